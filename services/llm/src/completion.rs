@@ -12,6 +12,7 @@ mod partial;
 mod tests;
 
 use std::{
+    collections::VecDeque,
     fmt,
     sync::{
         Arc,
@@ -20,11 +21,12 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use self::{chunks::Reading, fault::Fault, openai::Manner};
-use super::{Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, Request, Usage};
+use self::{chunks::Reading, fault::Fault, openai::Format};
+use super::{
+    Chunk, Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, Request, Usage,
+};
 
 pub use self::chunks::Chunks;
 
@@ -56,34 +58,43 @@ pub struct Completer {
 }
 
 struct Inner {
-    source: Source,
+    /// The provider; `None` without a model.
+    source: Option<(Http, Api)>,
     model: String,
+    /// The request format that a model of `OpenAI` accepts, as far as known.
+    format: AtomicU8,
     meter: Arc<Meter>,
     idle: Duration,
 }
 
-enum Source {
-    Anthropic(Http),
-    OpenAi {
-        http: Http,
-        /// The request format that the model accepts, as far as known.
-        manner: AtomicU8,
-    },
-    Gemini(Http),
-    Ollama(Http),
-    Local,
+/// Format of requests and replies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Api {
+    Anthropic,
+    OpenAi,
+    Gemini,
+    Ollama,
 }
 
-/// A prompt in the format of a provider.
-struct Ask {
-    path: Vec<String>,
-    query: Option<&'static str>,
-    accept: Option<&'static str>,
-    body: Bytes,
-    manner: Option<Manner>,
-    stream: bool,
+/// Parses a streamed reply.
+trait StreamReader: fmt::Debug + Send + Sync {
+    /// Parses an event.
+    fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault>;
+
+    /// Handles the end of the stream: for some providers it completes the reply, if a stop reason
+    /// was sent.
+    fn finish(&mut self, _chunks: &mut VecDeque<Chunk>) {}
+}
+
+/// A prompt that is being sent.
+struct Attempt<'a> {
+    completer: &'a Completer,
+    api: Api,
+    prompt: &'a Prompt,
+    is_streamed: bool,
+    format: Format,
     /// Number of times the prompt was sent, this time included.
-    turn: usize,
+    sends: usize,
 }
 
 // === impl Completer ===
@@ -94,14 +105,25 @@ impl Completer {
     /// # Errors
     /// Fails if the provider has no completion models.
     pub fn new(http: Http, model: &str) -> Result<Self, Error> {
-        let source = Source::new(http, model)?;
-        Ok(Self::with(source, model, Arc::default(), IDLE))
+        let provider = http.provider();
+        let api = match provider {
+            Provider::Anthropic => Api::Anthropic,
+            Provider::OpenAi => Api::OpenAi,
+            Provider::Gemini => Api::Gemini,
+            Provider::Ollama => Api::Ollama,
+            Provider::Voyage => {
+                let title = provider.title();
+                let text = format!("{title} does not provide a completion API");
+                return Err(Error::Unsupported(text));
+            }
+        };
+        Ok(Self::with(Some((http, api)), model, Arc::default(), IDLE))
     }
 
     /// Creates a completer without a model: it quotes the sentences that fit the question best,
     /// marked as local.
     pub fn local() -> Self {
-        Self::with(Source::Local, local::MODEL, Arc::default(), IDLE)
+        Self::with(None, local::MODEL, Arc::default(), IDLE)
     }
 
     /// Creates a completer for another model of the same provider. Both share one usage meter.
@@ -110,22 +132,23 @@ impl Completer {
         if model == inner.model {
             return self.clone();
         }
-        let source = inner.source.with_model(model);
+        let source = inner.source.clone();
         Self::with(source, model, Arc::clone(&inner.meter), inner.idle)
     }
 
     /// Sets the maximum pause in a stream.
     pub fn with_idle(self, idle: Duration) -> Self {
         let inner = &self.inner;
-        let source = inner.source.with_model(&inner.model);
+        let source = inner.source.clone();
         Self::with(source, &inner.model, Arc::clone(&inner.meter), idle)
     }
 
-    fn with(source: Source, model: &str, meter: Arc<Meter>, idle: Duration) -> Self {
+    fn with(source: Option<(Http, Api)>, model: &str, meter: Arc<Meter>, idle: Duration) -> Self {
         Self {
             inner: Arc::new(Inner {
                 source,
                 model: model.to_owned(),
+                format: AtomicU8::new(Format::of(model).bits()),
                 meter,
                 idle,
             }),
@@ -154,7 +177,7 @@ impl Completer {
     /// Returns the provider, if there is one.
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
-        self.inner.source.http()
+        self.inner.source.as_ref().map(|(http, _)| http)
     }
 
     /// Returns the total usage of all replies so far.
@@ -176,25 +199,23 @@ impl Completer {
     /// # Errors
     /// Fails if the provider does.
     pub async fn complete_by(&self, prompt: &Prompt, deadline: Deadline) -> Result<Reply, Error> {
-        let Some(http) = self.http() else {
+        let Some((http, api)) = &self.inner.source else {
             return Ok(Reply::of(local::answer(prompt)));
         };
-        let mut ask = self.ask(prompt, false, 1, self.inner.source.manner())?;
+        let mut attempt = self.attempt(*api, prompt, false);
         let answer: Box<RawValue> = loop {
-            let outcome = http.json(&ask.request(&ask.segments()), deadline).await;
-            match outcome {
+            match http.json(&attempt.request()?, deadline).await {
                 Ok(answer) => break answer,
-                Err(error) => ask = self.ask_otherwise(&ask, prompt, error)?,
+                Err(error) => attempt.adapt(error)?,
             }
         };
-        let manner = self.keep(ask.manner);
+        let format = attempt.keep();
         let body = answer.get().as_bytes();
-        let reply = match &self.inner.source {
-            Source::Anthropic(_) => anthropic::reply(body),
-            Source::OpenAi { .. } => openai::reply(manner, body),
-            Source::Gemini(_) => gemini::reply(body),
-            Source::Ollama(_) => ollama::reply(body),
-            Source::Local => Err(Fault::NoChoices),
+        let reply = match api {
+            Api::Anthropic => anthropic::reply(body),
+            Api::OpenAi => openai::reply(format, body),
+            Api::Gemini => gemini::reply(body),
+            Api::Ollama => ollama::reply(body),
         };
         let reply = reply.map_err(|fault| fault.of(http))?;
         self.inner.meter.add(reply.usage);
@@ -217,31 +238,32 @@ impl Completer {
     /// # Errors
     /// Fails if the provider fails before the reply begins.
     pub async fn stream_by(&self, prompt: &Prompt, deadline: Deadline) -> Result<Chunks, Error> {
-        let Some(http) = self.http() else {
+        let Some((http, api)) = &self.inner.source else {
             return Ok(Chunks::ready(local::answer(prompt)));
         };
-        let mut ask = self.ask(prompt, true, 1, self.inner.source.manner())?;
+        let mut attempt = self.attempt(*api, prompt, true);
         let answer = loop {
-            let outcome = http.open(&ask.request(&ask.segments()), deadline).await;
-            match outcome {
+            match http.open(&attempt.request()?, deadline).await {
                 Ok(answer) => break answer,
-                Err(error) => ask = self.ask_otherwise(&ask, prompt, error)?,
+                Err(error) => attempt.adapt(error)?,
             }
         };
-        let manner = self.keep(ask.manner);
-        let reading = match &self.inner.source {
-            Source::Anthropic(_) => Reading::anthropic(),
-            Source::OpenAi { .. } => Reading::openai(manner),
-            Source::Gemini(_) => Reading::gemini(),
-            Source::Ollama(_) | Source::Local => Reading::ollama(),
+        let format = attempt.keep();
+        // Boxed: one per stream, not per event.
+        let reading = match api {
+            Api::Anthropic => Reading::events(Box::new(anthropic::Reader::default())),
+            Api::OpenAi => Reading::events(openai::reader(format)),
+            Api::Gemini => Reading::events(Box::new(gemini::Reader::default())),
+            Api::Ollama => Reading::lines(Box::new(ollama::Reader::default())),
         };
-        let meter = Arc::clone(&self.inner.meter);
+        let inner = &self.inner;
+        let meter = Arc::clone(&inner.meter);
         Ok(Chunks::new(
             http.clone(),
             answer,
             reading,
             meter,
-            self.inner.idle,
+            inner.idle,
         ))
     }
 
@@ -256,69 +278,15 @@ impl Completer {
         }
     }
 
-    /// Returns the same prompt in another format, if the error response asks for that.
-    fn ask_otherwise(&self, ask: &Ask, prompt: &Prompt, error: Error) -> Result<Ask, Error> {
-        let manner = error.refusal().and_then(|refusal| {
-            let manner = ask.manner.filter(|_| ask.turn < MAX_SENDS)?;
-            manner.adapted(refusal.status(), refusal.body())
-        });
-        let Some(manner) = manner else {
-            return Err(error);
-        };
-        let model = self.model();
-        tracing::debug!(target: LOG_TARGET, model, ?manner, "a model wants to be asked otherwise");
-        self.ask(prompt, ask.stream, ask.turn + 1, Some(manner))
-    }
-
-    /// Stores the format that has succeeded.
-    fn keep(&self, manner: Option<Manner>) -> Manner {
-        if let (Source::OpenAi { manner: kept, .. }, Some(manner)) = (&self.inner.source, manner) {
-            kept.store(manner.bits(), Ordering::Relaxed);
+    fn attempt<'a>(&'a self, api: Api, prompt: &'a Prompt, is_streamed: bool) -> Attempt<'a> {
+        Attempt {
+            completer: self,
+            api,
+            prompt,
+            is_streamed,
+            format: Format::from_bits(self.inner.format.load(Ordering::Relaxed)),
+            sends: 1,
         }
-        manner.unwrap_or(Manner::PLAIN)
-    }
-
-    fn ask(
-        &self,
-        prompt: &Prompt,
-        stream: bool,
-        turn: usize,
-        manner: Option<Manner>,
-    ) -> Result<Ask, Error> {
-        let model = self.model();
-        let (path, query, body) = match &self.inner.source {
-            Source::Anthropic(_) => {
-                let body = anthropic::request(model, prompt, stream);
-                (vec!["messages".to_owned()], None, body)
-            }
-            Source::OpenAi { .. } => {
-                let manner = manner.unwrap_or(Manner::PLAIN);
-                let path = openai::path(manner).iter().map(ToString::to_string);
-                let body = openai::request(model, manner, prompt, stream);
-                (path.collect(), None, body)
-            }
-            Source::Gemini(_) => {
-                let path = ["v1beta", "models"].map(str::to_owned);
-                let path = path.into_iter().chain([gemini::method(model, stream)]);
-                let query = stream.then_some("alt=sse");
-                (path.collect(), query, gemini::request(prompt))
-            }
-            Source::Ollama(_) | Source::Local => {
-                let body = ollama::request(model, prompt, stream);
-                (["api", "chat"].map(str::to_owned).to_vec(), None, body)
-            }
-        };
-        let has_events = stream && !matches!(self.inner.source, Source::Ollama(_));
-        let body = body.map_err(|error| Error::Invalid(error.to_string()))?;
-        Ok(Ask {
-            path,
-            query,
-            accept: has_events.then_some(EVENTS),
-            body: body.into(),
-            manner,
-            stream,
-            turn,
-        })
     }
 }
 
@@ -331,70 +299,44 @@ impl fmt::Debug for Completer {
     }
 }
 
-// === impl Source ===
+// === impl Attempt ===
 
-impl Source {
-    fn new(http: Http, model: &str) -> Result<Self, Error> {
-        match http.provider() {
-            Provider::Anthropic => Ok(Self::Anthropic(http)),
-            Provider::OpenAi => Ok(Self::openai(http, Manner::of(model))),
-            Provider::Gemini => Ok(Self::Gemini(http)),
-            Provider::Ollama => Ok(Self::Ollama(http)),
-            Provider::Voyage => {
-                let text = "Voyage does not provide a completion API";
-                Err(Error::Unsupported(text.to_owned()))
-            }
-        }
+impl Attempt<'_> {
+    fn request(&self) -> Result<Request, Error> {
+        let (model, prompt, is_streamed) = (self.completer.model(), self.prompt, self.is_streamed);
+        let request = match self.api {
+            Api::Anthropic => anthropic::request(model, prompt, is_streamed),
+            Api::OpenAi => openai::request(model, self.format, prompt, is_streamed),
+            Api::Gemini => gemini::request(model, prompt, is_streamed),
+            Api::Ollama => return ollama::request(model, prompt, is_streamed),
+        }?;
+        Ok(if is_streamed {
+            request.with_accept(EVENTS)
+        } else {
+            request
+        })
     }
 
-    fn openai(http: Http, manner: Manner) -> Self {
-        let manner = AtomicU8::new(manner.bits());
-        Self::OpenAi { http, manner }
+    /// Selects another format, if the error response asks for one.
+    fn adapt(&mut self, error: Error) -> Result<(), Error> {
+        let can_adapt = self.api == Api::OpenAi && self.sends < MAX_SENDS;
+        let refusal = error.refusal().filter(|_| can_adapt);
+        let adapted =
+            refusal.and_then(|refusal| self.format.adapted(refusal.status(), refusal.body()));
+        let Some(format) = adapted else {
+            return Err(error);
+        };
+        let model = self.completer.model();
+        tracing::debug!(target: LOG_TARGET, model, ?format, "a model asks for another request format");
+        self.format = format;
+        self.sends += 1;
+        Ok(())
     }
 
-    fn with_model(&self, model: &str) -> Self {
-        match self {
-            Self::Anthropic(http) => Self::Anthropic(http.clone()),
-            Self::OpenAi { http, .. } => Self::openai(http.clone(), Manner::of(model)),
-            Self::Gemini(http) => Self::Gemini(http.clone()),
-            Self::Ollama(http) => Self::Ollama(http.clone()),
-            Self::Local => Self::Local,
-        }
-    }
-
-    fn http(&self) -> Option<&Http> {
-        match self {
-            Self::Anthropic(http)
-            | Self::OpenAi { http, .. }
-            | Self::Gemini(http)
-            | Self::Ollama(http) => Some(http),
-            Self::Local => None,
-        }
-    }
-
-    fn manner(&self) -> Option<Manner> {
-        match self {
-            Self::OpenAi { manner, .. } => Some(Manner::from_bits(manner.load(Ordering::Relaxed))),
-            _ => None,
-        }
-    }
-}
-
-// === impl Ask ===
-
-impl Ask {
-    fn segments(&self) -> Vec<&str> {
-        self.path.iter().map(String::as_str).collect()
-    }
-
-    fn request<'a>(&self, path: &'a [&'a str]) -> Request<'a> {
-        let mut request = Request::written(path, self.body.clone());
-        if let Some(query) = self.query {
-            request = request.with_query(query);
-        }
-        if let Some(accept) = self.accept {
-            request = request.with_accept(accept);
-        }
-        request
+    /// Stores the format that has succeeded.
+    fn keep(&self) -> Format {
+        let kept = &self.completer.inner.format;
+        kept.store(self.format.bits(), Ordering::Relaxed);
+        self.format
     }
 }

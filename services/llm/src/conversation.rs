@@ -420,9 +420,10 @@ pub(super) fn new_id() -> String {
     format!("call_{number:016x}")
 }
 
-/// Returns an empty JSON object: the arguments of a call without arguments.
-pub(super) fn no_input() -> Box<RawValue> {
-    RawValue::from_string("{}".to_owned()).expect("an object")
+/// Returns the arguments of a tool call; anything but an object becomes `{}`.
+pub(super) fn arguments(json: Option<&str>) -> Box<RawValue> {
+    json.and_then(object)
+        .unwrap_or_else(|| RawValue::from_string("{}".to_owned()).expect("an object"))
 }
 
 /// Returns the JSON if it is an object.

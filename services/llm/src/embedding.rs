@@ -1,11 +1,8 @@
 //! Embeddings of texts.
 
-mod gemini;
-mod ollama;
-mod openai;
+mod formats;
 #[cfg(test)]
 mod tests;
-pub(super) mod voyage;
 
 use std::{
     fmt,
@@ -16,6 +13,8 @@ use std::{
 };
 
 use super::{Deadline, Error, Http, Meter, Provider, Usage, local};
+
+pub(super) use self::formats::{TotalTokens, ping_voyage};
 
 /// Makes vectors of texts.
 ///
@@ -46,22 +45,14 @@ pub struct Embedding {
 }
 
 struct Inner {
-    source: Source,
+    /// `None` without a provider.
+    http: Option<Http>,
     model: String,
+    /// Purpose of the texts, for Voyage.
+    input_type: Option<String>,
     meter: Meter,
     /// Dimensions of the last vector; zero before the first.
     dimensions: AtomicUsize,
-}
-
-enum Source {
-    Gemini(Http),
-    Ollama(Http),
-    OpenAi(Http),
-    Voyage {
-        http: Http,
-        input_type: Option<String>,
-    },
-    Local,
 }
 
 // === impl Embedder ===
@@ -72,20 +63,14 @@ impl Embedder {
     /// # Errors
     /// Fails if the provider makes no vectors.
     pub fn new(http: Http, model: Option<&str>) -> Result<Self, Error> {
-        let (source, usual) = match http.provider() {
-            Provider::OpenAi => (Source::OpenAi(http), "text-embedding-3-small"),
-            Provider::Gemini => (Source::Gemini(http), "gemini-embedding-001"),
-            Provider::Ollama => (Source::Ollama(http), "nomic-embed-text"),
-            Provider::Voyage => {
-                let input_type = None;
-                (Source::Voyage { http, input_type }, "voyage-3-lite")
-            }
-            Provider::Anthropic => {
-                let text = "Anthropic does not provide an embedding API";
-                return Err(Error::Unsupported(text.to_owned()));
-            }
+        let default = match http.provider() {
+            Provider::OpenAi => "text-embedding-3-small",
+            Provider::Gemini => "gemini-embedding-001",
+            Provider::Ollama => "nomic-embed-text",
+            Provider::Voyage => "voyage-3-lite",
+            provider @ Provider::Anthropic => return Err(unsupported(provider)),
         };
-        Ok(Self::with(source, model.unwrap_or(usual)))
+        Ok(Self::with(Some(http), model.unwrap_or(default), None))
     }
 
     /// Makes vectors without a provider, of 256 dimensions.
@@ -93,27 +78,21 @@ impl Embedder {
     /// They compare words and parts of words, not their meaning: only for demos and tests.
     #[must_use]
     pub fn local() -> Self {
-        Self::with(Source::Local, local::MODEL)
+        Self::with(None, local::MODEL, None)
     }
 
     /// Sets the purpose of the texts for Voyage: `query` or `document`. Other providers ignore it.
     #[must_use]
     pub fn with_input_type(self, input_type: Option<&str>) -> Self {
-        let Source::Voyage { http, .. } = &self.inner.source else {
-            return self;
-        };
-        let source = Source::Voyage {
-            http: http.clone(),
-            input_type: input_type.map(str::to_owned),
-        };
-        Self::with(source, &self.inner.model)
+        Self::with(self.http().cloned(), self.model(), input_type)
     }
 
-    fn with(source: Source, model: &str) -> Self {
+    fn with(http: Option<Http>, model: &str, input_type: Option<&str>) -> Self {
         Self {
             inner: Arc::new(Inner {
-                source,
+                http,
                 model: model.to_owned(),
+                input_type: input_type.map(str::to_owned),
                 meter: Meter::default(),
                 dimensions: AtomicUsize::new(0),
             }),
@@ -123,9 +102,7 @@ impl Embedder {
     /// Returns the name of the provider, `local` if there is none.
     #[must_use]
     pub fn provider(&self) -> &'static str {
-        self.inner
-            .source
-            .http()
+        self.http()
             .map_or(local::NAME, |http| http.provider().name())
     }
 
@@ -138,7 +115,7 @@ impl Embedder {
     /// Returns whether it works without a provider.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        matches!(self.inner.source, Source::Local)
+        self.inner.http.is_none()
     }
 
     /// Returns the total usage of all vectors so far.
@@ -157,7 +134,7 @@ impl Embedder {
     /// Returns the provider, if there is one.
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
-        self.inner.source.http()
+        self.inner.http.as_ref()
     }
 
     /// Makes the vector of a text.
@@ -173,16 +150,11 @@ impl Embedder {
     /// # Errors
     /// Fails if the provider does.
     pub async fn embed_by(&self, text: &str, deadline: Deadline) -> Result<Embedding, Error> {
-        let model = self.model();
-        let embedding = match &self.inner.source {
-            Source::Gemini(http) => gemini::embed(http, model, text, deadline).await,
-            Source::Ollama(http) => ollama::embed(http, model, text, deadline).await,
-            Source::OpenAi(http) => openai::embed(http, model, text, deadline).await,
-            Source::Voyage { http, input_type } => {
-                voyage::embed(http, model, input_type.as_deref(), text, deadline).await
-            }
-            Source::Local => Ok(Embedding::free(local::embed(text).to_vec())),
-        }?;
+        let input_type = self.inner.input_type.as_deref();
+        let embedding = match self.http() {
+            Some(http) => formats::embed(http, self.model(), input_type, text, deadline).await?,
+            None => Embedding::free(local::embed(text).to_vec()),
+        };
         self.inner.meter.add(embedding.usage);
         if embedding.vector.is_empty() {
             return Err(Error::Empty);
@@ -235,16 +207,9 @@ impl Embedding {
     }
 }
 
-// === impl Source ===
-
-impl Source {
-    fn http(&self) -> Option<&Http> {
-        match self {
-            Self::Gemini(http)
-            | Self::Ollama(http)
-            | Self::OpenAi(http)
-            | Self::Voyage { http, .. } => Some(http),
-            Self::Local => None,
-        }
-    }
+fn unsupported(provider: Provider) -> Error {
+    Error::Unsupported(format!(
+        "{} does not provide an embedding API",
+        provider.title()
+    ))
 }

@@ -22,11 +22,8 @@ use ziggurat_runtime::{redact::Redactor, retry_after};
 
 use super::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error};
 
-pub use self::{
-    access::{Access, InvalidAccess, Timeouts},
-    body::Streaming,
-    request::Request,
-};
+pub use self::access::{Access, InvalidAccess, Timeouts};
+pub(crate) use self::{body::Streaming, request::Request};
 
 /// Maximum size of a response.
 const MAX_BODY: usize = 32 << 20;
@@ -133,9 +130,9 @@ impl Http {
     ///
     /// # Errors
     /// Fails if there is no success in time, or the body is invalid.
-    pub async fn json<T: DeserializeOwned>(
+    pub(crate) async fn json<T: DeserializeOwned>(
         &self,
-        request: &Request<'_>,
+        request: &Request,
         deadline: Deadline,
     ) -> Result<T, Error> {
         let body = self.bytes(request, deadline, self.inner.retry).await?;
@@ -146,7 +143,7 @@ impl Http {
     ///
     /// # Errors
     /// Fails if there is no success in time.
-    pub async fn once(&self, request: &Request<'_>, deadline: Deadline) -> Result<Bytes, Error> {
+    pub(crate) async fn once(&self, request: &Request, deadline: Deadline) -> Result<Bytes, Error> {
         self.bytes(request, deadline, Retry::never()).await
     }
 
@@ -156,9 +153,9 @@ impl Http {
     ///
     /// # Errors
     /// Fails if there is no success in time.
-    pub async fn open(
+    pub(crate) async fn open(
         &self,
-        request: &Request<'_>,
+        request: &Request,
         deadline: Deadline,
     ) -> Result<Streaming, Error> {
         self.persist(request, deadline, self.inner.retry, || async {
@@ -184,7 +181,7 @@ impl Http {
 
     async fn bytes(
         &self,
-        request: &Request<'_>,
+        request: &Request,
         deadline: Deadline,
         retry: Retry,
     ) -> Result<Bytes, Error> {
@@ -200,7 +197,7 @@ impl Http {
     /// Attempts an operation until it succeeds or fails permanently.
     async fn persist<T, F>(
         &self,
-        request: &Request<'_>,
+        request: &Request,
         deadline: Deadline,
         retry: Retry,
         attempt: impl Fn() -> F,
@@ -235,7 +232,7 @@ impl Http {
     }
 
     /// Sends a request once; returns a success whose body has begun.
-    async fn head(&self, request: &Request<'_>) -> Result<Response, Error> {
+    async fn head(&self, request: &Request) -> Result<Response, Error> {
         let inner = &self.inner;
         trace!(target: LOG_TARGET, bytes = request.length(), "a request is sent");
         let request = request.build(&inner.base, &inner.headers)?;

@@ -33,13 +33,15 @@ mod usage;
 /// They never contain prompts or replies.
 pub const LOG_TARGET: &str = "ziggurat::llm";
 
+use self::http::{Request, Streaming};
+
 pub use self::{
     completion::{Chunks, Completer},
     conversation::{Block, Cache, Chunk, MAX_TOKENS, Message, Prompt, Reply, Role, Stop, ToolSpec},
     deadline::{Deadline, Passed},
     embedding::{Embedder, Embedding},
     error::{Class, Error, Refusal},
-    http::{Access, Http, InvalidAccess, Request, Streaming, Timeouts, client},
+    http::{Access, Http, InvalidAccess, Timeouts, client},
     local::DIMENSIONS as LOCAL_DIMENSIONS,
     models::Model,
     provider::Provider,

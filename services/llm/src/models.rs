@@ -69,14 +69,12 @@ impl Http {
     pub async fn models(&self, deadline: Deadline) -> Result<Vec<Model>, Error> {
         match self.provider() {
             Provider::Anthropic => {
-                let path = ["models"];
-                let list: List = self.json(&Request::get(&path), deadline).await?;
-                let list = if list.has_more == Some(true) {
-                    let all = Request::get(&path).with_query("limit=1000");
-                    self.json(&all, deadline).await?
-                } else {
-                    list
-                };
+                let request = Request::get(&["models"]);
+                let mut list: List = self.json(&request, deadline).await?;
+                if list.has_more == Some(true) {
+                    let all = request.with_query(Some("limit=1000"));
+                    list = self.json(&all, deadline).await?;
+                }
                 Ok(list.anthropic())
             }
             Provider::OpenAi => {
@@ -84,14 +82,12 @@ impl Http {
                 Ok(list.openai())
             }
             Provider::Gemini => {
-                let path = ["v1beta", "models"];
-                let list: GeminiList = self.json(&Request::get(&path), deadline).await?;
-                let list = if list.has_more() {
-                    let all = Request::get(&path).with_query("pageSize=1000");
-                    self.json(&all, deadline).await?
-                } else {
-                    list
-                };
+                let request = Request::get(&["v1beta", "models"]);
+                let mut list: GeminiList = self.json(&request, deadline).await?;
+                if list.has_more() {
+                    let all = request.with_query(Some("pageSize=1000"));
+                    list = self.json(&all, deadline).await?;
+                }
                 let models = list.models.into_iter();
                 Ok(models.filter_map(GeminiItem::model).collect())
             }

@@ -1,6 +1,6 @@
 //! Checks that a provider is reachable and accepts the credentials.
 
-use super::{Class, Deadline, Error, Http, Provider, Request, Usage, embedding::voyage};
+use super::{Deadline, Error, Http, Provider, Request, Usage, embedding::ping_voyage};
 
 // === impl Http ===
 
@@ -19,18 +19,5 @@ impl Http {
         };
         self.once(&Request::get(path), deadline).await?;
         Ok(Usage::default())
-    }
-}
-
-async fn ping_voyage(http: &Http, model: Option<&str>, deadline: Deadline) -> Result<Usage, Error> {
-    match voyage::ping(http, model, deadline).await {
-        // It is reachable and accepts the key; the model does not matter for the check.
-        Err(Error::Refused(refusal))
-            if refusal.status().is_client_error()
-                && !matches!(refusal.class(), Class::Credentials | Class::RateLimit) =>
-        {
-            Ok(Usage::default())
-        }
-        outcome => outcome,
     }
 }

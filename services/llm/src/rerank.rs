@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::voyage::Counted};
+use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::TotalTokens};
 
 /// Orders texts by their relevance for a question.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ struct Ask<'a> {
 struct Answer {
     data: Vec<Ranked>,
     #[serde(default)]
-    usage: Counted,
+    usage: TotalTokens,
 }
 
 // === impl Reranker ===

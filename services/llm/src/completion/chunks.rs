@@ -8,7 +8,7 @@ use futures_util::{Stream, stream};
 use tokio::time;
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 
-use super::{Fault, anthropic, gemini, ollama, openai};
+use super::{Fault, StreamReader};
 use crate::{
     Chunk, Error, Http, Meter, Streaming,
     sse::{EventDecoder, MAX_BYTES},
@@ -37,21 +37,13 @@ struct Upstream {
 #[derive(Debug)]
 pub(super) struct Reading {
     cut: Cut,
-    reader: Reader,
+    reader: Box<dyn StreamReader>,
 }
 
 #[derive(Debug)]
 enum Cut {
     Events(EventDecoder),
     Lines(LineDecoder),
-}
-
-#[derive(Debug)]
-enum Reader {
-    Anthropic(anthropic::Reader),
-    OpenAi(openai::Reader),
-    Gemini(gemini::Reader),
-    Ollama(ollama::Reader),
 }
 
 // === impl Chunks ===
@@ -161,30 +153,16 @@ impl Upstream {
 // === impl Reading ===
 
 impl Reading {
-    pub(super) fn anthropic() -> Self {
-        Self::events(Reader::Anthropic(anthropic::Reader::default()))
+    /// Parses server-sent events.
+    pub(super) fn events(reader: Box<dyn StreamReader>) -> Self {
+        let cut = Cut::Events(EventDecoder::new());
+        Self { cut, reader }
     }
 
-    pub(super) fn openai(manner: openai::Manner) -> Self {
-        Self::events(Reader::OpenAi(openai::Reader::new(manner)))
-    }
-
-    pub(super) fn gemini() -> Self {
-        Self::events(Reader::Gemini(gemini::Reader::default()))
-    }
-
-    pub(super) fn ollama() -> Self {
-        Self {
-            cut: Cut::Lines(LineDecoder::new().with_max_bytes(MAX_BYTES)),
-            reader: Reader::Ollama(ollama::Reader::default()),
-        }
-    }
-
-    fn events(reader: Reader) -> Self {
-        Self {
-            cut: Cut::Events(EventDecoder::new()),
-            reader,
-        }
+    /// Parses lines.
+    pub(super) fn lines(reader: Box<dyn StreamReader>) -> Self {
+        let cut = Cut::Lines(LineDecoder::new().with_max_bytes(MAX_BYTES));
+        Self { cut, reader }
     }
 
     /// Parses more of the reply, and returns whether it is complete.
@@ -224,28 +202,6 @@ impl Reading {
             Ok(true)
         } else {
             Err(Fault::Incomplete)
-        }
-    }
-}
-
-// === impl Reader ===
-
-impl Reader {
-    fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
-        match self {
-            Self::Anthropic(reader) => reader.read(event, chunks),
-            Self::OpenAi(reader) => reader.read(event, chunks),
-            Self::Gemini(reader) => reader.read(event, chunks),
-            Self::Ollama(reader) => reader.read(event, chunks),
-        }
-    }
-
-    /// For some providers the end of the stream completes the reply, if a stop reason was sent.
-    fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
-        match self {
-            Self::OpenAi(reader) => reader.finish(chunks),
-            Self::Gemini(reader) => reader.finish(chunks),
-            Self::Anthropic(_) | Self::Ollama(_) => {}
         }
     }
 }

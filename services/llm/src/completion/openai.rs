@@ -2,50 +2,49 @@
 //! support nothing else.
 
 mod chat;
-mod manner;
+mod format;
 mod reading;
 mod responses;
 
 #[cfg(test)]
 mod tests;
 
-use super::Fault;
-use crate::{Prompt, Reply};
+use super::{Fault, StreamReader};
+use crate::{Error, Prompt, Reply, Request};
 
 pub(super) use self::{
-    chat::{Tool, result, tools},
-    manner::Manner,
-    reading::Reader,
+    chat::{ChatMessage, Tool, messages, tools},
+    format::Format,
 };
-
-/// Returns the path for this request format, below the base URL.
-pub(super) fn path(manner: Manner) -> &'static [&'static str] {
-    if manner.has_responses() {
-        &["responses"]
-    } else {
-        &["chat", "completions"]
-    }
-}
 
 /// Encodes a prompt for `OpenAI`.
 pub(super) fn request(
     model: &str,
-    manner: Manner,
+    format: Format,
     prompt: &Prompt,
     stream: bool,
-) -> serde_json::Result<Vec<u8>> {
-    if manner.has_responses() {
-        responses::request(model, manner, prompt, stream)
+) -> Result<Request, Error> {
+    if format.has_responses() {
+        responses::request(model, format, prompt, stream)
     } else {
-        chat::request(model, manner, prompt, stream)
+        chat::request(model, format, prompt, stream)
     }
 }
 
 /// Parses a complete reply.
-pub(super) fn reply(manner: Manner, body: &[u8]) -> Result<Reply, Fault> {
-    if manner.has_responses() {
+pub(super) fn reply(format: Format, body: &[u8]) -> Result<Reply, Fault> {
+    if format.has_responses() {
         responses::reply(body)
     } else {
         reading::reply(body)
+    }
+}
+
+/// Creates a parser of a streamed reply.
+pub(super) fn reader(format: Format) -> Box<dyn StreamReader> {
+    if format.has_responses() {
+        Box::new(responses::Reader::default())
+    } else {
+        Box::new(reading::Reader::default())
     }
 }

@@ -1,11 +1,18 @@
-//! Tool calls that arrive in pieces.
+//! Parts of replies that several providers send alike.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
 
 use super::Fault;
-use crate::{
-    Block, Chunk,
-    conversation::{no_input, object},
-    sse::MAX_BYTES,
-};
+use crate::{Block, Chunk, conversation::arguments, sse::MAX_BYTES};
+
+/// Type of an event. The members of ignored types may have other meanings.
+#[derive(Deserialize)]
+pub(super) struct EventType<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+}
 
 /// A tool call whose arguments arrive in pieces.
 #[derive(Debug, Default)]
@@ -34,7 +41,12 @@ impl PartialTool {
 
     /// Returns the complete call; arguments that are not an object become `{}`.
     pub(super) fn chunk(self) -> Chunk {
-        let input = object(&self.input).unwrap_or_else(no_input);
+        let input = arguments(Some(&self.input));
         Chunk::ToolUse(Block::tool_use(self.id, self.name, input))
     }
+}
+
+/// Returns a text as a chunk, unless it is empty.
+pub(super) fn text(text: Option<String>) -> Option<Chunk> {
+    text.filter(|text| !text.is_empty()).map(Chunk::Text)
 }

@@ -4,6 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_runtime::redact::Redactor;
@@ -162,25 +163,7 @@ fn with_credentials(mut headers: HeaderMap, base: &Url) -> HeaderMap {
 
 /// Percent-decodes a part of an address; invalid sequences stay.
 fn decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after
-            .get(..2)
-            .and_then(|digits| str::from_utf8(digits).ok());
-        let byte = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match byte {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    bytes
+    percent_decode_str(text).collect()
 }
 
 fn secret(value: &str) -> Option<HeaderValue> {

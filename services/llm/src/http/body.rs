@@ -9,7 +9,7 @@ use crate::Error;
 
 /// A response body that arrives in pieces.
 #[derive(Debug)]
-pub struct Streaming {
+pub(crate) struct Streaming {
     response: Response,
     first: Option<Bytes>,
 }
@@ -27,7 +27,7 @@ impl Streaming {
     ///
     /// # Errors
     /// Fails if the connection breaks, or the response ends too early.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         match self.first.take() {
             Some(first) => Ok(Some(first)),
             None => next(&mut self.response).await,

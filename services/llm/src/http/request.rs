@@ -17,8 +17,8 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// A request that can be sent repeatedly.
 #[derive(Clone)]
 #[must_use]
-pub struct Request<'a> {
-    path: &'a [&'a str],
+pub(crate) struct Request {
+    path: Vec<String>,
     query: Option<&'static str>,
     accept: HeaderValue,
     body: Option<Bytes>,
@@ -26,11 +26,11 @@ pub struct Request<'a> {
 
 // === impl Request ===
 
-impl<'a> Request<'a> {
+impl Request {
     /// Creates a GET request. Each element is one segment of the path, with any content.
-    pub fn get(path: &'a [&'a str]) -> Self {
+    pub(crate) fn get(path: &[&str]) -> Self {
         Self {
-            path,
+            path: path.iter().map(ToString::to_string).collect(),
             query: None,
             accept: JSON,
             body: None,
@@ -38,10 +38,7 @@ impl<'a> Request<'a> {
     }
 
     /// Creates a POST request with JSON.
-    ///
-    /// # Errors
-    /// Fails on a value that has no JSON form.
-    pub fn post(path: &'a [&'a str], body: &impl Serialize) -> Result<Self, Error> {
+    pub(crate) fn post(path: &[&str], body: &impl Serialize) -> Result<Self, Error> {
         let body = serde_json::to_vec(body).map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(Self {
             body: Some(body.into()),
@@ -49,17 +46,9 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Creates a POST request with encoded JSON.
-    pub(crate) fn written(path: &'a [&'a str], body: Bytes) -> Self {
-        Self {
-            body: Some(body),
-            ..Self::get(path)
-        }
-    }
-
     /// Sets the query string.
-    pub fn with_query(mut self, query: &'static str) -> Self {
-        self.query = Some(query);
+    pub(crate) fn with_query(mut self, query: Option<&'static str>) -> Self {
+        self.query = query;
         self
     }
 
@@ -70,7 +59,7 @@ impl<'a> Request<'a> {
     }
 
     /// Returns the path.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.path.join("/")
     }
 
@@ -79,19 +68,22 @@ impl<'a> Request<'a> {
         self.body.as_ref().map_or(0, Bytes::len)
     }
 
+    /// Returns the body.
+    #[cfg(test)]
+    pub(crate) fn body(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or_default()
+    }
+
     pub(super) fn build(&self, base: &Url, headers: &HeaderMap) -> Result<reqwest::Request, Error> {
         let mut url = base.clone();
-        if self
-            .path
-            .iter()
-            .any(|segment| matches!(*segment, "" | "." | ".."))
-        {
+        let is_empty = |segment: &String| matches!(segment.as_str(), "" | "." | "..");
+        if self.path.iter().any(is_empty) {
             return Err(Error::Invalid("a part of its path is empty".to_owned()));
         }
         url.path_segments_mut()
             .map_err(|()| Error::Invalid("its address has no path".to_owned()))?
             .pop_if_empty()
-            .extend(self.path);
+            .extend(&self.path);
         if self.query.is_some() {
             url.set_query(self.query);
         }
@@ -112,7 +104,7 @@ impl<'a> Request<'a> {
     }
 }
 
-impl fmt::Debug for Request<'_> {
+impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Without the body, because prompts are private.
         f.debug_struct("Request")

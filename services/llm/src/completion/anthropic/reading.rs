@@ -5,11 +5,11 @@ use std::{borrow::Cow, collections::VecDeque};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::{Fault, partial::PartialTool};
-use crate::{
-    Block, Chunk, Reply, Stop, Usage,
-    conversation::{no_input, object},
+use super::super::{
+    Fault, StreamReader,
+    partial::{EventType, PartialTool, text},
 };
+use crate::{Block, Chunk, Reply, Stop, Usage, conversation::arguments};
 
 /// Parses a stream, event by event.
 #[derive(Debug, Default)]
@@ -50,13 +50,6 @@ struct Counts {
     output_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
-}
-
-/// Type of an event. The members of ignored types may have other meanings.
-#[derive(Deserialize)]
-struct Kind<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -111,10 +104,7 @@ fn block(content: Content<'_>) -> Option<Block> {
         "tool_use" => Some(Block::tool_use(
             content.id?,
             content.name?,
-            content
-                .input
-                .and_then(|input| object(input.get()))
-                .unwrap_or_else(no_input),
+            arguments(content.input.map(RawValue::get)),
         )),
         _ => None,
     }
@@ -122,9 +112,9 @@ fn block(content: Content<'_>) -> Option<Block> {
 
 // === impl Reader ===
 
-impl Reader {
-    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
-        let Kind { kind } = serde_json::from_slice(event)?;
+impl StreamReader for Reader {
+    fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        let EventType { kind } = serde_json::from_slice(event)?;
         let read = || serde_json::from_slice::<Event<'_>>(event);
         match &*kind {
             "message_start" => {
@@ -169,14 +159,16 @@ impl Reader {
         }
         Ok(())
     }
+}
 
+impl Reader {
     fn end_tool(&mut self, chunks: &mut VecDeque<Chunk>) {
         chunks.extend(self.tool.take().map(PartialTool::chunk));
     }
 
     fn begin(&mut self, content: Content<'_>, chunks: &mut VecDeque<Chunk>) {
         match &*content.kind {
-            "text" => push_text(content.text, chunks),
+            "text" => chunks.extend(text(content.text)),
             "tool_use" => {
                 if let (Some(id), Some(name)) = (content.id, content.name) {
                     self.tool = Some(PartialTool::new(id, name));
@@ -188,7 +180,7 @@ impl Reader {
 
     fn go_on(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         match (delta.kind.as_deref(), &mut self.tool) {
-            (Some("text_delta"), _) => push_text(delta.text, chunks),
+            (Some("text_delta"), _) => chunks.extend(text(delta.text)),
             (Some("input_json_delta"), Some(tool)) => {
                 tool.extend(delta.partial_json.as_deref().unwrap_or_default())?;
             }
@@ -219,11 +211,6 @@ impl Counts {
             ..Usage::reported(self.input_tokens, self.output_tokens, None)
         }
     }
-}
-
-fn push_text(text: Option<String>, chunks: &mut VecDeque<Chunk>) {
-    let text = text.filter(|text| !text.is_empty());
-    chunks.extend(text.map(Chunk::Text));
 }
 
 /// Returns the status that an error has outside of a stream.

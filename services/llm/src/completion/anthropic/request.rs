@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{Block, Cache, MAX_TOKENS, Prompt, ToolSpec, conversation::in_turns};
+use crate::{Block, Cache, Error, MAX_TOKENS, Prompt, Request, ToolSpec, conversation::in_turns};
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct Body<'a> {
     model: &'a str,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,10 +78,10 @@ struct CacheControl {
 }
 
 /// Encodes a prompt for Anthropic.
-pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> Result<Request, Error> {
     let turns = in_turns(&prompt.messages);
     let system = Some(prompt.system.as_str()).filter(|system| !system.is_empty());
-    serde_json::to_vec(&Request {
+    let body = Body {
         model,
         max_tokens: prompt.max_tokens.unwrap_or(MAX_TOKENS),
         system: system.map(|text| {
@@ -100,7 +100,8 @@ pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> serde_json:
         tools: tools(&prompt.tools),
         temperature: prompt.temperature,
         stream,
-    })
+    };
+    Request::post(&["messages"], &body)
 }
 
 fn part(block: &Block) -> Part<'_> {

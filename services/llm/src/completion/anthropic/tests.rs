@@ -2,14 +2,17 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{super::Fault, *};
+use super::{
+    super::{Fault, StreamReader as _},
+    *,
+};
 use crate::{
     Block, Cache, Chunk, Message, Prompt, Reply, Role, Stop, ToolSpec, Usage, conversation::object,
 };
 
 fn asked(prompt: &Prompt, stream: bool) -> Value {
-    let body = request("claude", prompt, stream).expect("JSON");
-    serde_json::from_slice(&body).expect("JSON")
+    let request = request("claude", prompt, stream).expect("JSON");
+    serde_json::from_slice(request.body()).expect("JSON")
 }
 
 /// Returns all chunks of a stream of these events.
@@ -110,8 +113,8 @@ fn arguments_and_schemas_are_passed_on_as_they_were_written() {
     let blocks = vec![tool_use("1", r#"{"z": 12345678901234567890.5, "a": 1}"#)];
     let role = Role::Assistant;
     let messages = vec![Message::user("?"), Message { role, blocks }];
-    let body = request("claude", &Prompt::new(messages), false).expect("JSON");
-    let body = String::from_utf8(body).expect("text");
+    let request = request("claude", &Prompt::new(messages), false).expect("JSON");
+    let body = str::from_utf8(request.body()).expect("text");
     assert!(
         body.contains(r#""input":{"z": 12345678901234567890.5, "a": 1}"#),
         "{body}"

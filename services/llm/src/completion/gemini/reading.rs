@@ -5,10 +5,13 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{super::Fault, SEPARATOR};
+use super::{
+    super::{Fault, StreamReader, partial::text},
+    SEPARATOR,
+};
 use crate::{
     Block, Chunk, Reply, Stop, Usage,
-    conversation::{new_id, no_input, object},
+    conversation::{arguments, new_id},
 };
 
 /// Parses a stream, item by item.
@@ -102,20 +105,21 @@ pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 
 // === impl Reader ===
 
-impl Reader {
-    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+impl StreamReader for Reader {
+    fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         self.take(event, chunks).map(drop)
     }
 
-    /// Handles the end of the stream; it is complete if the stop reason was sent.
-    pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
+    fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
         if let Some(stop) = self.stop.take() {
             let usage = self.usage;
             let stop = if self.has_tools { Stop::ToolUse } else { stop };
             chunks.push_back(Chunk::End { stop, usage });
         }
     }
+}
 
+impl Reader {
     /// Parses an item; returns whether there was a candidate.
     fn take(&mut self, item: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<bool, Fault> {
         let item: Item<'_> = serde_json::from_slice(item)?;
@@ -157,7 +161,7 @@ impl Part<'_> {
             return None;
         }
         let Some(call) = self.function_call else {
-            return self.text.filter(|text| !text.is_empty()).map(Chunk::Text);
+            return text(self.text);
         };
         let mut id = new_id();
         // Gemini rejects the next request without the signature, and clients return only the id.
@@ -165,8 +169,7 @@ impl Part<'_> {
             id.push(SEPARATOR);
             id.push_str(&signature);
         }
-        let args = call.args.and_then(|args| object(args.get()));
-        let args = args.unwrap_or_else(no_input);
+        let args = arguments(call.args.map(RawValue::get));
         Some(Chunk::ToolUse(Block::tool_use(id, call.name, args)))
     }
 }

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::SEPARATOR;
-use crate::{Block, MAX_TOKENS, Message, Prompt, Role, ToolSpec, conversation::in_turns};
+use super::{SEPARATOR, method};
+use crate::{
+    Block, Error, MAX_TOKENS, Message, Prompt, Request, Role, ToolSpec, conversation::in_turns,
+};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a> {
+struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<System<'a>>,
     contents: Vec<Turn<'a>>,
@@ -91,11 +93,11 @@ struct Config {
 }
 
 /// Encodes a prompt for Gemini.
-pub(crate) fn request(prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> Result<Request, Error> {
     let turns = in_turns(&prompt.messages);
     let names = names(&turns);
     let system = Some(prompt.system.as_str()).filter(|system| !system.is_empty());
-    serde_json::to_vec(&Request {
+    let body = Body {
         system_instruction: system.map(|text| System {
             parts: [Part::Text { text }],
         }),
@@ -118,7 +120,9 @@ pub(crate) fn request(prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
             max_output_tokens: prompt.max_tokens.unwrap_or(MAX_TOKENS),
             temperature: prompt.temperature,
         },
-    })
+    };
+    let request = Request::post(&["v1beta", "models", &method(model, stream)], &body)?;
+    Ok(request.with_query(stream.then_some("alt=sse")))
 }
 
 /// Maps ids of tool calls to the names of the tools: Gemini assigns a result by the name.
@@ -162,15 +166,13 @@ fn part<'a>(block: &'a Block, names: &HashMap<&str, &'a str>) -> Part<'a> {
 }
 
 fn tools(tools: &[ToolSpec]) -> Option<[Tools<'_>; 1]> {
-    if tools.is_empty() {
-        return None;
-    }
     let declarations = tools.iter().map(|tool| Declaration {
         name: &tool.name,
         description: &tool.description,
         parameters_json_schema: &tool.schema,
     });
-    Some([Tools {
-        function_declarations: declarations.collect(),
+    let function_declarations = declarations.collect();
+    (!tools.is_empty()).then_some([Tools {
+        function_declarations,
     }])
 }

@@ -2,14 +2,17 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{super::Fault, *};
+use super::{
+    super::{Fault, StreamReader as _},
+    *,
+};
 use crate::{
     Block, Chunk, Message, Prompt, Reply, Role, Stop, ToolSpec, Usage, conversation::object,
 };
 
 fn asked(prompt: &Prompt) -> Value {
-    let body = request(prompt).expect("JSON");
-    serde_json::from_slice(&body).expect("JSON")
+    let request = request("gemini", prompt, false).expect("JSON");
+    serde_json::from_slice(request.body()).expect("JSON")
 }
 
 /// Returns the reply of a stream of these items, and whether it is complete.

@@ -5,10 +5,13 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{super::Fault, think::Thoughts};
+use super::{
+    super::{Fault, StreamReader},
+    think::Thoughts,
+};
 use crate::{
     Block, Chunk, Reply, Stop, Usage,
-    conversation::{new_id, no_input, object},
+    conversation::{arguments, new_id},
 };
 
 /// Parses a stream, line by line.
@@ -63,8 +66,8 @@ pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 
 // === impl Reader ===
 
-impl Reader {
-    pub(crate) fn read(&mut self, line: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+impl StreamReader for Reader {
+    fn read(&mut self, line: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         let line: Line<'_> = serde_json::from_slice(line)?;
         if let Some(error) = line.error {
             return Err(Fault::reported(None, error));
@@ -98,9 +101,12 @@ impl Reader {
 impl Call<'_> {
     fn block(self) -> Block {
         let Function { name, arguments } = self.function;
-        let input = arguments.and_then(|arguments| object(arguments.get()));
         // Ids of Ollama, if present, are only unique within one reply.
-        Block::tool_use(new_id(), name, input.unwrap_or_else(no_input))
+        Block::tool_use(
+            new_id(),
+            name,
+            self::arguments(arguments.map(RawValue::get)),
+        )
     }
 }
 

@@ -2,12 +2,15 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{super::Fault, *};
+use super::{
+    super::{Fault, StreamReader as _},
+    *,
+};
 use crate::{Block, Chunk, Message, Prompt, Reply, Role, Stop, ToolSpec, conversation::object};
 
 fn asked(prompt: &Prompt, stream: bool) -> Value {
-    let body = request("llama", prompt, stream).expect("JSON");
-    serde_json::from_slice(&body).expect("JSON")
+    let request = request("llama", prompt, stream).expect("JSON");
+    serde_json::from_slice(request.body()).expect("JSON")
 }
 
 /// Returns the reply of a stream of these lines, and whether it is complete.

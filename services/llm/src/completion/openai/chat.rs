@@ -1,17 +1,17 @@
 //! Builds requests to `/chat/completions`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Manner;
-use crate::{Block, MAX_TOKENS, Message, Prompt, Role, ToolSpec};
+use super::Format;
+use crate::{Block, Error, MAX_TOKENS, Prompt, Request, Role, ToolSpec};
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct Body<'a> {
     model: &'a str,
-    messages: Vec<Said<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,9 +31,10 @@ struct StreamOptions {
     include_usage: bool,
 }
 
+/// A message in the format of `OpenAI` or Ollama.
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum Said<'a> {
+pub(crate) enum ChatMessage<'a> {
     System {
         content: &'a str,
     },
@@ -46,24 +47,35 @@ enum Said<'a> {
         tool_calls: Vec<Call<'a>>,
     },
     Tool {
-        tool_call_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_name: Option<&'a str>,
         content: Cow<'a, str>,
     },
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
-    id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'static str,
+pub(crate) struct Call<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
     function: CallFunction<'a>,
 }
 
 #[derive(Serialize)]
 struct CallFunction<'a> {
     name: &'a str,
-    /// JSON as text.
-    arguments: &'a str,
+    arguments: Arguments<'a>,
+}
+
+/// Arguments of a call: for `OpenAI`, JSON in a text.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Arguments<'a> {
+    Text(&'a str),
+    Json(&'a RawValue),
 }
 
 /// A tool in the format of `OpenAI` and Ollama.
@@ -83,35 +95,83 @@ struct Function<'a> {
 
 pub(super) fn request(
     model: &str,
-    manner: Manner,
+    format: Format,
     prompt: &Prompt,
     stream: bool,
-) -> serde_json::Result<Vec<u8>> {
+) -> Result<Request, Error> {
+    let max_tokens = Some(prompt.max_tokens.unwrap_or(MAX_TOKENS));
+    let is_completion = format.has_completion_tokens();
+    let body = Body {
+        model,
+        messages: messages(prompt, false),
+        max_tokens: max_tokens.filter(|_| !is_completion),
+        max_completion_tokens: max_tokens.filter(|_| is_completion),
+        temperature: prompt.temperature.filter(|_| format.has_temperature()),
+        tools: tools(&prompt.tools),
+        stream,
+        stream_options: (stream && format.has_stream_options()).then_some(StreamOptions {
+            include_usage: true,
+        }),
+    };
+    Request::post(&["chat", "completions"], &body)
+}
+
+/// Encodes the messages of a prompt. Tool results are separate messages, and come before the text
+/// of their message, because they must follow the call.
+///
+/// Ollama assigns a result by the name of the tool, and has no ids of calls.
+pub(crate) fn messages(prompt: &Prompt, is_ollama: bool) -> Vec<ChatMessage<'_>> {
     let mut messages = Vec::with_capacity(prompt.messages.len() + 1);
     if !prompt.system.is_empty() {
         let content = &prompt.system;
-        messages.push(Said::System { content });
+        messages.push(ChatMessage::System { content });
     }
+    let mut names = HashMap::new();
     for message in &prompt.messages {
+        let before = messages.len();
+        let mut tool_calls = Vec::new();
+        for block in &message.blocks {
+            match (block, message.role) {
+                (
+                    Block::ToolUse {
+                        id, name, input, ..
+                    },
+                    Role::Assistant,
+                ) => {
+                    if is_ollama {
+                        names.insert(id.as_str(), name.as_str());
+                    }
+                    tool_calls.push(Call::new(id, name, input, is_ollama));
+                }
+                (
+                    Block::ToolResult {
+                        tool_use_id,
+                        content,
+                        ..
+                    },
+                    Role::User,
+                ) => messages.push(ChatMessage::Tool {
+                    tool_call_id: (!is_ollama).then_some(tool_use_id),
+                    tool_name: names.get(tool_use_id.as_str()).copied(),
+                    content: result(content),
+                }),
+                _ => {}
+            }
+        }
+        let content = message.text();
+        let is_sent = !content.is_empty();
         match message.role {
-            Role::User => asked(message, &mut messages),
-            Role::Assistant => messages.push(answered(message)),
+            Role::Assistant => messages.push(ChatMessage::Assistant {
+                content: (is_sent || is_ollama || tool_calls.is_empty()).then_some(content),
+                tool_calls,
+            }),
+            Role::User if is_sent || messages.len() == before => {
+                messages.push(ChatMessage::User { content });
+            }
+            Role::User => {}
         }
     }
-    let max_tokens = Some(prompt.max_tokens.unwrap_or(MAX_TOKENS));
-    let is_completion = manner.has_completion_tokens();
-    serde_json::to_vec(&Request {
-        model,
-        messages,
-        max_tokens: max_tokens.filter(|_| !is_completion),
-        max_completion_tokens: max_tokens.filter(|_| is_completion),
-        temperature: prompt.temperature.filter(|_| manner.has_temperature()),
-        tools: tools(&prompt.tools),
-        stream,
-        stream_options: (stream && manner.has_stream_options()).then_some(StreamOptions {
-            include_usage: true,
-        }),
-    })
+    messages
 }
 
 pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
@@ -129,7 +189,7 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
 }
 
 /// Joins a tool result into one text.
-pub(crate) fn result(content: &[String]) -> Cow<'_, str> {
+pub(super) fn result(content: &[String]) -> Cow<'_, str> {
     let text = match content {
         [text] => Cow::Borrowed(text.as_str()),
         texts => Cow::Owned(texts.join("\n")),
@@ -140,45 +200,21 @@ pub(crate) fn result(content: &[String]) -> Cow<'_, str> {
     text
 }
 
-/// Encodes a user message. Tool results are separate messages, and come before its text, because
-/// they must follow the call.
-fn asked<'a>(message: &'a Message, messages: &mut Vec<Said<'a>>) {
-    let before = messages.len();
-    messages.extend(message.blocks.iter().filter_map(|block| match block {
-        Block::ToolResult {
-            tool_use_id,
-            content,
-            ..
-        } => Some(Said::Tool {
-            tool_call_id: tool_use_id,
-            content: result(content),
-        }),
-        Block::Text { .. } | Block::ToolUse { .. } => None,
-    }));
-    let content = message.text();
-    if messages.len() == before || !content.is_empty() {
-        messages.push(Said::User { content });
-    }
-}
+// === impl Call ===
 
-fn answered(message: &Message) -> Said<'_> {
-    let calls = message.blocks.iter().filter_map(|block| match block {
-        Block::ToolUse {
-            id, name, input, ..
-        } => Some(Call {
-            id,
-            kind: "function",
+impl<'a> Call<'a> {
+    fn new(id: &'a str, name: &'a str, input: &'a RawValue, is_ollama: bool) -> Self {
+        Self {
+            id: (!is_ollama).then_some(id),
+            kind: (!is_ollama).then_some("function"),
             function: CallFunction {
                 name,
-                arguments: input.get(),
+                arguments: if is_ollama {
+                    Arguments::Json(input)
+                } else {
+                    Arguments::Text(input.get())
+                },
             },
-        }),
-        Block::Text { .. } | Block::ToolResult { .. } => None,
-    });
-    let tool_calls: Vec<_> = calls.collect();
-    let content = Some(message.text());
-    Said::Assistant {
-        content: content.filter(|text| tool_calls.is_empty() || !text.is_empty()),
-        tool_calls,
+        }
     }
 }

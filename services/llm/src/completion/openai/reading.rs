@@ -1,16 +1,16 @@
-//! Parses responses of `/chat/completions`, and the streams of all `OpenAI` formats.
+//! Parses responses of `/chat/completions`.
 
 use std::{collections::VecDeque, mem};
 
 use serde::Deserialize;
 
-use super::{
-    super::{Fault, partial::PartialTool},
-    Manner, responses,
+use super::super::{
+    Fault, StreamReader,
+    partial::{PartialTool, text},
 };
 use crate::{
     Block, Chunk, Reply, Stop, Usage,
-    conversation::{new_id, no_input, object},
+    conversation::{arguments, new_id},
 };
 
 /// Maximum number of tool calls in one reply.
@@ -20,14 +20,8 @@ const MAX_TOOLS: usize = 256;
 const DONE: &[u8] = b"[DONE]";
 
 /// Parses a stream, event by event.
-#[derive(Debug)]
-pub(crate) enum Reader {
-    Chat(ChatReader),
-    Responses(responses::Reader),
-}
-
 #[derive(Debug, Default)]
-pub(crate) struct ChatReader {
+pub(super) struct Reader {
     usage: Usage,
     stop: Option<Stop>,
     tools: Vec<(Option<u64>, PartialTool)>,
@@ -144,34 +138,7 @@ pub(super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 
 // === impl Reader ===
 
-impl Reader {
-    pub(crate) fn new(manner: Manner) -> Self {
-        if manner.has_responses() {
-            Self::Responses(responses::Reader::default())
-        } else {
-            Self::Chat(ChatReader::default())
-        }
-    }
-
-    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
-        match self {
-            Self::Chat(reader) => reader.read(event, chunks),
-            Self::Responses(reader) => reader.read(event, chunks),
-        }
-    }
-
-    /// Handles the end of the stream. Some servers send no end marker after the stop reason.
-    pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
-        match self {
-            Self::Chat(reader) if reader.stop.is_some() => reader.end(chunks),
-            Self::Chat(_) | Self::Responses(_) => {}
-        }
-    }
-}
-
-// === impl ChatReader ===
-
-impl ChatReader {
+impl StreamReader for Reader {
     fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         if event.trim_ascii() == DONE {
             self.end(chunks);
@@ -189,8 +156,7 @@ impl ChatReader {
         };
         if let Some(said) = choice.delta {
             let texts = [said.content.map(Content::into_text), said.refusal];
-            let texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
-            chunks.extend(texts.map(Chunk::Text));
+            chunks.extend(texts.into_iter().filter_map(text));
             for call in said.tool_calls.unwrap_or_default() {
                 self.call(call)?;
             }
@@ -201,6 +167,15 @@ impl ChatReader {
         Ok(())
     }
 
+    /// Some servers send no end marker after the stop reason.
+    fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
+        if self.stop.is_some() {
+            self.end(chunks);
+        }
+    }
+}
+
+impl Reader {
     fn call(&mut self, call: Call) -> Result<(), Fault> {
         let id = call.id.unwrap_or_default();
         let continues = |(index, tool): &(Option<u64>, PartialTool)| {
@@ -259,11 +234,11 @@ impl Call {
     fn block(self) -> Option<Block> {
         let function = self.function?;
         let id = self.id.filter(|id| !id.is_empty());
-        let input = function.arguments.as_deref().and_then(object);
+        let input = arguments(function.arguments.as_deref());
         Some(Block::tool_use(
             id.unwrap_or_else(new_id),
             function.name?,
-            input.unwrap_or_else(no_input),
+            input,
         ))
     }
 }

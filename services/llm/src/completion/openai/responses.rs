@@ -5,14 +5,21 @@ use std::{borrow::Cow, collections::VecDeque};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{super::Fault, Manner, chat, reading::ErrorBody};
+use super::{
+    super::{
+        Fault, StreamReader,
+        partial::{EventType, text},
+    },
+    Format, chat,
+    reading::ErrorBody,
+};
 use crate::{
-    Block, Chunk, MAX_TOKENS, Message, Prompt, Reply, Role, Stop, Usage,
-    conversation::{new_id, no_input, object},
+    Block, Chunk, Error, MAX_TOKENS, Message, Prompt, Reply, Request, Role, Stop, Usage,
+    conversation::{arguments, new_id},
 };
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct Body<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
@@ -70,13 +77,6 @@ pub(crate) struct Reader {
     has_tools: bool,
 }
 
-/// Type of an event. The members of ignored types may have other meanings.
-#[derive(Deserialize)]
-struct Kind<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-}
-
 #[derive(Deserialize)]
 struct Event {
     delta: Option<String>,
@@ -131,16 +131,16 @@ struct Counts {
 
 pub(super) fn request(
     model: &str,
-    manner: Manner,
+    format: Format,
     prompt: &Prompt,
     stream: bool,
-) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(&Request {
+) -> Result<Request, Error> {
+    let body = Body {
         model,
         instructions: &prompt.system,
         input: prompt.messages.iter().flat_map(items).collect(),
         max_output_tokens: prompt.max_tokens.unwrap_or(MAX_TOKENS),
-        temperature: prompt.temperature.filter(|_| manner.has_temperature()),
+        temperature: prompt.temperature.filter(|_| format.has_temperature()),
         tools: prompt
             .tools
             .iter()
@@ -154,7 +154,8 @@ pub(super) fn request(
             .collect(),
         store: false,
         stream,
-    })
+    };
+    Request::post(&["responses"], &body)
 }
 
 fn items(message: &Message) -> impl Iterator<Item = Item<'_>> {
@@ -212,14 +213,13 @@ pub(super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 
 // === impl Reader ===
 
-impl Reader {
-    pub(super) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
-        let Kind { kind } = serde_json::from_slice(event)?;
+impl StreamReader for Reader {
+    fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        let EventType { kind } = serde_json::from_slice(event)?;
         let read = || serde_json::from_slice::<Event>(event);
         match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                let text = read()?.delta.filter(|text| !text.is_empty());
-                chunks.extend(text.map(Chunk::Text));
+                chunks.extend(text(read()?.delta));
             }
             "response.output_item.done" => {
                 let item = read()?.item.filter(|item| item.kind == "function_call");
@@ -282,12 +282,9 @@ impl Output {
     }
 
     fn call(self) -> Option<Block> {
-        let input = self.arguments.as_deref().and_then(object);
-        Some(Block::tool_use(
-            self.call_id.unwrap_or_else(new_id),
-            self.name?,
-            input.unwrap_or_else(no_input),
-        ))
+        let input = arguments(self.arguments.as_deref());
+        let id = self.call_id.unwrap_or_else(new_id);
+        Some(Block::tool_use(id, self.name?, input))
     }
 }
 

@@ -9,14 +9,14 @@ use crate::{
 
 mod responses;
 
-fn asked(model: &str, manner: Manner, prompt: &Prompt, stream: bool) -> Value {
-    let body = request(model, manner, prompt, stream).expect("JSON");
-    serde_json::from_slice(&body).expect("JSON")
+fn asked(model: &str, format: Format, prompt: &Prompt, stream: bool) -> Value {
+    let request = request(model, format, prompt, stream).expect("JSON");
+    serde_json::from_slice(request.body()).expect("JSON")
 }
 
 /// Returns the reply of a stream of these events, and whether it is complete.
-fn read(manner: Manner, events: &[&str]) -> Result<(Reply, bool), Fault> {
-    let mut reader = Reader::new(manner);
+fn read(format: Format, events: &[&str]) -> Result<(Reply, bool), Fault> {
+    let mut reader = reader(format);
     let mut chunks = VecDeque::new();
     for event in events {
         reader.read(event.as_bytes(), &mut chunks)?;
@@ -28,8 +28,8 @@ fn read(manner: Manner, events: &[&str]) -> Result<(Reply, bool), Fault> {
     Ok((Reply::of(chunks), is_complete))
 }
 
-fn plain() -> Manner {
-    Manner::of("gpt-4o")
+fn plain() -> Format {
+    Format::of("gpt-4o")
 }
 
 fn tool_use(id: &str, input: &str) -> Block {
@@ -141,7 +141,7 @@ fn reasoning_models_get_their_request_format() {
         ("gpt-5-mini", "max_completion_tokens", Value::Null),
         ("o3-mini", "max_completion_tokens", Value::Null),
     ] {
-        let asked = asked(model, Manner::of(model), &prompt, false);
+        let asked = asked(model, Format::of(model), &prompt, false);
         assert_eq!(asked[limit], 7, "{model}");
         assert_eq!(asked["temperature"], temperature, "{model}");
         let limits = asked.as_object().expect("an object").keys();

@@ -1,14 +1,14 @@
 use super::*;
 
-fn manner() -> Manner {
+fn format() -> Format {
     let status = http::StatusCode::BAD_REQUEST;
     let adapted = plain().adapted(status, "only supported in v1/responses");
-    adapted.expect("a manner")
+    adapted.expect("a format")
 }
 
 #[test]
 fn a_conversation_with_tools_is_encoded_as_items() {
-    let asked = asked("o1-pro", manner(), &conversation(), true);
+    let asked = asked("o1-pro", format(), &conversation(), true);
     let expected = json!({
         "model": "o1-pro",
         "instructions": "Be brief.",
@@ -37,8 +37,12 @@ fn a_conversation_with_tools_is_encoded_as_items() {
         "stream": true,
     });
     assert_eq!(asked, expected);
-    assert_eq!(path(manner()), ["responses"]);
-    assert_eq!(path(plain()), ["chat", "completions"]);
+    let path = |format| {
+        let request = request("o1-pro", format, &conversation(), false);
+        request.expect("JSON").path()
+    };
+    assert_eq!(path(format()), "responses");
+    assert_eq!(path(plain()), "chat/completions");
 }
 
 #[test]
@@ -53,7 +57,7 @@ fn an_answer_is_read() {
         ],
         "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
     });
-    let answer = reply(manner(), body.to_string().as_bytes()).expect("an answer");
+    let answer = reply(format(), body.to_string().as_bytes()).expect("an answer");
     assert_eq!(
         answer.blocks,
         [Block::text("Hello"), tool_use("c", r#"{"a":1}"#)]
@@ -62,11 +66,11 @@ fn an_answer_is_read() {
     assert_eq!(answer.usage.total_tokens, 3);
 
     let cut = json!({"output": [], "incomplete_details": {"reason": "max_output_tokens"}});
-    let answer = reply(manner(), cut.to_string().as_bytes()).expect("an answer");
+    let answer = reply(format(), cut.to_string().as_bytes()).expect("an answer");
     assert_eq!(answer.stop, Stop::MaxTokens);
     let failed = json!({"output": [], "error": {"code": "server_error", "message": "no"}});
-    assert!(reply(manner(), failed.to_string().as_bytes()).is_err());
-    assert!(reply(manner(), br#"{"output":[]}"#).is_err());
+    assert!(reply(format(), failed.to_string().as_bytes()).is_err());
+    assert!(reply(format(), br#"{"output":[]}"#).is_err());
 }
 
 #[test]
@@ -83,10 +87,10 @@ fn a_stream_is_read_to_its_end() {
         r#"{"type":"response.something_else","delta":{"a":1},"item":7}"#,
         item,
     ];
-    let (_, is_complete) = read(manner(), &events).expect("no fault");
+    let (_, is_complete) = read(format(), &events).expect("no fault");
     assert!(!is_complete);
     let events: Vec<_> = events.into_iter().chain([done]).collect();
-    let (reply, is_complete) = read(manner(), &events).expect("an answer");
+    let (reply, is_complete) = read(format(), &events).expect("an answer");
     assert!(is_complete);
     assert_eq!(reply.blocks, [Block::text("Hello"), tool_use("c", "{}")]);
     assert_eq!(reply.stop, Stop::ToolUse);
@@ -100,7 +104,7 @@ fn an_error_in_a_stream_is_a_fault() {
         r#"{"type":"error","error":{"message":"no"}}"#,
         r#"{"type":"response.failed","response":{"error":{"message":"no"}}}"#,
     ] {
-        let fault = read(manner(), &[event]).expect_err("an error");
+        let fault = read(format(), &[event]).expect_err("an error");
         assert_eq!(fault.to_string(), "no", "{event}");
     }
 }

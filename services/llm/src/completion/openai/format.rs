@@ -9,14 +9,11 @@ const NO_STREAM_OPTIONS: u8 = 8;
 
 /// Request format that a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Manner(u8);
+pub(crate) struct Format(u8);
 
-// === impl Manner ===
+// === impl Format ===
 
-impl Manner {
-    /// The usual format.
-    pub(crate) const PLAIN: Self = Self(0);
-
+impl Format {
     /// Returns the format that models of this name are known to accept.
     pub(crate) fn of(model: &str) -> Self {
         if is_reasoning(model) {
@@ -49,7 +46,7 @@ impl Manner {
     /// Returns another format, if the error response to this one asks for it.
     pub(crate) fn adapted(self, status: StatusCode, body: &str) -> Option<Self> {
         let names = |what: &str| body.contains(what);
-        let wanted = match status {
+        let more = match status {
             // A model without chat support is not found at the chat path.
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND
                 if names("v1/responses") || names("Responses API") =>
@@ -61,7 +58,7 @@ impl Manner {
             StatusCode::BAD_REQUEST if names("stream_options") => NO_STREAM_OPTIONS,
             _ => return None,
         };
-        let adapted = Self(self.0 | wanted);
+        let adapted = Self(self.0 | more);
         (adapted != self).then_some(adapted)
     }
 
@@ -116,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_error_response_selects_another_format() {
-        let plain = Manner::of("gpt-4o");
+        let plain = Format::of("gpt-4o");
         let use_other = "Use 'max_completion_tokens' instead of 'max_tokens'.";
         let responses = "This model is only supported in v1/responses";
         for (status, message, param, expected) in [
@@ -145,15 +142,15 @@ mod tests {
             let body = json!({"error": {"message": message, "param": param}}).to_string();
             let status = StatusCode::from_u16(status).expect("a status");
             let adapted = plain.adapted(status, &body);
-            assert_eq!(adapted.map(Manner::bits), expected, "{status} {message}");
+            assert_eq!(adapted.map(Format::bits), expected, "{status} {message}");
         }
     }
 
     #[test]
     fn a_format_that_was_tried_is_not_tried_again() {
         let body = "max_tokens is too large";
-        let once = Manner::of("gpt-4o").adapted(StatusCode::BAD_REQUEST, body);
-        let once = once.expect("a manner");
+        let once = Format::of("gpt-4o").adapted(StatusCode::BAD_REQUEST, body);
+        let once = once.expect("a format");
         assert!(once.has_completion_tokens());
         assert_eq!(once.adapted(StatusCode::BAD_REQUEST, body), None);
     }
