@@ -88,7 +88,7 @@ impl App {
         )?;
         let (detached_calls, runner) = DetachedCalls::new();
         let cut_off = CutOff::default();
-        let mcp = mcp.with_unattended(detached_calls);
+        let mcp = mcp.with_detached_calls(detached_calls);
         let mcp = mcp.with_cut_off(cut_off.clone());
         tasks.spawn(runner.run());
         tasks.spawn(knowledge.warm());

@@ -3,12 +3,11 @@
 use std::fs;
 
 use anyhow::Context as _;
-use http::Extensions;
 use tracing::warn;
 use ziggurat_accounts::{Accounts, Identity};
 use ziggurat_databases::Databases;
 use ziggurat_layers::sanitize::Sanitizer;
-use ziggurat_mcp::{Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools};
+use ziggurat_mcp::{Caller, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools};
 use ziggurat_postgres_tools::{
     AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo, QueryDatabase,
     SimilaritySearch,
@@ -85,20 +84,20 @@ pub(crate) fn offer(
         .with_description(TITLE, DESCRIPTION)
         .with_instructions(INSTRUCTIONS);
     let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
-    let signer = seal(configuration, shared).with_principal(principal);
+    let signer = state_signer(configuration, shared).with_principal(principal);
     let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(signer);
     Ok(vendor::with_databases(mcp, databases))
 }
 
 /// Identifies a caller by its token, so that a confirmation cannot be used by another caller.
-fn principal(extensions: &Extensions) -> String {
-    let identity = extensions.get::<Identity>();
+fn principal(caller: &Caller) -> String {
+    let identity = caller.extension::<Identity>();
     identity.map_or_else(String::new, |identity| identity.token().to_string())
 }
 
 /// Creates the signer of confirmation state. Replicas with the same secret accept each other's
 /// signatures; with a shared state, only one of them accepts each confirmation.
-fn seal(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
+fn state_signer(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
     let secret = configuration
         .secret_file
         .as_ref()

@@ -45,46 +45,62 @@ type Parts = array::IntoIter<Bytes, 3>;
 /// still be set.
 pub struct ResultBody {
     kind: Kind,
-    ending: Ending,
 }
 
 enum Kind {
     Ready(Bytes),
     // Boxed: few results have a structure, and it would make every body larger.
     Parts(Box<Parts>),
-    Opening(Pieces),
-    Streaming { pieces: Pieces, has_text: bool },
+    Opening {
+        pieces: Pieces,
+        ending: Ending,
+    },
+    Streaming {
+        pieces: Pieces,
+        ending: Ending,
+        has_text: bool,
+    },
     Done,
 }
 
 // === impl ResultBody ===
 
 impl ResultBody {
-    #[cfg(test)]
-    pub(super) fn text(pieces: Pieces) -> Self {
-        Self::ended(pieces, Ending::PLAIN)
+    /// Makes a result from a complete text, with its structure if the revision supports one.
+    pub(super) fn text(text: &Text, structure: Option<Structure>, ending: &Ending) -> Self {
+        let structure = structure.and_then(|structure| structure.in_revision(ending.revision));
+        let Some(structure) = structure else {
+            return Self::whole(text, &ending.ok);
+        };
+        let opening = [OPENING.as_bytes(), text.as_bytes(), STRUCTURED.as_bytes()].concat();
+        let parts = Box::new(parts(opening.into(), structure, ending));
+        let kind = Kind::Parts(parts);
+        Self { kind }
     }
 
-    pub(super) fn ended(pieces: Pieces, ending: Ending) -> Self {
-        Self {
-            kind: Kind::Opening(pieces),
-            ending,
-        }
+    /// Makes a result that is an error.
+    pub(super) fn error(text: &Text, ending: &Ending) -> Self {
+        Self::whole(text, &ending.error)
+    }
+
+    /// Makes a result from text that is streamed.
+    pub(super) fn streamed(pieces: Pieces, ending: Ending) -> Self {
+        let kind = Kind::Opening { pieces, ending };
+        Self { kind }
+    }
+
+    fn whole(text: &Text, ending: &[u8]) -> Self {
+        Self::from(Bytes::from(
+            [OPENING.as_bytes(), text.as_bytes(), ending].concat(),
+        ))
     }
 }
 
 // === impl Ending ===
 
 impl Ending {
-    /// The end of a result of revision 2024-11-05, without further members.
-    pub(super) const PLAIN: Self = Self {
-        ok: Bytes::from_static(br#""}]}"#),
-        error: Bytes::from_static(br#""}],"isError":true}"#),
-        revision: Revision::V2024_11_05,
-    };
-
     /// Returns the end of results of a revision whose last members are `tail`.
-    pub(super) fn with(revision: Revision, tail: &str) -> Self {
+    pub(super) fn new(revision: Revision, tail: &str) -> Self {
         Self {
             ok: [CLOSING, tail].concat().into(),
             error: [CLOSING, IS_ERROR, tail].concat().into(),
@@ -96,44 +112,12 @@ impl Ending {
     fn tail(&self) -> Bytes {
         self.ok.slice(CLOSING.len()..)
     }
-
-    fn of(&self, is_error: bool) -> &Bytes {
-        if is_error { &self.error } else { &self.ok }
-    }
-}
-
-/// Makes a result from a complete text.
-pub(super) fn whole(text: &Text, is_error: bool, ending: &Ending) -> ResultBody {
-    let ending = ending.of(is_error);
-    let mut result = Vec::with_capacity(OPENING.len() + text.len() + ending.len());
-    result.extend_from_slice(OPENING.as_bytes());
-    result.extend_from_slice(text.as_bytes());
-    result.extend_from_slice(ending);
-    ResultBody::from(Bytes::from(result))
-}
-
-/// Makes a result from a complete text, with its structure if the revision supports one.
-pub(super) fn structured(text: &Text, structure: Option<Structure>, ending: &Ending) -> ResultBody {
-    let structure = structure.and_then(|structure| structure.in_revision(ending.revision));
-    let Some(structure) = structure else {
-        return whole(text, false, ending);
-    };
-    let mut opening = Vec::with_capacity(OPENING.len() + text.len() + STRUCTURED.len());
-    opening.extend_from_slice(OPENING.as_bytes());
-    opening.extend_from_slice(text.as_bytes());
-    opening.extend_from_slice(STRUCTURED.as_bytes());
-    ResultBody {
-        kind: Kind::Parts(Box::new(parts(opening.into(), structure, ending))),
-        ending: Ending::PLAIN,
-    }
 }
 
 impl From<Bytes> for ResultBody {
     fn from(result: Bytes) -> Self {
-        Self {
-            kind: Kind::Ready(result),
-            ending: Ending::PLAIN,
-        }
+        let kind = Kind::Ready(result);
+        Self { kind }
     }
 }
 
@@ -145,22 +129,29 @@ impl Body for ResultBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Self { kind, ending } = self.get_mut();
+        let kind = &mut self.get_mut().kind;
         let data = match mem::replace(kind, Kind::Done) {
             Kind::Ready(result) => result,
             Kind::Parts(parts) => first(parts, kind),
-            Kind::Opening(pieces) => {
-                let has_text = false;
-                *kind = Kind::Streaming { pieces, has_text };
+            Kind::Opening { pieces, ending } => {
+                *kind = Kind::Streaming {
+                    pieces,
+                    ending,
+                    has_text: false,
+                };
                 Bytes::from_static(OPENING.as_bytes())
             }
             Kind::Streaming {
                 mut pieces,
+                ending,
                 has_text,
             } => match next(&mut pieces, cx) {
                 Poll::Ready(Some(Ok(Piece::Text(text)))) => {
-                    let has_text = true;
-                    *kind = Kind::Streaming { pieces, has_text };
+                    *kind = Kind::Streaming {
+                        pieces,
+                        ending,
+                        has_text: true,
+                    };
                     text.into_bytes()
                 }
                 // Drops the stream before the end of its result is sent, to free its resources
@@ -169,15 +160,19 @@ impl Body for ResultBody {
                     match structure.in_revision(ending.revision) {
                         Some(structure) => {
                             let opening = Bytes::from_static(STRUCTURED.as_bytes());
-                            first(Box::new(parts(opening, structure, ending)), kind)
+                            first(Box::new(parts(opening, structure, &ending)), kind)
                         }
-                        None => ending.ok.clone(),
+                        None => ending.ok,
                     }
                 }
-                Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text, ending),
-                Poll::Ready(None) => ending.ok.clone(),
+                Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text, &ending),
+                Poll::Ready(None) => ending.ok,
                 Poll::Pending => {
-                    *kind = Kind::Streaming { pieces, has_text };
+                    *kind = Kind::Streaming {
+                        pieces,
+                        ending,
+                        has_text,
+                    };
                     return Poll::Pending;
                 }
             },
@@ -197,8 +192,8 @@ impl Body for ResultBody {
                 let parts = parts.as_slice().iter().map(Bytes::len);
                 SizeHint::with_exact(length(parts.sum()))
             }
-            Kind::Opening(_) => at_least(OPENING.len() + self.ending.ok.len()),
-            Kind::Streaming { .. } => at_least(self.ending.ok.len()),
+            Kind::Opening { ending, .. } => at_least(OPENING.len() + ending.ok.len()),
+            Kind::Streaming { ending, .. } => at_least(ending.ok.len()),
             Kind::Done => SizeHint::with_exact(0),
         }
     }

@@ -1,29 +1,39 @@
 //! The caller of a tool or reader of a resource.
 
-use std::{fmt, net::IpAddr};
+use std::{fmt, mem, net::IpAddr};
 
 use http::Extensions;
-use ziggurat_layers::client_ip::ClientIp;
+use ziggurat_layers::{client_ip::ClientIp, json_rpc::Call};
 
-use crate::protocol::Context;
+use crate::{params::Params, protocol::Context};
 
 /// The facts about a caller that outer layers found.
 ///
-/// They put them into the extensions of the HTTP request. Over standard input and output the
-/// program sets them once, with [`Stdio::with_extension`](crate::stdio::Stdio::with_extension). So
-/// a tool does not know which of the two it serves.
+/// They put them into the extensions of the HTTP request: the identity of a token or a session, the
+/// address, the [`Context`]. Over standard input and output the program sets them once, with
+/// [`Stdio::with_extension`](crate::stdio::Stdio::with_extension). So a tool does not know which of
+/// the two it serves.
 #[derive(Clone, Default)]
 pub struct Caller {
     extensions: Extensions,
+    context: Context,
 }
 
 // === impl Caller ===
 
 impl Caller {
-    /// Takes over the extensions of a request.
-    #[must_use]
-    pub fn new(extensions: Extensions) -> Self {
-        Self { extensions }
+    /// Takes the caller out of its call. A call that no [`ProtocolLayer`](crate::protocol) has seen
+    /// negotiates no revision.
+    pub(super) fn take(call: &mut Call) -> Self {
+        let mut extensions = mem::take(&mut call.head_mut().extensions);
+        let context = extensions.remove().unwrap_or_else(|| Context {
+            params: Params::of(call).positions(),
+            ..Context::default()
+        });
+        Self {
+            extensions,
+            context,
+        }
     }
 
     /// Returns a value that a layer stored under this type, such as the identity of a token or a
@@ -33,15 +43,15 @@ impl Caller {
         self.extensions.get()
     }
 
-    /// Returns the context of the call, or `None` if it is answered exactly as in revision
-    /// 2024-11-05.
+    /// Returns the revision of the call and the capabilities of the client.
     #[must_use]
-    pub fn context(&self) -> Option<&Context> {
-        self.extension()
+    pub fn context(&self) -> &Context {
+        &self.context
     }
 
-    pub(super) fn extensions(&self) -> &Extensions {
-        &self.extensions
+    /// Returns the params of the call.
+    pub(super) fn params<'a>(&self, call: &'a Call) -> Params<'a> {
+        Params::at(call, self.context.params.clone())
     }
 
     /// Returns the address of the client, if it is connected over a network.

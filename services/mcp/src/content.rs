@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::protocol::Revision;
 
-/// A block of content in a result.
+/// A block of content in a result of a tool or in a message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -52,7 +52,8 @@ pub struct EmbeddedResource {
     /// The URI of the resource.
     pub uri: String,
     /// The media type of the resource.
-    pub mime_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
     /// The text of the resource.
     pub text: String,
 }

@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::protocol::Capabilities;
 
+use self::signed_state::SignedState;
 pub use self::signed_state::StateSigner;
-pub(super) use self::signed_state::{Opened, StateScope};
 
 /// Questions to a client, each under a key, and the state to keep until they are answered.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,8 @@ pub enum Question {
 #[derive(Clone, Default)]
 pub struct Inputs {
     responses: Map<String, Value>,
-    opened: Option<Opened>,
+    /// The state that came with the answers.
+    pub(super) state: Option<SignedState>,
 }
 
 /// The capabilities that a client lacks for the questions.
@@ -92,14 +93,14 @@ impl Elicitation {
     }
 
     /// Returns the members of the result, with the signed state.
-    pub(super) fn result(self, seal: impl FnOnce(&str) -> String) -> Value {
+    pub(super) fn result(self, sign: impl FnOnce(&str) -> String) -> Value {
         let questions = self.questions.into_iter();
         let requests: Map<_, _> = questions
             .map(|(key, question)| (key.into_owned(), question.request()))
             .collect();
         let mut result = json!({"resultType": "input_required", "inputRequests": requests});
         if let Some(state) = self.state {
-            result["requestState"] = Value::String(seal(&state));
+            result["requestState"] = Value::String(sign(&state));
         }
         result
     }
@@ -131,17 +132,13 @@ impl Question {
 // === impl Inputs ===
 
 impl Inputs {
-    pub(super) fn new(responses: Option<&str>, opened: Option<Opened>) -> Self {
+    pub(super) fn new(responses: Option<&str>, state: Option<SignedState>) -> Self {
         // A value that is not an object counts as no answer, so the tool asks again.
         let responses = responses.and_then(|json| serde_json::from_str(json).ok());
         Self {
             responses: responses.unwrap_or_default(),
-            opened,
+            state,
         }
-    }
-
-    pub(super) fn opened(&self) -> Option<&Opened> {
-        self.opened.as_ref()
     }
 
     /// Returns the answer to a question, if it is an object.
@@ -169,7 +166,7 @@ impl Inputs {
     /// Returns the state that the call set when it asked. It is signed, so no client can forge it.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
-        self.opened.as_ref().map(|opened| &*opened.state)
+        self.state.as_ref().map(|state| &*state.text)
     }
 }
 

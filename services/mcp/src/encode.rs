@@ -1,42 +1,40 @@
-//! Results and errors of negotiated revisions: all of `/mcp`, and modern requests over stdio.
+//! Results and errors as each revision writes them.
 //!
-//! An [`Encoder`] knows how one revision writes results, and caches the bytes that are the same for
-//! every caller.
+//! There is an [`Encoder`] for each revision, and one for calls that negotiate none, which are
+//! answered exactly as in revision 2024-11-05. It caches the bytes that are the same for every
+//! caller. The other modules know tools, texts and faults, and nothing about how they are encoded.
 
+mod fault;
 mod lists;
+mod results;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json, value::RawValue};
-use ziggurat_layers::{
-    json_rpc::{Error, Reply},
-    sanitize::Sanitizer,
-};
+use serde_json::{Value, json};
+use ziggurat_layers::json_rpc::Error;
 
 use crate::{
-    Block, Prompts, Resources, ServerInfo, Structure, ToolError, ToolResult, Tools,
-    body::{Ending, ResultBody},
-    protocol::{Revision, error::CAPABILITY_MISSING},
-    tool::Content,
-    wire::{self, Fault},
+    Prompts, Resources, ServerInfo, Tools,
+    body::Ending,
+    params::Params,
+    protocol::{Context, Revision},
 };
 
-pub(super) use self::lists::Pages;
+pub(super) use self::{fault::Fault, lists::Pages};
 
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
-
-const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// Time in milliseconds that a client may cache a list.
 const LIST_TTL: u32 = 60_000;
 
-/// Text for the model while a database is not ready.
-const NOT_READY: &str = "The database is still being prepared. Try again in a few seconds.";
-
 /// Encodes results and errors for one revision.
 #[derive(Debug)]
 pub(super) struct Encoder {
-    revision: Revision,
+    pub(super) revision: Revision,
+    /// Unset for calls that are answered exactly as in revision 2024-11-05.
+    pub(super) is_negotiated: bool,
     /// The result of `initialize`, or in the modern revision of `server/discover`.
     pub(super) opening: Bytes,
     /// For callers with read-only access, and for callers with write access.
@@ -47,15 +45,18 @@ pub(super) struct Encoder {
     /// The `_meta` of every result in the modern revision.
     meta: Value,
     /// The bytes after the text of a tool.
-    pub(super) ending: Ending,
+    ending: Ending,
     /// The bytes after any other result.
-    pub(super) tail: Bytes,
-    pub(super) read_tail: Bytes,
+    tail: String,
+    read_tail: String,
 }
 
-/// One encoder for each revision.
-#[derive(Debug)]
-pub(super) struct Encoders([Encoder; Revision::ALL.len()]);
+/// The encoders of all revisions.
+#[derive(Clone, Debug)]
+pub(super) struct Encoders {
+    exact: Arc<Encoder>,
+    negotiated: [Arc<Encoder>; Revision::ALL.len()],
+}
 
 // === impl Encoders ===
 
@@ -66,13 +67,22 @@ impl Encoders {
         resources: &Resources,
         prompts: &Prompts,
     ) -> Self {
-        Self(
-            Revision::ALL.map(|revision| Encoder::new(revision, server, tools, resources, prompts)),
-        )
+        let of = |revision, is_negotiated| {
+            let encoder = Encoder::new(revision, is_negotiated, server, tools, resources, prompts);
+            Arc::new(encoder)
+        };
+        Self {
+            exact: of(Revision::V2024_11_05, false),
+            negotiated: Revision::ALL.map(|revision| of(revision, true)),
+        }
     }
 
-    pub(super) fn of(&self, revision: Revision) -> &Encoder {
-        &self.0[revision as usize]
+    pub(super) fn of(&self, context: &Context) -> &Arc<Encoder> {
+        if context.is_negotiated() {
+            &self.negotiated[context.revision() as usize]
+        } else {
+            &self.exact
+        }
     }
 }
 
@@ -81,6 +91,7 @@ impl Encoders {
 impl Encoder {
     fn new(
         revision: Revision,
+        is_negotiated: bool,
         server: &ServerInfo,
         tools: &Tools,
         resources: &Resources,
@@ -88,23 +99,27 @@ impl Encoder {
     ) -> Self {
         let tail = tail(revision, server, None);
         let list_tail = self::tail(revision, server, Some(LIST_TTL));
-        let read_tail = self::tail(revision, server, Some(0));
-        let of = |may_write| lists::tools(tools, revision, may_write, &list_tail);
+        let lists = lists::Format {
+            revision,
+            is_negotiated,
+            tail: &list_tail,
+        };
         Self {
             revision,
+            is_negotiated,
             opening: if revision.is_modern() {
                 discovery(server, &list_tail)
             } else {
-                initialization(revision, server)
+                initialization(revision, is_negotiated, server)
             },
-            tools: [false, true].map(of),
-            resources: lists::resources(resources, revision, &list_tail),
-            resource_templates: lists::resource_templates(resources, revision, &list_tail),
-            prompts: lists::prompts(prompts, revision, &list_tail),
+            tools: [false, true].map(|may_write| lists.tools(tools, may_write)),
+            resources: lists.resources(resources),
+            resource_templates: lists.resource_templates(resources),
+            prompts: lists.prompts(prompts),
             meta: json!({SERVER: {"name": server.name, "version": server.version}}),
-            ending: Ending::with(revision, &tail),
-            tail: tail.into(),
-            read_tail: read_tail.into(),
+            ending: Ending::new(revision, &tail),
+            tail,
+            read_tail: self::tail(revision, server, Some(0)),
         }
     }
 
@@ -112,113 +127,25 @@ impl Encoder {
         &self.tools[usize::from(may_write)]
     }
 
-    /// Returns whether the revision supports structured results.
-    pub(super) fn has_structure(&self) -> bool {
-        self.revision.has_structure()
-    }
-
-    /// Encodes the result of a tool.
-    pub(super) fn tool_result(
-        &self,
-        result: Result<ToolResult, ToolError>,
-    ) -> Result<Reply<ResultBody>, Fault> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Shown {
-            content: Vec<Block>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            structured_content: Option<Box<RawValue>>,
-        }
-
-        match result {
-            Ok(ToolResult {
-                content: Content::Blocks(blocks),
-                structure,
-            }) => {
-                let blocks = blocks.into_iter();
-                let structure = structure.and_then(|it| it.in_revision(self.revision));
-                let shown = Shown {
-                    content: blocks
-                        .map(|block| block.in_revision(self.revision))
-                        .collect(),
-                    structured_content: structure.map(Structure::into_raw),
-                };
-                Ok(self.whole(&shown))
-            }
-            Ok(ToolResult {
-                content: Content::Asked(asked),
-                ..
-            }) => Ok(self.asked(asked)),
-            Err(ToolError::Unable(unable)) => Err(Fault::Unable(unable)),
-            result => wire::tool_result(result, &self.ending),
-        }
-    }
-
-    /// Encodes a complete result.
-    pub(super) fn whole(&self, result: &impl Serialize) -> Reply<ResultBody> {
-        Reply::stream(ResultBody::from(wire::ended(result, &self.tail)))
-    }
-
-    /// Encodes questions to the client.
-    pub(super) fn asked(&self, mut asked: Value) -> Reply<ResultBody> {
-        asked["_meta"] = self.meta.clone();
-        Reply::stream(ResultBody::from(wire::to_bytes(&asked)))
-    }
-
-    /// Encodes the error of a call without a result.
-    pub(super) fn fault(&self, fault: Fault, sanitizer: Sanitizer) -> Reply<ResultBody> {
-        let error = match fault {
-            Fault::Params(error) => error,
-            Fault::UnknownMethod => Error::method_not_found(),
-            Fault::UnknownTool(name) => unknown("tool", &name),
-            Fault::UnknownPrompt(problem) => Error::invalid_params().with_data(problem),
-            Fault::UnknownResource(uri) if self.revision.is_modern() => {
-                Error::new(Error::INVALID_PARAMS, "Resource not found").with_data(About { uri })
-            }
-            Fault::UnknownResource(uri) => {
-                Error::new(RESOURCE_NOT_FOUND, "Resource not found").with_data(About { uri })
-            }
-            Fault::Unable(unable) => {
-                let message = "Missing required client capability";
-                Error::new(CAPABILITY_MISSING, message).with_data(unable.data())
-            }
-            Fault::NotReady => return wire::said(NOT_READY, &self.ending),
-            Fault::Tool(failure) => {
-                return wire::failed("Tool execution error", failure, sanitizer);
-            }
-            Fault::Resource(failure) => {
-                return wire::failed("Resource read error", failure, sanitizer);
-            }
+    /// Returns the page of a list that a client requests. Without negotiation lists have one page,
+    /// and cursors are ignored.
+    pub(super) fn page(&self, pages: &Pages, params: &Params<'_>) -> Result<Bytes, Error> {
+        let cursor = if self.is_negotiated {
+            params.cursor()?
+        } else {
+            None
         };
-        Reply::from(error)
+        pages.page(cursor.as_deref())
     }
-}
-
-#[derive(Serialize)]
-struct About {
-    uri: String,
-}
-
-fn unknown(kind: &str, name: &str) -> Error {
-    Error::invalid_params().with_data(format!("there is no {kind} named \"{name}\""))
 }
 
 /// Returns the end of every result of a revision, with the closing brace.
 fn tail(revision: Revision, server: &ServerInfo, ttl: Option<u32>) -> String {
-    #[derive(Serialize)]
-    struct Server<'a> {
-        name: &'a str,
-        version: &'a str,
-    }
-
     if !revision.is_modern() {
         return "}".to_owned();
     }
-    let server = Server {
-        name: &server.name,
-        version: &server.version,
-    };
-    let server = serde_json::to_string(&server).expect("text is JSON");
+    // Serializes the name and the version.
+    let server = serde_json::to_string(server).expect("text is JSON");
     let kept = ttl.map_or_else(String::new, |ttl| {
         format!(r#","ttlMs":{ttl},"cacheScope":"private""#)
     });
@@ -250,7 +177,7 @@ impl Capabilities {
     }
 }
 
-fn initialization(revision: Revision, server: &ServerInfo) -> Bytes {
+fn initialization(revision: Revision, is_negotiated: bool, server: &ServerInfo) -> Bytes {
     #[derive(Serialize)]
     struct Server<'a> {
         name: &'a str,
@@ -273,7 +200,8 @@ fn initialization(revision: Revision, server: &ServerInfo) -> Bytes {
 
     let title = server.title.as_deref();
     let description = server.description.as_deref();
-    wire::to_bytes(&Initialized {
+    let instructions = server.instructions.as_deref();
+    to_bytes(&Initialized {
         protocol_version: revision.as_str(),
         capabilities: Capabilities::of(revision),
         server_info: Server {
@@ -282,7 +210,7 @@ fn initialization(revision: Revision, server: &ServerInfo) -> Bytes {
             version: &server.version,
             description: description.filter(|_| revision >= Revision::V2025_11_25),
         },
-        instructions: server.instructions.as_deref(),
+        instructions: instructions.filter(|_| is_negotiated),
     })
 }
 
@@ -301,5 +229,17 @@ fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
         capabilities: Capabilities::of(Revision::V2026_07_28),
         instructions: server.instructions.as_deref(),
     };
-    wire::ended(&discovered, tail.as_bytes())
+    with_tail(&discovered, tail)
+}
+
+/// Encodes an object, its last brace replaced by `tail`.
+fn with_tail(object: &impl Serialize, tail: &str) -> Bytes {
+    let mut json = serde_json::to_vec(object).expect("text is JSON");
+    json.pop();
+    json.extend_from_slice(tail.as_bytes());
+    json.into()
+}
+
+fn to_bytes(result: &impl Serialize) -> Bytes {
+    Bytes::from(serde_json::to_vec(result).expect("text is JSON"))
 }

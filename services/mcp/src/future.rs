@@ -14,25 +14,20 @@ use ziggurat_runtime::cut_off::AtCutOff;
 
 use crate::{
     DetachedCalls, Failure, ResultBody, ToolError,
-    body::Ending,
-    encode::{Encoder, Encoders},
+    encode::{Encoder, Fault},
     heartbeat::Heartbeat,
     method::MethodFuture,
-    negotiated,
-    protocol::Revision,
     record::Record,
-    resource::{Contents, ReadFuture},
-    template::{CompleteFuture, ReadFuture as TemplatedFuture},
+    resource::ReadFuture,
+    template::CompleteFuture,
     tool::ToolFuture,
-    wire::{self, Fault},
 };
 
 /// Response future of [`Mcp`](super::Mcp).
 pub struct ResponseFuture {
     pub(super) state: State,
+    pub(super) encoder: Arc<Encoder>,
     pub(super) sanitizer: Sanitizer,
-    /// `None` for calls that are answered exactly as in revision 2024-11-05.
-    pub(super) negotiated: Option<(Arc<Encoders>, Revision)>,
     /// The deadline of the call when the server shuts down.
     pub(super) cut_off: AtCutOff,
 }
@@ -45,17 +40,13 @@ pub(super) enum State {
         record: Option<Record>,
         result: ToolFuture,
         /// Set if the client asked for progress.
-        pulse: Option<Heartbeat>,
+        heartbeat: Option<Heartbeat>,
         /// Finishes the call if the client disconnects; `None` if that cancels it.
-        unattended: Option<DetachedCalls>,
+        detached: Option<DetachedCalls>,
     },
     Reading {
         uri: String,
         contents: ReadFuture,
-    },
-    ReadingTemplated {
-        uri: String,
-        contents: TemplatedFuture,
     },
     Completing(CompleteFuture),
     Answering(MethodFuture),
@@ -77,30 +68,25 @@ impl Future for ResponseFuture {
                 Err(Fault::Tool(Failure::new("the server is shutting down")))
             }
         };
-        let face = this.negotiated.as_ref();
-        let face = face.map(|(faces, revision)| faces.of(*revision));
-        Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
-            Some(face) => face.fault(fault, this.sanitizer),
-            None => fault.into_reply(this.sanitizer),
-        })))
+        let reply = outcome.unwrap_or_else(|fault| this.encoder.fault(fault, this.sanitizer));
+        Poll::Ready(Ok(reply))
     }
 }
 
 impl ResponseFuture {
     fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply<ResultBody>, Fault>> {
-        let face = self.negotiated.as_ref();
-        let face = face.map(|(faces, revision)| faces.of(*revision));
+        let encoder = &*self.encoder;
         Poll::Ready(match &mut self.state {
             State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
             State::Calling {
                 record,
                 result,
-                pulse,
+                heartbeat,
                 ..
             } => {
                 let Poll::Ready(result) = result.as_mut().poll(cx) else {
-                    if let Some(pulse) = pulse {
-                        pulse.poll(cx);
+                    if let Some(heartbeat) = heartbeat {
+                        heartbeat.poll(cx);
                     }
                     return Poll::Pending;
                 };
@@ -108,25 +94,17 @@ impl ResponseFuture {
                 if let Err(ToolError::Failed(failure)) = &result {
                     failure.log("tools/call", record.tool());
                 }
-                let result = record.follow(result, &self.cut_off);
-                match face {
-                    Some(face) => face.tool_result(result),
-                    None => wire::tool_result(result, &Ending::PLAIN),
+                encoder.tool_result(record.follow(result, &self.cut_off))
+            }
+            State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
+                Ok(Some(contents)) => Ok(encoder.contents(&contents)),
+                Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
+                Err(failure) => {
+                    failure.log("resources/read", uri);
+                    Err(Fault::Resource(failure))
                 }
-            }
-            State::Reading { uri, contents } => {
-                let contents = ready!(contents.as_mut().poll(cx)).map(Some);
-                read(uri, contents, face)
-            }
-            State::ReadingTemplated { uri, contents } => {
-                let contents = ready!(contents.as_mut().poll(cx));
-                read(uri, contents, face)
-            }
-            State::Completing(proposed) => {
-                let proposed = ready!(proposed.as_mut().poll(cx));
-                let face = face.expect("only where a revision is negotiated");
-                Ok(negotiated::completed(face, proposed))
-            }
+            },
+            State::Completing(values) => Ok(encoder.completion(ready!(values.as_mut().poll(cx)))),
             State::Answering(result) => {
                 let result = ready!(result.as_mut().poll(cx));
                 Ok(Reply::stream(ResultBody::from(result)))
@@ -141,11 +119,11 @@ impl Drop for ResponseFuture {
         if let State::Calling {
             record: Some(record),
             result,
-            unattended: Some(unattended),
+            detached: Some(detached),
             ..
         } = state
         {
-            unattended.take_over(record, result, self.cut_off.clone());
+            detached.take_over(record, result, self.cut_off.clone());
         }
     }
 }
@@ -166,24 +144,5 @@ impl State {
     pub(super) fn result(result: Bytes) -> Self {
         // Streamed although it is complete, so that the bytes are shared and not copied.
         Self::ready(Reply::stream(ResultBody::from(result)))
-    }
-}
-
-/// Encodes the outcome of reading a resource, which may not exist.
-fn read(
-    uri: &mut String,
-    contents: Result<Option<Contents>, Failure>,
-    face: Option<&Encoder>,
-) -> Result<Reply<ResultBody>, Fault> {
-    match contents {
-        Ok(Some(contents)) => {
-            let tail = face.map_or(wire::PLAIN, |face| &face.read_tail);
-            Ok(wire::contents(&contents, tail))
-        }
-        Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
-        Err(failure) => {
-            failure.log("resources/read", uri);
-            Err(Fault::Resource(failure))
-        }
     }
 }

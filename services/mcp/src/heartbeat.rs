@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::{Progress, protocol};
+use crate::{Progress, protocol::Context as CallContext};
 
 /// Time between two notifications. Clients wait a minute for a call, and again after each of them.
 const PERIOD: Duration = Duration::from_secs(3);
@@ -26,8 +26,8 @@ pub(super) struct Heartbeat {
 
 impl Heartbeat {
     /// Starts the timer, if the client asked for progress.
-    pub(super) fn of(way: &protocol::Context) -> Option<Self> {
-        let progress = Arc::clone(way.progress.as_ref()?);
+    pub(super) fn of(context: &CallContext) -> Option<Self> {
+        let progress = Arc::clone(context.progress.as_ref()?);
         let began = Instant::now();
         Some(Self {
             progress,

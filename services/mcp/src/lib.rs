@@ -32,7 +32,13 @@
 //! # }).unwrap();
 //! ```
 //!
+//! `examples/shout` is a server with a tool of its own over HTTP, for clients of all revisions:
+//! `cargo run -p ziggurat-mcp --example shout`.
+//!
 //! # Methods
+//!
+//! These are the methods of clients that negotiate no revision. A
+//! [`ProtocolLayer`](protocol::ProtocolLayer) in front of the service lets them negotiate.
 //!
 //! | Method | Result | Errors of its own |
 //! | --- | --- | --- |
@@ -76,13 +82,13 @@ mod body;
 mod caller;
 mod content;
 mod detached_calls;
+mod dispatch;
 mod elicit;
 mod encode;
 mod failure;
 mod future;
 mod heartbeat;
 mod method;
-mod negotiated;
 mod notify;
 mod params;
 mod prompt;
@@ -99,17 +105,15 @@ mod template;
 mod tests;
 mod text;
 mod tool;
-mod v2024_11_05;
-mod wire;
 
 use std::{
     borrow::Cow,
     convert::Infallible,
+    fmt,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use http::Extensions;
 use serde::Serialize;
 use tower_service::Service;
 use ziggurat_layers::{
@@ -118,13 +122,7 @@ use ziggurat_layers::{
 };
 use ziggurat_runtime::cut_off::CutOff;
 
-use crate::{
-    encode::Encoders,
-    future::State,
-    method::{Methods, WriteAccess},
-    protocol::Context as CallContext,
-    v2024_11_05::Catalogue,
-};
+use crate::{encode::Encoders, future::State, method::Methods};
 
 pub use self::{
     body::ResultBody,
@@ -193,15 +191,17 @@ pub struct Mcp {
     shared: Arc<Shared>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Shared {
-    room: Arc<Catalogue>,
-    faces: Arc<Encoders>,
+    tools: Tools,
+    resources: Resources,
+    prompts: Prompts,
+    encoders: Encoders,
     methods: Methods,
-    write_access: WriteAccess,
+    may_write: Arc<dyn Fn(&Caller) -> bool + Send + Sync>,
     sanitizer: Sanitizer,
-    seal: StateSigner,
-    unattended: Option<DetachedCalls>,
+    signer: StateSigner,
+    detached: Option<DetachedCalls>,
     cut_off: CutOff,
 }
 
@@ -260,18 +260,17 @@ impl Mcp {
         tools.check()?;
         resources.check()?;
         prompts.check()?;
-        let faces = Encoders::new(server, &tools, &resources, &prompts);
-        let room = Catalogue::new(server, tools, resources, prompts);
-        let sanitizer = Sanitizer::production();
         Ok(Self {
             shared: Arc::new(Shared {
-                room: Arc::new(room),
-                faces: Arc::new(faces),
+                encoders: Encoders::new(server, &tools, &resources, &prompts),
+                tools,
+                resources,
+                prompts,
                 methods: Methods::default(),
-                write_access: WriteAccess::new(|_| false),
-                sanitizer,
-                seal: StateSigner::random(),
-                unattended: None,
+                may_write: Arc::new(|_| false),
+                sanitizer: Sanitizer::production(),
+                signer: StateSigner::random(),
+                detached: None,
                 cut_off: CutOff::default(),
             }),
         })
@@ -284,29 +283,29 @@ impl Mcp {
         self
     }
 
-    /// Sets which callers may write, by the extensions of their request: the annotations of tools
-    /// depend on it. By default no caller may write.
+    /// Sets which callers may write: the annotations of tools depend on it. By default no caller may
+    /// write.
     #[must_use]
     pub fn with_write_access(
         mut self,
-        may_write: impl Fn(&Extensions) -> bool + Send + Sync + 'static,
+        may_write: impl Fn(&Caller) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.shared_mut().write_access = WriteAccess::new(may_write);
+        self.shared_mut().may_write = Arc::new(may_write);
         self
     }
 
     /// Sets the key that signs states; replicas of a server share it.
     #[must_use]
-    pub fn with_state_signer(mut self, seal: StateSigner) -> Self {
-        self.shared_mut().seal = seal;
+    pub fn with_state_signer(mut self, signer: StateSigner) -> Self {
+        self.shared_mut().signer = signer;
         self
     }
 
     /// Finishes calls whose client has disconnected, in negotiated revisions over HTTP in which a
     /// disconnect does not cancel the call.
     #[must_use]
-    pub fn with_unattended(mut self, unattended: DetachedCalls) -> Self {
-        self.shared_mut().unattended = Some(unattended);
+    pub fn with_detached_calls(mut self, detached: DetachedCalls) -> Self {
+        self.shared_mut().detached = Some(detached);
         self
     }
 
@@ -339,21 +338,27 @@ impl Service<Call> for Mcp {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: Call) -> ResponseFuture {
+    fn call(&mut self, mut call: Call) -> ResponseFuture {
         record::announce(&call);
         let shared = &*self.shared;
-        let revision = call.head().extensions.get().map(CallContext::revision);
-        let negotiated = revision.map(|revision| (Arc::clone(&shared.faces), revision));
-        let answer = match revision {
-            Some(revision) => shared.negotiated(revision, call),
-            None => shared.room.answer(call, &shared.methods),
-        };
-        let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
+        let caller = Caller::take(&mut call);
+        let encoder = Arc::clone(shared.encoders.of(caller.context()));
+        let answer = shared.dispatch(&encoder, caller, call);
         ResponseFuture {
-            state,
+            state: answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault)))),
+            encoder,
             sanitizer: shared.sanitizer,
-            negotiated,
             cut_off: shared.cut_off.pending(),
         }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("tools", &self.tools)
+            .field("resources", &self.resources)
+            .field("prompts", &self.prompts)
+            .finish_non_exhaustive()
     }
 }

@@ -3,10 +3,9 @@
 use std::{fmt, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
-use http::Extensions;
 use ziggurat_layers::json_rpc::{Call, Error};
 
-use crate::{State, wire::Fault};
+use crate::{Caller, encode::Fault, future::State};
 
 /// Future of a [`Method`]: the result as JSON.
 // Boxed: methods of a program are rare compared with calls of tools.
@@ -19,16 +18,12 @@ pub trait Method: Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns a JSON-RPC error if the params are malformed.
-    fn call(&self, call: &Call) -> Result<MethodFuture, Error>;
+    fn call(&self, caller: &Caller, call: &Call) -> Result<MethodFuture, Error>;
 }
 
 /// The methods of a program, by name.
 #[derive(Clone, Default)]
 pub(super) struct Methods(Vec<(&'static str, Arc<dyn Method>)>);
-
-/// Decides which callers may write, by the extensions of a request.
-#[derive(Clone)]
-pub(super) struct WriteAccess(Arc<dyn Fn(&Extensions) -> bool + Send + Sync>);
 
 // === impl Methods ===
 
@@ -37,37 +32,18 @@ impl Methods {
         self.0.push((name, Arc::new(method)));
     }
 
-    pub(super) fn answer(&self, call: &Call) -> Result<State, Fault> {
+    pub(super) fn answer(&self, caller: &Caller, call: &Call) -> Result<State, Fault> {
         let mut methods = self.0.iter();
         let (_, method) = methods
             .find(|(name, _)| *name == call.method())
             .ok_or(Fault::UnknownMethod)?;
-        Ok(State::Answering(method.call(call)?))
+        Ok(State::Answering(method.call(caller, call)?))
     }
 }
 
 impl fmt::Debug for Methods {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|(name, _)| name))
-            .finish()
-    }
-}
-
-// === impl WriteAccess ===
-
-impl WriteAccess {
-    pub(super) fn new(may_write: impl Fn(&Extensions) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(may_write))
-    }
-
-    pub(super) fn may_write(&self, call: &Call) -> bool {
-        (self.0)(&call.head().extensions)
-    }
-}
-
-impl fmt::Debug for WriteAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteAccess").finish_non_exhaustive()
+        let names = self.0.iter().map(|(name, _)| name);
+        f.debug_list().entries(names).finish()
     }
 }

@@ -1,171 +1,69 @@
-//! The params of the methods, checked member by member.
+//! The params of the methods, read once and checked member by member.
 //!
 //! A member that is present must have its type: `null` is neither a string nor an object. Every
 //! error names the member and quotes nothing of its value.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, fmt, ops::Range};
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{MapAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::{Call, Error};
 
-/// A member of the params as written, if it is present.
-pub(super) type Member<'a> = Option<&'a RawValue>;
-
-/// The params of `tools/call` and `prompts/get`: a name, with arguments.
-#[derive(Debug)]
-pub(super) struct Named {
-    pub(super) name: String,
-    /// The range of the arguments in the params: an object, if present.
-    pub(super) arguments: Option<Range<usize>>,
-    /// The range of the client's answers to earlier questions.
-    pub(super) responses: Option<Range<usize>>,
-    pub(super) state: Option<String>,
+/// A member of the params, or of an object in them, that the server reads.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+pub(super) enum Member {
+    Arguments,
+    Capabilities,
+    ClientInfo,
+    Cursor,
+    InputResponses,
+    #[serde(rename = "_meta")]
+    Meta,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    MetaCapabilities,
+    #[serde(rename = "io.modelcontextprotocol/logLevel")]
+    MetaLogLevel,
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    MetaVersion,
+    Name,
+    ProgressToken,
+    ProtocolVersion,
+    RequestState,
+    Uri,
+    Version,
+    #[serde(other)]
+    Other,
 }
 
-// === impl Named ===
+/// The positions of the members in the text of an object; an empty range is an absent member.
+///
+/// They stay valid while the call is moved, so that the params need not be read again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Positions([Range<usize>; Member::Other as usize]);
 
-impl Named {
-    pub(super) fn of(call: &Call) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Params<'a> {
-            #[serde(borrow, default, deserialize_with = "present")]
-            name: Member<'a>,
-            #[serde(borrow, default, deserialize_with = "present")]
-            arguments: Member<'a>,
-            #[serde(
-                borrow,
-                default,
-                rename = "inputResponses",
-                deserialize_with = "present"
-            )]
-            responses: Member<'a>,
-            #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
-            state: Member<'a>,
-        }
-
-        let params: Params<'_> = call.params()?;
-        let name = params.name.and_then(string);
-        let name = name
-            .filter(|name| !name.is_empty())
-            .ok_or_else(|| invalid("`name` must be a non-empty string"))?;
-        if params.arguments.is_some_and(|raw| !is_object(raw)) {
-            return Err(invalid("`arguments` must be an object"));
-        }
-        let whole = call.raw_params().unwrap_or_default();
-        let within = |raw: &RawValue| place(whole, raw.get());
-        Ok(Self {
-            name,
-            arguments: params.arguments.map(within),
-            responses: params.responses.map(within),
-            // A state that is not a string was not made by this server.
-            state: params
-                .state
-                .map(|raw| string(raw).unwrap_or_else(|| "none".to_owned())),
-        })
-    }
+/// The members of the params of a call, or of an object in them, each as written.
+#[derive(Clone, Debug)]
+pub(super) struct Params<'a> {
+    text: &'a str,
+    positions: Positions,
 }
 
-/// Checks the params of `initialize`, although they are not used.
-pub(super) fn check_initialize(call: &Call) -> Result<(), Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Params<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        protocol_version: Member<'a>,
-        #[serde(borrow, default, deserialize_with = "present")]
-        capabilities: Member<'a>,
-        #[serde(borrow, default, deserialize_with = "present")]
-        client_info: Member<'a>,
-    }
-
-    #[derive(Deserialize)]
-    struct ClientInfo<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        name: Member<'a>,
-        #[serde(borrow, default, deserialize_with = "present")]
-        version: Member<'a>,
-    }
-
-    let params: Params<'_> = call.params()?;
-    require(
-        params.protocol_version,
-        is_string,
-        "`protocolVersion` must be a string",
-    )?;
-    require(
-        params.capabilities,
-        is_object,
-        "`capabilities` must be an object",
-    )?;
-    require(
-        params.client_info,
-        is_object,
-        "`clientInfo` must be an object",
-    )?;
-    let Some(raw) = params.client_info else {
-        return Ok(());
-    };
-    let client: ClientInfo<'_> =
-        serde_json::from_str(raw.get()).map_err(|_| invalid("`clientInfo` must be an object"))?;
-    require(client.name, is_string, "`clientInfo.name` must be a string")?;
-    require(
-        client.version,
-        is_string,
-        "`clientInfo.version` must be a string",
-    )
-}
-
-/// Returns the URI of `resources/read`.
-pub(super) fn uri(call: &Call) -> Result<String, Error> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        uri: Member<'a>,
-    }
-
-    let params: Params<'_> = call.params()?;
-    let uri = params.uri.and_then(string);
-    uri.ok_or_else(|| invalid("`uri` must be a string"))
-}
-
-/// Returns the cursor of a list, if present.
-pub(super) fn cursor(call: &Call) -> Result<Option<String>, Error> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        cursor: Member<'a>,
-    }
-
-    let params: Params<'_> = call.params()?;
-    let Some(raw) = params.cursor else {
-        return Ok(None);
-    };
-    let cursor = string(raw).ok_or_else(|| invalid("`cursor` must be a string"))?;
-    Ok(Some(cursor))
-}
-
-/// Returns a digest of the params, the same for any order of the members.
-pub(super) fn digest(call: &Call) -> [u8; 32] {
-    let mut params: Value = call
-        .raw_params()
-        .and_then(|raw| serde_json::from_str(raw).ok())
-        .unwrap_or_default();
-    if let Some(members) = params.as_object_mut() {
-        for other in ["_meta", "inputResponses", "requestState"] {
-            members.remove(other);
-        }
-    }
-    Sha256::digest(params.to_string()).into()
-}
+/// Reads the positions of the members of this text.
+struct Reader<'a>(&'a str);
 
 /// The params of `completion/complete`: the argument to complete, and the values so far.
-pub(super) struct Unfinished {
+#[derive(Deserialize)]
+pub(super) struct Completion {
+    #[serde(rename = "ref")]
     pub(super) subject: Subject,
-    pub(super) place: String,
-    pub(super) value: String,
-    pub(super) others: BTreeMap<String, String>,
+    pub(super) argument: Argument,
+    #[serde(default)]
+    pub(super) context: CompletionContext,
 }
 
 /// A prompt or resource template whose argument is completed.
@@ -178,78 +76,193 @@ pub(super) enum Subject {
     Resource { uri: String },
 }
 
-impl Unfinished {
-    pub(super) fn of(call: &Call) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Params {
-            #[serde(rename = "ref")]
-            subject: Subject,
-            argument: Argument,
-            #[serde(default)]
-            context: Filled,
-        }
+/// The argument to complete, and the beginning of its value.
+#[derive(Deserialize)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) value: String,
+}
 
-        #[derive(Deserialize)]
-        struct Argument {
-            name: String,
-            value: String,
-        }
+/// The arguments that have their values already.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CompletionContext {
+    pub(super) arguments: BTreeMap<String, String>,
+}
 
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Filled {
-            arguments: BTreeMap<String, String>,
-        }
+// === impl Params ===
 
-        let params: Params = call.params()?;
-        Ok(Self {
-            subject: params.subject,
-            place: params.argument.name,
-            value: params.argument.value,
-            others: params.context.arguments,
-        })
+impl<'a> Params<'a> {
+    /// Reads the params of a call; any that are not an object have no members.
+    pub(super) fn of(call: &'a Call) -> Self {
+        Self::read(text(call))
     }
+
+    /// Reads an object.
+    pub(super) fn read(text: &'a str) -> Self {
+        // The JSON is valid and has no duplicate members, so reading an object cannot fail.
+        let positions = serde_json::Deserializer::from_str(text).deserialize_map(Reader(text));
+        Self {
+            text,
+            positions: positions.unwrap_or_default(),
+        }
+    }
+
+    /// Returns the params of a call that were read before.
+    pub(super) fn at(call: &'a Call, positions: Positions) -> Self {
+        let text = text(call);
+        Self { text, positions }
+    }
+
+    pub(super) fn positions(self) -> Positions {
+        self.positions
+    }
+
+    /// Returns a member as written, if it is present.
+    pub(super) fn get(&self, member: Member) -> Option<&'a str> {
+        self.text.get(self.range(member)?)
+    }
+
+    /// Returns the position of a member, if it is present.
+    pub(super) fn range(&self, member: Member) -> Option<Range<usize>> {
+        let range = self.positions.0[member as usize].clone();
+        Some(range).filter(|range| !range.is_empty())
+    }
+
+    /// Returns a member that is an object.
+    pub(super) fn object(&self, member: Member) -> Option<&'a str> {
+        self.get(member).filter(|raw| is_object(raw))
+    }
+
+    /// Returns the name of a tool or prompt, if its arguments are an object.
+    pub(super) fn name(&self) -> Result<String, Error> {
+        let name = self.get(Member::Name).and_then(string);
+        let name = name
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| invalid("`name` must be a non-empty string"))?;
+        self.require(
+            Member::Arguments,
+            is_object,
+            "`arguments` must be an object",
+        )?;
+        Ok(name)
+    }
+
+    /// Returns the URI of `resources/read`.
+    pub(super) fn uri(&self) -> Result<String, Error> {
+        let uri = self.get(Member::Uri).and_then(string);
+        uri.ok_or_else(|| invalid("`uri` must be a string"))
+    }
+
+    /// Returns the cursor of a list, if present.
+    pub(super) fn cursor(&self) -> Result<Option<String>, Error> {
+        let cursor = self.get(Member::Cursor);
+        cursor
+            .map(|raw| string(raw).ok_or_else(|| invalid("`cursor` must be a string")))
+            .transpose()
+    }
+
+    /// Checks the params of `initialize`, although they are not used.
+    pub(super) fn check_initialize(&self) -> Result<(), Error> {
+        for (member, is_right, problem) in [
+            (
+                Member::ProtocolVersion,
+                is_string as fn(&str) -> bool,
+                "`protocolVersion` must be a string",
+            ),
+            (
+                Member::Capabilities,
+                is_object,
+                "`capabilities` must be an object",
+            ),
+            (
+                Member::ClientInfo,
+                is_object,
+                "`clientInfo` must be an object",
+            ),
+        ] {
+            self.require(member, is_right, problem)?;
+        }
+        let client = Self::read(self.get(Member::ClientInfo).unwrap_or("{}"));
+        client.require(
+            Member::Name,
+            is_string,
+            "`clientInfo.name` must be a string",
+        )?;
+        client.require(
+            Member::Version,
+            is_string,
+            "`clientInfo.version` must be a string",
+        )
+    }
+
+    /// Checks a member, if it is present.
+    fn require(
+        &self,
+        member: Member,
+        is_right: fn(&str) -> bool,
+        problem: &'static str,
+    ) -> Result<(), Error> {
+        if self.get(member).is_none_or(is_right) {
+            Ok(())
+        } else {
+            Err(invalid(problem))
+        }
+    }
+}
+
+// === impl Reader ===
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Positions;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Positions, A::Error> {
+        let start = self.0.as_ptr().addr();
+        let mut positions = Positions::default();
+        while let Some(member) = map.next_key::<Member>()? {
+            let value = map.next_value::<&RawValue>()?.get();
+            if let Some(range) = positions.0.get_mut(member as usize) {
+                // The value is borrowed from the text.
+                let at = value.as_ptr().addr() - start;
+                *range = at..at + value.len();
+            }
+        }
+        Ok(positions)
+    }
+}
+
+/// Returns a digest of the params, the same for any order of the members.
+pub(super) fn digest(call: &Call) -> [u8; 32] {
+    let mut params: Value = serde_json::from_str(text(call)).unwrap_or_default();
+    if let Some(members) = params.as_object_mut() {
+        for other in ["_meta", "inputResponses", "requestState"] {
+            members.remove(other);
+        }
+    }
+    Sha256::digest(params.to_string()).into()
 }
 
 pub(super) fn invalid(problem: &'static str) -> Error {
     Error::invalid_params().with_data(problem)
 }
 
-/// Reads a member that is present even as `null`, which `Option` would read as absent.
-pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Member<'a>, D::Error> {
-    <&RawValue>::deserialize(deserializer)
-        .map(Some)
-        .map_err(de::Error::custom)
+/// Returns the text of a JSON string.
+pub(super) fn string(raw: &str) -> Option<String> {
+    serde_json::from_str(raw).ok()
 }
 
-fn require(
-    member: Member<'_>,
-    is_right: impl FnOnce(&RawValue) -> bool,
-    problem: &'static str,
-) -> Result<(), Error> {
-    if member.is_none_or(is_right) {
-        Ok(())
-    } else {
-        Err(invalid(problem))
-    }
+fn text(call: &Call) -> &str {
+    call.raw_params().unwrap_or("{}")
 }
 
-fn is_string(raw: &RawValue) -> bool {
-    raw.get().starts_with('"')
+fn is_string(raw: &str) -> bool {
+    raw.starts_with('"')
 }
 
-pub(super) fn is_object(raw: &RawValue) -> bool {
-    raw.get().starts_with('{')
-}
-
-pub(super) fn string(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// Returns the range of `part` in the text it was borrowed from.
-fn place(whole: &str, part: &str) -> Range<usize> {
-    let start = part.as_ptr().addr() - whole.as_ptr().addr();
-    start..start + part.len()
+fn is_object(raw: &str) -> bool {
+    raw.starts_with('{')
 }

@@ -5,7 +5,9 @@ mod template;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use crate::{Elicitation, Inputs, SetupError, register::Register};
+use serde::Serialize;
+
+use crate::{Block, Elicitation, Inputs, SetupError, register::Register};
 
 pub use self::{arguments::PromptArguments, template::Template};
 
@@ -77,39 +79,24 @@ pub struct PromptArgument {
 }
 
 /// The messages of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[must_use]
 pub struct Rendered {
-    pub(super) description: String,
-    pub(super) messages: Vec<Message>,
+    description: String,
+    messages: Vec<Message>,
 }
 
 /// A message of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[must_use]
 pub struct Message {
-    pub(super) role: Role,
-    pub(super) content: MessageContent,
-}
-
-/// Content of a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum MessageContent {
-    Text(String),
-    /// Bytes in Base64.
-    Image {
-        data: String,
-        mime_type: String,
-    },
-    Resource {
-        uri: String,
-        mime_type: Option<String>,
-        text: String,
-    },
+    role: Role,
+    content: Block,
 }
 
 /// Author of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {
     /// The user.
@@ -216,7 +203,7 @@ impl Rendered {
 
     /// Adds a message of the user.
     pub fn with_user_text(self, text: impl Into<String>) -> Self {
-        self.with_message(Message::text(Role::User, text))
+        self.with_message(Message::new(Role::User, Block::text(text)))
     }
 
     /// Adds a message.
@@ -229,46 +216,9 @@ impl Rendered {
 // === impl Message ===
 
 impl Message {
-    /// Makes a message of text.
-    pub fn text(role: Role, text: impl Into<String>) -> Self {
-        let content = MessageContent::Text(text.into());
+    /// Makes a message.
+    pub fn new(role: Role, content: Block) -> Self {
         Self { role, content }
-    }
-
-    /// Makes a message of an image, its bytes in Base64.
-    pub fn image(role: Role, data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        let content = MessageContent::Image {
-            data: data.into(),
-            mime_type: mime_type.into(),
-        };
-        Self { role, content }
-    }
-
-    /// Makes a message of a resource and its text.
-    pub fn resource(
-        role: Role,
-        uri: impl Into<String>,
-        mime_type: Option<String>,
-        text: impl Into<String>,
-    ) -> Self {
-        let content = MessageContent::Resource {
-            uri: uri.into(),
-            mime_type,
-            text: text.into(),
-        };
-        Self { role, content }
-    }
-}
-
-// === impl Role ===
-
-impl Role {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::System => "system",
-        }
     }
 }
 

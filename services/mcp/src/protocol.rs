@@ -76,7 +76,7 @@ use crate::notify::{Notifier, Progress};
 
 use self::envelope::Envelope;
 pub use self::{
-    context::{Capabilities, Carrier, Context},
+    context::{Capabilities, Context},
     revision::Revision,
 };
 
@@ -87,24 +87,24 @@ const MAX_BATCH: usize = 32;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ProtocolLayer {
-    carrier: Carrier,
+    is_http: bool,
     /// The index of the revision that the client chose; over stdio there is only one client.
     chosen: Option<Arc<AtomicUsize>>,
 }
 
 /// Service made by [`ProtocolLayer`].
 #[derive(Clone, Debug)]
-pub struct Era<S> {
+pub struct Protocol<S> {
     inner: S,
     layer: ProtocolLayer,
 }
 
 pin_project! {
-    /// Response future of [`Era`].
+    /// Response future of [`Protocol`].
     pub struct ResponseFuture<F> {
         #[pin]
         state: State<F>,
-        status: Option<fn(&Error) -> StatusCode>,
+        status: Option<Status>,
     }
 }
 
@@ -172,7 +172,7 @@ impl ProtocolLayer {
     /// Makes a layer for calls over HTTP.
     pub fn http() -> Self {
         Self {
-            carrier: Carrier::Http,
+            is_http: true,
             chosen: None,
         }
     }
@@ -180,7 +180,7 @@ impl ProtocolLayer {
     /// Makes a layer for calls over stdio.
     pub fn stdio() -> Self {
         Self {
-            carrier: Carrier::Stdio,
+            is_http: false,
             chosen: None,
         }
     }
@@ -188,59 +188,61 @@ impl ProtocolLayer {
     /// Sets whether an `initialize` over stdio chooses the revision of the calls after it. All
     /// services made by clones of this layer share the choice.
     pub fn with_negotiation(mut self, is_on: bool) -> Self {
-        let unsaid = Revision::UNSAID as usize;
-        self.chosen = is_on.then(|| Arc::new(AtomicUsize::new(unsaid)));
+        let first = Revision::WITHOUT_HEADER as usize;
+        self.chosen = is_on.then(|| Arc::new(AtomicUsize::new(first)));
         self
     }
 
-    /// Returns the context of a call, or `None` if it is answered exactly as in revision
-    /// 2024-11-05; or the error and the status of a refused call.
-    fn admit(&self, call: &Call) -> Result<Option<Context>, (Error, Option<Status>)> {
-        let is_http = self.carrier == Carrier::Http;
-        let announced = if is_http {
+    /// Returns the context of a call, or the error and the status of a refused call.
+    fn admit(&self, call: &Call) -> Result<Context, (Error, Option<Status>)> {
+        let announced = if self.is_http {
             announced(&call.head().headers)
         } else {
             Announced::Nothing
         };
-        let mut status: Status = match announced {
-            Announced::Modern => error::status,
-            _ => legacy_status,
-        };
+        let mut is_modern = matches!(announced, Announced::Modern);
         let outcome = Envelope::read(call).and_then(|envelope| {
-            if matches!(announced, Announced::Modern) || envelope.is_modern() {
-                status = error::status;
-                return self.modern(call, &envelope).map(Some);
-            }
+            is_modern |= envelope.is_modern();
             match announced {
-                Announced::Legacy(revision) => self.legacy(call, &envelope, revision).map(Some),
-                _ if is_http => self.legacy(call, &envelope, Revision::UNSAID).map(Some),
-                _ if call.method() == "server/discover" => envelope.check_presence().map(|()| None),
-                _ => self.on_a_line(call, &envelope),
+                _ if is_modern => self.modern(call, envelope),
+                Announced::Legacy(revision) => self.legacy(call, envelope, revision),
+                _ if self.is_http => self.legacy(call, envelope, Revision::WITHOUT_HEADER),
+                _ => self.on_stdio(call, envelope),
             }
         });
-        outcome.map_err(|error| (error, is_http.then_some(status)))
+        outcome.map_err(|error| (error, self.status(is_modern)))
     }
 
-    fn modern(&self, call: &Call, envelope: &Envelope<'_>) -> Result<Context, Error> {
+    /// Returns the function that computes the HTTP status of errors.
+    fn status(&self, is_modern: bool) -> Option<Status> {
+        let status: Status = if is_modern {
+            error::status
+        } else {
+            legacy_status
+        };
+        self.is_http.then_some(status)
+    }
+
+    fn modern(&self, call: &Call, envelope: Envelope<'_>) -> Result<Context, Error> {
         if call.is_batched() {
             let problem = "batches are not accepted in this revision";
             return Err(Error::invalid_request().with_data(problem));
         }
         envelope.check_presence()?;
-        if self.carrier == Carrier::Http {
-            routing::check(call, envelope)?;
+        if self.is_http {
+            routing::check(call, &envelope)?;
         }
         envelope.check_version()?;
-        let capabilities = envelope.check_types()?;
-        let mut context = self.context(call, envelope, Revision::V2026_07_28);
-        context.capabilities = capabilities;
-        Ok(context)
+        Ok(Context {
+            capabilities: envelope.check_types()?,
+            ..self.context(call, envelope, Revision::V2026_07_28)
+        })
     }
 
     fn legacy(
         &self,
         call: &Call,
-        envelope: &Envelope<'_>,
+        envelope: Envelope<'_>,
         revision: Revision,
     ) -> Result<Context, Error> {
         if call.method() != "initialize" {
@@ -250,26 +252,34 @@ impl ProtocolLayer {
             let problem = "`initialize` is no part of a batch";
             return Err(Error::invalid_request().with_data(problem));
         }
-        Ok(self.context(call, envelope, envelope.negotiated()))
+        let revision = envelope.negotiated();
+        Ok(self.context(call, envelope, revision))
     }
 
-    fn on_a_line(&self, call: &Call, envelope: &Envelope<'_>) -> Result<Option<Context>, Error> {
+    fn on_stdio(&self, call: &Call, envelope: Envelope<'_>) -> Result<Context, Error> {
+        if call.method() == "server/discover" {
+            envelope.check_presence()?;
+        }
         let Some(chosen) = &self.chosen else {
-            return Ok(None);
+            return Ok(Context {
+                params: envelope.positions(),
+                ..Context::default()
+            });
         };
         if call.method() == "initialize" {
             chosen.store(envelope.negotiated() as usize, Ordering::Relaxed);
         }
         let revision = Revision::ALL[chosen.load(Ordering::Relaxed)];
-        self.legacy(call, envelope, revision).map(Some)
+        self.legacy(call, envelope, revision)
     }
 
-    fn context(&self, call: &Call, envelope: &Envelope<'_>, revision: Revision) -> Context {
+    fn context(&self, call: &Call, envelope: Envelope<'_>, revision: Revision) -> Context {
         let notifier = call.head().extensions.get::<Notifier>().cloned();
         let token = notifier.as_ref().and_then(|_| envelope.progress_token());
         Context {
             revision,
-            carrier: self.carrier,
+            is_negotiated: true,
+            is_http: self.is_http,
             capabilities: Capabilities::default(),
             progress: notifier
                 .clone()
@@ -277,6 +287,7 @@ impl ProtocolLayer {
                 .map(|(notifier, token)| Arc::new(Progress::new(notifier, token))),
             notifier,
             wants_log: envelope.wants_log(),
+            params: envelope.positions(),
         }
     }
 }
@@ -285,19 +296,19 @@ impl ProtocolLayer {
 type Status = fn(&Error) -> StatusCode;
 
 impl<S> Layer<S> for ProtocolLayer {
-    type Service = Era<S>;
+    type Service = Protocol<S>;
 
-    fn layer(&self, inner: S) -> Era<S> {
-        Era {
+    fn layer(&self, inner: S) -> Protocol<S> {
+        Protocol {
             inner,
             layer: self.clone(),
         }
     }
 }
 
-// === impl Era ===
+// === impl Protocol ===
 
-impl<S, T> Service<Call> for Era<S>
+impl<S, T> Service<Call> for Protocol<S>
 where
     S: Service<Call, Response = Reply<T>, Error = Infallible>,
 {
@@ -318,10 +329,8 @@ where
         }
         match self.layer.admit(&call) {
             Ok(context) => {
-                let status = context.as_ref().and_then(Context::status);
-                if let Some(context) = context {
-                    call.head_mut().extensions.insert(context);
-                }
+                let status = self.layer.status(context.revision.is_modern());
+                call.head_mut().extensions.insert(context);
                 let reply = self.inner.call(call);
                 let state = State::Serving { reply };
                 ResponseFuture { state, status }
@@ -332,19 +341,6 @@ where
                 ResponseFuture { state, status }
             }
         }
-    }
-}
-
-// === impl Context ===
-
-impl Context {
-    fn status(&self) -> Option<Status> {
-        let status: Status = if self.revision.is_modern() {
-            error::status
-        } else {
-            legacy_status
-        };
-        (self.carrier == Carrier::Http).then_some(status)
     }
 }
 

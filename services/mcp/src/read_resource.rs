@@ -48,11 +48,13 @@ impl ReadResource {
     }
 
     async fn read(&self, uri: &str, caller: Caller) -> Result<String, Reported> {
-        let Some(reading) = self.resources.read(uri, caller) else {
-            return Err(unreadable(format_args!("Resource not found: {uri}")));
+        let read = match self.resources.read(uri, caller, false) {
+            Some(contents) => contents.await,
+            None => Ok(None),
         };
-        match reading.await {
-            Ok(contents) => Ok(contents.text),
+        match read {
+            Ok(Some(contents)) => Ok(contents.text),
+            Ok(None) => Err(unreadable(format_args!("Resource not found: {uri}"))),
             Err(failure) => {
                 failure.log("tools/call", uri);
                 Err(unreadable(&failure))

@@ -15,7 +15,7 @@ use ziggurat_layers::{
 };
 use ziggurat_runtime::cut_off::AtCutOff;
 
-use crate::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
+use crate::{Caller, Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
 
 /// Target of the events about calls of tools: one for each call when it ends, and at the debug
 /// level one when it begins.
@@ -69,11 +69,11 @@ struct Recorded {
 
 impl Record {
     /// Begins a record.
-    pub(super) fn begin(tool: String, call: &Call) -> Self {
+    pub(super) fn begin(tool: String, call: &Call, caller: &Caller) -> Self {
         let record = Self {
             tool,
             id: call.id().cloned(),
-            request_id: call.head().extensions.get().cloned(),
+            request_id: caller.extension().cloned(),
             began: Instant::now(),
             outcome: Outcome::Cancelled,
         };

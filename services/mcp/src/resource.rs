@@ -6,9 +6,8 @@ use futures_util::FutureExt as _;
 use serde::Serialize;
 
 use crate::{
-    Caller, Failure, ResourceTemplate, ResourceTemplateDescriptor, SetupError,
-    register::Register,
-    template::{AnyTemplate, ReadFuture as TemplatedFuture},
+    Caller, Failure, ResourceTemplate, ResourceTemplateDescriptor, SetupError, register::Register,
+    template::AnyTemplate,
 };
 
 /// A document that a client can read by its URI.
@@ -106,8 +105,11 @@ pub(super) struct Contents {
 }
 
 /// The future of a type-erased resource.
+///
+/// It resolves to `None` if a template has no such resource.
 // Boxed: each resource has another future type, and reading one is rare.
-pub(super) type ReadFuture = Pin<Box<dyn Future<Output = Result<Contents, Failure>> + Send>>;
+pub(super) type ReadFuture =
+    Pin<Box<dyn Future<Output = Result<Option<Contents>, Failure>> + Send>>;
 
 /// A type-erased resource.
 trait AnyResource: Send + Sync {
@@ -119,23 +121,13 @@ trait AnyResource: Send + Sync {
 impl<R: Resource> AnyResource for R {
     fn start(self: Arc<Self>, descriptor: Arc<ResourceDescriptor>, caller: Caller) -> ReadFuture {
         Box::pin(async move {
-            let uri = descriptor.uri.clone();
-            let read = AssertUnwindSafe(self.read(caller)).catch_unwind();
-            let read = read
-                .await
-                .unwrap_or_else(|_| Err(Failure::panicked().into()));
-            match read {
-                Ok(text) => Ok(Contents {
-                    uri,
-                    mime_type: descriptor.mime_type.clone(),
-                    is_blob: descriptor.is_blob,
-                    text,
-                }),
-                Err(ReadError::Unavailable(unavailable)) => {
-                    Ok(Contents::unavailable(uri, &unavailable))
-                }
-                Err(ReadError::Failed(failure)) => Err(failure),
+            let text = async { self.read(caller).await.map(Some) };
+            let (uri, mime_type) = (descriptor.uri.clone(), descriptor.mime_type.clone());
+            let mut contents = Contents::read(text, uri, mime_type).await?;
+            if let Some(contents) = &mut contents {
+                contents.is_blob = descriptor.is_blob;
             }
+            Ok(contents)
         })
     }
 }
@@ -143,18 +135,27 @@ impl<R: Resource> AnyResource for R {
 // === impl Contents ===
 
 impl Contents {
-    pub(super) fn text(uri: Cow<'static, str>, mime_type: Cow<'static, str>, text: String) -> Self {
-        Self {
+    /// Reads a resource. A panic is a failure.
+    pub(super) async fn read(
+        text: impl Future<Output = Result<Option<String>, ReadError>>,
+        uri: Cow<'static, str>,
+        mime_type: Cow<'static, str>,
+    ) -> Result<Option<Self>, Failure> {
+        let text = AssertUnwindSafe(text).catch_unwind().await;
+        let (mime_type, text) = match text.unwrap_or_else(|_| Err(Failure::panicked().into())) {
+            Ok(Some(text)) => (mime_type, text),
+            Ok(None) => return Ok(None),
+            Err(ReadError::Unavailable(unavailable)) => {
+                (Cow::Borrowed("application/json"), unavailable.to_json())
+            }
+            Err(ReadError::Failed(failure)) => return Err(failure),
+        };
+        Ok(Some(Self {
             uri,
             mime_type,
             is_blob: false,
             text,
-        }
-    }
-
-    pub(super) fn unavailable(uri: Cow<'static, str>, unavailable: &Unavailable) -> Self {
-        let mime_type = Cow::Borrowed("application/json");
-        Self::text(uri, mime_type, unavailable.to_json())
+        }))
     }
 }
 
@@ -271,20 +272,22 @@ impl Resources {
         &self.templates
     }
 
-    /// Starts to read a resource of a template, if the URI matches one.
-    pub(super) fn read_templated(&self, uri: &str, caller: Caller) -> Option<TemplatedFuture> {
-        let mut templates = self.templates.iter();
+    /// Starts to read a resource, or one of a template if there are any, if it exists.
+    pub(super) fn read(
+        &self,
+        uri: &str,
+        caller: Caller,
+        has_templates: bool,
+    ) -> Option<ReadFuture> {
+        if let Some(entry) = self.resources.find(uri) {
+            let descriptor = Arc::clone(&entry.descriptor);
+            return Some(Arc::clone(&entry.resource).start(descriptor, caller));
+        }
+        let mut templates = self.templates.iter().filter(|_| has_templates);
         let (entry, places) =
             templates.find_map(|entry| Some((entry, entry.descriptor.uri.read(uri)?)))?;
         let template = Arc::clone(&entry.template);
         Some(template.start(&entry.descriptor, uri.to_owned(), places, caller))
-    }
-
-    /// Starts to read a resource, if it exists, which is checked first.
-    pub(super) fn read(&self, uri: &str, caller: Caller) -> Option<ReadFuture> {
-        let entry = self.resources.find(uri)?;
-        let descriptor = Arc::clone(&entry.descriptor);
-        Some(Arc::clone(&entry.resource).start(descriptor, caller))
     }
 
     /// Returns all resources, by URI.

@@ -4,7 +4,10 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin:
 
 use futures_util::FutureExt as _;
 
-use crate::{Caller, Failure, ReadError, resource::Contents};
+use crate::{
+    Caller, ReadError,
+    resource::{Contents, ReadFuture},
+};
 
 /// Limit on the characters of a value.
 const MAX_VALUE: usize = 1024;
@@ -61,12 +64,9 @@ enum Part {
     Place(&'static str),
 }
 
-// Boxed: each template has another future type, and reading one is rare.
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// Resolves to `None` if there is no such resource.
-pub(super) type ReadFuture = Boxed<Result<Option<Contents>, Failure>>;
-pub(super) type CompleteFuture = Boxed<Vec<String>>;
+/// The future of the values of a placeholder.
+// Boxed: each template has another future type, and completions are rare.
+pub(super) type CompleteFuture = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
 
 /// A type-erased template.
 pub(super) trait AnyTemplate: Send + Sync {
@@ -78,7 +78,12 @@ pub(super) trait AnyTemplate: Send + Sync {
         caller: Caller,
     ) -> ReadFuture;
 
-    fn propose(self: Arc<Self>, place: String, places: Places, caller: Caller) -> CompleteFuture;
+    fn complete_boxed(
+        self: Arc<Self>,
+        place: String,
+        places: Places,
+        caller: Caller,
+    ) -> CompleteFuture;
 }
 
 // === impl AnyTemplate ===
@@ -93,25 +98,20 @@ impl<T: ResourceTemplate> AnyTemplate for T {
     ) -> ReadFuture {
         let mime_type = descriptor.mime_type.clone();
         Box::pin(async move {
-            let read = AssertUnwindSafe(self.read(places, caller)).catch_unwind();
-            let read = read
-                .await
-                .unwrap_or_else(|_| Err(Failure::panicked().into()));
-            let uri = Cow::Owned(uri);
-            match read {
-                Ok(text) => Ok(text.map(|text| Contents::text(uri, mime_type, text))),
-                Err(ReadError::Unavailable(unavailable)) => {
-                    Ok(Some(Contents::unavailable(uri, &unavailable)))
-                }
-                Err(ReadError::Failed(failure)) => Err(failure),
-            }
+            let text = self.read(places, caller);
+            Contents::read(text, Cow::Owned(uri), mime_type).await
         })
     }
 
-    fn propose(self: Arc<Self>, place: String, places: Places, caller: Caller) -> CompleteFuture {
+    fn complete_boxed(
+        self: Arc<Self>,
+        place: String,
+        places: Places,
+        caller: Caller,
+    ) -> CompleteFuture {
         Box::pin(async move {
-            let proposed = AssertUnwindSafe(self.complete(place, places, caller)).catch_unwind();
-            proposed.await.unwrap_or_default()
+            let values = AssertUnwindSafe(self.complete(place, places, caller)).catch_unwind();
+            values.await.unwrap_or_default()
         })
     }
 }

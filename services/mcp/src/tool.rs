@@ -14,11 +14,9 @@ use serde::Deserialize;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_state::StoreError;
 
-use crate::{
-    Caller, Elicitation, Failure, Inputs, StateSigner, elicit::Unable, negotiated::sealed,
-    protocol::Context,
-};
+use crate::{Caller, Elicitation, Failure, Inputs, StateSigner, elicit::Unable};
 
+pub(super) use self::result::Content;
 pub use self::{
     annotations::Annotations,
     arguments::Lenient,
@@ -26,7 +24,6 @@ pub use self::{
     result::{Piece, ToolResult},
     schema::{Property, Schema},
 };
-pub(super) use self::{list::Found, result::Content};
 
 /// A function that a client can call by name.
 ///
@@ -111,13 +108,14 @@ pub(super) struct Output {
 
 /// A call of a tool.
 pub struct ToolRequest {
-    caller: Caller,
-    call: Call,
+    pub(super) caller: Caller,
+    pub(super) call: Call,
     /// The range of the arguments in the params of the call.
-    arguments: Option<Range<usize>>,
-    inputs: Inputs,
-    seal: Option<StateSigner>,
-    wants_structure: bool,
+    pub(super) arguments: Option<Range<usize>>,
+    pub(super) inputs: Inputs,
+    /// Set if the client's revision has questions.
+    pub(super) signer: Option<StateSigner>,
+    pub(super) wants_structure: bool,
 }
 
 /// A failure with a message for the model: the text of a result that is an error.
@@ -273,30 +271,6 @@ impl ToolDescriptor {
 // === impl ToolRequest ===
 
 impl ToolRequest {
-    pub(super) fn new(caller: Caller, call: Call, arguments: Option<Range<usize>>) -> Self {
-        Self {
-            caller,
-            call,
-            arguments,
-            inputs: Inputs::default(),
-            seal: None,
-            wants_structure: false,
-        }
-    }
-
-    /// Sets whether the result should have a structure.
-    pub(super) fn with_structure(mut self, is_wanted: bool) -> Self {
-        self.wants_structure = is_wanted;
-        self
-    }
-
-    /// Lets the tool ask the client questions, and passes on the answers so far.
-    pub(super) fn with_inputs(mut self, inputs: Inputs, seal: StateSigner) -> Self {
-        self.inputs = inputs;
-        self.seal = Some(seal);
-        self
-    }
-
     /// Returns whether the result should have a [`Structure`](crate::Structure): the tool declares
     /// one, and the revision supports it. Otherwise the tool need not make one.
     #[must_use]
@@ -317,17 +291,14 @@ impl ToolRequest {
     /// Returns [`ToolError::Unable`] if the client lacks a capability for the questions; a client
     /// of an older revision cannot be asked.
     pub fn ask(&self, ask: Elicitation) -> Result<ToolResult, ToolError> {
-        let able = self.caller.context().map(Context::capabilities);
-        ask.check(able.unwrap_or_default())
-            .map_err(ToolError::Unable)?;
-        let Some(seal) = &self.seal else {
+        let capabilities = self.caller.context().capabilities();
+        ask.check(capabilities).map_err(ToolError::Unable)?;
+        let Some(signer) = &self.signer else {
             let problem = "questions cannot be asked in this revision of the protocol";
             return Err(Reported::new(problem).into());
         };
-        let principal = seal.principal(self.caller.extensions());
-        let sealed = sealed(&principal, &self.call);
-        let asked = ask.result(|state| seal.close(state, &sealed));
-        Ok(ToolResult::of(Content::Asked(asked)))
+        let questions = ask.result(|state| signer.sign(state, &self.caller, &self.call));
+        Ok(ToolResult::of(Content::Questions(questions)))
     }
 
     /// Uses up the state that came with the answers. Returns `true` to the first call with the
@@ -340,11 +311,8 @@ impl ToolRequest {
     ///
     /// Returns an error if replicas share the record of used states and it is unreachable.
     pub async fn spend(&self) -> Result<bool, StoreError> {
-        match (&self.seal, self.inputs.opened()) {
-            (Some(seal), Some(opened)) => {
-                let principal = seal.principal(self.caller.extensions());
-                seal.spend(opened, principal.as_bytes()).await
-            }
+        match (&self.signer, &self.inputs.state) {
+            (Some(signer), Some(state)) => signer.spend(state, &self.caller).await,
             _ => Ok(false),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_layers::json_rpc::{Call, Error};
-use ziggurat_mcp::{Mcp, Method, MethodFuture};
+use ziggurat_mcp::{Caller, Mcp, Method, MethodFuture};
 
 struct List(Databases);
 
@@ -31,23 +31,22 @@ struct Selected<'a> {
 #[must_use]
 pub fn with_databases(mcp: Mcp, databases: &Databases) -> Mcp {
     let all = databases.clone();
-    mcp.with_write_access(move |extensions| all.may_write(extensions.get()))
+    mcp.with_write_access(move |caller| all.may_write(caller.extension()))
         .with_method("svc/listDatabases", List(databases.clone()))
         .with_method("svc/selectDatabase", Select(databases.clone()))
 }
 
 impl Method for List {
-    fn call(&self, call: &Call) -> Result<MethodFuture, Error> {
-        let identity = call.head().extensions.get::<Identity>();
-        let listing = to_bytes(&self.0.listing(identity));
+    fn call(&self, caller: &Caller, _: &Call) -> Result<MethodFuture, Error> {
+        let listing = to_bytes(&self.0.listing(caller.extension()));
         Ok(Box::pin(async move { listing }))
     }
 }
 
 impl Method for Select {
-    fn call(&self, call: &Call) -> Result<MethodFuture, Error> {
+    fn call(&self, caller: &Caller, call: &Call) -> Result<MethodFuture, Error> {
         let name = database(call)?;
-        let identity = call.head().extensions.get::<Identity>().cloned();
+        let identity = caller.extension::<Identity>().cloned();
         Ok(Box::pin(select(self.0.clone(), identity, name)))
     }
 }

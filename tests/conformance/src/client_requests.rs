@@ -30,8 +30,7 @@ impl ClientRequests {
         method: &str,
         params: Value,
     ) -> Result<Value, ToolError> {
-        let context = request.caller().context();
-        let notifier = context.and_then(|context| context.notifier());
+        let notifier = request.caller().context().notifier();
         let notifier = notifier.ok_or_else(|| Reported::new("there is no way to the client"))?;
         let (sender, answer) = oneshot::channel();
         let id = {

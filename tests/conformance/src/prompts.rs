@@ -6,7 +6,7 @@ use ziggurat_mcp::{
     Prompts, Question, Rendered, Role,
 };
 
-use crate::resources::PNG;
+use crate::tools::plain;
 
 struct Simple;
 struct WithArguments;
@@ -47,10 +47,10 @@ impl Prompt for WithResource {
 
     fn render(&self, arguments: &PromptArguments) -> Rendered {
         let uri = arguments.given("resourceUri").unwrap_or("test://nothing");
-        let mime_type = Some("text/plain".to_owned());
         let text = "Embedded resource content for testing.";
+        let resource = plain::resource(uri, "text/plain", text);
         Rendered::new("With a resource")
-            .with_message(Message::resource(Role::User, uri, mime_type, text))
+            .with_message(Message::new(Role::User, resource))
             .with_user_text("Please process the embedded resource above.")
     }
 }
@@ -62,7 +62,7 @@ impl Prompt for WithImage {
 
     fn render(&self, _: &PromptArguments) -> Rendered {
         Rendered::new("With an image")
-            .with_message(Message::image(Role::User, PNG, "image/png"))
+            .with_message(Message::new(Role::User, plain::image()))
             .with_user_text("Please analyze the image above.")
     }
 }

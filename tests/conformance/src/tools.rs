@@ -2,7 +2,7 @@
 
 mod eliciting;
 mod notifying;
-mod plain;
+pub(crate) mod plain;
 
 use ziggurat_mcp::{Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools};
 

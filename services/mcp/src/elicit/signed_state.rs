@@ -8,12 +8,14 @@ use std::{
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use http::Extensions;
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
+use ziggurat_layers::json_rpc::Call;
 use ziggurat_state::{Shared, StoreError};
 
-use super::replay_guard::{ReplayGuard, Ticket};
+use crate::{Caller, params};
+
+use super::replay_guard::{ReplayGuard, StateId};
 
 /// Time to answer a question.
 pub(super) const LIFETIME: Duration = Duration::from_mins(10);
@@ -33,23 +35,23 @@ const MAC: usize = 32;
 #[derive(Clone)]
 pub struct StateSigner {
     key: Arc<hmac::Key>,
-    spent: ReplayGuard,
-    principal: fn(&Extensions) -> String,
+    used_states: ReplayGuard,
+    principal: fn(&Caller) -> String,
 }
 
 /// A verified state that a client returned.
 #[derive(Clone)]
-pub(crate) struct Opened {
-    pub(crate) state: String,
-    ticket: Ticket,
+pub(crate) struct SignedState {
+    pub(crate) text: String,
+    id: StateId,
 }
 
 /// The scope of a state: one call of one caller.
-pub(crate) struct StateScope<'a> {
-    pub(crate) principal: &'a [u8],
-    pub(crate) method: &'a str,
+struct StateScope<'a> {
+    principal: &'a [u8],
+    method: &'a str,
     /// Digest of the params of the call.
-    pub(crate) params: [u8; 32],
+    params: [u8; 32],
 }
 
 // === impl StateSigner ===
@@ -78,79 +80,78 @@ impl StateSigner {
     fn with(key: &[u8]) -> Self {
         Self {
             key: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)),
-            spent: ReplayGuard::here(now()),
+            used_states: ReplayGuard::local(now()),
             principal: |_| String::new(),
         }
     }
 
-    /// Sets the function that identifies a caller by the extensions that layers left in its
-    /// request. By default all callers are the same, which is correct only for a server without
-    /// authentication.
+    /// Sets the function that identifies a caller. By default all callers are the same, which is
+    /// correct only for a server without authentication.
     #[must_use]
-    pub fn with_principal(mut self, principal: fn(&Extensions) -> String) -> Self {
+    pub fn with_principal(mut self, principal: fn(&Caller) -> String) -> Self {
         self.principal = principal;
         self
-    }
-
-    pub(crate) fn principal(&self, extensions: &Extensions) -> String {
-        (self.principal)(extensions)
     }
 
     /// Shares the record of used states with other replicas.
     #[must_use]
     pub fn with_shared(mut self, shared: Shared) -> Self {
-        self.spent = ReplayGuard::Shared(shared);
+        self.used_states = ReplayGuard::Shared(shared);
         self
     }
 
     /// Uses up a state. Returns whether it was still valid.
     pub(crate) async fn spend(
         &self,
-        opened: &Opened,
-        principal: &[u8],
+        state: &SignedState,
+        caller: &Caller,
     ) -> Result<bool, StoreError> {
-        self.spent.spend(opened.ticket, principal, now()).await
+        let principal = (self.principal)(caller);
+        let principal = principal.as_bytes();
+        self.used_states.spend(state.id, principal, now()).await
     }
 
     /// Signs a state for the client.
-    pub(crate) fn close(&self, state: &str, sealed: &StateScope<'_>) -> String {
-        self.close_at(state, sealed, now())
+    pub(crate) fn sign(&self, state: &str, caller: &Caller, call: &Call) -> String {
+        let principal = (self.principal)(caller);
+        self.sign_at(state, &StateScope::new(&principal, call), now())
     }
 
     /// Returns the state, if its signature is valid for this call and it has not expired.
-    pub(crate) fn open(&self, text: &str, sealed: &StateScope<'_>) -> Option<Opened> {
-        self.open_at(text, sealed, now())
+    pub(crate) fn verify(&self, text: &str, caller: &Caller, call: &Call) -> Option<SignedState> {
+        let principal = (self.principal)(caller);
+        self.verify_at(text, &StateScope::new(&principal, call), now())
     }
 
-    fn close_at(&self, state: &str, sealed: &StateScope<'_>, now: u64) -> String {
-        let ticket = Ticket::at(now + millis(LIFETIME));
-        let bytes = ticket.to_bytes();
-        let mac = self.mac(&bytes, state.as_bytes(), sealed);
+    fn sign_at(&self, state: &str, scope: &StateScope<'_>, now: u64) -> String {
+        let id = StateId::at(now + millis(LIFETIME));
+        let bytes = id.to_bytes();
+        let mac = self.mac(&bytes, state.as_bytes(), scope);
         URL_SAFE_NO_PAD.encode([&bytes[..], mac.as_ref(), state.as_bytes()].concat())
     }
 
-    fn open_at(&self, text: &str, sealed: &StateScope<'_>, now: u64) -> Option<Opened> {
+    fn verify_at(&self, text: &str, scope: &StateScope<'_>, now: u64) -> Option<SignedState> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (ticket, rest) = bytes.split_first_chunk()?;
+        let (id, rest) = bytes.split_first_chunk()?;
         let (mac, state) = rest.split_first_chunk::<MAC>()?;
-        let expected = self.mac(ticket, state, sealed);
+        let expected = self.mac(id, state, scope);
         // In constant time, so that a client cannot guess the signature byte by byte.
         let is_ours = verify_slices_are_equal(mac, expected.as_ref()).is_ok();
-        let ticket = Ticket::from_bytes(ticket);
-        if !is_ours || ticket.is_over(now) {
+        let id = StateId::from_bytes(id);
+        if !is_ours || id.has_expired(now) {
             return None;
         }
-        let state = String::from_utf8(state.to_vec()).ok()?;
-        Some(Opened { state, ticket })
+        let text = String::from_utf8(state.to_vec()).ok()?;
+        Some(SignedState { text, id })
     }
 
     /// Computes HMAC-SHA-256 over all parts, each after its length.
-    fn mac(&self, ticket: &[u8], state: &[u8], sealed: &StateScope<'_>) -> hmac::Tag {
+    fn mac(&self, id: &[u8], state: &[u8], scope: &StateScope<'_>) -> hmac::Tag {
         let parts = [
-            ticket,
-            sealed.principal,
-            sealed.method.as_bytes(),
-            &sealed.params,
+            id,
+            scope.principal,
+            scope.method.as_bytes(),
+            &scope.params,
             state,
         ];
         let mut mac = hmac::Context::with_key(&self.key);
@@ -165,6 +166,18 @@ impl StateSigner {
 impl fmt::Debug for StateSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StateSigner").finish_non_exhaustive()
+    }
+}
+
+// === impl StateScope ===
+
+impl<'a> StateScope<'a> {
+    fn new(principal: &'a str, call: &'a Call) -> Self {
+        Self {
+            principal: principal.as_bytes(),
+            method: call.method(),
+            params: params::digest(call),
+        }
     }
 }
 
@@ -190,17 +203,20 @@ mod tests {
 
     #[test]
     fn a_state_is_valid_for_one_call_of_one_caller_until_it_expires() {
-        let seal = StateSigner::of(b"secret");
-        let text = seal.close_at("state", &CALL, 1000);
-        let open = |seal: &StateSigner, text: &str, call: &StateScope<'_>, now| {
-            let opened = seal.open_at(text, call, now);
-            opened.map(|opened| opened.state)
+        let signer = StateSigner::of(b"secret");
+        let text = signer.sign_at("state", &CALL, 1000);
+        let verify = |signer: &StateSigner, text: &str, call: &StateScope<'_>, now| {
+            let verified = signer.verify_at(text, call, now);
+            verified.map(|verified| verified.text)
         };
         let end = 1000 + millis(LIFETIME);
-        assert_eq!(open(&seal, &text, &CALL, end - 1).as_deref(), Some("state"));
-        assert_eq!(open(&seal, &text, &CALL, end), None, "too late");
-        assert_eq!(open(&StateSigner::of(b"other"), &text, &CALL, 1000), None);
-        assert_eq!(open(&StateSigner::random(), &text, &CALL, 1000), None);
+        assert_eq!(
+            verify(&signer, &text, &CALL, end - 1).as_deref(),
+            Some("state")
+        );
+        assert_eq!(verify(&signer, &text, &CALL, end), None, "too late");
+        assert_eq!(verify(&StateSigner::of(b"other"), &text, &CALL, 1000), None);
+        assert_eq!(verify(&StateSigner::random(), &text, &CALL, 1000), None);
         let others = [
             StateScope {
                 principal: b"bob",
@@ -222,28 +238,32 @@ mod tests {
             },
         ];
         for other in others {
-            assert_eq!(open(&seal, &text, &other, 1000), None);
+            assert_eq!(verify(&signer, &text, &other, 1000), None);
         }
     }
 
     #[test]
     fn no_two_states_are_the_same() {
-        let seal = StateSigner::of(b"secret");
-        let close = || seal.close_at("state", &CALL, 1000);
-        assert_ne!(close(), close());
+        let signer = StateSigner::of(b"secret");
+        let sign = || signer.sign_at("state", &CALL, 1000);
+        assert_ne!(sign(), sign());
     }
 
     #[test]
     fn a_state_with_any_character_changed_is_refused() {
-        let seal = StateSigner::random();
-        let text = seal.close("a state", &CALL);
-        let open = |text: &str| seal.open(text, &CALL).map(|opened| opened.state);
-        assert_eq!(open(&text).as_deref(), Some("a state"));
+        let signer = StateSigner::random();
+        let text = signer.sign_at("a state", &CALL, 1000);
+        let verify = |text: &str| {
+            signer
+                .verify_at(text, &CALL, 1000)
+                .map(|verified| verified.text)
+        };
+        assert_eq!(verify(&text).as_deref(), Some("a state"));
         for at in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).expect("ASCII");
-            assert_eq!(open(&changed), None, "{at}");
+            assert_eq!(verify(&changed), None, "{at}");
         }
         for text in [
             "",
@@ -252,7 +272,7 @@ mod tests {
             &format!("{text}="),
             &text[..text.len() - 1],
         ] {
-            assert_eq!(open(text), None, "{text}");
+            assert_eq!(verify(text), None, "{text}");
         }
     }
 }

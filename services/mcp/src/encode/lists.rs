@@ -13,6 +13,14 @@ use crate::{
 /// Number of entries in a page.
 const PAGE: usize = 100;
 
+/// Facts that determine how lists are encoded.
+pub(super) struct Format<'a> {
+    pub(super) revision: Revision,
+    pub(super) is_negotiated: bool,
+    /// The bytes after the entries.
+    pub(super) tail: &'a str,
+}
+
 /// A list in encoded pages.
 #[derive(Debug)]
 pub(crate) struct Pages {
@@ -23,10 +31,10 @@ pub(crate) struct Pages {
 // === impl Pages ===
 
 impl Pages {
-    fn new(kind: &'static str, entries: &[impl Serialize], tail: &str) -> Self {
-        let count = entries.len().div_ceil(PAGE).max(1);
+    fn new(kind: &'static str, entries: &[impl Serialize], size: usize, tail: &str) -> Self {
+        let count = entries.len().div_ceil(size).max(1);
         let page = |at: usize| {
-            let entries = entries.iter().skip(at * PAGE).take(PAGE);
+            let entries = entries.iter().skip(at * size).take(size);
             let entries = serde_json::to_string(&entries.collect::<Vec<_>>());
             let entries = entries.expect("text is JSON");
             let next = if at + 1 < count {
@@ -60,119 +68,132 @@ fn cursor(kind: &str, page: usize) -> String {
     URL_SAFE_NO_PAD.encode(format!("{kind}/{page}"))
 }
 
-pub(super) fn tools(tools: &Tools, revision: Revision, may_write: bool, tail: &str) -> Pages {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Tool<'a> {
-        name: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
-        description: &'a str,
-        input_schema: &'a Schema,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output_schema: Option<&'a Schema>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        annotations: Option<Annotations>,
-    }
+// === impl Format ===
 
-    let has_annotations = revision >= Revision::V2025_03_26;
-    let entries = tools.negotiated().map(|tool| Tool {
-        name: &tool.name,
-        title: titled(revision, tool.title.as_deref()),
-        description: &tool.description,
-        input_schema: &tool.schema,
-        output_schema: tools.output(tool).filter(|_| revision.has_structure()),
-        annotations: has_annotations
-            .then(|| tool.annotations_for(may_write))
-            .filter(|annotations| *annotations != Annotations::default()),
-    });
-    Pages::new("tools", &entries.collect::<Vec<_>>(), tail)
-}
-
-pub(super) fn resources(resources: &Resources, revision: Revision, tail: &str) -> Pages {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Resource<'a> {
-        uri: &'a str,
-        name: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
-        description: &'a str,
-        mime_type: &'a str,
-    }
-
-    let entries = resources.descriptors().map(|resource| Resource {
-        uri: &resource.uri,
-        name: &resource.name,
-        title: titled(revision, resource.title.as_deref()),
-        description: &resource.description,
-        mime_type: &resource.mime_type,
-    });
-    Pages::new("resources", &entries.collect::<Vec<_>>(), tail)
-}
-
-pub(super) fn resource_templates(resources: &Resources, revision: Revision, tail: &str) -> Pages {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Template<'a> {
-        #[serde(rename = "uriTemplate")]
-        uri: &'a str,
-        name: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
-        description: &'a str,
-        mime_type: &'a str,
-    }
-
-    let descriptors = resources.templates().iter().map(|entry| &entry.descriptor);
-    let entries = descriptors.map(|template| Template {
-        uri: template.uri.as_str(),
-        name: &template.name,
-        title: titled(revision, template.title.as_deref()),
-        description: &template.description,
-        mime_type: &template.mime_type,
-    });
-    Pages::new("resourceTemplates", &entries.collect::<Vec<_>>(), tail)
-}
-
-pub(super) fn prompts(prompts: &Prompts, revision: Revision, tail: &str) -> Pages {
-    #[derive(Serialize)]
-    struct Prompt<'a> {
-        name: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
-        description: &'a str,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        arguments: Vec<Argument<'a>>,
-    }
-
-    #[derive(Serialize)]
-    struct Argument<'a> {
-        name: &'a str,
-        description: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        required: Option<bool>,
-    }
-
-    fn argument(argument: &PromptArgument) -> Argument<'_> {
-        Argument {
-            name: &argument.name,
-            description: &argument.description,
-            required: argument.is_required.then_some(true),
+impl Format<'_> {
+    pub(super) fn tools(&self, tools: &Tools, may_write: bool) -> Pages {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Tool<'a> {
+            name: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            title: Option<&'a str>,
+            description: &'a str,
+            input_schema: &'a Schema,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            output_schema: Option<&'a Schema>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            annotations: Option<Annotations>,
         }
+
+        let Self { revision, .. } = self;
+        let entries = tools.listed(self.is_negotiated).map(|tool| Tool {
+            name: &tool.name,
+            title: self.title(tool.title.as_deref()),
+            description: &tool.description,
+            input_schema: &tool.schema,
+            output_schema: tools.output(tool).filter(|_| revision.has_structure()),
+            annotations: revision
+                .has_annotations()
+                .then(|| tool.annotations_for(may_write))
+                .filter(|annotations| *annotations != Annotations::default()),
+        });
+        self.pages("tools", entries)
     }
 
-    let entries = prompts.descriptors().map(|prompt| Prompt {
-        name: &prompt.name,
-        title: titled(revision, prompt.title.as_deref()),
-        description: &prompt.description,
-        arguments: prompt.arguments.iter().map(argument).collect(),
-    });
-    Pages::new("prompts", &entries.collect::<Vec<_>>(), tail)
+    pub(super) fn resources(&self, resources: &Resources) -> Pages {
+        let entries = resources.descriptors().map(|resource| Resource {
+            uri: Some(&resource.uri),
+            uri_template: None,
+            name: &resource.name,
+            title: self.title(resource.title.as_deref()),
+            description: &resource.description,
+            mime_type: &resource.mime_type,
+        });
+        self.pages("resources", entries)
+    }
+
+    pub(super) fn resource_templates(&self, resources: &Resources) -> Pages {
+        let templates = resources.templates().iter();
+        let templates = templates.filter(|_| self.is_negotiated);
+        let entries = templates.map(|entry| Resource {
+            uri: None,
+            uri_template: Some(entry.descriptor.uri.as_str()),
+            name: &entry.descriptor.name,
+            title: self.title(entry.descriptor.title.as_deref()),
+            description: &entry.descriptor.description,
+            mime_type: &entry.descriptor.mime_type,
+        });
+        self.pages("resourceTemplates", entries)
+    }
+
+    pub(super) fn prompts(&self, prompts: &Prompts) -> Pages {
+        #[derive(Serialize)]
+        struct Prompt<'a> {
+            name: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            title: Option<&'a str>,
+            description: &'a str,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            arguments: Vec<Argument<'a>>,
+        }
+
+        #[derive(Serialize)]
+        struct Argument<'a> {
+            name: &'a str,
+            description: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            required: Option<bool>,
+            /// Only without negotiation: no revision has it.
+            #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+            kind: Option<&'static str>,
+        }
+
+        fn argument(argument: &PromptArgument, is_negotiated: bool) -> Argument<'_> {
+            Argument {
+                name: &argument.name,
+                description: &argument.description,
+                required: argument.is_required.then_some(true),
+                kind: (argument.is_boolean && !is_negotiated).then_some("boolean"),
+            }
+        }
+
+        let entries = prompts.descriptors().map(|prompt| Prompt {
+            name: &prompt.name,
+            title: self.title(prompt.title.as_deref()),
+            description: &prompt.description,
+            arguments: prompt
+                .arguments
+                .iter()
+                .map(|it| argument(it, self.is_negotiated))
+                .collect(),
+        });
+        self.pages("prompts", entries)
+    }
+
+    fn title<'a>(&self, title: Option<&'a str>) -> Option<&'a str> {
+        title.filter(|_| self.revision >= Revision::V2025_06_18)
+    }
+
+    fn pages(&self, kind: &'static str, entries: impl Iterator<Item: Serialize>) -> Pages {
+        let size = if self.is_negotiated { PAGE } else { usize::MAX };
+        Pages::new(kind, &entries.collect::<Vec<_>>(), size, self.tail)
+    }
 }
 
-fn titled(revision: Revision, title: Option<&str>) -> Option<&str> {
-    title.filter(|_| revision >= Revision::V2025_06_18)
+/// A resource or a resource template.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_template: Option<&'a str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: &'a str,
+    mime_type: &'a str,
 }
 
 #[cfg(test)]
@@ -184,7 +205,7 @@ mod tests {
     #[test]
     fn a_long_list_is_read_page_by_page_and_any_other_cursor_is_refused() {
         let entries: Vec<_> = (0..=2 * PAGE).collect();
-        let list = Pages::new("tools", &entries, r#","x":1}"#);
+        let list = Pages::new("tools", &entries, PAGE, r#","x":1}"#);
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
         loop {
             let page = list.page(cursor.as_deref()).expect("a page");
@@ -198,7 +219,7 @@ mod tests {
             cursor = Some(next.to_owned());
         }
         assert_eq!(seen, (0..=2 * PAGE as u64).collect::<Vec<_>>());
-        let other = Pages::new("prompts", &entries, "}");
+        let other = Pages::new("prompts", &entries, PAGE, "}");
         for cursor in ["", "1", "dG9vbHMvMA", "dG9vbHMvMw", "dG9vbHMvMQ=="] {
             let error = list.page(Some(cursor)).expect_err(cursor);
             assert_eq!(error.code(), Error::INVALID_PARAMS);

@@ -1,4 +1,4 @@
-//! Context of a call besides its method and its params.
+//! Context of a call besides its method.
 
 use std::sync::Arc;
 
@@ -6,31 +6,24 @@ use serde::Deserialize;
 
 use crate::{
     notify::{Notifier, Progress},
+    params::Positions,
     protocol::Revision,
 };
 
-/// The transport and revision of a call and the capabilities of its client, in the extensions of
-/// the call.
+/// The revision of a call and the capabilities of its client.
 ///
-/// A call without one is answered exactly as in revision 2024-11-05.
-#[derive(Clone, Debug)]
+/// The default is a call whose client negotiates no revision. It is answered exactly as in revision
+/// 2024-11-05, and its client can neither be asked nor notified.
+#[derive(Clone, Debug, Default)]
 pub struct Context {
     pub(crate) revision: Revision,
-    pub(crate) carrier: Carrier,
+    pub(crate) is_negotiated: bool,
+    pub(crate) is_http: bool,
     pub(crate) capabilities: Capabilities,
     pub(crate) progress: Option<Arc<Progress>>,
     pub(crate) notifier: Option<Notifier>,
     pub(crate) wants_log: bool,
-}
-
-/// The transport of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Carrier {
-    /// HTTP, with headers that repeat parts of the message.
-    Http,
-    /// A line of standard input.
-    Stdio,
+    pub(crate) params: Positions,
 }
 
 /// The requests that a client can answer.
@@ -54,10 +47,21 @@ impl Context {
         self.revision
     }
 
-    /// Returns the transport of the call.
+    /// Returns whether the client negotiates the revision.
     #[must_use]
-    pub fn carrier(&self) -> Carrier {
-        self.carrier
+    pub fn is_negotiated(&self) -> bool {
+        self.is_negotiated
+    }
+
+    /// Returns whether headers repeat parts of the message.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.is_http && self.revision.is_modern()
+    }
+
+    /// Returns whether the call continues when its client disconnects. A disconnect cancels a call
+    /// only in the modern revision, and over stdio a client cannot disconnect from a single call.
+    pub(crate) fn outlives_connection(&self) -> bool {
+        self.is_http && !self.revision.is_modern()
     }
 
     /// Returns the capabilities of the client.

@@ -1,12 +1,11 @@
-//! The members of a request's `_meta`.
+//! The members of a request that determine its protocol.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use ziggurat_layers::json_rpc::{Call, Error, Id};
 
 use crate::{
-    params::{self, Member, invalid, is_object, present},
+    params::{self, Member, Params, Positions, invalid},
     protocol::{Capabilities, Revision, error},
 };
 
@@ -22,57 +21,11 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// The params that determine the protocol of a call.
-#[derive(Default, Deserialize)]
+/// The params of a request and their `_meta`.
 pub(super) struct Envelope<'a> {
-    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
-    raw_meta: Member<'a>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    name: Member<'a>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    uri: Member<'a>,
-    #[serde(
-        borrow,
-        default,
-        rename = "protocolVersion",
-        deserialize_with = "present"
-    )]
-    asked: Member<'a>,
+    params: Params<'a>,
     /// Empty unless `_meta` is an object.
-    #[serde(skip)]
-    meta: Meta<'a>,
-}
-
-#[derive(Default, Deserialize)]
-struct Meta<'a> {
-    #[serde(
-        borrow,
-        default,
-        rename = "io.modelcontextprotocol/protocolVersion",
-        deserialize_with = "present"
-    )]
-    version: Member<'a>,
-    #[serde(
-        borrow,
-        default,
-        rename = "io.modelcontextprotocol/clientCapabilities",
-        deserialize_with = "present"
-    )]
-    capabilities: Member<'a>,
-    #[serde(
-        borrow,
-        default,
-        rename = "io.modelcontextprotocol/logLevel",
-        deserialize_with = "present"
-    )]
-    log_level: Member<'a>,
-    #[serde(
-        borrow,
-        default,
-        rename = "progressToken",
-        deserialize_with = "present"
-    )]
-    progress_token: Member<'a>,
+    meta: Params<'a>,
 }
 
 // === impl Envelope ===
@@ -82,68 +35,68 @@ impl<'a> Envelope<'a> {
         if call.raw_params().is_some_and(|raw| !raw.starts_with('{')) {
             return Err(invalid("`params` must be an object"));
         }
-        let mut envelope: Self = call.params()?;
-        if let Some(raw) = envelope.raw_meta.filter(|raw| is_object(raw)) {
-            // The JSON is valid and has no duplicate members, so this cannot fail.
-            envelope.meta = serde_json::from_str(raw.get()).unwrap_or_default();
-        }
-        Ok(envelope)
+        let params = Params::of(call);
+        let meta = Params::read(params.object(Member::Meta).unwrap_or("{}"));
+        Ok(Self { params, meta })
+    }
+
+    /// Returns the positions of the params, so that they are read once.
+    pub(super) fn positions(self) -> Positions {
+        self.params.positions()
     }
 
     /// Returns whether the request names a revision, valid or not.
     pub(super) fn is_modern(&self) -> bool {
-        self.meta.version.is_some()
+        self.meta.get(Member::MetaVersion).is_some()
     }
 
     /// Returns the revision as written, or `None` if it is not a string.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
-        text(self.meta.version)
+        text(self.meta.get(Member::MetaVersion)?)
     }
 
     /// Returns the name of the tool or prompt, or the URI of the resource. `None` if it is not a
     /// string.
     pub(super) fn subject(&self, method: &str) -> Option<Cow<'a, str>> {
-        text(if method == "resources/read" {
-            self.uri
+        text(self.params.get(if method == "resources/read" {
+            Member::Uri
         } else {
-            self.name
-        })
+            Member::Name
+        })?)
     }
 
     /// Returns the revision that answers an `initialize`.
     pub(super) fn negotiated(&self) -> Revision {
-        text(self.asked)
+        let asked = self.params.get(Member::ProtocolVersion).and_then(text);
+        asked
             .and_then(|asked| Revision::legacy(asked.as_bytes()))
             .unwrap_or(Revision::LATEST_LEGACY)
     }
 
     pub(super) fn progress_token(&self) -> Option<Id> {
-        let id: Id = serde_json::from_str(self.meta.progress_token?.get()).ok()?;
+        let token = self.meta.get(Member::ProgressToken)?;
+        let id: Id = serde_json::from_str(token).ok()?;
         (id.as_str().is_some() || id.is_integer()).then_some(id)
     }
 
     pub(super) fn wants_log(&self) -> bool {
-        self.meta.log_level.is_some()
+        self.meta.get(Member::MetaLogLevel).is_some()
     }
 
     /// Checks first that all required members of a modern request are present.
     pub(super) fn check_presence(&self) -> Result<(), Error> {
-        match self.raw_meta {
-            None => return Err(invalid("`_meta` is missing")),
-            Some(raw) if !is_object(raw) => return Err(invalid("`_meta` must be an object")),
-            Some(_) => {}
-        }
-        if self.meta.version.is_none() {
-            return Err(invalid(
-                "`_meta` has no `io.modelcontextprotocol/protocolVersion`",
-            ));
-        }
-        if self.meta.capabilities.is_none() {
-            return Err(invalid(
-                "`_meta` has no `io.modelcontextprotocol/clientCapabilities`",
-            ));
-        }
-        Ok(())
+        let problem = if self.params.get(Member::Meta).is_none() {
+            "`_meta` is missing"
+        } else if self.params.object(Member::Meta).is_none() {
+            "`_meta` must be an object"
+        } else if !self.is_modern() {
+            "`_meta` has no `io.modelcontextprotocol/protocolVersion`"
+        } else if self.meta.get(Member::MetaCapabilities).is_none() {
+            "`_meta` has no `io.modelcontextprotocol/clientCapabilities`"
+        } else {
+            return Ok(());
+        };
+        Err(invalid(problem))
     }
 
     /// Checks third that the revision is supported. A value that is not a string is left to the
@@ -162,26 +115,23 @@ impl<'a> Envelope<'a> {
         if self.version().is_none() {
             return Err(invalid("the protocol version must be a string"));
         }
-        let capabilities = self
-            .meta
-            .capabilities
-            .filter(|raw| is_object(raw))
-            .ok_or_else(|| invalid("the client capabilities must be an object"))?;
-        if let Some(level) = self.meta.log_level {
-            let known = text(Some(level)).is_some_and(|level| LEVELS.contains(&&*level));
-            if !known {
-                return Err(invalid("the log level must be one of the eight"));
-            }
+        let capabilities = self.meta.object(Member::MetaCapabilities);
+        let capabilities =
+            capabilities.ok_or_else(|| invalid("the client capabilities must be an object"))?;
+        if let Some(level) = self.meta.get(Member::MetaLogLevel)
+            && !text(level).is_some_and(|level| LEVELS.contains(&&*level))
+        {
+            return Err(invalid("the log level must be one of the eight"));
         }
-        Ok(Capabilities::read(capabilities.get()))
+        Ok(Capabilities::read(capabilities))
     }
 }
 
-fn text(member: Member<'_>) -> Option<Cow<'_, str>> {
-    let raw = member?.get();
+/// Returns the text of a JSON string, copied only if it has escapes.
+fn text(raw: &str) -> Option<Cow<'_, str>> {
     let plain = raw.strip_prefix('"')?.strip_suffix('"')?;
     if plain.contains('\\') {
-        params::string(member?).map(Cow::Owned)
+        params::string(raw).map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(plain))
     }

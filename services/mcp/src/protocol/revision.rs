@@ -3,10 +3,11 @@
 use std::fmt;
 
 /// A published revision of the protocol, ordered by age, oldest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Revision {
     /// 2024-11-05.
+    #[default]
     V2024_11_05,
     /// 2025-03-26: batches, annotations, audio, completions.
     V2025_03_26,
@@ -34,7 +35,7 @@ impl Revision {
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
     /// The revision of a request without a header.
-    pub const UNSAID: Self = Self::V2025_03_26;
+    pub const WITHOUT_HEADER: Self = Self::V2025_03_26;
 
     /// Returns the revision as the protocol writes it.
     #[must_use]
@@ -52,6 +53,12 @@ impl Revision {
     #[must_use]
     pub const fn is_modern(self) -> bool {
         matches!(self, Self::V2026_07_28)
+    }
+
+    /// Returns whether lists of tools have annotations.
+    #[must_use]
+    pub const fn has_annotations(self) -> bool {
+        self as usize >= Self::V2025_03_26 as usize
     }
 
     /// Returns whether the result of a tool can have a structure.

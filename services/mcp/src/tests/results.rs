@@ -8,7 +8,7 @@ use tokio_test::{assert_pending, assert_ready, task};
 use ziggurat_layers::{client_ip::ClientIp, reject::AuthFailed};
 
 use super::{doubles::Name, *};
-use crate::tool::Content;
+use crate::{body::Ending, protocol::Revision, tool::Content};
 
 #[test]
 fn a_tool_gets_its_arguments_as_they_were_written() {
@@ -173,7 +173,10 @@ fn a_stream_is_polled_as_it_is_read_and_dropped_before_its_end_is_sent() {
     let Content::Streamed(pieces) = ToolResult::stream(pieces).content else {
         panic!("a stream");
     };
-    let mut body = task::spawn(ResultBody::text(pieces));
+    let mut body = task::spawn(ResultBody::streamed(
+        pieces,
+        Ending::new(Revision::V2024_11_05, "}"),
+    ));
     let mut frame = || {
         let frame = assert_ready!(body.enter(|cx, body| body.poll_frame(cx)));
         frame.map(|frame| {

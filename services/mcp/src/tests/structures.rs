@@ -1,13 +1,15 @@
 //! The structured part of results.
 
-use bytes::Bytes;
 use futures_util::stream;
 use http_body::Body as _;
 use serde_json::json;
 use tokio_test::block_on;
 
 use super::*;
-use crate::{body::Ending, encode::Encoders, protocol::Revision, tool::Content};
+use crate::{
+    encode::Encoders,
+    protocol::{Context, Revision},
+};
 
 /// Makes the result of a tool.
 type Results = fn() -> ToolResult;
@@ -22,11 +24,19 @@ fn streamed(pieces: Vec<Result<Piece, Reported>>) -> ToolResult {
 
 /// Encodes a result in a revision; returns it, and whether its length is known from the start.
 fn written(revision: Revision, result: ToolResult) -> (Value, bool) {
+    encoded(revision, true, result)
+}
+
+fn encoded(revision: Revision, is_negotiated: bool, result: ToolResult) -> (Value, bool) {
     let server = ServerInfo::new("test", "0");
     let lists = (Tools::new(), Resources::new(), Prompts::new());
-    let faces = Encoders::new(&server, &lists.0, &lists.1, &lists.2);
-    let reply = faces.of(revision).tool_result(Ok(result));
-    let Ok(reply) = reply else {
+    let encoders = Encoders::new(&server, &lists.0, &lists.1, &lists.2);
+    let context = Context {
+        revision,
+        is_negotiated,
+        ..Context::default()
+    };
+    let Ok(reply) = encoders.of(&context).tool_result(Ok(result)) else {
         panic!("a result");
     };
     let incoming = read(r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#.to_owned());
@@ -103,11 +113,9 @@ fn a_stream_that_fails_has_no_structure() {
 
 #[test]
 fn results_of_revision_2024_11_05_have_no_structure() {
-    let result = ToolResult::text("a").with_structure(Some(structure(&json!({}))));
-    let Content::Whole(text) = result.content else {
-        panic!("a text");
-    };
-    let body = body::structured(&text, result.structure, &Ending::PLAIN);
-    let body: Bytes = block_on(body.collect()).expect("whole").to_bytes();
-    assert_eq!(body, r#"{"content":[{"type":"text","text":"a"}]}"#);
+    for is_negotiated in [false, true] {
+        let result = ToolResult::text("a").with_structure(Some(structure(&json!({}))));
+        let (result, _) = encoded(Revision::V2024_11_05, is_negotiated, result);
+        assert_eq!(result, json!({"content": [{"type": "text", "text": "a"}]}));
+    }
 }

@@ -1,7 +1,5 @@
 //! Arguments that are repeated in headers.
 
-use std::ops::Range;
-
 use http::HeaderName;
 use serde_json::{Map, Value};
 use ziggurat_layers::json_rpc::{Call, Error};
@@ -12,17 +10,13 @@ use crate::{
 };
 
 /// Checks that headers match the arguments they repeat.
-pub(crate) fn check(
-    schema: &Schema,
-    call: &Call,
-    arguments: Option<Range<usize>>,
-) -> Result<(), Error> {
+pub(crate) fn check(schema: &Schema, call: &Call, arguments: Option<&str>) -> Result<(), Error> {
     let mut headers = schema.headers().peekable();
     if headers.peek().is_none() {
         return Ok(());
     }
     let arguments: Map<_, _> = arguments
-        .and_then(|range| serde_json::from_str(call.raw_params()?.get(range)?).ok())
+        .and_then(|json| serde_json::from_str(json).ok())
         .unwrap_or_default();
     for (argument, header) in headers {
         let name: HeaderName = format!("mcp-param-{header}")

@@ -23,15 +23,9 @@ pub struct Tools {
 }
 
 #[derive(Clone)]
-struct Entry {
-    descriptor: ToolDescriptor,
-    tool: Arc<dyn AnyTool>,
-}
-
-/// Outcome of looking up a tool.
-pub(crate) enum Found {
-    Tool(Arc<dyn AnyTool>),
-    Disabled,
+pub(crate) struct Entry {
+    pub(crate) descriptor: ToolDescriptor,
+    pub(crate) tool: Arc<dyn AnyTool>,
 }
 
 // === impl Tools ===
@@ -67,23 +61,15 @@ impl Tools {
         self
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<Found> {
-        match self.entries.find(name) {
-            Some(entry) if self.is_enabled(&entry.descriptor) => {
-                Some(Found::Tool(Arc::clone(&entry.tool)))
-            }
-            _ if self.disabled.contains(name) => Some(Found::Disabled),
-            _ => None,
-        }
+    /// Returns a tool, if it exists; it may be disabled.
+    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
+        self.entries.find(name)
     }
 
-    fn is_enabled(&self, tool: &ToolDescriptor) -> bool {
-        tool.is_always_enabled || !self.disabled.contains(&*tool.name)
-    }
-
-    /// Returns the arguments of a tool, if it exists.
-    pub(crate) fn schema(&self, name: &str) -> Option<&Schema> {
-        Some(&self.entries.find(name)?.descriptor.schema)
+    /// Returns whether the operator disabled the name, which may be that of no tool.
+    pub(crate) fn is_disabled(&self, name: &str) -> bool {
+        let tool = self.entries.find(name);
+        self.disabled.contains(name) && !tool.is_some_and(|it| it.descriptor.is_always_enabled)
     }
 
     /// Returns the schema of a tool's structured results, if they are enabled.
@@ -92,28 +78,17 @@ impl Tools {
         (self.structured_output || !output.on_demand).then_some(&output.schema)
     }
 
-    /// Returns whether the results of a tool should have a structure in revisions that support it.
-    pub(crate) fn has_structure(&self, name: &str) -> bool {
-        let entry = self.entries.find(name);
-        entry.is_some_and(|entry| self.output(&entry.descriptor).is_some())
-    }
-
     /// Returns the tools that are listed, by name.
-    pub(crate) fn advertised(&self) -> impl Iterator<Item = &ToolDescriptor> {
-        self.listed(|tool| tool.is_advertised)
-    }
-
-    /// Returns the tools that are listed in negotiated revisions, by name.
-    pub(crate) fn negotiated(&self) -> impl Iterator<Item = &ToolDescriptor> {
-        self.listed(|tool| tool.is_negotiated)
-    }
-
-    fn listed(
-        &self,
-        is_here: fn(&ToolDescriptor) -> bool,
-    ) -> impl Iterator<Item = &ToolDescriptor> {
+    pub(crate) fn listed(&self, is_negotiated: bool) -> impl Iterator<Item = &ToolDescriptor> {
         let all = self.entries.iter().map(|entry| &entry.descriptor);
-        all.filter(move |tool| is_here(tool) && self.is_enabled(tool))
+        all.filter(move |tool| {
+            let is_listed = if is_negotiated {
+                tool.is_negotiated
+            } else {
+                tool.is_advertised
+            };
+            is_listed && !self.is_disabled(&tool.name)
+        })
     }
 
     /// Checks for errors that make some clients drop the whole list.

@@ -28,8 +28,8 @@ pub(crate) enum Content {
     Whole(Text),
     Streamed(Pieces),
     Blocks(Vec<Block>),
-    /// All members of the result.
-    Asked(Value),
+    /// Questions to the client: all members of the result.
+    Questions(Value),
 }
 
 // === impl ToolResult ===

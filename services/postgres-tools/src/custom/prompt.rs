@@ -1,7 +1,8 @@
 //! Prompts from a definitions file.
 
 use ziggurat_mcp::{
-    Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Role, Template,
+    Block, EmbeddedResource, Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor,
+    Rendered, Role, Template,
 };
 
 /// Messages with placeholders for arguments.
@@ -45,17 +46,25 @@ impl Prompt for CustomPrompt {
         self.messages
             .iter()
             .fold(about, |rendered, (role, content)| {
-                rendered.with_message(match content {
-                    Content::Text(text) => Message::text(*role, fill(text)),
-                    Content::Image { data, mime_type } => {
-                        Message::image(*role, data.clone(), mime_type.clone())
-                    }
+                let content = match content {
+                    Content::Text(text) => Block::text(fill(text)),
+                    Content::Image { data, mime_type } => Block::Image {
+                        data: data.clone(),
+                        mime_type: mime_type.clone(),
+                    },
                     Content::Resource {
                         uri,
                         mime_type,
                         text,
-                    } => Message::resource(*role, fill(uri), mime_type.clone(), fill(text)),
-                })
+                    } => Block::Resource {
+                        resource: EmbeddedResource {
+                            uri: fill(uri),
+                            mime_type: mime_type.clone(),
+                            text: fill(text),
+                        },
+                    },
+                };
+                rendered.with_message(Message::new(*role, content))
             })
     }
 }

@@ -5,9 +5,7 @@ use std::error::Error;
 use serde_json::json;
 use tracing::warn;
 use ziggurat_databases::Current;
-use ziggurat_mcp::{
-    Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, protocol::Context,
-};
+use ziggurat_mcp::{Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult};
 use ziggurat_postgres::statement::Statement;
 
 const KEY: &str = "confirm";
@@ -33,8 +31,7 @@ pub(super) async fn question(
     request: &ToolRequest,
 ) -> Result<Option<ToolResult>, ToolError> {
     let context = request.caller().context();
-    let can_ask = context
-        .is_some_and(|it| it.revision().is_modern() && Context::capabilities(it).elicitation);
+    let can_ask = context.revision().is_modern() && context.capabilities().elicitation;
     if !can_ask || !current.database().allows_writes() || statement.only_reads() {
         return Ok(None);
     }

@@ -1,9 +1,7 @@
 //! Tools that ask the client before they answer, in the revisions without `initialize`.
 
 use serde_json::json;
-use ziggurat_mcp::{
-    Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, Tools, protocol::Context,
-};
+use ziggurat_mcp::{Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, Tools};
 
 use super::add;
 
@@ -107,8 +105,7 @@ async fn rounds(request: ToolRequest) -> Outcome {
 
 /// Asks only for what the client can answer.
 async fn capabilities(request: ToolRequest) -> Outcome {
-    let able = request.caller().context().map(Context::capabilities);
-    let able = able.unwrap_or_default();
+    let able = request.caller().context().capabilities();
     let mut ask = Elicitation::new();
     if able.elicitation {
         ask = ask.with("user_name", name());

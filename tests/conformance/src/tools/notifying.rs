@@ -14,8 +14,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 type Outcome = Result<ToolResult, ToolError>;
 
 async fn progress(request: ToolRequest) -> Outcome {
-    let context = request.caller().context();
-    let progress = context.and_then(|context| context.progress());
+    let progress = request.caller().context().progress();
     for percent in [0.0, 50.0, 100.0] {
         if let Some(progress) = progress {
             progress.report(percent, Some(100.0), None);
@@ -27,8 +26,8 @@ async fn progress(request: ToolRequest) -> Outcome {
 
 async fn log(request: ToolRequest) -> Outcome {
     let context = request.caller().context();
-    let context = context.filter(|it| it.wants_log() || !it.revision().is_modern());
-    let notifier = context.and_then(|context| context.notifier());
+    let wants_log = context.wants_log() || !context.revision().is_modern();
+    let notifier = context.notifier().filter(|_| wants_log);
     for text in [
         "Tool execution started",
         "Tool processing data",

@@ -14,18 +14,18 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
 type Outcome = Result<ToolResult, ToolError>;
 
-fn image() -> Block {
+pub(crate) fn image() -> Block {
     Block::Image {
         data: PNG.to_owned(),
         mime_type: "image/png".to_owned(),
     }
 }
 
-fn resource(uri: &str, mime_type: &str, text: &str) -> Block {
+pub(crate) fn resource(uri: &str, mime_type: &str, text: &str) -> Block {
     Block::Resource {
         resource: EmbeddedResource {
             uri: uri.to_owned(),
-            mime_type: mime_type.to_owned(),
+            mime_type: Some(mime_type.to_owned()),
             text: text.to_owned(),
         },
     }

@@ -1,0 +1,182 @@
+//! Dispatch of the methods of all revisions.
+
+use std::sync::Arc;
+
+use ziggurat_layers::json_rpc::Call;
+
+use crate::{
+    Caller, Inputs, PromptArguments, Shared, ToolRequest,
+    encode::{Encoder, Fault},
+    future::State,
+    heartbeat::Heartbeat,
+    params::{Completion, Member, Params, Subject, invalid, string},
+    protocol::Revision,
+    record::{Outcome, Record},
+    template::Places,
+    tool::headers,
+};
+
+impl Shared {
+    /// Starts to answer a call.
+    pub(super) fn dispatch(
+        &self,
+        encoder: &Encoder,
+        caller: Caller,
+        call: Call,
+    ) -> Result<State, Fault> {
+        if call.is_notification() {
+            return Ok(State::result(Encoder::nothing()));
+        }
+        let revision = encoder.revision;
+        let is_modern = revision.is_modern();
+        let params = caller.params(&call);
+        let result = match call.method() {
+            "initialize" if !is_modern => {
+                params.check_initialize()?;
+                encoder.opening.clone()
+            }
+            "server/discover" if is_modern => encoder.opening.clone(),
+            "ping" if !is_modern => Encoder::nothing(),
+            "notifications/initialized" if !encoder.is_negotiated => Encoder::nothing(),
+            "tools/list" => {
+                let may_write = revision.has_annotations() && (self.may_write)(&caller);
+                encoder.page(encoder.tools(may_write), &params)?
+            }
+            "resources/list" => encoder.page(&encoder.resources, &params)?,
+            "resources/templates/list" => encoder.page(&encoder.resource_templates, &params)?,
+            "prompts/list" => encoder.page(&encoder.prompts, &params)?,
+            "tools/call" => return self.call_tool(encoder, caller, call),
+            "resources/read" => {
+                let uri = params.uri()?;
+                let has_templates = encoder.is_negotiated;
+                return match self.resources.read(&uri, caller, has_templates) {
+                    Some(contents) => Ok(State::Reading { uri, contents }),
+                    None => Err(Fault::UnknownResource(uri)),
+                };
+            }
+            "prompts/get" => return self.get_prompt(encoder, &caller, &call),
+            "completion/complete" if revision >= Revision::V2025_03_26 => {
+                return self.complete(encoder, caller, &call);
+            }
+            _ if encoder.is_negotiated => return Err(Fault::UnknownMethod),
+            _ => return self.methods.answer(&caller, &call),
+        };
+        Ok(State::result(result))
+    }
+
+    fn call_tool(&self, encoder: &Encoder, caller: Caller, call: Call) -> Result<State, Fault> {
+        let params = caller.params(&call);
+        let name = params.name()?;
+        let tool = self.tools.get(&name);
+        if let Some(tool) = tool
+            && caller.context().has_headers()
+        {
+            let arguments = params.get(Member::Arguments);
+            headers::check(&tool.descriptor.schema, &call, arguments)?;
+        }
+        let inputs = self.inputs(&caller, &call, &params)?;
+        let is_disabled = self.tools.is_disabled(&name);
+        let record = Record::begin(name, &call, &caller);
+        if is_disabled {
+            let reply = encoder.disabled_tool(record.tool());
+            record.end(Outcome::Disabled);
+            return Ok(State::ready(reply));
+        }
+        let Some(tool) = tool else {
+            let name = record.tool().to_owned();
+            record.end(Outcome::Unknown);
+            return Err(Fault::UnknownTool(name));
+        };
+        let context = caller.context();
+        let detached = self.detached.as_ref();
+        let detached = detached.filter(|_| context.outlives_connection()).cloned();
+        let heartbeat = Heartbeat::of(context);
+        let has_structure = self.tools.output(&tool.descriptor).is_some();
+        let signer = context.revision().is_modern().then(|| self.signer.clone());
+        let result = Arc::clone(&tool.tool).start(ToolRequest {
+            arguments: params.range(Member::Arguments),
+            inputs,
+            signer,
+            wants_structure: has_structure && encoder.revision.has_structure(),
+            caller,
+            call,
+        });
+        Ok(State::Calling {
+            record: Some(record),
+            result,
+            heartbeat,
+            detached,
+        })
+    }
+
+    /// Returns the answers of the client, none if its revision has no questions.
+    fn inputs(&self, caller: &Caller, call: &Call, params: &Params<'_>) -> Result<Inputs, Fault> {
+        if !caller.context().revision().is_modern() {
+            return Ok(Inputs::default());
+        }
+        let state = params.get(Member::RequestState).map(|raw| {
+            // A state that is not a string was not made by this server.
+            let text = string(raw);
+            let state = text.and_then(|text| self.signer.verify(&text, caller, call));
+            state.ok_or_else(|| invalid("`requestState` is not the one of this call"))
+        });
+        let responses = params.get(Member::InputResponses);
+        Ok(Inputs::new(responses, state.transpose()?))
+    }
+
+    fn get_prompt(&self, encoder: &Encoder, caller: &Caller, call: &Call) -> Result<State, Fault> {
+        let params = caller.params(call);
+        let name = params.name()?;
+        let Some((descriptor, prompt)) = self.prompts.find(&name) else {
+            return Err(Fault::UnknownPrompt(self.prompts.unknown(&name)));
+        };
+        let inputs = self.inputs(caller, call, &params)?;
+        let arguments = params.get(Member::Arguments).unwrap_or("{}");
+        let arguments = PromptArguments::read(arguments, &descriptor.arguments)?;
+        if encoder.is_negotiated {
+            let mut declared = descriptor.arguments.iter();
+            let missing = declared.find(|it| it.is_required && arguments.given(&it.name).is_none());
+            if let Some(missing) = missing {
+                let problem = format!("the argument `{}` is missing", missing.name);
+                return Err(Fault::UnknownPrompt(problem));
+            }
+            if let Some(ask) = prompt.ask(&arguments, &inputs) {
+                ask.check(caller.context().capabilities())
+                    .map_err(Fault::Unable)?;
+                let questions = ask.result(|state| self.signer.sign(state, caller, call));
+                return Ok(State::ready(encoder.questions(questions)));
+            }
+        }
+        let rendered = prompt.render_with(&arguments, &inputs);
+        Ok(State::ready(encoder.prompt(&rendered)))
+    }
+
+    fn complete(&self, encoder: &Encoder, caller: Caller, call: &Call) -> Result<State, Fault> {
+        let Completion {
+            subject,
+            argument,
+            context,
+        } = call.params()?;
+        match subject {
+            Subject::Prompt { name } => {
+                let prompts = &self.prompts;
+                let values = prompts.complete(&name, &argument.name, &argument.value);
+                let values = values.ok_or_else(|| Fault::UnknownPrompt(prompts.unknown(&name)))?;
+                Ok(State::ready(encoder.completion(values)))
+            }
+            Subject::Resource { uri } => {
+                let mut templates = self.resources.templates().iter();
+                let entry = templates.find(|entry| entry.descriptor.uri.as_str() == uri);
+                let entry = entry.ok_or_else(|| invalid("there is no such resource template"))?;
+                if !entry.descriptor.uri.has(&argument.name) {
+                    return Err(invalid("the template has no such place").into());
+                }
+                let mut places = Places::from_iter(context.arguments);
+                places.put(argument.name.clone(), argument.value);
+                let template = Arc::clone(&entry.template);
+                let values = template.complete_boxed(argument.name, places, caller);
+                Ok(State::Completing(values))
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Errors of calls.
+
+use serde_json::json;
+use ziggurat_layers::{
+    json_rpc::{Error, Reply},
+    sanitize::Sanitizer,
+};
+
+use crate::{Failure, ResultBody, elicit::Unable, protocol::error::CAPABILITY_MISSING};
+
+use super::Encoder;
+
+/// Text for the model while a database is not ready.
+const NOT_READY: &str = "The database is still being prepared. Try again in a few seconds.";
+
+/// Codes without negotiation.
+const DATABASE_NOT_READY: i64 = -32001;
+const TOOL_NOT_FOUND: i64 = -32002;
+const EXACT_RESOURCE_NOT_FOUND: i64 = -32003;
+
+/// Code in the negotiated revisions before the modern one.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// The failure of a call.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Params(Error),
+    UnknownMethod,
+    UnknownTool(String),
+    UnknownResource(String),
+    UnknownPrompt(String),
+    NotReady,
+    /// The client lacks a capability that the questions need.
+    Unable(Unable),
+    Tool(Failure),
+    Resource(Failure),
+}
+
+// === impl Fault ===
+
+impl From<Error> for Fault {
+    /// Makes a fault: every JSON-RPC error so far is about the params.
+    fn from(error: Error) -> Self {
+        Self::Params(error)
+    }
+}
+
+// === impl Encoder ===
+
+impl Encoder {
+    /// Encodes the error of a call without a result.
+    pub(crate) fn fault(&self, fault: Fault, sanitizer: Sanitizer) -> Reply<ResultBody> {
+        let error = match fault {
+            Fault::Params(error) => error,
+            Fault::UnknownMethod => Error::method_not_found(),
+            Fault::UnknownTool(name) if self.is_negotiated => {
+                Error::invalid_params().with_data(format!("there is no tool named \"{name}\""))
+            }
+            Fault::UnknownTool(name) => {
+                Error::new(TOOL_NOT_FOUND, "Tool not found").with_data(name)
+            }
+            Fault::UnknownPrompt(problem) if self.is_negotiated => {
+                Error::invalid_params().with_data(problem)
+            }
+            Fault::UnknownPrompt(problem) => {
+                Error::new(Error::INTERNAL_ERROR, "Prompt execution error").with_data(problem)
+            }
+            Fault::UnknownResource(uri) => self.unknown_resource(&uri),
+            Fault::Unable(unable) => {
+                let message = "Missing required client capability";
+                Error::new(CAPABILITY_MISSING, message).with_data(unable.data())
+            }
+            Fault::NotReady if self.is_negotiated => return self.tool_error(NOT_READY),
+            Fault::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
+            Fault::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
+            Fault::Resource(failure) => return failed("Resource read error", failure, sanitizer),
+        };
+        Reply::from(error)
+    }
+
+    fn unknown_resource(&self, uri: &str) -> Error {
+        let message = "Resource not found";
+        if !self.is_negotiated {
+            return Error::new(EXACT_RESOURCE_NOT_FOUND, message).with_data(uri);
+        }
+        let code = if self.revision.is_modern() {
+            Error::INVALID_PARAMS
+        } else {
+            RESOURCE_NOT_FOUND
+        };
+        Error::new(code, message).with_data(json!({"uri": uri}))
+    }
+}
+
+fn failed(message: &'static str, failure: Failure, sanitizer: Sanitizer) -> Reply<ResultBody> {
+    let error = Error::new(Error::INTERNAL_ERROR, message).with_data(failure.public(sanitizer));
+    failure.complete(Reply::from(error))
+}
