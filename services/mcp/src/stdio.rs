@@ -2,7 +2,7 @@
 //!
 //! Messages come and go one per line (Model Context Protocol, stdio transport). Calls run
 //! concurrently and are answered as they finish; answers are written one after another. Only
-//! JSON-RPC is written to the output: a program must log to another place.
+//! JSON-RPC is written to the output: a program must log to another permit.
 //!
 //! ```
 //! use std::{convert::Infallible, future::pending};
@@ -75,7 +75,7 @@ use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
 use self::{
     calls::{Calls, as_cancellation, cancellable_id},
     input::Lines,
-    output::{Turn, write_lines},
+    output::{OutputLine, write_lines},
 };
 use crate::{self as mcp, Notifier};
 
@@ -95,10 +95,10 @@ pub struct Limits {
 }
 
 /// The channels that a call needs for its messages and its answer.
-struct Flight<T> {
+struct RunningCall<T> {
     notifier: Notifier,
-    pen: Arc<Semaphore>,
-    writer: mpsc::WeakSender<Turn<T>>,
+    write_permits: Arc<Semaphore>,
+    writer: mpsc::WeakSender<OutputLine<T>>,
 }
 
 /// Serves calls over a pair of pipes.
@@ -186,30 +186,30 @@ impl Stdio {
         W: AsyncWrite + Unpin,
     {
         let max_calls = self.limits.max_calls.clamp(1, Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(max_calls));
-        let pen = Arc::new(Semaphore::new(1));
-        let (writer, turns) = mpsc::channel(1);
-        let notes = writer.downgrade();
-        let fly = |incoming, notifier| {
-            Flight {
+        let call_permits = Arc::new(Semaphore::new(max_calls));
+        let write_permits = Arc::new(Semaphore::new(1));
+        let (writer, lines) = mpsc::channel(1);
+        let messages = writer.downgrade();
+        let run = |incoming, notifier| {
+            RunningCall {
                 notifier,
-                pen: pen.clone(),
+                write_permits: write_permits.clone(),
                 // Weak, because the writer has to end with the calls and this closure outlives
                 // them.
-                writer: notes.clone(),
+                writer: messages.clone(),
             }
-            .fly(incoming, service.clone(), places.clone())
+            .run(incoming, service.clone(), call_permits.clone())
         };
-        let mut writing = pin!(write_lines(turns, output));
+        let mut writing = pin!(write_lines(lines, output));
         let mut calls = Calls::new(writer);
         let ended = tokio::select! {
             // Ends here only by failing.
             written = &mut writing => return written,
-            ended = self.take_in(&mut calls, input, fly) => ended,
+            ended = self.read_calls(&mut calls, input, run) => ended,
             () = shutdown => Ok(()),
         };
         let finishing = async {
-            calls.finish().await;
+            calls.finish_all().await;
             Ok(())
         };
         let mut finished = pin!(async { tokio::try_join!(finishing, writing) });
@@ -227,15 +227,15 @@ impl Stdio {
     }
 
     /// Starts calls until the input ends, and passes their answers to the writer.
-    async fn take_in<R, F, T>(
+    async fn read_calls<R, F, T>(
         &self,
         calls: &mut Calls<F, T>,
         input: R,
-        fly: impl Fn(Incoming, Notifier) -> F,
+        run: impl Fn(Incoming, Notifier) -> F,
     ) -> io::Result<()>
     where
         R: AsyncRead + Unpin,
-        F: Future<Output = Option<Turn<T>>>,
+        F: Future<Output = Option<OutputLine<T>>>,
     {
         let Limits {
             max_calls,
@@ -243,12 +243,12 @@ impl Stdio {
             max_line_bytes,
             ..
         } = self.limits;
-        let max_flights = max_calls.max(1).saturating_add(max_waiting);
+        let max_running = max_calls.max(1).saturating_add(max_waiting);
         let mut lines = Lines::new(input, max_line_bytes);
         loop {
             let line = tokio::select! {
-                Some(()) = calls.land() => continue,
-                line = lines.next(), if calls.len() < max_flights => line?,
+                Some(()) = calls.finish_one() => continue,
+                line = lines.next(), if calls.len() < max_running => line?,
             };
             let Some(line) = line else {
                 return Ok(());
@@ -258,7 +258,7 @@ impl Stdio {
             if let Some(notification) = as_cancellation(&incoming) {
                 calls.cancel(notification);
             } else {
-                calls.start(cancellable_id(&incoming), fly(incoming, notifier));
+                calls.start(cancellable_id(&incoming), run(incoming, notifier));
             }
         }
     }
@@ -282,45 +282,50 @@ impl Default for Stdio {
     }
 }
 
-// === impl Flight ===
+// === impl RunningCall ===
 
-impl<T: Body<Data = Bytes>> Flight<T> {
+impl<T: Body<Data = Bytes>> RunningCall<T> {
     /// Runs a call from the moment it is read until its answer may be written.
-    async fn fly<S>(self, incoming: Incoming, service: S, places: Arc<Semaphore>) -> Option<Turn<T>>
+    async fn run<S>(
+        self,
+        incoming: Incoming,
+        service: S,
+        call_permits: Arc<Semaphore>,
+    ) -> Option<OutputLine<T>>
     where
         S: Service<Call, Response = Reply<T>, Error = Infallible>,
     {
-        let place = acquire(places).await;
+        let permit = acquire(call_permits).await;
         let mut answer = pin!(incoming.answer(service));
         let answer = loop {
             tokio::select! {
                 // Biased, so that messages are written before the answer.
                 biased;
-                note = poll_fn(|cx| self.notifier.poll_next(cx)) => self.write(note).await,
+                message = poll_fn(|cx| self.notifier.poll_next(cx)) => self.write(message).await,
                 answer = &mut answer => break answer,
             }
         };
-        while let Some(note) = poll_fn(|cx| self.notifier.poll_next(cx)).now_or_never() {
-            self.write(note).await;
+        while let Some(message) = poll_fn(|cx| self.notifier.poll_next(cx)).now_or_never() {
+            self.write(message).await;
         }
         let Ok(answer) = answer;
         let body = answer.into_body()?;
-        Some(Turn {
+        Some(OutputLine {
             body,
-            _pen: acquire(self.pen).await,
-            _place: Some(place),
+            _write_permit: acquire(self.write_permits).await,
+            _call_permit: Some(permit),
         })
     }
 
-    async fn write(&self, note: Bytes) {
-        let turn = Turn {
-            body: RpcBody::from(note),
-            _pen: acquire(Arc::clone(&self.pen)).await,
-            _place: None,
+    async fn write(&self, message: Bytes) {
+        let line = OutputLine {
+            body: RpcBody::from(message),
+            _write_permit: acquire(Arc::clone(&self.write_permits)).await,
+            _call_permit: None,
         };
         if let Some(writer) = self.writer.upgrade() {
             // The channel has space, because there is only one permit to write.
-            writer.try_send(turn).ok();
+            writer.try_send(line).ok();
         }
     }
 }

@@ -15,15 +15,15 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use ziggurat_layers::json_rpc::{Call, Id, Incoming};
 
-use crate::stdio::output::Turn;
+use crate::stdio::output::OutputLine;
 
 /// The running calls: waiting for a permit, executing, or waiting to be written.
 pub(super) struct Calls<F, T> {
-    flights: FuturesUnordered<Flight<F>>,
+    running: FuturesUnordered<RunningCall<F>>,
     /// At most one for each call, so a search is short.
     cancellable: Vec<Cancellable>,
     next_key: u64,
-    writer: mpsc::Sender<Turn<T>>,
+    writer: mpsc::Sender<OutputLine<T>>,
 }
 
 struct Cancellable {
@@ -34,7 +34,7 @@ struct Cancellable {
 
 pin_project! {
     /// A call and its key.
-    struct Flight<F> {
+    struct RunningCall<F> {
         key: u64,
         #[pin]
         call: Abortable<F>,
@@ -70,11 +70,11 @@ pub(super) fn cancellable_id(incoming: &Incoming) -> Option<Id> {
 
 impl<F, T> Calls<F, T>
 where
-    F: Future<Output = Option<Turn<T>>>,
+    F: Future<Output = Option<OutputLine<T>>>,
 {
-    pub(super) fn new(writer: mpsc::Sender<Turn<T>>) -> Self {
+    pub(super) fn new(writer: mpsc::Sender<OutputLine<T>>) -> Self {
         Self {
-            flights: FuturesUnordered::new(),
+            running: FuturesUnordered::new(),
             cancellable: Vec::new(),
             next_key: 0,
             writer,
@@ -82,7 +82,7 @@ where
     }
 
     pub(super) fn len(&self) -> usize {
-        self.flights.len()
+        self.running.len()
     }
 
     pub(super) fn start(&mut self, id: Option<Id>, call: F) {
@@ -90,11 +90,11 @@ where
         self.next_key += 1;
         let (abort, registration) = AbortHandle::new_pair();
         let call = Abortable::new(call, registration);
-        self.flights.push(Flight { key, call });
+        self.running.push(RunningCall { key, call });
         if let Some(id) = id {
             self.cancellable.push(Cancellable { key, id, abort });
         }
-        debug_assert!(self.cancellable.len() <= self.flights.len());
+        debug_assert!(self.cancellable.len() <= self.running.len());
     }
 
     /// Aborts the calls that the notification names.
@@ -110,26 +110,26 @@ where
     /// Waits for a call to end and passes its answer to the writer; `None` if there is no call.
     ///
     /// Cancel safe: no answer is lost when the future is dropped.
-    pub(super) async fn land(&mut self) -> Option<()> {
-        let (key, landed) = self.flights.next().await?;
+    pub(super) async fn finish_one(&mut self) -> Option<()> {
+        let (key, outcome) = self.running.next().await?;
         self.cancellable.retain(|call| call.key != key);
-        if let Ok(Some(turn)) = landed {
+        if let Ok(Some(line)) = outcome {
             // The channel has space, because there is only one permit to write. If the writer is
             // gone, it has failed, and the server ends.
-            self.writer.try_send(turn).ok();
+            self.writer.try_send(line).ok();
         }
         Some(())
     }
 
     /// Waits for all calls to end, and closes the channel to the writer.
-    pub(super) async fn finish(mut self) {
-        while self.land().await.is_some() {}
+    pub(super) async fn finish_all(mut self) {
+        while self.finish_one().await.is_some() {}
     }
 }
 
-// === impl Flight ===
+// === impl RunningCall ===
 
-impl<F: Future> Future for Flight<F> {
+impl<F: Future> Future for RunningCall<F> {
     type Output = (u64, Result<F::Output, Aborted>);
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -11,17 +11,17 @@ use tokio::{
 use ziggurat_layers::json_rpc::RpcBody;
 
 /// An answer that may be written now.
-pub(super) struct Turn<T> {
+pub(super) struct OutputLine<T> {
     pub(super) body: RpcBody<T>,
     /// The only permit to write, released when the line is complete.
-    pub(super) _pen: OwnedSemaphorePermit,
+    pub(super) _write_permit: OwnedSemaphorePermit,
     /// The permit of the call, released at the same time. `None` for a notification.
-    pub(super) _place: Option<OwnedSemaphorePermit>,
+    pub(super) _call_permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Writes answers until there are no more, each on a line of its own.
 pub(super) async fn write_lines<W, T>(
-    mut turns: mpsc::Receiver<Turn<T>>,
+    mut lines: mpsc::Receiver<OutputLine<T>>,
     output: W,
 ) -> io::Result<()>
 where
@@ -30,8 +30,8 @@ where
 {
     // Buffered, because each write to the standard output runs on another thread.
     let mut output = BufWriter::new(output);
-    while let Some(turn) = turns.recv().await {
-        let mut body = pin!(turn.body);
+    while let Some(line) = lines.recv().await {
+        let mut body = pin!(line.body);
         while let Some(Ok(frame)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
             if let Ok(data) = frame.into_data() {
                 output.write_all(&data).await?;

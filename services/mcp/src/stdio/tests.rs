@@ -23,10 +23,10 @@ type TestReply = Reply<TestBody>;
 
 /// A service whose calls the test answers.
 #[derive(Clone)]
-struct Desk(mpsc::UnboundedSender<Visit>);
+struct TestService(mpsc::UnboundedSender<ReceivedCall>);
 
 /// A call that reached the service. It is dropped when the caller stops waiting for the reply.
-struct Visit {
+struct ReceivedCall {
     call: Call,
     reply: oneshot::Sender<TestReply>,
 }
@@ -35,12 +35,12 @@ struct Visit {
 struct Client {
     input: DuplexStream,
     output: BufReader<DuplexStream>,
-    visits: mpsc::UnboundedReceiver<Visit>,
+    calls: mpsc::UnboundedReceiver<ReceivedCall>,
 }
 
-// === impl Desk ===
+// === impl TestService ===
 
-impl Service<Call> for Desk {
+impl Service<Call> for TestService {
     type Response = TestReply;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<TestReply, Infallible>>;
@@ -52,7 +52,7 @@ impl Service<Call> for Desk {
     fn call(&mut self, call: Call) -> Self::Future {
         let (reply, replied) = oneshot::channel();
         // A test that ignores its calls leaves them without a reply.
-        self.0.send(Visit { call, reply }).ok();
+        self.0.send(ReceivedCall { call, reply }).ok();
         Box::pin(async {
             match replied.await {
                 Ok(reply) => Ok(reply),
@@ -62,9 +62,9 @@ impl Service<Call> for Desk {
     }
 }
 
-// === impl Visit ===
+// === impl ReceivedCall ===
 
-impl Visit {
+impl ReceivedCall {
     fn id(&self) -> &str {
         self.call.id().map_or("none", Id::as_json)
     }
@@ -105,10 +105,10 @@ impl Client {
     }
 
     /// Returns the next call that reaches the service.
-    async fn visit(&mut self, id: u32) -> Visit {
-        let visit = soon(self.visits.recv()).await.expect("a server");
-        assert_eq!(visit.id(), id.to_string());
-        visit
+    async fn call(&mut self, id: u32) -> ReceivedCall {
+        let call = soon(self.calls.recv()).await.expect("a server");
+        assert_eq!(call.id(), id.to_string());
+        call
     }
 
     /// Returns the next line, or an empty text at the end.
@@ -153,13 +153,13 @@ const STUCK: Duration = Duration::from_secs(10);
 async fn converse<O>(stdio: Stdio, client: impl AsyncFnOnce(Client) -> O) -> (io::Result<()>, O) {
     let (input, server_input) = tokio::io::duplex(PIPE);
     let (server_output, output) = tokio::io::duplex(PIPE);
-    let (visit, visits) = mpsc::unbounded_channel();
+    let (call, calls) = mpsc::unbounded_channel();
     let output = BufReader::new(output);
-    let server = stdio.serve(Desk(visit), server_input, server_output, pending());
+    let server = stdio.serve(TestService(call), server_input, server_output, pending());
     let client = client(Client {
         input,
         output,
-        visits,
+        calls,
     });
     let both = async { tokio::join!(server, client) };
     time::timeout(STUCK, both).await.expect("nothing is stuck")

@@ -5,8 +5,8 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
     let (served, ()) = converse(Stdio::new(), async |mut client| {
         client.request(1).await;
         client.request(2).await;
-        let first = client.visit(1).await;
-        let second = client.visit(2).await;
+        let first = client.call(1).await;
+        let second = client.call(2).await;
         client.cancel("1").await;
         first.dropped().await;
         second.reply("left alone");
@@ -22,10 +22,10 @@ async fn only_the_call_of_the_same_id_is_cancelled() {
     for id in cases {
         let (served, ()) = converse(Stdio::new(), async |mut client| {
             client.request(1).await;
-            let visit = client.visit(1).await;
+            let call = client.call(1).await;
             client.cancel(id).await;
             settle().await;
-            visit.reply("still here");
+            call.reply("still here");
             assert_eq!(client.line().await, answer(1, "still here"), "{id}");
         })
         .await;
@@ -39,9 +39,9 @@ async fn a_text_id_is_matched_however_it_is_escaped() {
         client
             .send("{\"jsonrpc\":\"2.0\",\"id\":\"a/b\",\"method\":\"wait\"}\n")
             .await;
-        let visit = soon(client.visits.recv()).await.expect("a call");
+        let call = soon(client.calls.recv()).await.expect("a call");
         client.cancel(r#""a\/b""#).await;
-        visit.dropped().await;
+        call.dropped().await;
         assert_eq!(client.rest().await, "");
     })
     .await;
@@ -55,12 +55,12 @@ async fn a_cancellation_gets_past_the_calls_that_wait() {
         for id in 1..=2 {
             client.request(id).await;
         }
-        let first = client.visit(1).await;
+        let first = client.call(1).await;
         client.cancel("2").await;
         client.request(3).await;
         settle().await;
         first.reply("done");
-        client.visit(3).await.reply("done");
+        client.call(3).await.reply("done");
         let expected = answer(1, "done") + &answer(3, "done");
         assert_eq!(client.rest().await, expected);
     })
@@ -74,9 +74,9 @@ async fn an_answer_that_waits_for_its_line_is_dropped_and_one_that_has_begun_is_
         for id in 1..=3 {
             client.request(id).await;
         }
-        let first = client.visit(1).await;
-        let second = client.visit(2).await;
-        let third = client.visit(3).await;
+        let first = client.call(1).await;
+        let second = client.call(2).await;
+        let third = client.call(3).await;
         let (body, text) = long_text();
         first.stream(body);
         settle().await;
@@ -98,11 +98,11 @@ async fn a_cancelled_call_releases_its_permit() {
     let stdio = Stdio::new().with_limits(limits(1, 1));
     let (served, ()) = converse(stdio, async |mut client| {
         client.request(1).await;
-        let first = client.visit(1).await;
+        let first = client.call(1).await;
         client.cancel("1").await;
         client.request(2).await;
         first.dropped().await;
-        client.visit(2).await.reply("done");
+        client.call(2).await.reply("done");
         assert_eq!(client.rest().await, answer(2, "done"));
     })
     .await;
@@ -115,10 +115,10 @@ async fn initialize_cannot_be_cancelled() {
         client
             .send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}\n")
             .await;
-        let visit = client.visit(1).await;
+        let call = client.call(1).await;
         client.cancel("1").await;
         settle().await;
-        visit.reply("hello");
+        call.reply("hello");
         assert_eq!(client.rest().await, answer(1, "hello"));
     })
     .await;
@@ -131,7 +131,7 @@ async fn a_cancellation_that_wants_an_answer_is_an_ordinary_call() {
         client
             .send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"notifications/cancelled\"}\n")
             .await;
-        client.visit(1).await.reply("what?");
+        client.call(1).await.reply("what?");
         assert_eq!(client.rest().await, answer(1, "what?"));
     })
     .await;

@@ -32,8 +32,8 @@ async fn calls_run_concurrently_and_are_answered_as_they_finish() {
     let (served, ()) = converse(Stdio::new(), async |mut client| {
         client.request(1).await;
         client.request(2).await;
-        let first = client.visit(1).await;
-        client.visit(2).await.reply("quick");
+        let first = client.call(1).await;
+        client.call(2).await.reply("quick");
         assert_eq!(client.line().await, answer(2, "quick"));
         first.reply("slow");
         assert_eq!(client.rest().await, answer(1, "slow"));
@@ -49,16 +49,16 @@ async fn no_more_calls_run_than_there_are_permits() {
         for id in 1..=4 {
             client.request(id).await;
         }
-        let first = client.visit(1).await;
-        let second = client.visit(2).await;
+        let first = client.call(1).await;
+        let second = client.call(2).await;
         settle().await;
-        assert!(client.visits.try_recv().is_err(), "a third call runs");
+        assert!(client.calls.try_recv().is_err(), "a third call runs");
         first.reply("done");
-        let third = client.visit(3).await;
+        let third = client.call(3).await;
         settle().await;
-        assert!(client.visits.try_recv().is_err(), "a fourth call runs");
+        assert!(client.calls.try_recv().is_err(), "a fourth call runs");
         second.reply("done");
-        client.visit(4).await.reply("done");
+        client.call(4).await.reply("done");
         third.reply("done");
         assert_eq!(client.rest().await.lines().count(), 4);
     })
@@ -73,14 +73,11 @@ async fn an_answer_that_is_not_written_yet_holds_a_permit() {
         client.request(1).await;
         client.request(2).await;
         let (body, text) = long_text();
-        client.visit(1).await.stream(body);
+        client.call(1).await.stream(body);
         settle().await;
-        assert!(
-            client.visits.try_recv().is_err(),
-            "the first is not written"
-        );
+        assert!(client.calls.try_recv().is_err(), "the first is not written");
         assert_eq!(client.line().await, answer(1, &text));
-        client.visit(2).await.reply("next");
+        client.call(2).await.reply("next");
         assert_eq!(client.rest().await, answer(2, "next"));
     })
     .await;
@@ -93,7 +90,7 @@ async fn reading_stops_while_too_much_is_waiting() {
     let (served, ()) = converse(stdio, async |mut client| {
         client.request(1).await;
         client.request(2).await;
-        let first = client.visit(1).await;
+        let first = client.call(1).await;
         // More than the pipe and the buffer after it can hold.
         let many = "\n".repeat(64 << 10);
         let sending = time::timeout(
@@ -102,7 +99,7 @@ async fn reading_stops_while_too_much_is_waiting() {
         );
         assert!(sending.await.is_err(), "the server went on reading");
         first.reply("done");
-        client.visit(2).await.reply("done");
+        client.call(2).await.reply("done");
         client.send(&many).await;
         assert_eq!(client.rest().await.lines().count(), 2);
     })
@@ -117,7 +114,7 @@ async fn answers_are_written_one_after_another() {
         for id in 1..=3 {
             client.request(id).await;
             let (body, text) = long_text();
-            client.visit(id).await.stream(body);
+            client.call(id).await.stream(body);
             texts.push(answer(id, &text));
         }
         for text in texts {
@@ -137,10 +134,10 @@ async fn every_call_has_the_extensions_that_the_program_sets() {
     let (served, ()) = converse(stdio, async |mut client| {
         for id in 1..=2 {
             client.request(id).await;
-            let visit = client.visit(id).await;
-            let identity = visit.call.head().extensions.get();
+            let call = client.call(id).await;
+            let identity = call.call.head().extensions.get();
             assert_eq!(identity, Some(&Identity("the owner")));
-            visit.reply("known");
+            call.reply("known");
             assert_eq!(client.line().await, answer(id, "known"));
         }
     })
