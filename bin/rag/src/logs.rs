@@ -16,17 +16,17 @@ mod line;
 mod requests;
 
 use std::{
-    io::{self, Write as _},
+    io,
     panic::{self, PanicHookInfo},
 };
 
 use tracing::{error, warn};
 use ziggurat_runtime::{
     Environment,
-    logs::{Log, RawLog},
+    logs::{self, RawLog},
 };
 
-use self::line::Lines;
+use self::line::KeyValue;
 use crate::secrets::Secrets;
 
 pub(crate) use self::requests::RequestsLayer;
@@ -34,13 +34,9 @@ pub(crate) use self::requests::RequestsLayer;
 /// Starts the log of this process, including panics.
 pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: Secrets) {
     let file = file.cloned().unwrap_or_default();
-    let (lines, warnings) = Lines::new(environment, &file, secrets);
-    let log = Log::new(lines, |line: &str| {
-        // One write, so that lines stay whole. There is no other place to report a failure.
-        let _ = io::stdout().write_all(line.as_bytes());
-    });
+    let (options, warnings) = line::options(environment, &file);
     // A program that embeds this one may have set its own subscriber.
-    if tracing::subscriber::set_global_default(log).is_ok() {
+    if logs::start(&options, &line::PARTS, KeyValue(secrets), io::stdout) {
         panic::set_hook(Box::new(report));
     }
     for warning in warnings {

@@ -13,31 +13,28 @@
 //!
 //! Events of sqlx are left out: they repeat notices of PostgreSQL, which quote text of callers.
 
-mod levels;
 mod line;
 mod traffic;
 
-use std::io::{self, Write as _};
+use std::io;
 
 use tracing::info;
-use ziggurat_runtime::logs::Log;
+use ziggurat_runtime::logs;
 
-use self::levels::Levels;
+use self::line::BySubject;
 use crate::configuration::Configuration;
 
 pub(crate) use self::traffic::TrafficLayer;
 
-/// Installs the subscriber for the whole process.
+/// Installs the log for the whole process.
 pub(crate) fn start(configuration: &Configuration) {
-    let log = Log::new(
-        Levels::new(configuration.logs.clone(), configuration.debug),
-        |line: &str| {
-            // One write per line, so that lines stay whole. A failed write cannot be reported.
-            let _ = io::stderr().write_all(line.as_bytes());
-        },
+    let Configuration { logs, debug, .. } = configuration;
+    logs::start(
+        &logs.options,
+        &line::parts(logs, *debug),
+        BySubject,
+        io::stderr,
     );
-    // If another program embeds this one, its subscriber stays.
-    tracing::subscriber::set_global_default(log).ok();
 }
 
 /// Logs which optional features are enabled.

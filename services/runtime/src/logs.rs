@@ -1,51 +1,79 @@
-//! Logs of a program: receives events and writes one line for each.
+//! Logs of a program: `tracing-subscriber` with our filter and line formats.
 //!
-//! Spans are ignored: the events of a request share a request id. A [`Format`] selects and formats
-//! the events; [`Options`] reads the variables and keys that all programs have for it.
+//! [`Options`] reads the variables and keys that all programs have for the log. Events are lines of
+//! JSON, or of the [`Text`] of a program.
 //!
 //! ```
-//! use std::sync::Mutex;
-//! use tracing::{Metadata, metadata::LevelFilter};
-//! use ziggurat_runtime::logs::{Format, Log, LogEvent};
+//! use ziggurat_runtime::{Environment, logs::{self, Older, Options, Plain, RawLog}};
 //!
-//! struct Plain;
+//! let environment = Environment::new([("RUST_LOG", "warn,hyper=debug")]);
+//! let get = |name| environment.get(name);
+//! let (options, _) = Options::read(get, Older::default(), &RawLog::default());
 //!
-//! impl Format for Plain {
-//!     fn most(&self) -> LevelFilter {
-//!         LevelFilter::INFO
-//!     }
-//!
-//!     fn allows(&self, metadata: &Metadata<'_>) -> bool {
-//!         *metadata.level() <= LevelFilter::INFO
-//!     }
-//!
-//!     fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
-//!         let mut line = format!("{} ", metadata.level());
-//!         said.push_message(&mut line);
-//!         said.push_fields(&mut line);
-//!         line
-//!     }
-//! }
-//!
-//! static LINES: Mutex<String> = Mutex::new(String::new());
-//! let log = Log::new(Plain, |line: &str| LINES.lock().unwrap().push_str(line));
+//! let file = tempfile::NamedTempFile::new()?;
+//! let log = logs::subscriber(&options, &[], Plain, file.reopen()?);
 //! tracing::subscriber::with_default(log, || {
-//!     tracing::info!(path = "/a b", "request");
-//!     tracing::debug!("not written");
+//!     tracing::warn!(path = "/a b", "request");
+//!     tracing::info!("not written");
 //! });
-//! assert_eq!(*LINES.lock().unwrap(), "INFO request path=\"/a b\"\n");
+//! assert_eq!(std::fs::read_to_string(&file)?, "WARN request path=\"/a b\"\n");
+//! # Ok::<_, std::io::Error>(())
 //! ```
 
 #[cfg(any(test, feature = "test-support"))]
 pub mod captured;
 mod event;
-mod json;
+mod lines;
 mod options;
-mod subscriber;
+
+use tracing::Subscriber;
+use tracing_subscriber::{
+    filter::Targets,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt as _,
+};
+
+use self::lines::Lines;
 
 pub use self::{
-    event::{Field, LogEvent, push_value},
-    json::json_line,
-    options::{Options, RawLog},
-    subscriber::{Format, Log},
+    event::{Field, LogEvent, write_value},
+    lines::{Plain, Text, level_name},
+    options::{Older, Options, Part, RawLog},
 };
+
+/// Logs the events of the whole process. Returns false if it has a subscriber already, because
+/// another program embeds this one; that subscriber stays.
+pub fn start<W>(options: &Options, parts: &[Part], text: impl Text, writer: W) -> bool
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let log = subscriber(options, parts, text, writer);
+    tracing::subscriber::set_global_default(log).is_ok()
+}
+
+/// Returns a subscriber that writes events with their spans.
+pub fn subscriber<W>(
+    options: &Options,
+    parts: &[Part],
+    text: impl Text,
+    writer: W,
+) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let is_json = options.is_json();
+    filtered(options.targets(parts), Lines { is_json, text }, writer)
+}
+
+/// Returns a subscriber that passes each line to the writer at once, so that lines stay whole. A
+/// failed write cannot be reported.
+fn filtered<W>(filter: Targets, lines: Lines<impl Text>, writer: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let lines = fmt::layer()
+        .event_format(lines)
+        .with_writer(writer)
+        .with_ansi(false);
+    tracing_subscriber::registry().with(lines).with(filter)
+}

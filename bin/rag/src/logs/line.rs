@@ -1,121 +1,86 @@
-//! The text of a log line, and the filter for events.
+//! The text of a log line, and the levels of the events.
+
+use std::fmt;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use tracing::{Level, Metadata, metadata::LevelFilter};
+use tracing::{Metadata, metadata::LevelFilter};
 use ziggurat_llm as llm;
 use ziggurat_postgres as pg;
 use ziggurat_runtime::{
     Environment,
-    logs::{Format, LogEvent, Options, RawLog, json_line, push_value},
+    logs::{LogEvent, Older, Options, Part, RawLog, Text, write_value},
 };
 
 use crate::secrets::Secrets;
 
-/// The line format of this program.
+/// Connections and calls of providers, which have levels of their own.
+pub(super) const PARTS: [Part; 2] = [frequent(pg::LOG_TARGET), frequent(llm::LOG_TARGET)];
+
+/// Lines as `time=… level=… msg=… key=value`, without secrets.
 #[derive(Debug)]
-pub(super) struct Lines {
-    options: Options,
-    /// Level in `LOG_LEVEL`.
-    level: Option<LevelFilter>,
-    secrets: Secrets,
+pub(super) struct KeyValue(pub(super) Secrets);
+
+/// Reads the options from the environment and the configuration file; also returns warnings.
+pub(super) fn options(environment: &Environment, file: &RawLog) -> (Options, Vec<String>) {
+    let older = Older {
+        level: Some("LOG_LEVEL"),
+        format: Some("LOG_FORMAT"),
+    };
+    Options::read(|name| environment.get(name), older, file)
 }
 
-// === impl Lines ===
-
-impl Lines {
-    /// Reads the options from the environment and the configuration file; also returns warnings.
-    pub(super) fn new(
-        environment: &Environment,
-        file: &RawLog,
-        secrets: Secrets,
-    ) -> (Self, Vec<String>) {
-        let mut warnings = Vec::new();
-        let get = |name| environment.get(name);
-        let options = Options::read(get, Some("LOG_FORMAT"), file, &mut warnings);
-        let level = environment.get("LOG_LEVEL").map(Options::named_level);
-        let level = level.and_then(|level| {
-            level
-                .map_err(|problem| warnings.push(format!("LOG_LEVEL is ignored: it {problem}")))
-                .ok()
-        });
-        let lines = Self {
-            options,
-            level,
-            secrets,
-        };
-        (lines, warnings)
+/// Returns the part of a frequent event, which is logged only from `debug` on.
+const fn frequent(target: &'static str) -> Part {
+    Part {
+        of: |all| match all {
+            LevelFilter::INFO => LevelFilter::WARN,
+            other => other,
+        },
+        ..Part::new(target)
     }
+}
 
-    /// Redacts the secrets of an event.
-    fn clean(&self, metadata: &Metadata<'_>, said: &mut LogEvent) {
+// === impl KeyValue ===
+
+impl Text for KeyValue {
+    fn redact(&self, metadata: &Metadata<'_>, event: &mut LogEvent) {
+        let Self(secrets) = self;
         let is_ours = metadata.target().starts_with("ziggurat");
-        let message = if is_ours {
-            self.secrets.hide(said.message())
-        } else {
-            self.secrets.redact(said.message())
+        let clean = |text: &mut String, is_foreign: bool| {
+            *text = if is_foreign || !is_ours {
+                secrets.redact(text)
+            } else {
+                secrets.hide(text)
+            };
         };
-        said.rephrase(message);
-        for field in said.fields_mut() {
+        clean(&mut event.message, false);
+        for field in &mut event.fields {
             if let Value::String(text) = &mut field.value {
-                *text = if field.is_foreign || !is_ours {
-                    self.secrets.redact(text)
-                } else {
-                    self.secrets.hide(text)
-                };
+                clean(text, field.is_foreign);
             }
         }
     }
 
-    fn render(level: Level, said: &LogEvent, now: Timestamp) -> String {
-        let mut line = format!("time={now:.3} level={level} msg=");
-        push_value(&mut line, said.message());
-        said.push_fields(&mut line);
-        line
-    }
-}
-
-impl Format for Lines {
-    fn most(&self) -> LevelFilter {
-        let own = self.level.unwrap_or(LevelFilter::INFO);
-        own.max(self.options.most())
-    }
-
-    fn allows(&self, metadata: &Metadata<'_>) -> bool {
-        let target = metadata.target();
-        let of = |all: LevelFilter| match target {
-            // Connections and calls are frequent, so they are logged only from `debug` on.
-            pg::LOG_TARGET | llm::LOG_TARGET if all <= LevelFilter::INFO => {
-                all.min(LevelFilter::WARN)
-            }
-            _ if target.starts_with("ziggurat") => all,
-            _ => all.min(LevelFilter::WARN),
-        };
-        *metadata.level()
-            <= self
-                .options
-                .level(target, self.level, LevelFilter::INFO, of)
-    }
-
-    fn line(&self, metadata: &Metadata<'_>, mut said: LogEvent) -> String {
-        self.clean(metadata, &mut said);
-        if self.options.is_json() {
-            return json_line(metadata, &said);
-        }
-        Self::render(*metadata.level(), &said, Timestamp::now())
+    fn write(
+        &self,
+        line: &mut dyn fmt::Write,
+        metadata: &Metadata<'_>,
+        event: &LogEvent,
+    ) -> fmt::Result {
+        let (now, level) = (Timestamp::now(), metadata.level());
+        write!(line, "time={now:.3} level={level} msg=")?;
+        write_value(line, &event.message)?;
+        event.write_fields(line)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        error::Error,
-        fmt,
-        sync::{Arc, Mutex},
-    };
+    use std::error::Error;
 
     use tracing::{debug, error, info, trace, warn};
-    use ziggurat_runtime::logs::Log;
+    use ziggurat_runtime::logs::captured::CapturedLog;
 
     use super::*;
 
@@ -126,15 +91,13 @@ mod tests {
         let secrets = Secrets::default();
         secrets.add([KEY]);
         let environment = Environment::new(variables.iter().copied());
-        let (lines, warnings) = Lines::new(&environment, &RawLog::default(), secrets);
+        let (options, warnings) = options(&environment, &RawLog::default());
         assert_eq!(warnings, [""; 0]);
-        let text = Arc::new(Mutex::new(String::new()));
-        let all = Arc::clone(&text);
-        let log = Log::new(lines, move |line: &str| {
-            all.lock().expect("whole").push_str(line);
-        });
-        tracing::subscriber::with_default(log, happens);
-        let text = text.lock().expect("whole");
+        let log = CapturedLog::default();
+        let guard = log.capture_as(&options, &PARTS, KeyValue(secrets));
+        happens();
+        drop(guard);
+        let text = log.take();
         let lines = text.lines().map(|line| {
             let end = line.find([' ', ',']).expect("a time first");
             let time = &line[..end];
@@ -234,8 +197,10 @@ mod tests {
     #[test]
     fn invalid_options_are_ignored_with_a_warning() {
         let environment = Environment::new([("LOG_LEVEL", "loud"), ("LOG_FORMAT", "xml")]);
-        let (lines, warnings) = Lines::new(&environment, &RawLog::default(), Secrets::default());
-        assert_eq!((lines.level, lines.options.is_json()), (None, false));
+        let (read, warnings) = options(&environment, &RawLog::default());
+        assert!(!read.is_json());
+        let without = options(&Environment::default(), &RawLog::default());
+        assert_eq!(read, without.0);
         assert_eq!(
             warnings,
             [

@@ -1,7 +1,7 @@
 //! Log levels and format.
 
 use tracing::metadata::LevelFilter;
-use ziggurat_runtime::logs::{Options, RawLog};
+use ziggurat_runtime::logs::{Older, Options, RawLog};
 
 use super::{Invalid, environment::Reader};
 
@@ -37,8 +37,7 @@ impl Logs {
         if let Some((key, reason)) = file.problems().next() {
             return Err(Invalid::key(key, reason));
         }
-        let mut warnings = Vec::new();
-        let options = Options::read(|name| reader.get(name), None, file, &mut warnings);
+        let (options, warnings) = Options::read(|name| reader.get(name), Older::default(), file);
         for warning in warnings {
             reader.warn(warning);
         }

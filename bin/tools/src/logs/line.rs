@@ -1,91 +1,89 @@
-//! Format of log lines.
+//! The text of a log line, and the levels of the events.
+
+use std::fmt;
 
 use jiff::Timestamp;
-use serde::Serialize;
-use tracing::{Level, Metadata, metadata::LevelFilter};
-use ziggurat_runtime::logs::{Format, LogEvent, json_line};
+use tracing::{Metadata, metadata::LevelFilter};
+use ziggurat_llm as llm;
+use ziggurat_mcp as mcp;
+use ziggurat_postgres as pg;
+use ziggurat_runtime::logs::{LogEvent, Part, Text, level_name};
 
-use super::levels::{Levels, Subject};
+use crate::configuration::Logs;
 
 /// Prefix of messages that have their own subject, so that no level is added.
 const AUTH: &str = "[AUTH]";
 
-/// Event as a JSON object.
-#[derive(Serialize)]
-struct Object<'a> {
-    timestamp: String,
-    level: &'static str,
-    message: &'a str,
-    fields: &'a LogEvent,
-}
+/// Lines of four forms: those of calls, of the database, of model providers, and all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BySubject;
 
-impl Format for Levels {
-    fn most(&self) -> LevelFilter {
-        Self::most(self)
-    }
-
-    fn allows(&self, metadata: &Metadata<'_>) -> bool {
-        self.allow(metadata)
-    }
-
-    fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
-        if self.are_json() {
-            return json_line(metadata, &said);
-        }
-        match Subject::of(metadata.target()) {
-            Subject::Calls => json(&said, *metadata.level(), Timestamp::now()),
-            Subject::Database => plain(&said, "[DATABASE] ".to_owned()),
-            Subject::Llm => plain(&said, "[LLM] ".to_owned()),
-            Subject::Other if said.message().starts_with(AUTH) => plain(&said, String::new()),
-            Subject::Other => plain(&said, format!("{} ", metadata.level())),
-        }
-    }
-}
-
-fn json(said: &LogEvent, level: Level, now: Timestamp) -> String {
-    let object = Object {
-        timestamp: format!("{now:.6}"),
-        level: match level {
-            Level::ERROR => "error",
-            Level::WARN => "warn",
-            Level::INFO => "info",
-            _ => "debug",
-        },
-        message: said.message(),
-        fields: said,
+/// Returns the parts that have levels of their own.
+pub(super) fn parts(logs: &Logs, is_debug: bool) -> [Part; 4] {
+    let part = |target, older, default| Part {
+        older,
+        default,
+        ..Part::new(target)
     };
-    serde_json::to_string(&object).expect("text is JSON")
+    [
+        part(mcp::LOG_TARGET, logs.calls, LevelFilter::ERROR),
+        part(pg::LOG_TARGET, logs.database, LevelFilter::OFF),
+        part(llm::LOG_TARGET, logs.llm, LevelFilter::OFF),
+        // The flag overrides all variables.
+        Part {
+            fixed: is_debug.then_some(LevelFilter::DEBUG),
+            ..Part::new("ziggurat")
+        },
+    ]
 }
 
-/// Appends the message and the fields to the start of a line.
-fn plain(said: &LogEvent, mut line: String) -> String {
-    said.push_message(&mut line);
-    said.push_fields(&mut line);
-    line
+// === impl BySubject ===
+
+impl Text for BySubject {
+    fn write(
+        &self,
+        line: &mut dyn fmt::Write,
+        metadata: &Metadata<'_>,
+        event: &LogEvent,
+    ) -> fmt::Result {
+        match metadata.target() {
+            mcp::LOG_TARGET => return write_call(line, metadata, event),
+            pg::LOG_TARGET => line.write_str("[DATABASE] ")?,
+            llm::LOG_TARGET => line.write_str("[LLM] ")?,
+            _ if event.message.starts_with(AUTH) => {}
+            _ => write!(line, "{} ", metadata.level())?,
+        }
+        event.write(line)
+    }
+}
+
+/// Writes a call as a JSON object, whose fields are in an object of their own.
+fn write_call(line: &mut dyn fmt::Write, metadata: &Metadata<'_>, event: &LogEvent) -> fmt::Result {
+    let (now, level) = (Timestamp::now(), level_name(*metadata.level()));
+    let json = |text: serde_json::Result<String>| text.map_err(|_| fmt::Error);
+    let message = json(serde_json::to_string(&event.message))?;
+    let fields = json(serde_json::to_string(event))?;
+    write!(
+        line,
+        r#"{{"timestamp":"{now:.6}","level":"{level}","message":{message},"fields":{fields}}}"#
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use serde_json::Value;
     use tracing::{Level, debug, enabled, error, info, trace, warn};
-    use ziggurat_mcp as mcp;
-    use ziggurat_postgres as pg;
-    use ziggurat_runtime::logs::Log;
+    use ziggurat_runtime::logs::captured::CapturedLog;
 
     use super::*;
-    use crate::configuration::Logs;
 
     /// Returns the lines that are logged while the closure runs.
-    fn written(logs: Logs, is_debug: bool, happens: impl Fn()) -> String {
-        let lines = Arc::new(Mutex::new(String::new()));
-        let written = Arc::clone(&lines);
-        let log = Log::new(Levels::new(logs, is_debug), move |line: &str| {
-            lines.lock().expect("whole").push_str(line);
-        });
-        tracing::subscriber::with_default(log, happens);
-        written.lock().expect("whole").clone()
+    fn written(logs: &Logs, is_debug: bool, happens: impl Fn()) -> String {
+        let log = CapturedLog::default();
+        let guard = log.capture_as(&logs.options, &parts(logs, is_debug), BySubject);
+        happens();
+        drop(guard);
+        log.take()
     }
 
     fn something_of_everything() {
@@ -112,7 +110,7 @@ mod tests {
             database: Some(LevelFilter::DEBUG),
             ..Logs::default()
         };
-        let written = written(logs, false, || {
+        let written = written(&logs, false, || {
             assert!(enabled!(target: pg::LOG_TARGET, Level::DEBUG));
             assert!(!enabled!(target: pg::LOG_TARGET, Level::TRACE));
             assert!(!enabled!(target: mcp::LOG_TARGET, Level::WARN));
@@ -152,7 +150,7 @@ mod tests {
             ),
         ];
         for (logs, is_debug, expected) in cases {
-            let written = written(logs, is_debug, something_of_everything);
+            let written = written(&logs, is_debug, something_of_everything);
             let expected: Vec<_> = expected.split('|').collect();
             assert_eq!(written.lines().count(), expected.len(), "{written}");
             for (line, expected) in written.lines().zip(expected) {
@@ -164,7 +162,7 @@ mod tests {
     #[test]
     fn a_call_is_a_json_object_of_four_members() {
         let written = written(
-            Logs {
+            &Logs {
                 calls: Some(LevelFilter::INFO),
                 ..Logs::default()
             },

@@ -1,17 +1,18 @@
 //! Captures the log of a test on its own thread.
 
 use std::{
-    mem,
+    io, mem, str,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use tracing::{
-    Dispatch, Metadata,
+    Dispatch, Subscriber,
     metadata::LevelFilter,
     subscriber::{self, DefaultGuard, NoSubscriber},
 };
+use tracing_subscriber::filter::Targets;
 
-use super::{Format, Log, LogEvent};
+use super::{Lines, Options, Part, Plain, Text, filtered};
 
 /// The warnings and errors since the last call.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +21,6 @@ pub struct Captured(CapturedLog);
 /// The lines of a test at every level, each after its level.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedLog(Arc<Mutex<String>>);
-
-struct UpTo(LevelFilter);
 
 /// A second subscriber that lives as long as the tests. With only one, `tracing` disables an event
 /// for all threads if it first occurs on a thread without a subscriber.
@@ -57,13 +56,23 @@ impl CapturedLog {
     }
 
     fn capture_up_to(&self, level: LevelFilter) -> DefaultGuard {
-        LazyLock::force(&SECOND);
-        let text = Arc::clone(&self.0);
-        let log = Log::new(UpTo(level), move |line: &str| {
-            let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
-            text.push_str(line);
-        });
-        subscriber::set_default(log)
+        let ours = Targets::new().with_target("ziggurat", level);
+        let lines = Lines {
+            is_json: false,
+            text: Plain,
+        };
+        set(filtered(ours, lines, self.writer()))
+    }
+
+    /// Captures the lines of a program until the guard is dropped.
+    #[must_use]
+    pub fn capture_as(&self, options: &Options, parts: &[Part], text: impl Text) -> DefaultGuard {
+        set(super::subscriber(options, parts, text, self.writer()))
+    }
+
+    fn writer(&self) -> impl Fn() -> Self + Send + Sync + 'static {
+        let log = self.clone();
+        move || log.clone()
     }
 
     /// Takes what was logged since the last call.
@@ -72,21 +81,20 @@ impl CapturedLog {
     }
 }
 
-// === impl UpTo ===
-
-impl Format for UpTo {
-    fn most(&self) -> LevelFilter {
-        self.0
+impl io::Write for CapturedLog {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = str::from_utf8(line).map_err(io::Error::other)?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_str(text);
+        Ok(line.len())
     }
 
-    fn allows(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.0 && metadata.target().starts_with("ziggurat")
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
+}
 
-    fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
-        let mut line = format!("{} ", metadata.level());
-        said.push_message(&mut line);
-        said.push_fields(&mut line);
-        line
-    }
+fn set(subscriber: impl Subscriber + Send + Sync + 'static) -> DefaultGuard {
+    LazyLock::force(&SECOND);
+    subscriber::set_default(subscriber)
 }

@@ -1,9 +1,6 @@
 //! Content of a log event.
 
-use std::{
-    error::Error,
-    fmt::{self, Write as _},
-};
+use std::{error::Error, fmt};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
@@ -15,8 +12,10 @@ use tracing::{
 /// Message of an event, and its fields in the given order. Serializes as the object of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct LogEvent {
-    message: String,
-    fields: Vec<Field>,
+    /// The message.
+    pub message: String,
+    /// The fields.
+    pub fields: Vec<Field>,
 }
 
 /// One field of an event.
@@ -36,54 +35,37 @@ pub struct Field {
 impl LogEvent {
     /// Reads an event.
     pub(super) fn of(event: &Event<'_>) -> Self {
-        let mut said = Self::default();
-        event.record(&mut said);
-        said
+        let mut content = Self::default();
+        event.record(&mut content);
+        content
     }
 
-    /// Returns the message.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Replaces the message.
-    pub fn rephrase(&mut self, message: String) {
-        self.message = message;
-    }
-
-    /// Returns the fields.
-    pub(super) fn fields(&self) -> &[Field] {
-        &self.fields
-    }
-
-    /// Returns the fields for changes.
-    pub fn fields_mut(&mut self) -> &mut [Field] {
-        &mut self.fields
-    }
-
-    /// Appends the message, with control characters escaped.
-    pub fn push_message(&self, line: &mut String) {
-        for c in self.message.chars() {
-            if c.is_control() {
-                line.extend(c.escape_default());
-            } else {
-                line.push(c);
-            }
+    /// Writes `message key=value`, with the control characters of the message escaped.
+    ///
+    /// # Errors
+    /// Fails if the line does.
+    pub fn write(&self, line: &mut dyn fmt::Write) -> fmt::Result {
+        for part in self.message.split_inclusive(char::is_control) {
+            let text = part.trim_end_matches(char::is_control);
+            line.write_str(text)?;
+            write!(line, "{}", part[text.len()..].escape_default())?;
         }
+        self.write_fields(line)
     }
 
-    /// Appends ` name=value` for each field.
-    pub fn push_fields(&self, line: &mut String) {
+    /// Writes ` key=value` for each field.
+    ///
+    /// # Errors
+    /// Fails if the line does.
+    pub fn write_fields(&self, line: &mut dyn fmt::Write) -> fmt::Result {
         for Field { name, value, .. } in &self.fields {
-            line.push(' ');
-            line.push_str(name);
-            line.push('=');
+            write!(line, " {name}=")?;
             match value {
-                Value::String(text) => push_value(line, text),
-                other => push(line, format_args!("{other}")),
+                Value::String(text) => write_value(line, text)?,
+                other => write!(line, "{other}")?,
             }
         }
+        Ok(())
     }
 
     fn keep(&mut self, field: &field::Field, value: Value, is_foreign: bool) {
@@ -127,7 +109,8 @@ impl Visit for LogEvent {
             let more = cause.to_string();
             // Some errors include the text of their source already.
             if !text.contains(&more) {
-                push(&mut text, format_args!(": {more}"));
+                text.push_str(": ");
+                text.push_str(&more);
             }
             source = cause.source();
         }
@@ -149,70 +132,15 @@ impl Serialize for LogEvent {
     }
 }
 
-/// Appends a text, in quotes if its end would be unclear.
-pub fn push_value(line: &mut String, text: &str) {
+/// Writes a text, in quotes if its end would be unclear.
+///
+/// # Errors
+/// Fails if the line does.
+pub fn write_value(line: &mut dyn fmt::Write, text: &str) -> fmt::Result {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=');
     if !text.is_empty() && text.chars().all(is_plain) {
-        line.push_str(text);
+        line.write_str(text)
     } else {
-        push(line, format_args!("{text:?}"));
-    }
-}
-
-fn push(line: &mut String, text: fmt::Arguments<'_>) {
-    line.write_fmt(text)
-        .expect("a string takes all that is written");
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use tracing::{Metadata, info, metadata::LevelFilter};
-
-    use super::*;
-    use crate::logs::{Format, Log};
-
-    struct Whole;
-
-    impl Format for Whole {
-        fn most(&self) -> LevelFilter {
-            LevelFilter::TRACE
-        }
-
-        fn allows(&self, _: &Metadata<'_>) -> bool {
-            true
-        }
-
-        fn line(&self, _: &Metadata<'_>, said: LogEvent) -> String {
-            let mut line = String::new();
-            said.push_message(&mut line);
-            said.push_fields(&mut line);
-            line
-        }
-    }
-
-    #[test]
-    fn any_message_and_field_stay_on_one_line() {
-        let lines = Arc::new(Mutex::new(String::new()));
-        let written = Arc::clone(&lines);
-        let log = Log::new(Whole, move |line: &str| {
-            written.lock().expect("whole").push_str(line);
-        });
-        tracing::subscriber::with_default(log, || {
-            info!(
-                path = "/a",
-                error = "two\nlines",
-                empty = "",
-                count = 7,
-                is_ok = true,
-                "first\nERROR forged\u{1b}[2J"
-            );
-        });
-        assert_eq!(
-            *lines.lock().expect("whole"),
-            "first\\nERROR forged\\u{1b}[2J path=/a error=\"two\\nlines\" empty=\"\" count=7 \
-             is_ok=true\n"
-        );
+        write!(line, "{text:?}")
     }
 }

@@ -1,7 +1,7 @@
 //! Log levels and format.
 
 use serde::{Deserialize, Deserializer};
-use tracing::metadata::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// The levels by name.
 const LEVELS: [(&str, LevelFilter); 6] = [
@@ -14,7 +14,10 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 ];
 
 /// The formats by name, and whether each is JSON.
-const FORMS: [(&str, bool); 2] = [("text", false), ("json", true)];
+const FORMATS: [(&str, bool); 2] = [("text", false), ("json", true)];
+
+/// Prefix of the targets of all our crates.
+const OURS: &str = "ziggurat";
 
 /// The section `log` of a configuration file, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -29,29 +32,41 @@ pub struct RawLog {
 
 /// Log levels and format.
 ///
-/// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the variables of each program, then
+/// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the [`Older`] variables, then
 /// `RUST_LOG`, then the configuration file. A filter is a list such as
-/// `info,ziggurat::database=debug`: a default level, and levels for targets with the given
-/// prefixes. Later sources decide for targets that a filter does not mention.
-///
-/// ```
-/// use tracing::metadata::LevelFilter;
-/// use ziggurat_runtime::{Environment, logs::{Options, RawLog}};
-///
-/// let environment = Environment::new([("ZIGGURAT_LOG", "warn,hyper=debug")]);
-/// let (file, mut warnings) = (RawLog::default(), Vec::new());
-/// let options = Options::read(|name| environment.get(name), None, &file, &mut warnings);
-/// let level = |target| options.level(target, None, LevelFilter::INFO, |all| all);
-/// assert_eq!(level("ziggurat_mcp"), LevelFilter::WARN);
-/// assert_eq!(level("hyper::proto"), LevelFilter::DEBUG);
-/// ```
+/// `info,ziggurat::database=debug`: a default level, and levels for events and spans of targets
+/// with the given prefixes. Later sources decide for targets that a filter does not mention.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Filter of `ZIGGURAT_LOG`.
-    first: Filter,
-    /// Filters of `RUST_LOG` and of the file.
-    last: [Filter; 2],
+    /// Filters of `ZIGGURAT_LOG`, `RUST_LOG` and the file.
+    filters: [Filter; 3],
+    /// Level in the older variable.
+    older: Option<LevelFilter>,
     is_json: bool,
+}
+
+/// Variables of a program that are older than those of all programs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Older {
+    /// Name of the variable for the level.
+    pub level: Option<&'static str>,
+    /// Name of the variable for the format.
+    pub format: Option<&'static str>,
+}
+
+/// Targets with rules of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Prefix of the targets.
+    pub target: &'static str,
+    /// Level that overrides all sources.
+    pub fixed: Option<LevelFilter>,
+    /// Level in the older variable for these targets.
+    pub older: Option<LevelFilter>,
+    /// Level if no source has one.
+    pub default: LevelFilter,
+    /// Derives the level of these targets from a level for all targets.
+    pub of: fn(LevelFilter) -> LevelFilter,
 }
 
 /// A default level, and levels by target prefix.
@@ -61,6 +76,12 @@ struct Filter {
     named: Vec<(String, LevelFilter)>,
 }
 
+/// Variables, and a warning for each invalid one.
+struct Variables<G> {
+    get: G,
+    warnings: Vec<String>,
+}
+
 // === impl RawLog ===
 
 impl RawLog {
@@ -68,7 +89,7 @@ impl RawLog {
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, String)> {
         let level = self.level.as_deref().map(Filter::parse);
         let level = level.and_then(Result::err);
-        let format = self.format.as_deref().map(|text| one_of(&FORMS, text));
+        let format = self.format.as_deref().map(|text| one_of(&FORMATS, text));
         let format = format.and_then(Result::err);
         let level = level.map(|problem| ("log.level", problem));
         level
@@ -80,89 +101,99 @@ impl RawLog {
 // === impl Options ===
 
 impl Options {
-    /// Reads the variables and the configuration file. `old_format` is an older variable of the
-    /// program for the format.
-    ///
-    /// An invalid variable is ignored with a warning.
+    /// Reads the variables and the configuration file. Invalid variables are ignored; returns a
+    /// warning for each.
     pub fn read<'a>(
-        mut get: impl FnMut(&'static str) -> Option<&'a str>,
-        old_format: Option<&'static str>,
+        get: impl FnMut(&'static str) -> Option<&'a str>,
+        older: Older,
         file: &RawLog,
-        warnings: &mut Vec<String>,
-    ) -> Self {
-        let mut options = Self::default();
-        let [of_rust, of_file] = &mut options.last;
-        for (name, filter) in [("ZIGGURAT_LOG", &mut options.first), ("RUST_LOG", of_rust)] {
-            if let Some(text) = get(name) {
-                *filter = Filter::parse(text).unwrap_or_else(|problem| {
-                    warnings.push(format!("{name} is ignored: it {problem}"));
-                    Filter::default()
-                });
-            }
-        }
-        let level = file.level.as_deref().unwrap_or_default();
-        *of_file = Filter::parse(level).unwrap_or_default();
-        let variables = [Some("ZIGGURAT_LOG_FORMAT"), old_format];
-        let form = variables.into_iter().flatten().find_map(|name| {
-            let form = one_of(&FORMS, get(name)?);
-            form.map_err(|problem| warnings.push(format!("{name} is ignored: it {problem}")))
-                .ok()
-        });
-        let in_file = || one_of(&FORMS, file.format.as_deref()?).ok();
-        options.is_json = form.or_else(in_file).unwrap_or(false);
-        options
-    }
-
-    /// Parses the name of a level, for a program's own variables.
-    ///
-    /// # Errors
-    /// Fails on other texts and lists the valid names.
-    pub fn named_level(text: &str) -> Result<LevelFilter, String> {
-        one_of(&LEVELS, text)
-    }
-
-    /// Returns the maximum level of events of a target. `old` is the level of a program's own
-    /// variable; `of` derives the level for this target from a default level.
-    ///
-    /// Events of sqlx are never written: they repeat notices of PostgreSQL, which quote text of
-    /// callers.
-    pub fn level(
-        &self,
-        target: &str,
-        old: Option<LevelFilter>,
-        default: LevelFilter,
-        of: impl Fn(LevelFilter) -> LevelFilter,
-    ) -> LevelFilter {
-        if target.starts_with("sqlx") {
-            return LevelFilter::OFF;
-        }
-        let last = || {
-            self.last
-                .iter()
-                .find_map(|filter| filter.level(target, &of))
+    ) -> (Self, Vec<String>) {
+        let mut variables = Variables {
+            get,
+            warnings: Vec::new(),
         };
-        self.first
-            .level(target, &of)
-            .or_else(|| old.map(&of))
-            .or_else(last)
-            .unwrap_or_else(|| of(default))
+        let format = |text: &str| one_of(&FORMATS, text);
+        let in_file = file.level.as_deref().map(Filter::parse);
+        let filters = [
+            variables.read("ZIGGURAT_LOG", Filter::parse),
+            variables.read("RUST_LOG", Filter::parse),
+            in_file.and_then(Result::ok),
+        ];
+        let is_json = variables
+            .read("ZIGGURAT_LOG_FORMAT", format)
+            .or_else(|| variables.read(older.format?, format))
+            .or_else(|| format(file.format.as_deref()?).ok());
+        let level = |text: &str| one_of(&LEVELS, text);
+        let options = Self {
+            filters: filters.map(Option::unwrap_or_default),
+            older: older.level.and_then(|name| variables.read(name, level)),
+            is_json: is_json.unwrap_or(false),
+        };
+        (options, variables.warnings)
     }
 
-    /// Returns a level that no event of these options exceeds.
-    #[must_use]
-    pub fn most(&self) -> LevelFilter {
-        let filters = self.last.iter().chain([&self.first]);
-        let levels = filters.flat_map(|filter| {
-            let named = filter.named.iter().map(|(_, level)| *level);
-            named.chain(filter.all)
+    /// Returns the filter for events and spans. Where two parts have the same target, the second
+    /// one holds.
+    ///
+    /// Libraries log only warnings unless a filter names them. Those of sqlx are never written:
+    /// they repeat notices of PostgreSQL, which quote text of callers.
+    pub(super) fn targets(&self, parts: &[Part]) -> Targets {
+        let mut all = vec![
+            Part {
+                of: |all| all.min(LevelFilter::WARN),
+                ..Part::new("")
+            },
+            Part {
+                fixed: Some(LevelFilter::OFF),
+                ..Part::new("sqlx")
+            },
+            Part::new(OURS),
+        ];
+        all.extend(parts);
+        let named = self.filters.iter().flat_map(|filter| &filter.named);
+        let prefixes = named.map(|(prefix, _)| prefix.as_str());
+        // Targets take the level of their longest prefix, so each prefix gets the level that the
+        // sources give to a target of this name.
+        let prefixes = prefixes.chain(all.iter().map(|part| part.target));
+        let levels = prefixes.filter_map(|prefix| {
+            let parts = all.iter().filter(|part| prefix.starts_with(part.target));
+            let part = parts.max_by_key(|part| part.target.len())?;
+            Some((prefix, self.level(prefix, part)))
         });
-        levels.max().unwrap_or(LevelFilter::OFF)
+        levels.collect()
+    }
+
+    fn level(&self, target: &str, part: &Part) -> LevelFilter {
+        let [first, of_rust, of_file] = &self.filters;
+        let older = part.older.or(self.older).map(part.of);
+        part.fixed
+            .or_else(|| first.level(target, part.of))
+            .or(older)
+            .or_else(|| of_rust.level(target, part.of))
+            .or_else(|| of_file.level(target, part.of))
+            .unwrap_or_else(|| (part.of)(part.default))
     }
 
     /// Returns whether lines are JSON objects.
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.is_json
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    /// Gives targets the level for all targets, by default `info`.
+    #[must_use]
+    pub const fn new(target: &'static str) -> Self {
+        Self {
+            target,
+            fixed: None,
+            older: None,
+            default: LevelFilter::INFO,
+            of: |all| all,
+        }
     }
 }
 
@@ -193,6 +224,24 @@ impl Filter {
     }
 }
 
+// === impl Variables ===
+
+impl<'a, G: FnMut(&'static str) -> Option<&'a str>> Variables<G> {
+    fn read<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let value = parse((self.get)(name)?);
+        value
+            .map_err(|problem| {
+                self.warnings
+                    .push(format!("{name} is ignored: it {problem}"));
+            })
+            .ok()
+    }
+}
+
 /// Reads a text, with an empty one as `None`.
 fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
@@ -212,10 +261,12 @@ fn one_of<T: Copy>(choices: &[(&str, T)], text: &str) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
     use crate::Environment;
 
-    const OURS: &str = "ziggurat_mcp";
+    const TARGET: &str = "ziggurat_mcp";
 
     fn read(variables: &[(&str, &str)], level: &str) -> (Options, Vec<String>) {
         let environment = Environment::new(variables.iter().copied());
@@ -223,55 +274,72 @@ mod tests {
             level: Some(level.to_owned()),
             format: None,
         };
-        let mut warnings = Vec::new();
-        let get = |name| environment.get(name);
-        let options = Options::read(get, Some("LOG_FORMAT"), &file, &mut warnings);
-        (options, warnings)
+        let older = Older {
+            level: Some("LOG_LEVEL"),
+            format: Some("LOG_FORMAT"),
+        };
+        Options::read(|name| environment.get(name), older, &file)
+    }
+
+    /// Returns the level of the most detailed events that pass.
+    fn level(filter: &Targets, target: &str) -> LevelFilter {
+        let levels = [Level::TRACE, Level::DEBUG, Level::INFO, Level::WARN];
+        let levels = levels.into_iter().chain([Level::ERROR]);
+        let mut passing = levels.filter(|level| filter.would_enable(target, level));
+        passing.next().map_or(LevelFilter::OFF, LevelFilter::from)
     }
 
     #[test]
     fn the_level_is_that_of_the_first_source_that_has_one() {
-        let old = Some(LevelFilter::ERROR);
-        for (variables, old, expected) in [
-            (
-                &[("ZIGGURAT_LOG", "trace"), ("RUST_LOG", "off")][..],
-                old,
-                LevelFilter::TRACE,
-            ),
-            (&[("RUST_LOG", "debug")], old, LevelFilter::ERROR),
-            (&[("RUST_LOG", "debug")], None, LevelFilter::DEBUG),
-            (&[], None, LevelFilter::WARN),
+        let part = Part {
+            older: Some(LevelFilter::ERROR),
+            ..Part::new(OURS)
+        };
+        let flag = Part {
+            fixed: Some(LevelFilter::DEBUG),
+            ..part
+        };
+        let (all, of_rust) = (("ZIGGURAT_LOG", "trace"), ("RUST_LOG", "debug"));
+        for (variables, parts, expected) in [
+            (&[all, of_rust][..], &[part, flag][..], LevelFilter::DEBUG),
+            (&[all, ("RUST_LOG", "off")], &[part], LevelFilter::TRACE),
+            (&[of_rust], &[part], LevelFilter::ERROR),
+            (&[("LOG_LEVEL", "ERROR"), of_rust], &[], LevelFilter::ERROR),
+            (&[of_rust], &[], LevelFilter::DEBUG),
+            (&[], &[], LevelFilter::WARN),
         ] {
             let (options, warnings) = read(variables, "warn");
-            let level = options.level(OURS, old, LevelFilter::INFO, |all| all);
+            let level = level(&options.targets(parts), TARGET);
             assert_eq!((level, warnings), (expected, vec![]), "{variables:?}");
         }
         let (options, _) = read(&[], "");
-        let level = options.level(OURS, None, LevelFilter::INFO, |all| all);
-        assert_eq!(level, LevelFilter::INFO);
+        assert_eq!(level(&options.targets(&[]), TARGET), LevelFilter::INFO);
+        let part = Part {
+            default: LevelFilter::OFF,
+            ..Part::new(TARGET)
+        };
+        assert_eq!(level(&options.targets(&[part]), TARGET), LevelFilter::OFF);
     }
 
     #[test]
     fn a_filter_holds_for_the_targets_it_names_and_the_longest_name_wins() {
-        let (options, _) = read(
-            &[(
-                "ZIGGURAT_LOG",
-                " ziggurat=debug, ziggurat::database = off ,hyper=TRACE",
-            )],
-            "warn",
-        );
+        let first = " ziggurat=debug, ziggurat::database = off ,hyper=TRACE,sqlx=trace";
+        let of_rust = "ziggurat_mcp=error,tower=info,tower::buffer=debug";
+        let (options, _) = read(&[("ZIGGURAT_LOG", first), ("RUST_LOG", of_rust)], "info");
+        let filter = options.targets(&[Part::new("ziggurat::database")]);
         for (target, expected) in [
-            (OURS, LevelFilter::DEBUG),
+            // A longer name in a later source does not count.
+            (TARGET, LevelFilter::DEBUG),
             ("ziggurat::database", LevelFilter::OFF),
             ("hyper::proto", LevelFilter::TRACE),
             ("sqlx::query", LevelFilter::OFF),
-            // Not in the filter, so the file decides.
+            ("tower::buffer::worker", LevelFilter::DEBUG),
+            ("tower::limit", LevelFilter::INFO),
+            // In no filter, so the file decides; only warnings of libraries pass.
             ("notify", LevelFilter::WARN),
         ] {
-            let level = options.level(target, None, LevelFilter::INFO, |all| all);
-            assert_eq!(level, expected, "{target}");
+            assert_eq!(level(&filter, target), expected, "{target}");
         }
-        assert_eq!(options.most(), LevelFilter::TRACE);
     }
 
     #[test]
