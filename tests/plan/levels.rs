@@ -118,3 +118,22 @@ fn a_program_is_linked_only_with_what_it_needs() {
         }
     }
 }
+
+#[test]
+fn a_program_has_no_code_that_is_only_for_tests() {
+    for (_, folder) in planned().filter(|(_, folder)| folder.starts_with("bin/")) {
+        let program = folder.replace("bin/", "ziggurat-");
+        let tree = cargo(&[
+            "tree",
+            "--package",
+            &program,
+            "--edges",
+            "normal,features",
+            "--prefix",
+            "none",
+        ]);
+        assert!(tree.contains("feature \"default\""), "no features: {tree}");
+        let for_tests = tree.lines().find(|line| line.contains("\"test-support\""));
+        assert_eq!(for_tests, None, "{program}");
+    }
+}

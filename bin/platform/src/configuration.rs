@@ -53,6 +53,7 @@ pub(crate) struct Configuration {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestSettings {
     /// Set if clients may make the server fail.
+    #[cfg(feature = "test-support")]
     pub(crate) are_hooked: bool,
     /// Clock of the server; tests can stop it.
     pub(crate) clock: WallClock,

@@ -72,6 +72,7 @@ async fn serve_on(
     let settings = configuration.token_settings(address);
     info!("tokens are issued by {}", settings.issuer);
     let clock = configuration.tests.clock.clone();
+    #[cfg(feature = "test-support")]
     if configuration.tests.are_hooked {
         warn!("clients of this server can make it fail: it is for tests");
     }
@@ -82,7 +83,7 @@ async fn serve_on(
         readiness.clone(),
         rooms.store.clone(),
         tokens,
-        clock,
+        &clock,
         cut_off,
     )?;
     let mut tasks = JoinSet::new();

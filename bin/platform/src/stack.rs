@@ -8,9 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder};
-use ziggurat_account_service::{
-    self as platform, Coded, Hooks, NumberLayer, Options, Store, Tokens,
-};
+use ziggurat_account_service::{self as platform, Coded, NumberLayer, Options, Store, Tokens};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::{
     CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins,
@@ -39,7 +37,7 @@ pub(crate) fn build(
     readiness: Readiness,
     store: Store,
     tokens: Tokens,
-    clock: WallClock,
+    clock: &WallClock,
     cut_off: CutOff,
 ) -> anyhow::Result<
     impl Service<
@@ -63,8 +61,9 @@ pub(crate) fn build(
         ready,
         get_service(Ready::<axum::body::Body>::new(readiness)),
     );
+    #[cfg(feature = "test-support")]
     if configuration.tests.are_hooked {
-        service = Hooks::new(clock).on(service);
+        service = platform::Hooks::new(clock.clone()).on(service);
     }
     let hosts = configuration.server.hosts(address);
     let hosts = hosts.context("server.allowed_hosts")?;

@@ -36,6 +36,7 @@ mod clients;
 #[cfg(test)]
 mod fixture;
 mod gate;
+#[cfg(feature = "test-support")]
 mod hooks;
 mod id;
 mod input;
@@ -63,8 +64,9 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::Document;
 
+#[cfg(feature = "test-support")]
+pub use self::hooks::Hooks;
 pub use self::{
-    hooks::Hooks,
     id::{Id, InvalidId},
     keys::{KeyError, Keys},
     moment::Moment,

@@ -93,10 +93,12 @@ pub(super) const GLOBAL: &[Flag] = &[
         "check-config",
         "say what is wrong with the configuration, and end",
     ),
+    #[cfg(feature = "test-support")]
     switch(
         "test-hooks",
         "let clients make the server fail, and move its clock; for tests",
     ),
+    #[cfg(feature = "test-support")]
     flag(
         "test-clock",
         "TIME",

@@ -5,7 +5,6 @@ use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 use http::{HeaderName, Uri};
 use serde::Deserialize;
 use ziggurat_account_service::{Attempts, Limits};
-use ziggurat_accounts::WallClock;
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     rate_limit::Quota,
@@ -263,7 +262,7 @@ impl RawTokens {
         let written = flags.owned("token-lifetime").or(self.lifetime);
         let lifetime = problems.time(PLACE, written.as_deref());
         let lifetime = lifetime.unwrap_or(Duration::from_hours(24));
-        let shortest = if flags.has("test-hooks") {
+        let shortest = if cfg!(feature = "test-support") && flags.has("test-hooks") {
             Duration::ZERO
         } else {
             SHORTEST
@@ -333,6 +332,12 @@ impl RawRateLimit {
     }
 }
 
+#[cfg(not(feature = "test-support"))]
+fn tests(_: &Flags, _: &mut Problems) -> TestSettings {
+    TestSettings::default()
+}
+
+#[cfg(feature = "test-support")]
 fn tests(flags: &Flags, problems: &mut Problems) -> TestSettings {
     let are_hooked = flags.has("test-hooks");
     let clock = flags.text("test-clock").and_then(|text| {
@@ -343,7 +348,7 @@ fn tests(flags: &Flags, problems: &mut Problems) -> TestSettings {
         if at.is_none() {
             problems.note("-test-clock", "must be a time as in 2026-01-02T03:04:05Z");
         }
-        at.map(WallClock::manual)
+        at.map(ziggurat_accounts::WallClock::manual)
     });
     TestSettings {
         are_hooked,
