@@ -23,7 +23,7 @@ use crate::{
     knowledge::Knowledge,
     providers::Providers,
     proxy,
-    state::{Conversations, Memory},
+    state::{Conversations, ServerState},
 };
 
 /// Time for connections to PostgreSQL to close cleanly.
@@ -63,15 +63,15 @@ impl App {
         let readiness = Readiness::new("database");
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
-        let mut memory = Memory::default();
+        let mut state = ServerState::default();
         if has_accounts {
-            memory = Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await?;
+            state = ServerState::open(configuration, &readiness, &mut tasks, &mut keepers).await?;
         } else if configuration.state.is_some() {
             warn!("state.url has no effect without authentication");
         }
-        let shared = memory.shared;
+        let shared = state.shared;
         let list = configured(configuration);
-        let databases = Databases::sharing(pools.clone(), list, shared.clone());
+        let databases = Databases::replicated(pools.clone(), list, shared.clone());
         let are_warm = warm(&databases, &mut tasks);
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared.clone()))
@@ -109,7 +109,7 @@ impl App {
             accounts,
             guard,
             mcp,
-            conversations: memory.conversations,
+            conversations: state.conversations,
             proxy,
             readiness,
             cut_off,

@@ -110,10 +110,7 @@ fn state_signer(configuration: &Configuration, shared: Option<&Shared>) -> State
             StateSigner::random()
         }
     };
-    match shared {
-        Some(shared) => signer.with_shared(shared.clone()),
-        None => signer,
-    }
+    signer.with_shared(shared.cloned())
 }
 
 fn tools(

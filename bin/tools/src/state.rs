@@ -10,7 +10,7 @@ use crate::configuration::{Configuration, State};
 
 /// State of the server.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct ServerState {
     /// State that replicas share, if there are several.
     pub(crate) shared: Option<Shared>,
     /// Store of conversations, if they are kept.
@@ -26,9 +26,9 @@ pub(crate) enum Conversations {
     Shared(Postgres),
 }
 
-// === impl Memory ===
+// === impl ServerState ===
 
-impl Memory {
+impl ServerState {
     /// Opens the state of a server with authentication. `tasks` gets the tasks that maintain it,
     /// and `keepers` those that end by themselves after the last request.
     ///

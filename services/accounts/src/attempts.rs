@@ -1,105 +1,124 @@
-//! Counts password attempts outside of logins, under the limit of logins.
-
-use std::net::IpAddr;
+//! Wrong passwords, counted by client address.
 
 use tracing::error;
 use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy, Quota};
-use ziggurat_state as store;
+use ziggurat_state::{self as store, StoreError};
 
 use super::{Accounts, LoginError, Settings, WallClock};
 
-/// Counts wrong passwords by client address, in the same window as failed logins.
+/// Limits wrong passwords by client address: those of logins and of connection URLs count together.
+///
+/// Not a [`RateLimitLayer`](ziggurat_layers::rate_limit::RateLimitLayer), because a login is a part
+/// of a body: one request may contain several, and other calls of a limited address are answered.
 #[derive(Clone, Debug)]
-pub struct PasswordAttempts {
-    failures: FailureWindow<WallClock>,
-    shared: Option<(store::Shared, Quota)>,
+pub enum PasswordAttempts {
+    /// Counted by this process.
+    Local(FailureWindow<WallClock>),
+    /// Counted by the database that replicas share.
+    Replicated(store::Shared, Quota),
 }
 
 /// An attempt that counts as a failure until it is settled.
 #[derive(Debug)]
 #[must_use]
-pub struct PasswordAttempt {
-    kind: Kind,
-}
-
-#[derive(Debug)]
-enum Kind {
+pub enum PasswordAttempt {
+    /// Counted by this process.
     Local(<FailureWindow<WallClock> as Policy>::Permit),
-    Shared(store::Shared, store::Attempt),
+    /// Counted by the database that replicas share.
+    Replicated(store::Shared, store::Attempt),
 }
 
 // === impl Accounts ===
 
 impl Accounts {
-    /// Returns a counter in the same window as failed logins.
+    /// Returns the counter of failed logins.
     #[must_use]
     pub fn password_attempts(&self) -> PasswordAttempts {
-        let shared = &self.shared;
-        let together = shared.replicated.as_ref();
-        PasswordAttempts {
-            failures: shared.failures.clone().with_in_flight_counted(),
-            shared: together.map(|together| (together.store().clone(), shared.quota)),
-        }
+        self.shared.attempts.clone()
     }
 }
 
 // === impl PasswordAttempts ===
 
 impl PasswordAttempts {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let quota = settings.failed_logins;
+        match &settings.shared {
+            Some(store) => Self::Replicated(store.clone(), quota),
+            None => Self::Local(
+                FailureWindow::new(quota)
+                    .with_forgiveness()
+                    .with_clock(settings.clock.clone()),
+            ),
+        }
+    }
+
+    /// Refuses a client whose passwords were wrong too often. Counts nothing.
+    pub(super) async fn check(&self, client: Key) -> Result<(), LoginError> {
+        match self {
+            Self::Local(failures) => {
+                let _ = failures.admit(client)?;
+                Ok(())
+            }
+            Self::Replicated(store, quota) => match store.wait_of(client, *quota).await? {
+                Some(retry_after) => Err(LoginError::RateLimited { retry_after }),
+                None => Ok(()),
+            },
+        }
+    }
+
     /// Admits an attempt of a client, unless too many of its passwords were wrong.
+    ///
+    /// The attempt counts as a failure until it is settled, so that concurrent attempts cannot
+    /// exceed the limit.
     ///
     /// # Errors
     /// Fails if the client has to wait, or the database shared by the replicas is unreachable.
-    pub async fn admit(&self, client: IpAddr) -> Result<PasswordAttempt, LoginError> {
-        let key = Key::from(client);
-        let kind = match &self.shared {
-            None => Kind::Local(self.failures.admit(key)?),
-            Some((store, quota)) => match store.admit(key, *quota).await? {
-                Ok(attempt) => Kind::Shared(store.clone(), attempt),
-                Err(retry_after) => return Err(LoginError::RateLimited { retry_after }),
+    pub async fn admit(&self, client: impl Into<Key>) -> Result<PasswordAttempt, LoginError> {
+        let client = client.into();
+        match self {
+            Self::Local(failures) => {
+                let strict = failures.clone().with_in_flight_counted();
+                Ok(PasswordAttempt::Local(strict.admit(client)?))
+            }
+            Self::Replicated(store, quota) => match store.admit(client, *quota).await? {
+                Ok(attempt) => Ok(PasswordAttempt::Replicated(store.clone(), attempt)),
+                Err(retry_after) => Err(LoginError::RateLimited { retry_after }),
             },
-        };
-        Ok(PasswordAttempt { kind })
+        }
     }
 }
 
 impl Default for PasswordAttempts {
     /// Counts in this process only, for a server without accounts.
     fn default() -> Self {
-        let settings = Settings::default();
-        let failures = FailureWindow::new(settings.failed_logins).with_clock(settings.clock);
-        Self {
-            failures: failures.with_in_flight_counted(),
-            shared: None,
-        }
+        Self::new(&Settings::default())
     }
 }
 
 // === impl PasswordAttempt ===
 
 impl PasswordAttempt {
-    /// Counts a wrong password. A right one does not clear earlier failures, because a client may
-    /// own a database that accepts its password.
-    pub async fn settle(self, is_wrong: bool) {
-        match self.kind {
-            Kind::Local(attempt) => {
-                let _ = attempt.settle(if is_wrong {
-                    Outcome::Failed
-                } else {
-                    Outcome::Neither
-                });
+    /// Counts the outcome. A success clears earlier failures; an attempt with neither outcome is
+    /// not counted.
+    pub async fn settle(self, outcome: Outcome) {
+        match self {
+            Self::Local(attempt) => {
+                let _ = attempt.settle(outcome);
             }
-            Kind::Shared(store, attempt) => {
-                let settled = if is_wrong {
-                    store.attempt_failed(attempt).await
-                } else {
-                    store.attempt_withdrawn(attempt).await
-                };
-                if let Err(error) = settled {
-                    let error: &dyn std::error::Error = &error;
-                    error!(error, "an attempt was not counted as it should be");
-                }
-            }
+            Self::Replicated(store, attempt) => log_error(match outcome {
+                Outcome::Failed => store.attempt_failed(attempt).await,
+                Outcome::Succeeded => store.attempt_succeeded(attempt).await,
+                Outcome::Neither => store.attempt_withdrawn(attempt).await,
+            }),
         }
+    }
+}
+
+/// Only logs the error, because the attempt has been answered already.
+pub(super) fn log_error(counted: Result<(), StoreError>) {
+    if let Err(error) = counted {
+        let error: &dyn std::error::Error = &error;
+        error!(error, "an attempt was not counted as it should be");
     }
 }

@@ -17,9 +17,9 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// In the memory of this process.
-    Here,
+    Local,
     /// In the session record shared by all replicas; holds the selected database, if any.
-    Everywhere(Option<Arc<str>>),
+    Replicated(Option<Arc<str>>),
 }
 
 /// Holder of a token.
@@ -75,14 +75,14 @@ impl Identity {
         Self {
             token,
             holder,
-            selection: Selection::Here,
+            selection: Selection::Local,
         }
     }
 
     /// Sets the database that a shared session has selected, if any.
     #[must_use]
     pub(crate) fn with_selection(self, database: Option<Arc<str>>) -> Self {
-        let selection = Selection::Everywhere(database);
+        let selection = Selection::Replicated(database);
         Self { selection, ..self }
     }
 

@@ -51,7 +51,6 @@ pub mod issuer;
 mod login;
 mod login_limiter;
 mod password;
-mod replicated;
 pub mod secret;
 mod sessions;
 #[cfg(test)]
@@ -78,13 +77,18 @@ use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
-    rate_limit::{FailureWindow, Quota},
+    rate_limit::{Clock, Quota},
 };
 use ziggurat_state as store;
 
 use self::{
-    file::Change, login_limiter::LoginLimiter, password::Passwords, replicated::Replicated,
-    sessions::Sessions, token_index::TokenIndex, tokens::Tokens, users::Users,
+    file::Change,
+    login_limiter::LoginLimiter,
+    password::Passwords,
+    sessions::{LocalSessions, Sessions},
+    token_index::TokenIndex,
+    tokens::Tokens,
+    users::Users,
     watched_file::WatchedFile,
 };
 
@@ -164,10 +168,9 @@ struct Shared {
     passwords: Passwords,
     max_failed_attempts: u32,
     max_sessions: usize,
-    failures: FailureWindow<WallClock>,
-    quota: Quota,
-    replicated: Option<Replicated>,
-    gate: LoginLimiter,
+    attempts: PasswordAttempts,
+    sessions: Sessions,
+    limiter: LoginLimiter,
     clock: WallClock,
     /// Notified of every change of the token index.
     changes: tokio::sync::watch::Sender<()>,
@@ -179,7 +182,7 @@ type Gone = Box<dyn Fn(&str) + Send + Sync>;
 struct State {
     tokens: WatchedFile<Tokens>,
     users: WatchedFile<Users>,
-    sessions: Sessions,
+    sessions: LocalSessions,
 }
 
 // === impl Settings ===
@@ -220,6 +223,7 @@ impl Accounts {
         gone: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
         let paths = [settings.token_file.clone(), settings.user_file.clone()];
+        let attempts = PasswordAttempts::new(&settings);
         let tokens = WatchedFile::open(settings.token_file.clone())?;
         if settings.requires_tokens && !tokens.is_there() {
             return Err(OpenError::NoTokenFile(settings.token_file));
@@ -227,9 +231,12 @@ impl Accounts {
         let state = State {
             tokens,
             users: WatchedFile::open(settings.user_file)?,
-            sessions: Sessions::default(),
+            sessions: LocalSessions::default(),
         };
-        let failures = FailureWindow::new(settings.failed_logins).with_forgiveness();
+        let sessions = Sessions::new(settings.shared);
+        let users = state.users.table().records();
+        let disabled = users.filter(|user| !user.is_enabled);
+        sessions.end_of(disabled.map(|user| &user.name));
         let shared = Shared {
             known: ArcSwap::default(),
             state: Mutex::new(state),
@@ -238,18 +245,16 @@ impl Accounts {
             passwords: Passwords::with_cost(settings.password_cost),
             max_failed_attempts: settings.max_failed_attempts,
             max_sessions: settings.max_sessions.max(1),
-            failures: failures.with_clock(settings.clock.clone()),
-            quota: settings.failed_logins,
-            replicated: settings.shared.map(Replicated::new),
-            gate: LoginLimiter::new(
+            attempts,
+            sessions,
+            limiter: LoginLimiter::new(
                 settings.concurrent_logins,
                 settings.waiting_logins,
-                login::PATIENCE,
+                login::MAX_WAIT,
             ),
             clock: settings.clock,
             changes: tokio::sync::watch::Sender::default(),
         };
-        shared.end_sessions_of_the_disabled();
         shared.sweep();
         shared.announce();
         Ok(Self {
@@ -281,19 +286,20 @@ impl Verify for Accounts {
     type Future = VerifyFuture;
 
     fn verify(&self, token: &str) -> VerifyFuture {
-        match (self.find(token), &self.shared.replicated) {
-            (Err(Denied::Invalid), Some(together)) => {
-                let token = TokenHash::of(token);
-                VerifyFuture::asking(together.look_up(token), token, Arc::clone(&self.shared))
+        let verdict = self.find(token);
+        if verdict.is_err() {
+            let token = TokenHash::of(token);
+            if let Some(look_up) = self.shared.sessions.look_up(token) {
+                return VerifyFuture::asking(look_up, token, Arc::clone(&self.shared));
             }
-            (verdict, _) => VerifyFuture::known(verdict),
         }
+        VerifyFuture::known(verdict)
     }
 
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
         match self.find(token) {
             // Another replica may have opened or ended the session.
-            Err(Denied::Invalid) if self.shared.replicated.is_some() => None,
+            Err(_) if self.shared.sessions.is_replicated() => None,
             verdict => Some(verdict),
         }
     }
@@ -377,11 +383,16 @@ impl Shared {
         let before = self.known.swap(Arc::clone(&known));
         // Unlocked first, because the callback may be slow or take a lock.
         drop(state);
-        self.end_sessions_of_the_gone(&before, &known);
-        for token in known.gone_since(&before) {
+        self.sessions.end_of(known.people_gone_since(&before));
+        let outdated = self.sessions.drop_outdated(Clock::now(&self.clock), &known);
+        self.report_gone(outdated.into_iter().chain(known.gone_since(&before)));
+        self.changes.send_replace(());
+    }
+
+    fn report_gone(&self, tokens: impl IntoIterator<Item = TokenHash>) {
+        for token in tokens {
             (self.gone)(&token.to_string());
         }
-        self.changes.send_replace(());
     }
 }
 

@@ -10,26 +10,26 @@ use tokio::task::{JoinError, spawn_blocking};
 use tracing::warn;
 use ziggurat_layers::{
     bearer::TokenHash,
-    rate_limit::{Key, Limited, Outcome, Permit as _, Policy as _},
+    rate_limit::{Key, Limited, Outcome},
 };
 use ziggurat_state::StoreError;
 
-use super::{Accounts, Shared};
+use super::{Accounts, Shared, State};
 use crate::{
     file::Change,
-    login_limiter::Turn,
+    login_limiter::Slot,
     secret,
-    tokens::whole_seconds,
+    sessions::LocalSessions,
     users::{UserRecord, Users},
 };
 
 pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(24);
 
 /// Longest wait of a login for its password check.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// `Retry-After` of a login that got no turn.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
+/// `Retry-After` of a login that waited too long.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// A session that was opened.
 #[derive(Debug)]
@@ -88,9 +88,9 @@ pub enum LoginFault {
 }
 
 /// Result of a password check.
-pub(super) enum Checked {
+enum Checked {
     /// The user does not exist.
-    Nobody,
+    Unknown,
     /// The account is disabled, whatever the password.
     Disabled,
     /// The password is wrong.
@@ -116,133 +116,115 @@ impl Accounts {
         password: SecretString,
         client: Option<IpAddr>,
     ) -> Result<Session, LoginError> {
-        let key = client.map(Key::from);
-        match &self.shared.replicated {
-            Some(together) => {
-                self.log_in_replicated(together, username, password, key)
-                    .await
-            }
-            None => self.log_in_alone(username, password, key).await,
-        }
-    }
-
-    async fn log_in_alone(
-        &self,
-        username: &str,
-        password: SecretString,
-        key: Option<Key>,
-    ) -> Result<Session, LoginError> {
-        let failures = &self.shared.failures;
-        if let Some(key) = key {
+        let (attempts, client) = (&self.shared.attempts, client.map(Key::from));
+        if let Some(client) = client {
             // Checked before the wait, so that a flood from one address does not fill the queue.
-            let _ = failures.admit(key)?;
+            attempts.check(client).await?;
         }
-        let turn = self.turn(username).await?;
-        // After the wait each attempt counts as a failure until it succeeds: so concurrent attempts
-        // cannot exceed the limit, and waiting logins do not count.
-        let strict = failures.clone().with_in_flight_counted();
-        let attempt = key.map(|key| strict.admit(key)).transpose()?;
-
+        let slot = self.slot(username).await?;
+        // Admitted after the wait, so that waiting logins do not count.
+        let attempt = match client {
+            Some(client) => Some(attempts.admit(client).await?),
+            None => None,
+        };
         let shared = Arc::clone(&self.shared);
         let username = username.to_owned();
         let checked = spawn_blocking(move || {
-            let _turn = turn;
-            shared.log_in(&username, &password)
+            let _slot = slot;
+            shared.check(&username, &password)
         });
-        let result = checked
-            .await
-            .unwrap_or_else(|error| Err(LoginFault::from(error).into()));
+        let result = match checked.await {
+            Ok(checked) => self.open_session(checked).await,
+            Err(error) => Err(LoginFault::from(error).into()),
+        };
         if let Some(attempt) = attempt {
-            let _ = attempt.settle(match &result {
+            let outcome = match &result {
                 Ok(_) => Outcome::Succeeded,
                 Err(LoginError::Invalid | LoginError::Disabled) => Outcome::Failed,
                 Err(_) => Outcome::Neither,
-            });
+            };
+            attempt.settle(outcome).await;
         }
         result
     }
 
     /// Waits a few seconds at most for a password check. Accounts that have logged in before go
     /// first; the response does not depend on that.
-    pub(super) async fn turn(&self, username: &str) -> Result<Turn, LoginError> {
+    async fn slot(&self, username: &str) -> Result<Slot, LoginError> {
         let busy = |_| LoginError::Busy { retry_after: BUSY };
         let account = self.shared.known.load().has_logged_in(username);
-        self.shared.gate.enter(account).await.map_err(busy)
+        self.shared.limiter.enter(account).await.map_err(busy)
+    }
+
+    /// Completes a login after the password check.
+    async fn open_session(&self, checked: Checked) -> Result<Session, LoginError> {
+        let (user, is_right) = match checked {
+            Checked::Unknown => return Err(LoginError::Invalid),
+            Checked::Disabled => return Err(LoginError::Disabled),
+            Checked::Wrong(user) => (user, false),
+            Checked::Right(user) => (user, true),
+        };
+        let sessions = &self.shared.sessions;
+        if sessions.is_locked(&user).await? {
+            return Err(LoginError::Disabled);
+        }
+        if !is_right {
+            sessions.count_failure(&self.shared, user).await?;
+            return Err(LoginError::Invalid);
+        }
+        let token = secret::new_token().map_err(LoginFault::from)?;
+        let hash = TokenHash::of(token.expose_secret());
+        let expires_at = sessions.open(&self.shared, hash, user).await?;
+        Ok(Session { token, expires_at })
     }
 }
 
 // === impl Shared ===
 
 impl Shared {
-    /// Checks a password and opens a session. Blocks for long.
-    fn log_in(&self, username: &str, password: &SecretString) -> Result<Session, LoginError> {
-        match self.check(username, password) {
-            Checked::Nobody => Err(LoginError::Invalid),
-            Checked::Disabled => Err(LoginError::Disabled),
-            Checked::Right(user) => self.open_session(username, &user.password_hash),
-            Checked::Wrong(_) => {
-                self.count_failure(username);
-                Err(LoginError::Invalid)
-            }
-        }
-    }
-
     /// Checks a password. Blocks for long.
-    pub(super) fn check(&self, username: &str, password: &SecretString) -> Checked {
+    fn check(&self, username: &str, password: &SecretString) -> Checked {
         // The lock is not held during the password check.
         let user = self.state().users.table().find(username).cloned();
         let hash = user.as_ref().map(|user| &*user.password_hash);
         let is_right = self.passwords.is_right(password, hash);
         match user {
-            None => Checked::Nobody,
+            None => Checked::Unknown,
             Some(user) if !user.is_enabled => Checked::Disabled,
             Some(user) if is_right => Checked::Right(user),
             Some(user) => Checked::Wrong(user),
         }
     }
 
-    /// Records a login, unless the account has changed during the password check.
-    pub(super) fn note_login(&self, username: &str, checked: &str) -> Result<(), LoginError> {
+    /// Records a login, unless the account has changed during the password check. `open` gets the
+    /// current record of the user.
+    pub(super) fn record_login(
+        &self,
+        checked: &UserRecord,
+        open: impl FnOnce(&mut LocalSessions, &UserRecord),
+    ) -> Result<(), LoginError> {
         let now = self.clock.now();
         let mut state = self.state();
-        let admitted = state
-            .users
-            .change(|users| admit(users, username, checked, now));
+        let admitted = state.users.change(|users| admit(users, checked, now));
+        let State {
+            users, sessions, ..
+        } = &mut *state;
+        if admitted.is_ok()
+            && let Some(user) = users.table().find(&checked.name)
+        {
+            open(sessions, user);
+        }
+        // Also after a failure, because the file may contain other changes.
         self.publish(state);
         admitted
     }
 
-    fn open_session(&self, username: &str, checked: &str) -> Result<Session, LoginError> {
-        let now = self.clock.now();
-        let token = secret::new_token().map_err(LoginFault::from)?;
-        let expires_at = whole_seconds(now + SESSION);
+    /// Counts a wrong password in the user file, and disables the account at the limit.
+    pub(super) fn count_failure(&self, username: &str, limit: u32) {
         let mut state = self.state();
-        let admitted = state
-            .users
-            .change(|users| admit(users, username, checked, now));
-        if admitted.is_ok() {
-            let state = &mut *state;
-            if let Some(user) = state.users.table().find(username) {
-                let hash = TokenHash::of(token.expose_secret());
-                state
-                    .sessions
-                    .open(hash, user, expires_at, self.max_sessions);
-            }
-        }
-        // Also after a failure, because the file may contain other changes.
-        self.publish(state);
-        admitted.map(|()| Session { token, expires_at })
-    }
-
-    fn count_failure(&self, username: &str) {
-        if self.max_failed_attempts == 0 {
-            return;
-        }
-        let mut state = self.state();
-        let limit = self.max_failed_attempts.into();
         let is_locked = state
             .users
-            .change(|users| users.note_failure(username, limit));
+            .change(|users| users.note_failure(username, limit.into()));
         if is_locked {
             warn!(username, "account disabled after too many failed logins");
         }
@@ -253,14 +235,13 @@ impl Shared {
 /// Records a login if needed, unless the account has changed during the password check.
 fn admit(
     users: &mut Users,
-    username: &str,
-    checked: &str,
+    checked: &UserRecord,
     now: Timestamp,
 ) -> Change<Result<(), LoginError>> {
-    match users.find(username) {
+    match users.find(&checked.name) {
         Some(user) if !user.is_enabled => Change::Leave(Err(LoginError::Disabled)),
-        Some(user) if user.password_hash == checked => {
-            if users.note_success(username, now) {
+        Some(user) if user.password_hash == checked.password_hash => {
+            if users.note_success(&checked.name, now) {
                 Change::Write(Ok(()))
             } else {
                 Change::Leave(Ok(()))

@@ -24,7 +24,7 @@ const OTHERS_TURN: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct LoginLimiter {
     queues: Arc<Mutex<Queues>>,
-    patience: Duration,
+    max_wait: Duration,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct Queues {
     /// Free slots. There are none while a login waits.
     free: usize,
     /// Limit on the logins in each queue.
-    room: usize,
+    max_waiting: usize,
     known: VecDeque<Waiting>,
     others: VecDeque<Waiting>,
     turns: usize,
@@ -41,14 +41,14 @@ struct Queues {
 #[derive(Debug)]
 struct Waiting {
     account: Option<Arc<str>>,
-    turn: oneshot::Sender<Turn>,
+    slot: oneshot::Sender<Slot>,
 }
 
 /// A slot for a password check, released on drop.
 #[derive(Debug)]
-pub(super) struct Turn {
-    /// `None` for a turn that was passed to a cancelled login.
-    gate: Option<LoginLimiter>,
+pub(super) struct Slot {
+    /// `None` for a slot that was passed to a cancelled login.
+    limiter: Option<LoginLimiter>,
 }
 
 /// The queue is full, or the wait was too long.
@@ -58,34 +58,34 @@ pub(super) struct Full;
 // === impl LoginLimiter ===
 
 impl LoginLimiter {
-    pub(super) fn new(inside: usize, waiting: usize, patience: Duration) -> Self {
+    pub(super) fn new(slots: usize, max_waiting: usize, max_wait: Duration) -> Self {
         let queues = Queues {
-            free: inside.max(1),
-            room: waiting,
+            free: slots.max(1),
+            max_waiting,
             known: VecDeque::new(),
             others: VecDeque::new(),
             turns: 0,
         };
         Self {
             queues: Arc::new(Mutex::new(queues)),
-            patience,
+            max_wait,
         }
     }
 
     /// Waits for a slot; `account` is `None` if the account has not logged in before.
-    pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Turn, Full> {
+    pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Slot, Full> {
         let entered = self.queues().enter(account);
-        let Some(turn) = entered? else {
-            return Ok(self.turn());
+        let Some(slot) = entered? else {
+            return Ok(self.slot());
         };
         // Dropping the receiver leaves the queue.
-        let turn = time::timeout(self.patience, turn).await;
-        turn.map_err(|_| Full)?.map_err(|_| Full)
+        let slot = time::timeout(self.max_wait, slot).await;
+        slot.map_err(|_| Full)?.map_err(|_| Full)
     }
 
-    fn turn(&self) -> Turn {
-        let gate = Some(self.clone());
-        Turn { gate }
+    fn slot(&self) -> Slot {
+        let limiter = Some(self.clone());
+        Slot { limiter }
     }
 
     /// Passes a released slot to the next login.
@@ -95,11 +95,11 @@ impl LoginLimiter {
             let Some(next) = next else {
                 return;
             };
-            match next.turn.send(self.turn()) {
+            match next.slot.send(self.slot()) {
                 Ok(()) => return,
-                // That login was cancelled. With its limiter, the dropped turn would release the
+                // That login was cancelled. With its limiter, the dropped slot would release the
                 // slot twice.
-                Err(mut turn) => turn.gate = None,
+                Err(mut slot) => slot.limiter = None,
             }
         }
     }
@@ -117,7 +117,7 @@ impl Queues {
     fn enter(
         &mut self,
         account: Option<Arc<str>>,
-    ) -> Result<Option<oneshot::Receiver<Turn>>, Full> {
+    ) -> Result<Option<oneshot::Receiver<Slot>>, Full> {
         if let Some(left) = self.free.checked_sub(1) {
             self.free = left;
             return Ok(None);
@@ -129,14 +129,14 @@ impl Queues {
         } else {
             &mut self.others
         };
-        if queue.len() >= self.room {
-            queue.retain(|other| !other.turn.is_closed());
+        if queue.len() >= self.max_waiting {
+            queue.retain(|other| !other.slot.is_closed());
         }
-        if queue.len() >= self.room {
+        if queue.len() >= self.max_waiting {
             return Err(Full);
         }
-        let (turn, receiver) = oneshot::channel();
-        queue.push_back(Waiting { account, turn });
+        let (slot, receiver) = oneshot::channel();
+        queue.push_back(Waiting { account, slot });
         Ok(Some(receiver))
     }
 
@@ -156,12 +156,12 @@ impl Queues {
     }
 }
 
-// === impl Turn ===
+// === impl Slot ===
 
-impl Drop for Turn {
+impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some(gate) = self.gate.take() {
-            gate.pass_on();
+        if let Some(limiter) = self.limiter.take() {
+            limiter.pass_on();
         }
     }
 }

@@ -1,71 +1,120 @@
-//! Sessions of users.
+//! Sessions and locks of accounts, in this process or shared by replicas.
 
-use std::collections::HashMap;
+mod local;
+mod replicated;
+
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use tokio::task::spawn_blocking;
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_state::{self as store, LookUp, StoreError};
 
-use crate::users::UserRecord;
+use super::{LoginError, LoginFault, Shared, login::SESSION};
+use crate::{token_index::TokenIndex, tokens::whole_seconds, users::UserRecord};
 
-/// Sessions in memory, by the digest of their token. Their number is bounded, because it is limited
-/// for each user and only administrators create users.
-#[derive(Default)]
-pub(super) struct Sessions {
-    by_token: HashMap<TokenHash, Session>,
-    opened: u64,
-}
+pub(super) use self::{local::LocalSessions, replicated::ReplicatedSessions};
 
-/// The session of a token.
-pub(super) struct Session {
-    pub(super) user: String,
-    /// Creation date of the account: a new account of the same name does not match.
-    account_made: Option<Timestamp>,
-    pub(super) ends: Timestamp,
-    serial: u64,
+/// Sessions and locks of accounts. The kind is chosen when the accounts are opened.
+pub(super) enum Sessions {
+    /// Sessions are in the [`LocalSessions`] of this process, and locks in its user file.
+    Local,
+    /// Both are in a database that replicas share.
+    Replicated(Arc<ReplicatedSessions>),
 }
 
 // === impl Sessions ===
 
 impl Sessions {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&TokenHash, &Session)> {
-        self.by_token.iter()
+    pub(super) fn new(shared: Option<store::Shared>) -> Self {
+        shared.map_or(Self::Local, |store| {
+            Self::Replicated(Arc::new(ReplicatedSessions::new(store)))
+        })
     }
 
-    /// Opens a session, and ends the oldest one of a user who already has `max`.
-    pub(super) fn open(
-        &mut self,
-        token: TokenHash,
-        user: &UserRecord,
-        ends: Timestamp,
-        max: usize,
-    ) {
-        let own = || {
-            let all = self.by_token.iter();
-            all.filter(|(_, session)| session.user == user.name)
-        };
-        if own().count() >= max
-            && let Some((&oldest, _)) = own().min_by_key(|(_, session)| session.serial)
-        {
-            self.by_token.remove(&oldest);
+    /// Returns whether a token may be valid that is not in the token index.
+    pub(super) fn is_replicated(&self) -> bool {
+        matches!(self, Self::Replicated(_))
+    }
+
+    /// Looks up a token that is not in the token index.
+    pub(super) fn look_up(&self, token: TokenHash) -> Option<(LookUp, Arc<ReplicatedSessions>)> {
+        match self {
+            Self::Local => None,
+            Self::Replicated(sessions) => {
+                Some((sessions.store.look_up(token), Arc::clone(sessions)))
+            }
         }
-        self.opened += 1;
-        let session = Session {
-            user: user.name.clone(),
-            account_made: user.created_at,
-            ends,
-            serial: self.opened,
-        };
-        self.by_token.insert(token, session);
     }
 
-    /// Removes expired sessions, and those of disabled or deleted accounts. They stay removed when
-    /// an account is enabled again.
-    pub(super) fn retain_good(&mut self, now: Timestamp, users: &HashMap<&str, &UserRecord>) {
-        self.by_token.retain(|_, session| {
-            let user = users.get(&*session.user);
-            let is_same =
-                |user: &&UserRecord| user.is_enabled && user.created_at == session.account_made;
-            session.ends > now && user.is_some_and(is_same)
+    /// Returns whether an account is locked. A lock in the user file was found with the account.
+    pub(super) async fn is_locked(&self, user: &UserRecord) -> Result<bool, StoreError> {
+        match self {
+            Self::Local => Ok(false),
+            Self::Replicated(sessions) => {
+                let store = &sessions.store;
+                store.is_locked(&user.name, user.created_at).await
+            }
+        }
+    }
+
+    /// Counts a wrong password, and locks the account at the limit.
+    pub(super) async fn count_failure(
+        &self,
+        accounts: &Arc<Shared>,
+        user: UserRecord,
+    ) -> Result<(), LoginError> {
+        let limit = accounts.max_failed_attempts;
+        match self {
+            _ if limit == 0 => Ok(()),
+            Self::Local => {
+                let accounts = Arc::clone(accounts);
+                let counted = spawn_blocking(move || accounts.count_failure(&user.name, limit));
+                Ok(counted.await.map_err(LoginFault::from)?)
+            }
+            Self::Replicated(sessions) => sessions.count_failure(&user, limit).await,
+        }
+    }
+
+    /// Records a login and opens its session. Returns the end of the session.
+    pub(super) async fn open(
+        &self,
+        accounts: &Arc<Shared>,
+        token: TokenHash,
+        user: UserRecord,
+    ) -> Result<Timestamp, LoginError> {
+        let max = accounts.max_sessions;
+        let recording = Arc::clone(accounts);
+        let is_local = !self.is_replicated();
+        let recorded = spawn_blocking(move || {
+            let ends = whole_seconds(recording.clock.now() + SESSION);
+            recording.record_login(&user, |sessions, user| {
+                if is_local {
+                    sessions.open(token, user, ends, max);
+                }
+            })?;
+            Ok::<_, LoginError>((user, ends))
         });
+        let (user, ends) = recorded.await.map_err(LoginFault::from)??;
+        match self {
+            Self::Local => Ok(ends),
+            Self::Replicated(sessions) => sessions.open(token, &user, max).await,
+        }
+    }
+
+    /// Ends the sessions of users who may no longer log in, because they must not return when the
+    /// account is enabled again. Local ones end with the next token index.
+    pub(super) fn end_of(&self, users: impl Iterator<Item = impl AsRef<str>>) {
+        if let Self::Replicated(sessions) = self {
+            users.for_each(|user| sessions.store.end_sessions_of(user.as_ref()));
+        }
+    }
+
+    /// Drops and returns cached sessions that are outdated, or whose user may no longer log in.
+    pub(super) fn drop_outdated(&self, now: Duration, known: &TokenIndex) -> Vec<TokenHash> {
+        match self {
+            Self::Local => Vec::new(),
+            Self::Replicated(sessions) => sessions.retain(now, |session| known.is_member(session)),
+        }
     }
 }

@@ -8,7 +8,7 @@ use ziggurat_state::SharedSession;
 
 use crate::{
     identity::{Holder, Identity},
-    sessions::Sessions,
+    sessions::LocalSessions,
     tokens::Tokens,
     users::Users,
 };
@@ -42,7 +42,7 @@ impl TokenIndex {
         now: Timestamp,
         tokens: &Tokens,
         users: &Users,
-        sessions: &mut Sessions,
+        sessions: &mut LocalSessions,
     ) -> Self {
         let users: HashMap<_, _> = users.records().map(|user| (&*user.name, user)).collect();
         sessions.retain_good(now, &users);

@@ -7,10 +7,13 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use ziggurat_layers::bearer::{Denied, TokenHash};
+use ziggurat_layers::{
+    bearer::{Denied, TokenHash},
+    rate_limit::Clock,
+};
 use ziggurat_state::LookUp;
 
-use super::{Identity, Shared};
+use super::{Identity, Shared, sessions::ReplicatedSessions};
 
 /// Future returned by the check of a token.
 pub struct VerifyFuture {
@@ -21,6 +24,7 @@ enum State {
     Known(Option<Result<Identity, Denied>>),
     Asking {
         look_up: LookUp,
+        sessions: Arc<ReplicatedSessions>,
         token: TokenHash,
         shared: Arc<Shared>,
     },
@@ -34,9 +38,14 @@ impl VerifyFuture {
         Self { state }
     }
 
-    pub(super) fn asking(look_up: LookUp, token: TokenHash, shared: Arc<Shared>) -> Self {
+    pub(super) fn asking(
+        (look_up, sessions): (LookUp, Arc<ReplicatedSessions>),
+        token: TokenHash,
+        shared: Arc<Shared>,
+    ) -> Self {
         let state = State::Asking {
             look_up,
+            sessions,
             token,
             shared,
         };
@@ -52,11 +61,15 @@ impl Future for VerifyFuture {
             State::Known(verdict) => Poll::Ready(verdict.take().expect("it is asked for once")),
             State::Asking {
                 look_up,
+                sessions,
                 token,
                 shared,
             } => {
                 let answer = ready!(Pin::new(look_up).poll(cx));
-                Poll::Ready(shared.conclude(*token, answer))
+                let (now, known) = (Clock::now(&shared.clock), shared.known.load());
+                let (verdict, gone) = sessions.conclude(*token, answer, now, &known);
+                shared.report_gone(gone);
+                Poll::Ready(verdict)
             }
         }
     }

@@ -24,7 +24,7 @@ use ziggurat_postgres::{database::Database, error::QueryError, metadata::Metadat
 
 /// Longest wait of a call for the connection of a load. Once connected, the call waits for the
 /// load, which `query_timeout` limits.
-const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// Metadata cache of a database.
 ///
@@ -76,7 +76,7 @@ pub enum MetadataError {
 }
 
 /// Pool under an unused session key, closed on drop.
-struct Visit<'a> {
+struct OwnPool<'a> {
     pools: &'a Pools,
     key: String,
 }
@@ -113,29 +113,29 @@ impl Cache {
         pools: &Pools,
         max_age: Duration,
     ) -> Result<Arc<Metadata>, MetadataError> {
-        let (load, is_patient) = {
+        let (load, has_timeout) = {
             let mut state = self.state();
             if let Some(fresh) = state.fresh(max_age) {
                 return Ok(fresh);
             }
             match state.ongoing() {
-                Some(load) => (load, state.was_loaded),
+                Some(load) => (load, !state.was_loaded),
                 // The call that begins a load has no timeout; otherwise a slow database would never
                 // be ready.
-                None => (self.begin(&mut state, pools), true),
+                None => (self.begin(&mut state, pools), false),
             }
         };
-        let loaded = if is_patient {
-            load.await
-        } else {
+        let loaded = if has_timeout {
             self.wait(load).await?
+        } else {
+            load.await
         };
         loaded.map_err(MetadataError::Load)
     }
 
     /// Waits for the first load.
     async fn wait(&self, mut load: Shared<Load>) -> Result<Loaded, MetadataError> {
-        match time::timeout(PATIENCE, &mut load).await {
+        match time::timeout(MAX_WAIT, &mut load).await {
             Ok(loaded) => Ok(loaded),
             Err(_) if self.state().is_connected => Ok(load.await),
             Err(_) => Err(MetadataError::NotReady),
@@ -203,8 +203,8 @@ impl Cache {
     }
 
     async fn read(&self, pools: &Pools) -> Result<Metadata, QueryError> {
-        let connect_once = Visit::new(pools);
-        let pool = pools.pool(&connect_once.key, &self.database);
+        let own = OwnPool::new(pools);
+        let pool = pools.pool(&own.key, &self.database);
         let read = async {
             let lease = pool.lease().await?;
             self.state().is_connected = true;
@@ -276,19 +276,19 @@ impl State {
     }
 }
 
-// === impl Visit ===
+// === impl OwnPool ===
 
-impl<'a> Visit<'a> {
+impl<'a> OwnPool<'a> {
     fn new(pools: &'a Pools) -> Self {
-        static VISITS: AtomicU64 = AtomicU64::new(0);
-        let connect_once = VISITS.fetch_add(1, Ordering::Relaxed);
+        static POOLS: AtomicU64 = AtomicU64::new(0);
+        let number = POOLS.fetch_add(1, Ordering::Relaxed);
         // Session keys have no space, so the key is unused.
-        let key = format!("metadata {connect_once}");
+        let key = format!("metadata {number}");
         Self { pools, key }
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for OwnPool<'_> {
     fn drop(&mut self) {
         self.pools.close(&self.key);
     }

@@ -47,13 +47,13 @@ use arc_swap::ArcSwap;
 use futures_util::{FutureExt as _, future};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::error;
-use ziggurat_accounts::{Holder, Identity, Selection::Everywhere};
+use ziggurat_accounts::{Holder, Identity, Selection::Replicated};
 use ziggurat_postgres::{
     database::Database,
     metadata::Metadata,
     pool::{Lease, LeaseError, Pools},
 };
-use ziggurat_state as store;
+use ziggurat_state::Shared as SharedState;
 
 pub use self::{
     cache::MetadataError,
@@ -67,7 +67,7 @@ pub use self::{
 const ANONYMOUS: &str = "default";
 
 /// Limit on concurrent connections to databases that are not configured.
-const MAX_VISITS: usize = 16;
+const MAX_AD_HOC: usize = 16;
 
 /// The databases of a server. Clones share them.
 #[derive(Clone, Debug)]
@@ -85,9 +85,9 @@ struct Shared {
     /// By session key. Has an entry for each session with a selection, removed with its token.
     selections: Mutex<HashMap<String, Selection>>,
     /// Limits connections to databases that are not configured.
-    visits: Arc<Semaphore>,
-    /// Storage of users' selections, if replicas of the server share them.
-    together: Option<store::Shared>,
+    ad_hoc_connections: Arc<Semaphore>,
+    /// Storage of the selections of replicated sessions.
+    replicated: Option<SharedState>,
 }
 
 /// Database that a session has selected.
@@ -96,14 +96,14 @@ enum Selection {
     /// A configured database, by name.
     Named(String),
     /// A database that is not configured.
-    Brought(Configured),
+    AdHoc(Configured),
 }
 
 /// Connection to a database that is not configured, closed on drop.
 #[derive(Debug)]
-pub struct Visit {
+pub struct AdHocConnection {
     lease: Lease,
-    room: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 // === impl Databases ===
@@ -112,15 +112,16 @@ impl Databases {
     /// Creates the databases, in the order of the configuration.
     #[must_use]
     pub fn new(pools: Pools, list: impl IntoIterator<Item = Configured>) -> Self {
-        Self::sharing(pools, list, None)
+        Self::replicated(pools, list, None)
     }
 
-    /// Creates the databases of a server whose replicas share the selections of users.
+    /// Creates the databases of a server whose replicas share the selections of users, if it has
+    /// several.
     #[must_use]
-    pub fn sharing(
+    pub fn replicated(
         pools: Pools,
         list: impl IntoIterator<Item = Configured>,
-        together: Option<store::Shared>,
+        replicated: Option<SharedState>,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -128,8 +129,8 @@ impl Databases {
                 list: ArcSwap::from_pointee(list.into_iter().collect()),
                 replaced: Notify::new(),
                 selections: Mutex::default(),
-                visits: Arc::new(Semaphore::new(MAX_VISITS)),
-                together,
+                ad_hoc_connections: Arc::new(Semaphore::new(MAX_AD_HOC)),
+                replicated,
             }),
         }
     }
@@ -157,7 +158,7 @@ impl Databases {
     #[must_use]
     pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
         let list = self.shared.list.load();
-        seen(&list, identity).cloned().collect()
+        permitted(&list, identity).cloned().collect()
     }
 
     /// Returns the tables of a database by its name, if the caller may use it.
@@ -168,7 +169,8 @@ impl Databases {
     ) -> Option<Result<Arc<Metadata>, MetadataError>> {
         let (cache, max_age) = {
             let list = self.shared.list.load();
-            let configured = seen(&list, identity).find(|open| open.database.name() == name)?;
+            let configured =
+                permitted(&list, identity).find(|open| open.database.name() == name)?;
             let max_age = configured.database.settings().metadata_ttl;
             (Arc::clone(&configured.cache), max_age)
         };
@@ -179,7 +181,7 @@ impl Databases {
     #[must_use]
     pub fn may_write(&self, identity: Option<&Identity>) -> bool {
         let list = self.shared.list.load();
-        seen(&list, identity).any(|open| open.database.allows_writes())
+        permitted(&list, identity).any(|open| open.database.allows_writes())
     }
 
     /// Returns the databases that a caller may use, for responses.
@@ -198,21 +200,19 @@ impl Databases {
         let key = session_key(identity);
         let list = self.shared.list.load();
         let selected = match identity.map(Identity::selection) {
-            Some(Everywhere(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
+            Some(Replicated(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
             _ => self.shared.selections().get(&key).cloned(),
         };
         let of_name = |name: &String| {
-            seen(&list, identity).find(|configured| configured.database.name() == name)
+            permitted(&list, identity).find(|configured| configured.database.name() == name)
         };
         let selected = match &selected {
             Some(Selection::Named(name)) => of_name(name),
-            Some(Selection::Brought(brought)) => {
-                confined(&list, identity).is_none().then_some(brought)
-            }
+            Some(Selection::AdHoc(ad_hoc)) => confined(&list, identity).is_none().then_some(ad_hoc),
             None => None,
         };
         let configured = selected
-            .or_else(|| seen(&list, identity).next())
+            .or_else(|| permitted(&list, identity).next())
             .ok_or_else(|| NoDatabase::of(identity))?;
         let pools = self.shared.pools.clone();
         let account = identity.map(|known| known.account().to_string());
@@ -232,13 +232,14 @@ impl Databases {
     pub async fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
         self.check(identity, name)?;
         let key = session_key(identity);
-        let shared = identity.zip(self.shared.together.as_ref());
-        let shared = shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_)));
-        if let Some((identity, together)) = shared {
-            record(together, identity, name).await?;
-        } else {
-            let selection = Selection::Named(name.to_owned());
-            self.shared.selections().insert(key.clone(), selection);
+        match identity {
+            Some(identity) if matches!(identity.selection(), Replicated(_)) => {
+                self.shared.record(identity, name).await?;
+            }
+            _ => {
+                let selection = Selection::Named(name.to_owned());
+                self.shared.selections().insert(key.clone(), selection);
+            }
         }
         self.shared.pools.close_others(&key, name);
         Ok(())
@@ -249,7 +250,7 @@ impl Databases {
         if !list.iter().any(|known| known.database.name() == name) {
             return Err(SelectError::NotFound);
         }
-        if !seen(&list, identity).any(|open| open.database.name() == name) {
+        if !permitted(&list, identity).any(|open| open.database.name() == name) {
             return Err(match identity.map(Identity::holder) {
                 Some(Holder::Program { .. }) => SelectError::Bound,
                 _ => SelectError::Denied,
@@ -263,7 +264,7 @@ impl Databases {
     /// # Errors
     ///
     /// Fails for API tokens and OAuth clients, and if access is restricted by user.
-    pub fn may_leave(&self, identity: Option<&Identity>) -> Result<(), Confined> {
+    pub fn may_connect_ad_hoc(&self, identity: Option<&Identity>) -> Result<(), Confined> {
         confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
     }
 
@@ -272,11 +273,15 @@ impl Databases {
     /// # Errors
     ///
     /// Fails if PostgreSQL refuses the connection.
-    pub async fn connect_once(&self, database: &Arc<Database>) -> Result<Visit, LeaseError> {
-        let room = Arc::clone(&self.shared.visits).acquire_owned().await;
-        let room = room.map_err(|_| LeaseError::Closed)?;
+    pub async fn connect_once(
+        &self,
+        database: &Arc<Database>,
+    ) -> Result<AdHocConnection, LeaseError> {
+        let permits = Arc::clone(&self.shared.ad_hoc_connections);
+        let permit = permits.acquire_owned().await;
+        let permit = permit.map_err(|_| LeaseError::Closed)?;
         let lease = self.shared.pools.connect_once(database).await?;
-        Ok(Visit { lease, room })
+        Ok(AdHocConnection { lease, permit })
     }
 
     /// Selects a database that is not configured for a caller, and closes its connections to the
@@ -284,20 +289,20 @@ impl Databases {
     ///
     /// # Errors
     ///
-    /// Fails under the same conditions as [`may_leave`](Self::may_leave), and if replicas share the
+    /// Fails under the same conditions as [`may_connect_ad_hoc`](Self::may_connect_ad_hoc), and if replicas share the
     /// session.
-    pub fn bring(
+    pub fn select_ad_hoc(
         &self,
         identity: Option<&Identity>,
         database: Arc<Database>,
     ) -> Result<(), Confined> {
-        self.may_leave(identity)?;
-        if matches!(identity.map(Identity::selection), Some(Everywhere(_))) {
+        self.may_connect_ad_hoc(identity)?;
+        if matches!(identity.map(Identity::selection), Some(Replicated(_))) {
             return Err(Confined::Shared);
         }
         let key = session_key(identity);
         self.shared.pools.close_others(&key, database.name());
-        let selection = Selection::Brought(Configured::new(database));
+        let selection = Selection::AdHoc(Configured::new(database));
         self.shared.selections().insert(key, selection);
         Ok(())
     }
@@ -345,10 +350,25 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Stores the selection of a session for all replicas.
+    async fn record(&self, identity: &Identity, name: &str) -> Result<(), SelectError> {
+        let store = self.replicated.as_ref().ok_or(SelectError::Unavailable)?;
+        match store.select(identity.token(), name).await {
+            Ok(true) => Ok(()),
+            // The session has ended during the request.
+            Ok(false) => Err(SelectError::Unavailable),
+            Err(error) => {
+                let error: &dyn Error = &error;
+                error!(error, "a selection was not written down");
+                Err(SelectError::Unavailable)
+            }
+        }
+    }
 }
 
 /// Returns the databases of a list that a caller may use.
-fn seen<'a>(
+fn permitted<'a>(
     list: &'a [Configured],
     identity: Option<&Identity>,
 ) -> impl Iterator<Item = &'a Configured> {
@@ -370,35 +390,17 @@ fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined
     }
 }
 
-/// Stores a selection for all replicas.
-async fn record(
-    together: &store::Shared,
-    identity: &Identity,
-    name: &str,
-) -> Result<(), SelectError> {
-    match together.select(identity.token(), name).await {
-        Ok(true) => Ok(()),
-        // The session has ended during the request.
-        Ok(false) => Err(SelectError::Unavailable),
-        Err(error) => {
-            let error: &dyn Error = &error;
-            error!(error, "a selection was not written down");
-            Err(SelectError::Unavailable)
-        }
-    }
-}
-
 /// Returns the session key of a caller, which identifies its pools and selection. All sessions of a
 /// user share [`Identity::account`] instead.
 fn session_key(identity: Option<&Identity>) -> String {
     identity.map_or_else(|| ANONYMOUS.to_owned(), |known| known.token().to_string())
 }
 
-// === impl Visit ===
+// === impl AdHocConnection ===
 
-impl Visit {
+impl AdHocConnection {
     /// Splits it into the connection and its permit, which must be dropped after the connection.
     pub fn into_parts(self) -> (Lease, OwnedSemaphorePermit) {
-        (self.lease, self.room)
+        (self.lease, self.permit)
     }
 }

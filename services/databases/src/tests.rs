@@ -194,7 +194,10 @@ fn a_client_of_an_issuer_sees_the_databases_open_to_clients() {
     ];
     for (identity, expected) in cases {
         assert_eq!(names_of(&databases, &identity), expected, "{identity:?}");
-        assert_eq!(databases.may_leave(Some(&identity)), Err(Confined::Client));
+        assert_eq!(
+            databases.may_connect_ad_hoc(Some(&identity)),
+            Err(Confined::Client)
+        );
     }
     let robot = client("1", Some("robot"), None, &[]);
     assert_eq!(

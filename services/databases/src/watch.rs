@@ -7,7 +7,7 @@ use ziggurat_postgres::pool::{Cause, LeaseError};
 use super::{Configured, Databases};
 
 /// Session key of the pools for these checks. Session keys of callers have no space.
-const LOOKING: &str = "looking at databases";
+const CHECKS: &str = "looking at databases";
 
 /// SQLSTATE of a server that has reached its connection limit.
 const TOO_MANY_CONNECTIONS: &str = "53300";
@@ -21,11 +21,11 @@ impl Databases {
         loop {
             let list = self.shared.list.load_full();
             readiness.set_parts(list.iter().map(|configured| configured.database.name()));
-            let looks = list
+            let checks = list
                 .iter()
-                .map(|configured| self.look(configured, &readiness));
+                .map(|configured| self.check_one(configured, &readiness));
             let round = async {
-                future::join_all(looks).await;
+                future::join_all(checks).await;
                 readiness.pause().await;
             };
             tokio::select! {
@@ -35,9 +35,9 @@ impl Databases {
         }
     }
 
-    async fn look(&self, configured: &Configured, readiness: &Readiness) {
+    async fn check_one(&self, configured: &Configured, readiness: &Readiness) {
         let database = &configured.database;
-        let pool = self.shared.pools.pool(LOOKING, database);
+        let pool = self.shared.pools.pool(CHECKS, database);
         match pool.side_connection().await.map(drop) {
             Err(error) if !is_full(&error) => readiness.note(database.name(), Err(&error)),
             _ => readiness.note(database.name(), Ok(())),

@@ -1,5 +1,6 @@
 use std::{net::IpAddr, os::unix::fs::MetadataExt as _};
 
+use ziggurat_layers::rate_limit::Outcome;
 use ziggurat_runtime::logs::captured::Captured;
 
 use super::*;
@@ -321,7 +322,13 @@ async fn an_address_with_too_many_failures_does_not_wait_in_the_queue() {
     for _ in 0..10 {
         assert_eq!(said(guess().await), INVALID);
     }
-    let _turn = bench.accounts.shared.gate.enter(None).await.expect("empty");
+    let _slot = bench
+        .accounts
+        .shared
+        .limiter
+        .enter(None)
+        .await
+        .expect("empty");
     assert!(matches!(guess().await, Err(LoginError::RateLimited { .. })));
     let other = bench.log_in("right").await;
     assert!(matches!(other, Err(LoginError::Busy { .. })));
@@ -382,7 +389,7 @@ async fn the_file_is_written_only_when_a_login_changes_something() {
 #[test]
 fn a_file_that_cannot_be_written_is_logged_once() {
     let bench = Bench::new();
-    let hash = bench.alice().password_hash;
+    let alice = bench.alice();
     let (log, _guard) = Captured::start();
     let lock = bench.path(".users.yaml.lock");
     let log_in = || {
@@ -390,7 +397,7 @@ fn a_file_that_cannot_be_written_is_logged_once() {
         bench
             .accounts
             .shared
-            .note_login("alice", &hash)
+            .record_login(&alice, |_, _| {})
             .expect("good");
     };
     for _ in 0..2 {
@@ -416,11 +423,11 @@ async fn wrong_passwords_of_databases_and_of_users_share_one_limit() {
     for _ in 0..5 {
         // A right or unchecked password does not count.
         let attempt = attempts.admit(guesser).await.expect("admitted");
-        attempt.settle(false).await;
+        attempt.settle(Outcome::Neither).await;
         let guess = bench.accounts.login("alice", "wrong".into(), Some(guesser));
         assert_eq!(said(guess.await), INVALID);
         let attempt = attempts.admit(guesser).await.expect("admitted");
-        attempt.settle(true).await;
+        attempt.settle(Outcome::Failed).await;
     }
     let refused = attempts.admit(guesser).await.expect_err("refused");
     assert!(matches!(refused, LoginError::RateLimited { .. }));

@@ -40,7 +40,7 @@ pub(super) enum ReplayGuard {
     /// For this replica alone.
     Local(Arc<LocalGuard>),
     /// Shared by all replicas.
-    Shared(Shared),
+    Replicated(Shared),
 }
 
 pub(super) struct LocalGuard {
@@ -112,7 +112,7 @@ impl ReplayGuard {
     ) -> Result<bool, StoreError> {
         match self {
             Self::Local(local) => Ok(local.spend(id, principal, now)),
-            Self::Shared(shared) => shared.spend(id.nonce, KEPT).await,
+            Self::Replicated(shared) => shared.spend(id.nonce, KEPT).await,
         }
     }
 }

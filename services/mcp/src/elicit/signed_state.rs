@@ -93,10 +93,10 @@ impl StateSigner {
         self
     }
 
-    /// Shares the record of used states with other replicas.
+    /// Shares the record of used states with other replicas, if there are any.
     #[must_use]
-    pub fn with_shared(mut self, shared: Shared) -> Self {
-        self.used_states = ReplayGuard::Shared(shared);
+    pub fn with_shared(mut self, shared: Option<Shared>) -> Self {
+        self.used_states = shared.map_or(self.used_states, ReplayGuard::Replicated);
         self
     }
 

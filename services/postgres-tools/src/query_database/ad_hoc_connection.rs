@@ -10,7 +10,8 @@ pub(super) use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time;
 use tracing::{info, warn};
 use ziggurat_accounts::{Identity, PasswordAttempt, PasswordAttempts};
-use ziggurat_databases::{Databases, Visit};
+use ziggurat_databases::{AdHocConnection, Databases};
+use ziggurat_layers::rate_limit::Outcome;
 use ziggurat_mcp::{Caller, Reported};
 use ziggurat_postgres::{
     database::{Database, Host, MAX_ROWS, Settings},
@@ -85,7 +86,7 @@ impl<'a> Elsewhere<'a> {
             let connect_once = self.open(&database).await?;
             let tables = in_time(count(connect_once)).await?;
             self.databases
-                .bring(self.identity, database)
+                .select_ad_hoc(self.identity, database)
                 .map_err(|error| error.to_string())?;
             Ok(tables)
         };
@@ -102,7 +103,10 @@ impl<'a> Elsewhere<'a> {
     }
 
     /// Connects for one call.
-    pub(super) async fn connect(&self, url: &str) -> Result<(Arc<Database>, Visit), Reported> {
+    pub(super) async fn connect(
+        &self,
+        url: &str,
+    ) -> Result<(Arc<Database>, AdHocConnection), Reported> {
         let (shown, database) = self.described(url)?;
         let connect = async {
             let database = database?;
@@ -114,7 +118,7 @@ impl<'a> Elsewhere<'a> {
     }
 
     /// Connects, logs the result, and counts a wrong password.
-    async fn open(&self, database: &Arc<Database>) -> Result<Visit, String> {
+    async fn open(&self, database: &Arc<Database>) -> Result<AdHocConnection, String> {
         let attempt = self.admit().await?;
         let settings = database.settings();
         let hosts = settings.all_hosts();
@@ -123,7 +127,13 @@ impl<'a> Elsewhere<'a> {
         let connect_once = time::timeout(PATIENCE, self.databases.connect_once(database)).await;
         let is_wrong = matches!(&connect_once, Ok(Err(error)) if is_about_the_password(error));
         if let Some(attempt) = attempt {
-            attempt.settle(is_wrong).await;
+            // A right password clears nothing: a client may own a database that accepts it.
+            let outcome = if is_wrong {
+                Outcome::Failed
+            } else {
+                Outcome::Neither
+            };
+            attempt.settle(outcome).await;
         }
         let cause = match connect_once {
             Ok(Ok(connect_once)) => {
@@ -187,7 +197,7 @@ impl<'a> Elsewhere<'a> {
         if self.identity.is_none() && !self.rules.is_local {
             return Err(NOT_LOCAL.to_owned());
         }
-        let allowed = self.databases.may_leave(self.identity);
+        let allowed = self.databases.may_connect_ad_hoc(self.identity);
         allowed.map_err(|confined| confined.to_string())
     }
 
@@ -215,8 +225,8 @@ fn is_about_the_password(error: &LeaseError) -> bool {
     })
 }
 
-async fn count(connect_once: Visit) -> Result<usize, String> {
-    let (lease, _room) = connect_once.into_parts();
+async fn count(connect_once: AdHocConnection) -> Result<usize, String> {
+    let (lease, _permit) = connect_once.into_parts();
     match Metadata::load(lease).await {
         Ok(metadata) => Ok(metadata
             .tables()

@@ -44,7 +44,7 @@ pub struct SessionBatcher {
     /// Users whose sessions are still to be ended.
     ended: BTreeSet<String>,
     /// End of the pause after a failure.
-    resting_until: Option<Instant>,
+    paused_until: Option<Instant>,
 }
 
 /// A look-up, and the channel for its answer.
@@ -60,7 +60,7 @@ pub enum Answer {
     /// The session of the token.
     Session(SharedSession),
     /// The token has no session.
-    Nobody,
+    Missing,
     /// The database did not answer.
     Unknown,
 }
@@ -103,7 +103,7 @@ impl SessionBatcher {
             inbox,
             users,
             ended: BTreeSet::new(),
-            resting_until: None,
+            paused_until: None,
         }
     }
 
@@ -111,7 +111,7 @@ impl SessionBatcher {
     pub async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            let again = self.resting_until.unwrap_or_else(Instant::now);
+            let again = self.paused_until.unwrap_or_else(Instant::now);
             tokio::select! {
                 taken = self.inbox.recv_many(&mut batch, BATCH) => {
                     if taken == 0 {
@@ -124,7 +124,7 @@ impl SessionBatcher {
                 }
                 () = time::sleep_until(again), if !self.ended.is_empty() => {
                     let users: Vec<String> = self.ended.iter().cloned().collect();
-                    if Self::asked(&mut self.resting_until, end_sessions(&self.state, &users))
+                    if Self::asked(&mut self.paused_until, end_sessions(&self.state, &users))
                         .await
                         .is_some() {
                         self.ended.clear();
@@ -135,13 +135,13 @@ impl SessionBatcher {
     }
 
     async fn answer(&mut self, batch: &mut Vec<Ask>) {
-        let is_resting = self
-            .resting_until
+        let is_paused = self
+            .paused_until
             .is_some_and(|until| Instant::now() < until);
-        let found = if is_resting {
+        let found = if is_paused {
             None
         } else {
-            Self::asked(&mut self.resting_until, find(&self.state, batch)).await
+            Self::asked(&mut self.paused_until, find(&self.state, batch)).await
         };
         for Ask { token, answer } in batch.drain(..) {
             let known = match &found {
@@ -149,7 +149,7 @@ impl SessionBatcher {
                 Some(found) => found
                     .get(&token)
                     .cloned()
-                    .map_or(Answer::Nobody, Answer::Session),
+                    .map_or(Answer::Missing, Answer::Session),
             };
             // The caller may have stopped waiting.
             let _ = answer.send(known);
@@ -158,21 +158,21 @@ impl SessionBatcher {
 
     /// Runs a query, and starts the pause if it fails.
     async fn asked<T>(
-        resting_until: &mut Option<Instant>,
+        paused_until: &mut Option<Instant>,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Option<T> {
         let answer = time::timeout(LIMIT, question).await;
         let answer = answer.unwrap_or(Err(StoreError::TimedOut));
         match answer {
             Ok(answer) => {
-                if resting_until.take().is_some() {
+                if paused_until.take().is_some() {
                     info!("the state database answers again");
                 }
                 Some(answer)
             }
             Err(error) => {
-                let is_news = resting_until.is_none();
-                *resting_until = Some(Instant::now() + PAUSE);
+                let is_news = paused_until.is_none();
+                *paused_until = Some(Instant::now() + PAUSE);
                 if is_news {
                     let error: &dyn std::error::Error = &error;
                     warn!(error, "the state database does not answer");

@@ -52,7 +52,7 @@ impl Replica {
     async fn user_of(&self, token: TokenHash) -> Option<(String, Option<String>)> {
         let session = match self.shared.look_up(token).await {
             Answer::Session(session) => session,
-            Answer::Nobody => return None,
+            Answer::Missing => return None,
             Answer::Unknown => panic!("the database answers"),
         };
         assert_eq!(session.account_made, Some(now()));
@@ -76,7 +76,7 @@ async fn a_change_at_one_replica_is_seen_by_the_next_look_up_at_another() {
     let fixture = Fixture::new().await;
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     let token = TokenHash::of("a token");
-    assert_eq!(two.shared.look_up(token).await, Answer::Nobody);
+    assert_eq!(two.shared.look_up(token).await, Answer::Missing);
     assert!(one.opens(token, "alice").await);
     assert_eq!(two.user_of(token).await, Some(("alice".to_owned(), None)));
     for name in ["docs", "shop"] {
@@ -104,7 +104,7 @@ async fn many_concurrent_look_ups_each_get_the_right_answer() {
             let token = TokenHash::of(&format!("token {user}"));
             let found = match shared.look_up(token).await {
                 Answer::Session(session) => Some(session.user.to_string()),
-                Answer::Nobody => None,
+                Answer::Missing => None,
                 Answer::Unknown => panic!("the database answers"),
             };
             assert_eq!(found, (user < 20).then(|| format!("user {user}")));
@@ -124,9 +124,9 @@ async fn a_user_has_limited_sessions_and_the_oldest_ends() {
         open(format!("token {turn}")).await;
     }
     let first = TokenHash::of("token 0");
-    assert_eq!(replica.shared.look_up(first).await, Answer::Nobody);
+    assert_eq!(replica.shared.look_up(first).await, Answer::Missing);
     let second = TokenHash::of("token 1");
-    assert_ne!(replica.shared.look_up(second).await, Answer::Nobody);
+    assert_ne!(replica.shared.look_up(second).await, Answer::Missing);
     // A login deletes expired sessions.
     fixture
         .given("UPDATE ziggurat.sessions SET ends_at = 0")
@@ -174,11 +174,11 @@ async fn the_sessions_of_a_user_end_at_all_replicas() {
     .expect("ended");
     assert_eq!(
         two.shared.look_up(TokenHash::of("alice")).await,
-        Answer::Nobody
+        Answer::Missing
     );
     assert_ne!(
         two.shared.look_up(TokenHash::of("bob")).await,
-        Answer::Nobody
+        Answer::Missing
     );
 }
 

@@ -1,0 +1,182 @@
+//! Sessions shared by several replicas.
+//!
+//! The sessions are in a database that every replica queries for every request: a session that one
+//! replica ends is invalid on all, and so is its selected database shared. Results are cached for
+//! the time in which the database is unreachable.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use tracing::warn;
+use ziggurat_layers::bearer::{Denied, TokenHash};
+use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
+
+use crate::{
+    Identity, LoginError, attempts::log_error, login::SESSION, token_index::TokenIndex,
+    users::UserRecord,
+};
+
+/// Time for which a cached session is valid while the database is unreachable.
+const GRACE: Duration = Duration::from_mins(5);
+
+/// Limit on cached sessions. Beyond it, outdated sessions are dropped; if that is not enough, new
+/// sessions are not cached.
+const MAX_REMEMBERED: usize = 1 << 16;
+
+/// This replica's view of the shared sessions.
+pub(crate) struct ReplicatedSessions {
+    pub(super) store: Shared,
+    remembered: Mutex<HashMap<TokenHash, Remembered>>,
+}
+
+/// A session that was valid at the last query.
+struct Remembered {
+    session: SharedSession,
+    asked: Duration,
+}
+
+// === impl ReplicatedSessions ===
+
+impl ReplicatedSessions {
+    pub(super) fn new(store: Shared) -> Self {
+        Self {
+            store,
+            remembered: Mutex::default(),
+        }
+    }
+
+    /// Opens a session, unless the account is locked. Returns its end.
+    pub(super) async fn open(
+        &self,
+        token: TokenHash,
+        user: &UserRecord,
+        max_per_user: usize,
+    ) -> Result<Timestamp, LoginError> {
+        let new = NewSession {
+            user: &user.name,
+            account_made: user.created_at,
+            seconds: SESSION.as_secs(),
+            max_per_user,
+        };
+        let ends = self.store.open_session(token, &new).await?;
+        let ends = ends.ok_or(LoginError::Disabled)?;
+        // The session is open even if the counter cannot be reset.
+        log_error(self.store.account_succeeded(&user.name).await);
+        Ok(ends)
+    }
+
+    /// Counts a wrong password, and locks the account at the limit.
+    pub(super) async fn count_failure(
+        &self,
+        user: &UserRecord,
+        limit: u32,
+    ) -> Result<(), LoginError> {
+        let (username, made) = (&*user.name, user.created_at);
+        if self.store.account_failed(username, made, limit).await? {
+            warn!(username, "account locked after too many failed logins");
+            self.store.end_sessions_of(username);
+        }
+        Ok(())
+    }
+
+    /// Converts the result of a look-up into an identity. Also returns the tokens that turned out
+    /// to be no longer valid.
+    pub(crate) fn conclude(
+        &self,
+        token: TokenHash,
+        answer: Answer,
+        now: Duration,
+        known: &TokenIndex,
+    ) -> (Result<Identity, Denied>, Vec<TokenHash>) {
+        let (session, is_new) = match answer {
+            Answer::Session(session) => (Some(session), true),
+            Answer::Missing => (None, true),
+            Answer::Unknown => match self.recall(token, now) {
+                Some(session) => (Some(session), false),
+                None => return (Err(Denied::Unavailable), Vec::new()),
+            },
+        };
+        let valid = session.and_then(|session| Some((known.member(token, &session)?, session)));
+        match valid {
+            Some((identity, session)) if is_new => {
+                (Ok(identity), self.remember(token, session, now))
+            }
+            Some((identity, _)) => (Ok(identity), Vec::new()),
+            None => {
+                let forgotten = self.remembered().remove(&token);
+                let gone = forgotten.map(|_| token).into_iter().collect();
+                (Err(Denied::Invalid), gone)
+            }
+        }
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, HashMap<TokenHash, Remembered>> {
+        // No code panics while it holds the lock, and the map is always consistent.
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a cached session, if it is recent enough.
+    fn recall(&self, token: TokenHash, now: Duration) -> Option<SharedSession> {
+        let remembered = self.remembered();
+        let known = remembered.get(&token)?;
+        known.is_recent(now).then(|| known.session.clone())
+    }
+
+    /// Caches a session, and returns the sessions that were dropped for it.
+    fn remember(&self, token: TokenHash, session: SharedSession, now: Duration) -> Vec<TokenHash> {
+        let mut remembered = self.remembered();
+        let mut gone = Vec::new();
+        if remembered.len() >= MAX_REMEMBERED && !remembered.contains_key(&token) {
+            remembered.retain(|&token, known| {
+                let stays = known.is_recent(now);
+                if !stays {
+                    gone.push(token);
+                }
+                stays
+            });
+            if remembered.len() >= MAX_REMEMBERED {
+                return gone;
+            }
+        }
+        let asked = now;
+        remembered.insert(token, Remembered { session, asked });
+        gone
+    }
+
+    /// Drops and returns the sessions that are outdated or do not match `is_good`.
+    pub(super) fn retain(
+        &self,
+        now: Duration,
+        mut is_good: impl FnMut(&SharedSession) -> bool,
+    ) -> Vec<TokenHash> {
+        let mut gone = Vec::new();
+        self.remembered().retain(|&token, known| {
+            let stays = known.age(now) < known.session.left && is_good(&known.session);
+            if !stays {
+                gone.push(token);
+            }
+            stays
+        });
+        gone
+    }
+}
+
+// === impl Remembered ===
+
+impl Remembered {
+    /// Returns the monotonic time since the query, which does not depend on the system clock.
+    fn age(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.asked)
+    }
+
+    /// Returns whether the session may be used without a query.
+    fn is_recent(&self, now: Duration) -> bool {
+        self.age(now) < GRACE.min(self.session.left)
+    }
+}
