@@ -40,7 +40,7 @@ impl Services {
                 let (pools, reaper) = Pools::new();
                 tasks.spawn(reaper.run());
                 let state = StateDatabase::new(&pools, database);
-                (Store::shared(state), Some(pools))
+                (Store::replicated(state), Some(pools))
             }
         };
         Ok(Self {

@@ -15,7 +15,7 @@ use ziggurat_http::serve::Readiness;
 use ziggurat_mcp::{DetachedCalls, Mcp};
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::cut_off::CutOff;
-use ziggurat_state::Shared;
+use ziggurat_state::{Conversations, Shared};
 
 use crate::{
     catalogue,
@@ -23,7 +23,7 @@ use crate::{
     knowledge::Knowledge,
     providers::Providers,
     proxy,
-    state::{Conversations, ServerState},
+    state::ServerState,
 };
 
 /// Time for connections to PostgreSQL to close cleanly.

@@ -38,7 +38,6 @@ use crate::{
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
     logs::TrafficLayer,
-    state::Conversations,
 };
 
 /// Paths of the description of the server: the document under two names, and its page.
@@ -239,13 +238,11 @@ fn legacy_calls(app: &App, challenge: &Challenge, max_bytes: u64) -> MethodRoute
 
 /// Serves the resources of chat clients.
 fn chat(app: &App) -> Router {
-    let conversations = app.conversations.clone().map(|kept| match kept {
-        Conversations::Here(store) => chat_api::conversations::routes(store),
-        Conversations::Shared(store) => chat_api::conversations::routes(store),
-    });
     let areas = [
         Some(chat_api::user::routes()),
-        conversations,
+        app.conversations
+            .clone()
+            .map(chat_api::conversations::routes),
         app.proxy.clone().map(chat_api::llm::routes),
         Some(chat_api::compact::routes()),
     ];

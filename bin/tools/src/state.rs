@@ -4,7 +4,7 @@ use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::serve::Readiness;
 use ziggurat_postgres::pool::Pools;
-use ziggurat_state::{Postgres, Shared, Sqlite, StateDatabase, StoreError};
+use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
 
 use crate::configuration::{Configuration, State};
 
@@ -15,15 +15,6 @@ pub(crate) struct ServerState {
     pub(crate) shared: Option<Shared>,
     /// Store of conversations, if they are kept.
     pub(crate) conversations: Option<Conversations>,
-}
-
-/// Store of conversations.
-#[derive(Clone, Debug)]
-pub(crate) enum Conversations {
-    /// File on this machine.
-    Here(Sqlite),
-    /// Database that all replicas share.
-    Shared(Postgres),
 }
 
 // === impl ServerState ===
@@ -45,12 +36,12 @@ impl ServerState {
         keepers: &mut JoinSet<()>,
     ) -> anyhow::Result<Self> {
         match &configuration.state {
-            Some(state) => Ok(Self::shared(state, readiness.clone(), tasks).await),
-            None => Self::alone(configuration, keepers).await,
+            Some(state) => Ok(Self::replicated(state, readiness.clone(), tasks).await),
+            None => Self::local(configuration, keepers).await,
         }
     }
 
-    async fn shared(state: &State, readiness: Readiness, tasks: &mut JoinSet<()>) -> Self {
+    async fn replicated(state: &State, readiness: Readiness, tasks: &mut JoinSet<()>) -> Self {
         let database = match state.database() {
             Ok(database) => database,
             Err(error) => {
@@ -69,9 +60,9 @@ impl ServerState {
                 warn!(error, "the state database cannot be reached yet");
             }
         }
-        let looked_at = state.clone();
+        let checked = state.clone();
         tasks.spawn(readiness.watch_shared(move || {
-            let state = looked_at.clone();
+            let state = checked.clone();
             async move { state.check().await }
         }));
         let (shared, batcher) = Shared::new(state.clone());
@@ -82,20 +73,20 @@ impl ServerState {
         });
         Self {
             shared: Some(shared),
-            conversations: Some(Conversations::Shared(Postgres::new(state))),
+            conversations: Some(Conversations::replicated(state)),
         }
     }
 
-    async fn alone(
+    async fn local(
         configuration: &Configuration,
         keepers: &mut JoinSet<()>,
     ) -> anyhow::Result<Self> {
         let folder = &configuration.data_folder;
-        let conversations = match Sqlite::open(folder).await {
+        let conversations = match Conversations::local(folder).await {
             Ok((store, writer)) => {
                 keepers.spawn(writer.run());
                 info!("conversations are kept in {}", folder.display());
-                Some(Conversations::Here(store))
+                Some(store)
             }
             Err(error @ StoreError::Foreign { .. }) => return Err(error.into()),
             Err(error) => {

@@ -75,7 +75,7 @@ impl Stage {
         let folder = tempfile::tempdir().expect("a folder");
         let fixture = Fixture::new().await;
         let (state, tasks) = state(&fixture);
-        Self::with(folder, Store::shared(state), Some((fixture, tasks))).await
+        Self::with(folder, Store::replicated(state), Some((fixture, tasks))).await
     }
 
     async fn with(folder: TempDir, store: Store, database: Option<(Fixture, JoinSet<()>)>) -> Self {

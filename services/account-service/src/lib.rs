@@ -118,12 +118,8 @@ pub fn description() -> OpenApi {
 
 /// Builds the service for accounts.
 pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
-    let exchange = oauth::Exchange::new(
-        store.clone(),
-        tokens.clone(),
-        options.attempts,
-        &options.clock,
-    );
+    let (attempts, clock) = (options.attempts, &options.clock);
+    let exchange = oauth::routes(store.clone(), tokens.clone(), attempts, clock);
     let document = Document::<Body>::new("application/json", options.document);
     let known = [
         clients::routes(store.clone()),
@@ -139,7 +135,7 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
         // Added before the fallback, so that unknown paths get 404 without authentication.
         .route_layer(gate::layer(store.clone(), tokens.clone()))
         .merge(described(DESCRIPTION, document))
-        .merge(oauth::routes(exchange))
+        .merge(exchange)
         .merge(well_known::routes(store, tokens))
         .fallback(async || reply::no_route())
 }

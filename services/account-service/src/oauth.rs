@@ -14,21 +14,25 @@ use sha2::{Digest as _, Sha256};
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_accounts::WallClock;
 use ziggurat_layers::{
-    client_ip::ClientIp,
-    rate_limit::{FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota},
-    reject::Rejection,
+    rate_limit::{
+        FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota, RateLimitLayer,
+    },
+    reject::{AuthFailed, Rejection},
 };
 use ziggurat_runtime::Secret;
 
 use super::{
     Store, Tokens,
     input::{self, Kind, Members},
-    reply::{ErrorBody, Refused, invalid, no_method, unauthorized},
+    reply::{Coded, ErrorBody, Refused, invalid, no_method, unauthorized},
 };
 
 /// Headers that forbid caching of the response.
 pub(super) const NO_STORE: AppendHeaders<[(HeaderName, &str); 1]> =
     AppendHeaders([(header::CACHE_CONTROL, "no-store")]);
+
+/// Message of a refusal after too many failures.
+const TOO_MANY_FAILED: &str = "too many failed attempts, try again later";
 
 /// OpenAPI description of this endpoint.
 #[derive(Debug, OpenApi)]
@@ -51,7 +55,7 @@ pub struct Attempts {
 pub(super) struct Exchange {
     store: Store,
     tokens: Tokens,
-    by_address: FailureWindow<WallClock>,
+    /// Counted here and not by a layer, because the id is in the body.
     by_id: FailureWindow<WallClock>,
 }
 
@@ -96,16 +100,6 @@ impl Default for Attempts {
 // === impl Exchange ===
 
 impl Exchange {
-    pub(super) fn new(store: Store, tokens: Tokens, attempts: Attempts, clock: &WallClock) -> Self {
-        let policy = |quota| FailureWindow::new(quota).with_clock(clock.clone());
-        Self {
-            store,
-            tokens,
-            by_address: policy(attempts.by_address),
-            by_id: policy(attempts.by_id),
-        }
-    }
-
     async fn token(&self, id: &str, secret: &Secret) -> Result<TokenResponse, Refused> {
         let ends = self.tokens.end();
         let found = self.store.sign_in(id, secret.expose(), ends).await?;
@@ -119,12 +113,27 @@ impl Exchange {
 }
 
 /// Builds the route of the endpoint.
-pub(super) fn routes(exchange: Exchange) -> Router {
+pub(super) fn routes(
+    store: Store,
+    tokens: Tokens,
+    attempts: Attempts,
+    clock: &WallClock,
+) -> Router {
+    let policy = |quota| FailureWindow::new(quota).with_clock(clock.clone());
+    let by_address = RateLimitLayer::new(policy(attempts.by_address))
+        .with_render(Coded)
+        .with_message(TOO_MANY_FAILED);
+    let exchange = Exchange {
+        store,
+        tokens,
+        by_id: policy(attempts.by_id),
+    };
+    let endpoint = post(self::exchange)
+        // Refuses an address before its body is read.
+        .layer(by_address)
+        .fallback(async || no_method());
     Router::new()
-        .route(
-            "/account/v1/oauth/token",
-            post(self::exchange).fallback(async || no_method()),
-        )
+        .route("/account/v1/oauth/token", endpoint)
         .with_state(Arc::new(exchange))
 }
 
@@ -146,24 +155,20 @@ pub(super) fn routes(exchange: Exchange) -> Router {
 )]
 async fn exchange(
     State(exchange): State<Arc<Exchange>>,
-    caller: Option<Extension<ClientIp>>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let (id, secret) = understood(request).await?;
-    let address = caller.map_or(Key::UNKNOWN, |Extension(caller)| caller.into());
-    let by_address = exchange.by_address.admit(address).map_err(limited)?;
+    let (id, secret) = parsed(request).await?;
     let by_id = exchange.by_id.admit(key(&id)).map_err(limited)?;
-    let token = exchange.token(&id, &secret).await;
-    let outcome = match &token {
-        Ok(_) => Outcome::Neither,
-        Err(_) => Outcome::Failed,
-    };
-    by_address.settle(outcome);
-    by_id.settle(outcome);
-    Ok((NO_STORE, Json(token?)).into_response())
+    Ok(match exchange.token(&id, &secret).await {
+        Ok(token) => (NO_STORE, Json(token)).into_response(),
+        Err(refused) => {
+            by_id.settle(Outcome::Failed);
+            (Extension(AuthFailed), refused).into_response()
+        }
+    })
 }
 
-async fn understood(request: Request) -> Result<(String, Secret), Refused> {
+async fn parsed(request: Request) -> Result<(String, Secret), Refused> {
     let kind = input::kind(request.headers()).ok_or_else(input::unsupported)?;
     let body = input::read(request).await?;
     let request = match kind {
@@ -212,7 +217,7 @@ fn limited(limited: Limited) -> Refused {
     Rejection::new(
         StatusCode::TOO_MANY_REQUESTS,
         "rate_limited",
-        "too many failed attempts, try again later",
+        TOO_MANY_FAILED,
     )
     .with_header(header::RETRY_AFTER, seconds.into())
     .into()

@@ -10,16 +10,12 @@ mod revocations;
 mod tenants;
 mod users;
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use sqlx::{
-    ConnectOptions as _, SqlSafeStr as _,
-    migrate::{Migration, MigrationType, Migrator},
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
-};
+use sqlx::{ConnectOptions as _, migrate::Migrator};
 use ziggurat_accounts::WallClock;
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_state::{StateDatabase, StoreError, prepare};
+use ziggurat_state::{FileOptions, StateDatabase, StoreError, migrator, prepare};
 
 use self::engine::Engine;
 use super::Moment;
@@ -41,12 +37,6 @@ const ROLES: &str = include_str!("store/0002_roles.sql");
 
 /// Name of the file.
 const FILE: &str = "platform.db";
-
-/// Number of connections that read at the same time.
-const READERS: u32 = 4;
-
-/// Maximum wait for a lock of another process.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Limits on records that callers can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,38 +80,25 @@ impl Store {
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE);
         // Held until the tables exist, because another process may be starting as well.
-        let _turn = prepare(folder, &path)?;
-        let options = SqliteConnectOptions::new()
-            .filename(&path)
-            .busy_timeout(PATIENCE)
-            .log_slow_statements(tracing::log::LevelFilter::Off, Duration::ZERO);
-        let writing = options
-            .clone()
-            .journal_mode(SqliteJournalMode::Wal)
-            // Each commit is on disk before it is acknowledged.
-            .synchronous(SqliteSynchronous::Full);
-        let mut connection = writing.connect().await?;
+        let _lock = prepare(folder, &path)?;
+        let options = FileOptions::new(&path);
+        let mut connection = options.writing.connect().await?;
         migrations([ACCOUNTS, ROLES])
             .run_direct(None, &mut connection, false)
             .await?;
         sqlx::Connection::close(connection).await?;
-        let pool = |size| {
-            SqlitePoolOptions::new()
-                .max_connections(size)
-                .acquire_timeout(PATIENCE)
-                .test_before_acquire(false)
-        };
-        let engine = Engine::File {
-            readers: pool(READERS).connect_lazy_with(options.read_only(true)),
-            writer: pool(1).connect_lazy_with(writing),
-        };
-        Ok(Self::with(engine))
+        Ok(Self::with(Engine::Local {
+            readers: options.readers(),
+            writer: options.writer(),
+        }))
     }
 
     /// Stores accounts in a database that replicas share. Connects on first use.
     #[must_use]
-    pub fn shared(state: StateDatabase) -> Self {
-        Self::with(Engine::Shared(state.with_migrations(shared_migrations)))
+    pub fn replicated(state: StateDatabase) -> Self {
+        Self::with(Engine::Replicated(
+            state.with_migrations(replicated_migrations),
+        ))
     }
 
     fn with(engine: Engine) -> Self {
@@ -163,17 +140,10 @@ impl Store {
 }
 
 fn migrations([accounts, roles]: [&'static str; 2]) -> Migrator {
-    let migration = |version, name: &'static str, sql: &'static str| {
-        let kind = MigrationType::Simple;
-        Migration::new(version, name.into(), kind, sql.into_sql_str(), false)
-    };
-    Migrator::with_migrations(vec![
-        migration(1, "accounts", accounts),
-        migration(2, "roles", roles),
-    ])
+    migrator(&[("accounts", accounts), ("roles", roles)])
 }
 
-fn shared_migrations() -> Migrator {
+fn replicated_migrations() -> Migrator {
     let mut migrator = migrations([
         concat!(
             "SET LOCAL search_path TO ziggurat, pg_catalog;\n",

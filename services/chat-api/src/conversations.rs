@@ -87,7 +87,7 @@ struct Deleted {
 }
 
 /// Returns the routes of this area.
-pub fn routes<C: Conversations>(store: C) -> Router {
+pub fn routes(store: Conversations) -> Router {
     let no_id = get(without_id)
         .put(without_id)
         .patch(without_id)
@@ -95,15 +95,12 @@ pub fn routes<C: Conversations>(store: C) -> Router {
     Router::new()
         .route(
             "/api/conversations",
-            get(list::<C>).post(create::<C>).delete(delete_all::<C>),
+            get(list).post(create).delete(delete_all),
         )
         .route("/api/conversations/", no_id)
         .route(
             "/api/conversations/{id}",
-            get(find::<C>)
-                .put(replace::<C>)
-                .patch(rename::<C>)
-                .delete(delete::<C>),
+            get(find).put(replace).patch(rename).delete(delete),
         )
         .with_state(store)
 }
@@ -116,8 +113,8 @@ pub fn routes<C: Conversations>(store: C) -> Router {
         (status = 200, description = "A page of the list", body = List),
     ),
 )]
-async fn list<C: Conversations>(
-    State(store): State<C>,
+async fn list(
+    State(store): State<Conversations>,
     caller: Caller,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Json<List>, Refusal> {
@@ -137,8 +134,8 @@ async fn list<C: Conversations>(
         (status = 400, description = "`messages` is missing, or the body is not a JSON object"),
     ),
 )]
-async fn create<C: Conversations>(
-    State(store): State<C>,
+async fn create(
+    State(store): State<Conversations>,
     caller: Caller,
     payload: Payload,
 ) -> Result<(StatusCode, Json<Conversation>), Refusal> {
@@ -160,8 +157,8 @@ async fn create<C: Conversations>(
         (status = 400, description = "The parameter `all` is missing"),
     ),
 )]
-async fn delete_all<C: Conversations>(
-    State(store): State<C>,
+async fn delete_all(
+    State(store): State<Conversations>,
     caller: Caller,
     which: Result<Query<Which>, QueryRejection>,
 ) -> Result<Json<Deleted>, Refusal> {
@@ -187,8 +184,8 @@ async fn delete_all<C: Conversations>(
         (status = 404, description = "No conversation has this id"),
     ),
 )]
-async fn find<C: Conversations>(
-    State(store): State<C>,
+async fn find(
+    State(store): State<Conversations>,
     caller: Caller,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Conversation>, Refusal> {
@@ -210,8 +207,8 @@ async fn find<C: Conversations>(
         (status = 404, description = "No conversation has this id"),
     ),
 )]
-async fn replace<C: Conversations>(
-    State(store): State<C>,
+async fn replace(
+    State(store): State<Conversations>,
     caller: Caller,
     id: Result<Path<String>, PathRejection>,
     payload: Payload,
@@ -236,8 +233,8 @@ async fn replace<C: Conversations>(
         (status = 404, description = "No conversation has this id"),
     ),
 )]
-async fn rename<C: Conversations>(
-    State(store): State<C>,
+async fn rename(
+    State(store): State<Conversations>,
     caller: Caller,
     id: Result<Path<String>, PathRejection>,
     payload: Payload,
@@ -262,8 +259,8 @@ async fn rename<C: Conversations>(
         (status = 404, description = "No conversation has this id"),
     ),
 )]
-async fn delete<C: Conversations>(
-    State(store): State<C>,
+async fn delete(
+    State(store): State<Conversations>,
     caller: Caller,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Done>, Refusal> {

@@ -48,7 +48,7 @@ pub(crate) use self::{
 };
 pub use self::{
     encode::Value,
-    query::query,
+    query::{Query, query},
     row::{FromText, Row},
 };
 pub use self::{

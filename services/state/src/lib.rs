@@ -1,17 +1,16 @@
 //! State of the servers: conversations, sessions and failed logins.
 //!
-//! [`Conversations`] are stored in a file ([`Sqlite`]), or in PostgreSQL ([`Postgres`]) when
-//! several replicas of a server share them. A conversation belongs to one user; other users cannot
-//! find it.
+//! [`Conversations`] are stored in a file, or in PostgreSQL when several replicas of a server share
+//! them. A conversation belongs to one user; other users cannot find it.
 //!
 //! ```
 //! use tokio::task::JoinSet;
-//! use ziggurat_state::{Conversations as _, Draft, Page, Sqlite, StoreError};
+//! use ziggurat_state::{Conversations, Draft, Page, StoreError};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
-//! let (store, writer) = Sqlite::open(folder.path()).await?;
+//! let (store, writer) = Conversations::local(folder.path()).await?;
 //! let mut tasks = JoinSet::new();
 //! // The program runs it next to its server.
 //! tasks.spawn(writer.run());
@@ -34,87 +33,29 @@
 //! Acknowledged changes are on disk: a crash of the process or of the machine loses none of them.
 
 mod conversation;
+mod conversations;
 mod id;
-mod postgres;
-mod row;
 mod shared;
 mod sqlite;
+mod state_database;
+mod statement;
 #[cfg(test)]
 mod tests;
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use jiff::Timestamp;
 use sqlx::migrate::MigrateError;
 use thiserror::Error;
 pub use ziggurat_postgres::{driver::DriverError, pool::LeaseError};
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
-    postgres::{InvalidState, Postgres, StateDatabase},
+    conversations::{Conversations, Page},
     shared::{Answer, Attempt, LookUp, NewSession, SessionBatcher, Shared, SharedSession},
-    sqlite::{Sqlite, Writer},
+    sqlite::{FileOptions, Writer, prepare},
+    state_database::{InvalidState, StateDatabase, migrator, within},
+    statement::{Cell, Row, Value, postgres_rows, sqlite_query, sqlite_rows},
 };
-pub use self::{postgres::within, sqlite::prepare};
-
-/// Stores the conversations of users.
-///
-/// Clones share one store. Every method works on the conversations of `owner` only, as if those of
-/// other users did not exist.
-pub trait Conversations: Clone + Send + Sync + 'static {
-    /// Lists a page, the most recently changed first.
-    fn list(
-        &self,
-        owner: &str,
-        page: Page,
-    ) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
-
-    /// Finds a conversation with its messages.
-    fn find(
-        &self,
-        owner: &str,
-        id: &str,
-    ) -> impl Future<Output = Result<Option<Conversation>, StoreError>> + Send;
-
-    /// Stores a new conversation.
-    fn create(&self, new: Conversation) -> impl Future<Output = Result<(), StoreError>> + Send;
-
-    /// Replaces the messages of a conversation and returns its new state.
-    fn replace(
-        &self,
-        owner: &str,
-        id: &str,
-        revision: Revision,
-    ) -> impl Future<Output = Result<Option<Conversation>, StoreError>> + Send;
-
-    /// Renames a conversation and returns whether it existed.
-    fn rename(
-        &self,
-        owner: &str,
-        id: &str,
-        title: &str,
-        now: Timestamp,
-    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
-
-    /// Deletes a conversation and returns whether it existed.
-    fn delete(
-        &self,
-        owner: &str,
-        id: &str,
-    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
-
-    /// Deletes all conversations of the owner and returns their number.
-    fn delete_all(&self, owner: &str) -> impl Future<Output = Result<u64, StoreError>> + Send;
-}
-
-/// A page of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// Maximum number of entries in the page.
-    pub limit: u32,
-    /// Number of entries before the page.
-    pub offset: u64,
-}
 
 /// An error of a store, for the log. Clients only learn which operation failed.
 #[derive(Clone, Debug, Error)]
@@ -165,17 +106,6 @@ pub enum StoreError {
     /// A message is not valid JSON.
     #[error("the messages cannot be written as JSON")]
     Json(#[source] Arc<serde_json::Error>),
-}
-
-// === impl Page ===
-
-impl Default for Page {
-    fn default() -> Self {
-        Self {
-            limit: 50,
-            offset: 0,
-        }
-    }
 }
 
 // === impl StoreError ===

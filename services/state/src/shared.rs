@@ -16,11 +16,11 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use ziggurat_layers::bearer::TokenHash;
-pub(super) use ziggurat_postgres::driver::{DriverError, query};
+use ziggurat_postgres::driver::{DriverError, query};
 
-use super::{StateDatabase, StoreError, conversation::storable, postgres::within};
+use super::{StateDatabase, StoreError, conversation::storable};
 
-use self::session_batcher::Ask;
+use self::session_batcher::Question;
 pub use self::{
     logins::Attempt,
     session_batcher::{Answer, LookUp, SessionBatcher},
@@ -33,7 +33,7 @@ const WAITING: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Shared {
     state: StateDatabase,
-    asks: mpsc::Sender<Ask>,
+    questions: mpsc::Sender<Question>,
     /// Unbounded, but limited by the number of users.
     ended: mpsc::UnboundedSender<String>,
 }
@@ -69,18 +69,25 @@ pub struct NewSession<'a> {
 impl Shared {
     /// Uses this database, and makes the task that looks up sessions.
     pub fn new(state: StateDatabase) -> (Self, SessionBatcher) {
-        let (asks, inbox) = mpsc::channel(WAITING);
+        let (questions, inbox) = mpsc::channel(WAITING);
         let (ended, users) = mpsc::unbounded_channel();
         let batcher = SessionBatcher::new(state.clone(), inbox, users);
-        (Self { state, asks, ended }, batcher)
+        (
+            Self {
+                state,
+                questions,
+                ended,
+            },
+            batcher,
+        )
     }
 
     /// Looks up the session of a token.
     pub fn look_up(&self, token: TokenHash) -> LookUp {
-        let (answer, hears) = oneshot::channel();
+        let (answer, receiver) = oneshot::channel();
         // If the queue is full, the sender is dropped, and the caller gets `Answer::Unknown`.
-        let _ = self.asks.try_send(Ask { token, answer });
-        LookUp::new(hears)
+        let _ = self.questions.try_send(Question { token, answer });
+        LookUp::new(receiver)
     }
 
     /// Opens a session, and ends the oldest of a user that has too many. Returns its end; a locked
@@ -94,7 +101,6 @@ impl Shared {
         new: &NewSession<'_>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let user = storable(new.user.to_owned());
-        let mut lease = self.state.front_lease().await?;
         let insert = query(
             "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at) \
              SELECT $1, $2, $3, \
@@ -107,8 +113,7 @@ impl Shared {
         .bind(&user)
         .bind(new.account_made.map(Timestamp::as_second))
         .bind(new.seconds);
-        let row = within(insert.fetch_optional(lease.begin())).await?;
-        let ends: Option<i64> = row.map(|row| row.get(0)).transpose()?;
+        let ends: Option<i64> = self.state.value(insert).await?;
         // Runs after the insert, so that one of two parallel logins sees both sessions.
         let sweep = query(
             "DELETE FROM ziggurat.sessions WHERE ends_at <= \
@@ -118,8 +123,7 @@ impl Shared {
         )
         .bind(&user)
         .bind(i64::try_from(new.max_per_user).unwrap_or(i64::MAX));
-        within(sweep.execute(lease.begin())).await?;
-        lease.settle();
+        self.state.execute(sweep).await?;
         let ends = ends.map(Timestamp::from_second).transpose();
         Ok(ends.map_err(DriverError::value)?)
     }
@@ -129,13 +133,10 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn select(&self, token: TokenHash, name: &str) -> Result<bool, StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query("UPDATE ziggurat.sessions SET selection = $1 WHERE token = $2")
             .bind(storable(name.to_owned()))
             .bind(&token.as_bytes()[..]);
-        let done = within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(done > 0)
+        Ok(self.state.execute(query).await? > 0)
     }
 
     /// Ends all sessions of a user, as soon as the database is reachable.

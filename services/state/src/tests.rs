@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, os::unix::fs::PermissionsExt as _};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -11,16 +11,16 @@ use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use super::*;
 
 /// A store of either kind, and the resources it needs.
-struct Bench<C> {
-    store: C,
+struct Bench {
+    store: Conversations,
     _folder: Option<TempDir>,
     _fixture: Option<Fixture>,
     _tasks: JoinSet<()>,
 }
 
-async fn file() -> Bench<Sqlite> {
+async fn file() -> Bench {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+    let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
     Bench {
         store,
         _folder: Some(folder),
@@ -29,11 +29,11 @@ async fn file() -> Bench<Sqlite> {
     }
 }
 
-async fn database() -> Bench<Postgres> {
+async fn database() -> Bench {
     let fixture = Fixture::new().await;
     let (state, tasks) = state(&fixture);
     Bench {
-        store: Postgres::new(state),
+        store: Conversations::replicated(state),
         _folder: None,
         _fixture: Some(fixture),
         _tasks: tasks,
@@ -64,7 +64,7 @@ fn made(owner: &str, text: &str, at: Timestamp) -> Conversation {
     draft(text).into_conversation(owner, at).expect("made")
 }
 
-async fn keeps_what_it_is_given(store: impl Conversations) {
+async fn keeps_what_it_is_given(store: Conversations) {
     let first = made("alice", "one", now());
     store.create(first.clone()).await.expect("created");
     let found = store.find("alice", &first.id).await.expect("found");
@@ -113,7 +113,7 @@ async fn keeps_what_it_is_given(store: impl Conversations) {
     );
 }
 
-async fn lists_what_changed_last_first(store: impl Conversations) {
+async fn lists_what_changed_last_first(store: Conversations) {
     let mut ids = Vec::new();
     for second in 0..5 {
         let at = now() + SignedDuration::from_secs(second);
@@ -139,7 +139,7 @@ async fn lists_what_changed_last_first(store: impl Conversations) {
     assert_eq!(page(1, 0).await, ids[4..]);
 }
 
-async fn keeps_users_apart(store: impl Conversations) {
+async fn keeps_users_apart(store: Conversations) {
     let of_alice = made("alice", "secret", now());
     let id = of_alice.id.clone();
     store.create(of_alice).await.expect("created");
@@ -177,7 +177,7 @@ async fn keeps_users_apart(store: impl Conversations) {
 }
 
 /// Writes from many tasks: each reads its own writes, and all of them are kept.
-async fn takes_many_at_once(store: impl Conversations) {
+async fn takes_many_at_once(store: Conversations) {
     let mut writers = JoinSet::new();
     for writer in 0..40 {
         let store = store.clone();
@@ -207,7 +207,7 @@ async fn takes_many_at_once(store: impl Conversations) {
     assert!(listed.iter().all(|one| ids.contains(&one.id)));
 }
 
-async fn keeps_what_is_large(store: impl Conversations) {
+async fn keeps_what_is_large(store: Conversations) {
     let text = "long \u{1F600} ".repeat(200_000);
     let new = made("alice", &text, now());
     let id = new.id.clone();
@@ -252,7 +252,7 @@ for_every_store!(
 async fn a_file_and_its_folder_are_their_owners_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("new/data");
-    let (store, writer) = Sqlite::open(&place).await.expect("opened");
+    let (store, writer) = Conversations::local(&place).await.expect("opened");
     let _tasks = JoinSet::from_iter([writer.run()]);
     store
         .create(made("alice", "x", now()))
@@ -278,7 +278,7 @@ async fn a_file_that_is_open_to_others_is_closed_to_them() {
     let path = folder.path().join("conversations.db");
     std::fs::write(&path, "").expect("written");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("ours");
-    let _open = Sqlite::open(folder.path()).await.expect("opened");
+    let _open = Conversations::local(folder.path()).await.expect("opened");
     let mode = std::fs::metadata(&path)
         .expect("there")
         .permissions()
@@ -295,9 +295,11 @@ async fn a_file_that_is_something_else_is_left_alone() {
         "not a database, and long enough to look like one ".repeat(100),
     )
     .expect("written");
-    Sqlite::open(folder.path()).await.expect_err("no database");
+    Conversations::local(folder.path())
+        .await
+        .expect_err("no database");
     assert!(std::fs::read(&path).expect("there").starts_with(b"not a"));
-    Sqlite::open(&path).await.expect_err("no folder");
+    Conversations::local(&path).await.expect_err("no folder");
 }
 
 #[tokio::test]
@@ -305,7 +307,7 @@ async fn stored_conversations_are_there_when_the_file_is_opened_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let new = made("alice", "x", now());
     for round in 0..3 {
-        let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+        let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
         let mut tasks = JoinSet::from_iter([writer.run()]);
         if round == 0 {
             store.create(new.clone()).await.expect("created");
@@ -321,7 +323,7 @@ async fn stored_conversations_are_there_when_the_file_is_opened_again() {
 #[tokio::test]
 async fn a_store_without_its_writer_fails_and_does_not_hang() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+    let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
     drop(writer);
     let error = store.create(made("alice", "x", now())).await;
     assert!(matches!(error, Err(StoreError::Closed)), "{error:?}");
@@ -330,7 +332,7 @@ async fn a_store_without_its_writer_fails_and_does_not_hang() {
 #[tokio::test]
 async fn one_change_that_fails_leaves_the_others_of_its_batch_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+    let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
     let (one, two) = (made("alice", "1", now()), made("alice", "2", now()));
     // All are waiting when the writer starts, so one commit takes them.
     let all = async {

@@ -3,11 +3,11 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_accounts::secret;
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_state::StoreError;
+use ziggurat_state::{Row, StoreError};
 
 use super::{
     Store, digest,
-    engine::{Row, Session, Value},
+    engine::{Columns as _, Session},
 };
 use crate::{ApiClient, Id, Moment, Role, Trouble, id::credential_id, words};
 
@@ -62,15 +62,14 @@ impl Store {
     /// # Errors
     /// Fails if the store fails.
     pub async fn clients(&self, tenant: Id) -> Result<Vec<ApiClient>, Trouble> {
-        let mut session = self.engine.read().await?;
-        let rows = session
+        let rows = self
+            .engine
             .rows(
                 "SELECT credential_id, created_at, description, id, name, role, updated_at \
                  FROM platform_clients WHERE tenant_id = $1 ORDER BY created_at, id",
-                &[Value::Text(&tenant.to_string())],
+                [tenant.into()],
             )
             .await?;
-        session.commit().await?;
         let clients: Result<_, StoreError> = rows.iter().map(client).collect();
         Ok(clients?)
     }
@@ -106,14 +105,13 @@ impl Store {
             updated_at: now,
         };
         let secret = secret::new_token()?;
-        let owner = tenant.to_string();
         let mut session = self.engine.write().await?;
         let count = session
             .number(
                 "SELECT (SELECT count(*) FROM platform_clients WHERE tenant_id = $1) \
                  + (SELECT count(*) FROM platform_revocations \
                  WHERE tenant_id = $1 AND ends_at > $2)",
-                &[Value::Text(&owner), Value::Number(now.seconds())],
+                [tenant.into(), now.into()],
             )
             .await?;
         if count >= i64::from(self.limits.clients) {
@@ -121,10 +119,10 @@ impl Store {
             let message = "plan does not allow creating clients".to_owned();
             return Err(Trouble::Invalid(message));
         }
-        if draft.role.is_none() && is_without_clients(&mut session, &owner).await? {
+        if draft.role.is_none() && is_without_clients(&mut session, tenant).await? {
             client.role = Role::Admin;
         }
-        insert(&mut session, &owner, &client, &secret).await?;
+        insert(&mut session, tenant, &client, &secret).await?;
         session.commit().await?;
         Ok(CreatedClient { client, secret })
     }
@@ -143,7 +141,6 @@ impl Store {
         let name = name.transpose()?;
         let description = change.description.map(|text| words::description(&text));
         let description = description.transpose()?;
-        let role = change.role.map(|role| role.to_string());
         let mut session = self.engine.write().await?;
         // The time of the last change moves only if a value differs.
         session
@@ -153,13 +150,13 @@ impl Store {
                  updated_at = $6 WHERE tenant_id = $1 AND id = $2 \
                  AND (name <> COALESCE($3, name) OR description <> COALESCE($4, description) \
                  OR role <> COALESCE($5, role)) RETURNING id",
-                &[
-                    Value::Text(&tenant.to_string()),
-                    Value::Text(&id.to_string()),
-                    Value::Optional(name.as_deref()),
-                    Value::Optional(description.as_deref()),
-                    Value::Optional(role.as_deref()),
-                    Value::Number(self.now().seconds()),
+                [
+                    tenant.into(),
+                    id.into(),
+                    name.into(),
+                    description.into(),
+                    change.role.map(|role| role.to_string()).into(),
+                    self.now().into(),
                 ],
             )
             .await?;
@@ -174,17 +171,16 @@ impl Store {
     /// Fails if the client does not exist, or the store fails.
     pub async fn delete_client(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
-        let (tenant, id) = (tenant.to_string(), id.to_string());
         let deleted = session
             .row(
                 "DELETE FROM platform_clients WHERE tenant_id = $1 AND id = $2 \
                  RETURNING tokens_until",
-                &[Value::Text(&tenant), Value::Text(&id)],
+                [tenant.into(), id.into()],
             )
             .await?;
         if let Some(row) = &deleted {
             let ends = row.get(0)?;
-            self.revoke(&mut session, &tenant, &id, ends).await?;
+            self.revoke(&mut session, tenant, id, ends).await?;
         }
         session.commit().await?;
         deleted.map(|_| ()).ok_or(Trouble::NotFound("client"))
@@ -208,15 +204,14 @@ impl Store {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric());
         let credential_id = if is_id { credential_id } else { "" };
-        let mut session = self.engine.read().await?;
-        let row = session
+        let row = self
+            .engine
             .row(
                 "SELECT id, tenant_id, secret_hash, tokens_until FROM platform_clients \
                  WHERE credential_id = $1",
-                &[Value::Text(credential_id)],
+                [credential_id.into()],
             )
             .await?;
-        session.commit().await?;
         let kept = match &row {
             Some(row) => row.get(2)?,
             None => digest(""),
@@ -247,17 +242,13 @@ impl Store {
         tenant: Id,
         client: Id,
     ) -> Result<Option<Role>, Trouble> {
-        let mut session = self.engine.read().await?;
-        let row = session
+        let row = self
+            .engine
             .row(
                 "SELECT role FROM platform_clients WHERE tenant_id = $1 AND id = $2",
-                &[
-                    Value::Text(&tenant.to_string()),
-                    Value::Text(&client.to_string()),
-                ],
+                [tenant.into(), client.into()],
             )
             .await?;
-        session.commit().await?;
         let role = row.as_ref().map(|row| role(row, 0));
         Ok(role.transpose()?)
     }
@@ -270,10 +261,7 @@ impl Store {
         let noted = session
             .row(
                 "UPDATE platform_clients SET tokens_until = $2 WHERE id = $1 RETURNING id",
-                &[
-                    Value::Text(&credential.client.to_string()),
-                    Value::Number(ends.plus(MORE).seconds()),
-                ],
+                [credential.client.into(), ends.plus(MORE).into()],
             )
             .await?;
         session.commit().await?;
@@ -283,7 +271,7 @@ impl Store {
 
 pub(super) async fn insert(
     session: &mut Session,
-    tenant: &str,
+    tenant: Id,
     client: &ApiClient,
     secret: &SecretString,
 ) -> Result<(), StoreError> {
@@ -292,15 +280,15 @@ pub(super) async fn insert(
             "INSERT INTO platform_clients (id, tenant_id, name, description, credential_id, \
              secret_hash, tokens_until, created_at, updated_at, role) \
              VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8)",
-            &[
-                Value::Text(&client.id.to_string()),
-                Value::Text(tenant),
-                Value::Text(&client.name),
-                Value::Text(&client.description),
-                Value::Text(&client.auth0_id),
-                Value::Text(&digest(secret.expose_secret())),
-                Value::Number(client.created_at.seconds()),
-                Value::Text(&client.role.to_string()),
+            [
+                client.id.into(),
+                tenant.into(),
+                (&client.name).into(),
+                (&client.description).into(),
+                (&client.auth0_id).into(),
+                digest(secret.expose_secret()).into(),
+                client.created_at.into(),
+                client.role.into(),
             ],
         )
         .await?;
@@ -312,10 +300,7 @@ async fn find(session: &mut Session, tenant: Id, id: Id) -> Result<Option<ApiCli
         .row(
             "SELECT credential_id, created_at, description, id, name, role, updated_at \
              FROM platform_clients WHERE tenant_id = $1 AND id = $2",
-            &[
-                Value::Text(&tenant.to_string()),
-                Value::Text(&id.to_string()),
-            ],
+            [tenant.into(), id.into()],
         )
         .await?;
     row.as_ref().map(client).transpose()
@@ -339,11 +324,11 @@ fn role(row: &Row, at: usize) -> Result<Role, StoreError> {
         .map_err(|trouble: Trouble| sqlx::Error::Decode(trouble.into()).into())
 }
 
-async fn is_without_clients(session: &mut Session, tenant: &str) -> Result<bool, StoreError> {
+async fn is_without_clients(session: &mut Session, tenant: Id) -> Result<bool, StoreError> {
     let count = session
         .number(
             "SELECT count(*) FROM platform_clients WHERE tenant_id = $1",
-            &[Value::Text(tenant)],
+            [tenant.into()],
         )
         .await?;
     Ok(count == 0)

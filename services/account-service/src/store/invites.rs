@@ -3,11 +3,11 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_accounts::secret;
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_state::StoreError;
+use ziggurat_state::{Row, StoreError};
 
 use super::{
     Owner, Store, digest,
-    engine::{Row, Session, Value},
+    engine::{Columns as _, Session},
     members,
 };
 use crate::{Id, Invite, Membership, Trouble, words};
@@ -47,20 +47,16 @@ impl Store {
     /// # Errors
     /// Fails if the store fails.
     pub async fn invites(&self, tenant: Id) -> Result<Vec<Invite>, Trouble> {
-        let mut session = self.engine.read().await?;
-        let rows = session
+        let rows = self
+            .engine
             .rows(
                 "SELECT i.created_at, i.email, i.expires_at, i.id, i.invited_by, t.name, \
                  i.updated_at FROM platform_invites i \
                  JOIN platform_tenants t ON t.id = i.tenant_id \
                  WHERE i.tenant_id = $1 AND i.expires_at > $2 ORDER BY i.created_at, i.id",
-                &[
-                    Value::Text(&tenant.to_string()),
-                    Value::Number(self.now().seconds()),
-                ],
+                [tenant.into(), self.now().into()],
             )
             .await?;
-        session.commit().await?;
         let invites: Result<_, StoreError> = rows.iter().map(invite).collect();
         Ok(invites?)
     }
@@ -94,7 +90,7 @@ impl Store {
         }
         let (id, token) = (Id::random()?, secret::new_token()?);
         let mut session = self.engine.write().await?;
-        let made = self.room_for(&mut session, tenant, &email).await?;
+        let made = self.check_new(&mut session, tenant, &email).await?;
         if let Err(trouble) = made {
             session.commit().await?;
             return Err(trouble);
@@ -104,14 +100,14 @@ impl Store {
             .rows(
                 "INSERT INTO platform_invites (id, tenant_id, email, token_hash, invited_by, \
                  expires_at, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
-                &[
-                    Value::Text(&id.to_string()),
-                    Value::Text(&tenant.to_string()),
-                    Value::Text(&email),
-                    Value::Text(&digest(token.expose_secret())),
-                    Value::Optional(draft.invited_by.as_deref()),
-                    Value::Number(now.plus(hours * 3600).seconds()),
-                    Value::Number(now.seconds()),
+                [
+                    id.into(),
+                    tenant.into(),
+                    (&email).into(),
+                    digest(token.expose_secret()).into(),
+                    draft.invited_by.as_deref().into(),
+                    now.plus(hours * 3600).into(),
+                    now.into(),
                 ],
             )
             .await?;
@@ -131,11 +127,7 @@ impl Store {
             .row(
                 "DELETE FROM platform_invites \
                  WHERE tenant_id = $1 AND id = $2 AND expires_at > $3 RETURNING id",
-                &[
-                    Value::Text(&tenant.to_string()),
-                    Value::Text(&id.to_string()),
-                    Value::Number(self.now().seconds()),
-                ],
+                [tenant.into(), id.into(), self.now().into()],
             )
             .await?;
         session.commit().await?;
@@ -159,10 +151,7 @@ impl Store {
             .row(
                 "SELECT tenant_id, email, token_hash FROM platform_invites \
                  WHERE id = $1 AND expires_at > $2",
-                &[
-                    Value::Text(&id.to_string()),
-                    Value::Number(self.now().seconds()),
-                ],
+                [id.into(), self.now().into()],
             )
             .await?;
         let kept = match &row {
@@ -181,10 +170,7 @@ impl Store {
             last_name,
         };
         session
-            .rows(
-                "DELETE FROM platform_invites WHERE id = $1",
-                &[Value::Text(&id.to_string())],
-            )
+            .rows("DELETE FROM platform_invites WHERE id = $1", [id.into()])
             .await?;
         let member = members::join(&mut session, tenant, &person, false, self.now()).await?;
         session.commit().await?;
@@ -192,25 +178,22 @@ impl Store {
     }
 
     /// Returns whether a person can be invited. Deletes expired invitations.
-    async fn room_for(
+    async fn check_new(
         &self,
         session: &mut Session,
         tenant: Id,
         email: &str,
     ) -> Result<Result<(), Trouble>, StoreError> {
-        let tenant = tenant.to_string();
-        let now = Value::Number(self.now().seconds());
-        let whose = Value::Text(&tenant);
         session
             .rows(
                 "DELETE FROM platform_invites WHERE tenant_id = $1 AND expires_at <= $2",
-                &[whose, now],
+                [tenant.into(), self.now().into()],
             )
             .await?;
         let known = session
             .rows(
                 "SELECT id FROM platform_invites WHERE tenant_id = $1 AND email = $2",
-                &[whose, Value::Text(email)],
+                [tenant.into(), email.into()],
             )
             .await?;
         if !known.is_empty() {
@@ -222,7 +205,7 @@ impl Store {
                 "SELECT m.id FROM platform_memberships m \
                  JOIN platform_users u ON u.id = m.user_id \
                  WHERE m.tenant_id = $1 AND u.email = $2",
-                &[whose, Value::Text(email)],
+                [tenant.into(), email.into()],
             )
             .await?;
         if !known.is_empty() {
@@ -232,7 +215,7 @@ impl Store {
         let count = session
             .number(
                 "SELECT count(*) FROM platform_invites WHERE tenant_id = $1",
-                &[whose],
+                [tenant.into()],
             )
             .await?;
         if count >= i64::from(self.limits.invites) {
@@ -254,11 +237,7 @@ impl Store {
                  i.updated_at FROM platform_invites i \
                  JOIN platform_tenants t ON t.id = i.tenant_id \
                  WHERE i.tenant_id = $1 AND i.id = $2 AND i.expires_at > $3",
-                &[
-                    Value::Text(&tenant.to_string()),
-                    Value::Text(&id.to_string()),
-                    Value::Number(self.now().seconds()),
-                ],
+                [tenant.into(), id.into(), self.now().into()],
             )
             .await?;
         row.as_ref().map(invite).transpose()

@@ -1,10 +1,10 @@
 //! Members of tenants.
 
-use ziggurat_state::StoreError;
+use ziggurat_state::{Row, StoreError};
 
 use super::{
     Store,
-    engine::{Row, Session, Value},
+    engine::{Columns as _, Session},
 };
 use crate::{Id, Membership, Moment, Trouble, words};
 
@@ -27,17 +27,16 @@ impl Store {
     /// # Errors
     /// Fails if the store fails.
     pub async fn memberships(&self, tenant: Id) -> Result<Vec<Membership>, Trouble> {
-        let mut session = self.engine.read().await?;
-        let rows = session
+        let rows = self
+            .engine
             .rows(
                 "SELECT m.created_at, m.id, m.is_owner, m.updated_at, u.email, u.id, \
                  u.first_name, u.last_name, u.picture FROM platform_memberships m \
                  JOIN platform_users u ON u.id = m.user_id \
                  WHERE m.tenant_id = $1 ORDER BY m.created_at, m.id",
-                &[Value::Text(&tenant.to_string())],
+                [tenant.into()],
             )
             .await?;
-        session.commit().await?;
         let members: Result<_, StoreError> = rows.iter().map(membership).collect();
         Ok(members?)
     }
@@ -48,12 +47,10 @@ impl Store {
     /// Fails if it does not exist, belongs to the owner, or the store fails.
     pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
-        let (tenant, id) = (tenant.to_string(), id.to_string());
-        let which = [Value::Text(&tenant), Value::Text(&id)];
         let row = session
             .row(
                 "SELECT is_owner FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
-                &which,
+                [tenant.into(), id.into()],
             )
             .await?;
         let outcome = match row {
@@ -66,7 +63,7 @@ impl Store {
                 session
                     .rows(
                         "DELETE FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
-                        &which,
+                        [tenant.into(), id.into()],
                     )
                     .await?;
                 Ok(())
@@ -82,12 +79,10 @@ impl Store {
     /// Fails if the member does not exist, or the store fails.
     pub async fn make_owner(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
-        let (tenant, id) = (tenant.to_string(), id.to_string());
-        let which = [Value::Text(&tenant), Value::Text(&id)];
         let found = session
             .row(
                 "SELECT id FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
-                &which,
+                [tenant.into(), id.into()],
             )
             .await?;
         if found.is_some() {
@@ -96,7 +91,7 @@ impl Store {
                     "UPDATE platform_memberships \
                      SET is_owner = CASE WHEN id = $2 THEN 1 ELSE 0 END, updated_at = $3 \
                      WHERE tenant_id = $1 AND (id = $2) <> (is_owner = 1)",
-                    &[which[0], which[1], Value::Number(self.now().seconds())],
+                    [tenant.into(), id.into(), self.now().into()],
                 )
                 .await?;
         }
@@ -126,12 +121,12 @@ pub(super) async fn join(
         .rows(
             "INSERT INTO platform_users (id, email, first_name, last_name, created_at, \
              updated_at) VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (email) DO NOTHING",
-            &[
-                Value::Text(&Id::random()?.to_string()),
-                Value::Text(&email),
-                Value::Optional(first_name.as_deref()),
-                Value::Optional(last_name.as_deref()),
-                Value::Number(now.seconds()),
+            [
+                Id::random()?.into(),
+                (&email).into(),
+                first_name.into(),
+                last_name.into(),
+                now.into(),
             ],
         )
         .await?;
@@ -140,12 +135,12 @@ pub(super) async fn join(
             "INSERT INTO platform_memberships (id, tenant_id, user_id, is_owner, created_at, \
              updated_at) SELECT $1, $2, id, $3, $4, $4 FROM platform_users WHERE email = $5 \
              ON CONFLICT (tenant_id, user_id) DO NOTHING",
-            &[
-                Value::Text(&Id::random()?.to_string()),
-                Value::Text(&tenant.to_string()),
-                Value::Number(is_owner.into()),
-                Value::Number(now.seconds()),
-                Value::Text(&email),
+            [
+                Id::random()?.into(),
+                tenant.into(),
+                i64::from(is_owner).into(),
+                now.into(),
+                (&email).into(),
             ],
         )
         .await?;
@@ -155,7 +150,7 @@ pub(super) async fn join(
              u.first_name, u.last_name, u.picture FROM platform_memberships m \
              JOIN platform_users u ON u.id = m.user_id \
              WHERE m.tenant_id = $1 AND u.email = $2",
-            &[Value::Text(&tenant.to_string()), Value::Text(&email)],
+            [tenant.into(), (&email).into()],
         )
         .await?;
     let row = row.ok_or(Trouble::NotFound("membership"))?;

@@ -4,7 +4,7 @@ use ziggurat_state::StoreError;
 
 use super::{
     Store,
-    engine::{Session, Value},
+    engine::{Columns as _, Session},
 };
 use crate::{Id, Moment, Trouble};
 
@@ -27,15 +27,14 @@ impl Store {
     /// # Errors
     /// Fails if the store fails.
     pub async fn revocations(&self) -> Result<Vec<Revocation>, Trouble> {
-        let mut session = self.engine.read().await?;
-        let rows = session
+        let rows = self
+            .engine
             .rows(
                 "SELECT client_id, ends_at FROM platform_revocations WHERE ends_at > $1 \
                  ORDER BY client_id",
-                &[Value::Number(self.now().seconds())],
+                [self.now().into()],
             )
             .await?;
-        session.commit().await?;
         let revocations: Result<_, StoreError> = rows
             .iter()
             .map(|row| {
@@ -51,15 +50,15 @@ impl Store {
     pub(super) async fn revoke(
         &self,
         session: &mut Session,
-        tenant: &str,
-        client: &str,
+        tenant: Id,
+        client: Id,
         ends: i64,
     ) -> Result<(), StoreError> {
         let now = self.now().seconds();
         session
             .rows(
                 "DELETE FROM platform_revocations WHERE ends_at <= $1",
-                &[Value::Number(now)],
+                [now.into()],
             )
             .await?;
         if ends > now {
@@ -67,11 +66,7 @@ impl Store {
                 .rows(
                     "INSERT INTO platform_revocations (client_id, tenant_id, ends_at) \
                      VALUES ($1, $2, $3) ON CONFLICT (client_id) DO NOTHING",
-                    &[
-                        Value::Text(client),
-                        Value::Text(tenant),
-                        Value::Number(ends),
-                    ],
+                    [client.into(), tenant.into(), ends.into()],
                 )
                 .await?;
         }

@@ -1,10 +1,10 @@
 //! Tenants, the customers of the service.
 
-use ziggurat_state::StoreError;
+use ziggurat_state::{Row, StoreError};
 
 use super::{
     Owner, Store,
-    engine::{Row, Session, Value},
+    engine::{Columns as _, Session},
     members,
 };
 use crate::{Id, Membership, Moment, Tenant, Trouble, words};
@@ -32,15 +32,14 @@ impl Store {
     /// # Errors
     /// Fails if the store fails.
     pub async fn tenants(&self) -> Result<Vec<Tenant>, Trouble> {
-        let mut session = self.engine.read().await?;
-        let rows = session
+        let rows = self
+            .engine
             .rows(
                 "SELECT created_at, domain, external_id, id, name, plan, plan_expires_at, \
                  plan_trial, updated_at FROM platform_tenants ORDER BY created_at, id",
-                &[],
+                [],
             )
             .await?;
-        session.commit().await?;
         let tenants: Result<_, StoreError> = rows.iter().map(tenant).collect();
         Ok(tenants?)
     }
@@ -89,14 +88,14 @@ impl Store {
                 "INSERT INTO platform_tenants (id, name, domain, external_id, plan, plan_trial, \
                  created_at, updated_at) \
                  VALUES ($1, $2, $3, $4, $5, CAST($6 AS bigint), $7, $7)",
-                &[
-                    Value::Text(&tenant.id.to_string()),
-                    Value::Text(&tenant.name),
-                    Value::Optional(tenant.domain.as_deref()),
-                    Value::Optional(tenant.external_id.as_deref()),
-                    Value::Optional(tenant.plan.as_deref()),
-                    Value::Optional(trial),
-                    Value::Number(now.seconds()),
+                [
+                    tenant.id.into(),
+                    (&tenant.name).into(),
+                    tenant.domain.clone().into(),
+                    tenant.external_id.clone().into(),
+                    tenant.plan.clone().into(),
+                    trial.into(),
+                    now.into(),
                 ],
             )
             .await?;
@@ -121,11 +120,7 @@ impl Store {
                 .rows(
                     "UPDATE platform_tenants SET name = $2, updated_at = $3 \
                      WHERE id = $1 AND name <> $2",
-                    &[
-                        Value::Text(&id.to_string()),
-                        Value::Text(name),
-                        Value::Number(self.now().seconds()),
-                    ],
+                    [id.into(), name.into(), self.now().into()],
                 )
                 .await?;
         }
@@ -140,22 +135,20 @@ impl Store {
     /// Fails if the tenant does not exist, or the store fails.
     pub async fn delete_tenant(&self, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
-        let text = id.to_string();
         let clients = session
             .rows(
                 "DELETE FROM platform_clients WHERE tenant_id = $1 RETURNING id, tokens_until",
-                &[Value::Text(&text)],
+                [id.into()],
             )
             .await?;
         for client in clients {
             let ends = client.get(1)?;
-            let client: String = client.get(0)?;
-            self.revoke(&mut session, &text, &client, ends).await?;
+            self.revoke(&mut session, id, client.id(0)?, ends).await?;
         }
         let deleted = session
             .row(
                 "DELETE FROM platform_tenants WHERE id = $1 RETURNING id",
-                &[Value::Text(&text)],
+                [id.into()],
             )
             .await?;
         session.commit().await?;
@@ -168,7 +161,7 @@ async fn find(session: &mut Session, id: Id) -> Result<Option<Tenant>, StoreErro
         .row(
             "SELECT created_at, domain, external_id, id, name, plan, plan_expires_at, \
              plan_trial, updated_at FROM platform_tenants WHERE id = $1",
-            &[Value::Text(&id.to_string())],
+            [id.into()],
         )
         .await?;
     row.as_ref().map(tenant).transpose()

@@ -4,7 +4,7 @@ use ziggurat_state::StoreError;
 
 use super::{
     Store,
-    engine::{Session, Value},
+    engine::{Columns as _, Session},
     tenants::tenant,
 };
 use crate::{Id, Trouble, User, words};
@@ -38,16 +38,15 @@ impl Store {
     /// Fails if there is no such member, or the store fails.
     pub async fn member(&self, tenant: Id, email: &str) -> Result<Id, Trouble> {
         let email = words::email(email)?;
-        let mut session = self.engine.read().await?;
-        let row = session
+        let row = self
+            .engine
             .row(
                 "SELECT u.id FROM platform_users u \
                  JOIN platform_memberships m ON m.user_id = u.id \
                  WHERE m.tenant_id = $1 AND u.email = $2",
-                &[Value::Text(&tenant.to_string()), Value::Text(&email)],
+                [tenant.into(), email.into()],
             )
             .await?;
-        session.commit().await?;
         let row = row.ok_or(Trouble::NotFound("user"))?;
         Ok(row.id(0)?)
     }
@@ -61,10 +60,7 @@ impl Store {
         let count = session
             .number(
                 "SELECT count(*) FROM platform_memberships WHERE tenant_id = $1 AND user_id = $2",
-                &[
-                    Value::Text(&tenant.to_string()),
-                    Value::Text(&user.to_string()),
-                ],
+                [tenant.into(), user.into()],
             )
             .await?;
         session.commit().await?;
@@ -89,11 +85,11 @@ impl Store {
                  last_name = COALESCE($3, last_name), updated_at = $4 WHERE id = $1 \
                  AND (COALESCE($2, first_name, '') <> COALESCE(first_name, '') \
                  OR COALESCE($3, last_name, '') <> COALESCE(last_name, ''))",
-                &[
-                    Value::Text(&id.to_string()),
-                    Value::Optional(first_name.as_deref()),
-                    Value::Optional(last_name.as_deref()),
-                    Value::Number(self.now().seconds()),
+                [
+                    id.into(),
+                    first_name.into(),
+                    last_name.into(),
+                    self.now().into(),
                 ],
             )
             .await?;
@@ -104,12 +100,11 @@ impl Store {
 }
 
 async fn find(session: &mut Session, id: Id) -> Result<Option<User>, StoreError> {
-    let text = id.to_string();
     let row = session
         .row(
             "SELECT created_at, email, first_name, last_name, picture, updated_at \
              FROM platform_users WHERE id = $1",
-            &[Value::Text(&text)],
+            [id.into()],
         )
         .await?;
     let Some(row) = row else { return Ok(None) };
@@ -119,7 +114,7 @@ async fn find(session: &mut Session, id: Id) -> Result<Option<User>, StoreError>
              t.plan_expires_at, t.plan_trial, t.updated_at FROM platform_tenants t \
              JOIN platform_memberships m ON m.tenant_id = t.id \
              WHERE m.user_id = $1 ORDER BY t.created_at, t.id",
-            &[Value::Text(&text)],
+            [id.into()],
         )
         .await?;
     let tenants: Result<_, StoreError> = tenants.iter().map(tenant).collect();

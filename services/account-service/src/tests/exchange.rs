@@ -141,6 +141,7 @@ async fn too_many_failures_block_an_address_and_an_id() {
     let answer = exchange(&stage, here, &id, &secret).await;
     answer.is_refusal(429, "too many failed attempts, try again later");
     assert_eq!(answer.headers["retry-after"], "900");
+    assert_eq!(answer.headers["ratelimit"], r#""failures";r=0;t=900"#);
     assert_eq!(exchange(&stage, there, &id, &secret).await.status, 200);
 
     // More failures for this id than one address may have, so several addresses cause them.

@@ -151,7 +151,7 @@ async fn clients_older_than_roles_are_admins() {
 
     let mut fixture = Fixture::new().await;
     let (shared, _tasks) = state(&fixture);
-    let tenant = reader_of(&Store::shared(shared)).await;
+    let tenant = reader_of(&Store::replicated(shared)).await;
     fixture
         .given(
             "ALTER TABLE ziggurat.platform_clients DROP COLUMN role; \
@@ -159,7 +159,10 @@ async fn clients_older_than_roles_are_admins() {
         )
         .await;
     let (shared, _tasks) = state(&fixture);
-    let clients = Store::shared(shared).clients(tenant).await.expect("read");
+    let clients = Store::replicated(shared)
+        .clients(tenant)
+        .await
+        .expect("read");
     assert_eq!(clients[0].role, Role::Admin);
 }
 

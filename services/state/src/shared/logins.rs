@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ziggurat_layers::rate_limit::{Key, Quota};
-pub(super) use ziggurat_postgres::driver::query;
+use ziggurat_postgres::driver::query;
 
 use super::Shared;
-use crate::{StoreError, conversation::storable, postgres::within};
+use crate::{StoreError, conversation::storable};
 
 /// Number of expired windows deleted at each failure, so that no request waits for a full sweep.
 const DROPPED: i64 = 4;
@@ -27,7 +27,6 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn wait_of(&self, key: Key, quota: Quota) -> Result<Option<Duration>, StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "SELECT pg_catalog.date_part('epoch', ends_at - clock_timestamp())::float8 \
              FROM ziggurat.failed_logins \
@@ -35,9 +34,7 @@ impl Shared {
         )
         .bind(key.to_string())
         .bind(i64::from(quota.count()));
-        let row = within(query.fetch_optional(lease.begin())).await?;
-        let wait: Option<f64> = row.map(|row| row.get(0)).transpose()?;
-        lease.settle();
+        let wait: Option<f64> = self.state.value(query).await?;
         Ok(wait.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
     }
 
@@ -52,7 +49,6 @@ impl Shared {
         quota: Quota,
     ) -> Result<Result<Attempt, Duration>, StoreError> {
         let address = key.to_string();
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "INSERT INTO ziggurat.failed_logins AS f (address, failures, ends_at) \
              VALUES ($1, 1, clock_timestamp() + pg_catalog.make_interval(secs => $2)) \
@@ -65,9 +61,7 @@ impl Shared {
         .bind(&address)
         .bind(quota.period().as_secs_f64())
         .bind(i64::from(quota.count()));
-        let counted = within(query.fetch_optional(lease.begin())).await?;
-        lease.settle();
-        drop(lease);
+        let counted: Option<i64> = self.state.value(query).await?;
         if counted.is_some() {
             return Ok(Ok(Attempt { address }));
         }
@@ -82,16 +76,13 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn attempt_failed(&self, _: Attempt) -> Result<(), StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "DELETE FROM ziggurat.failed_logins WHERE address IN ( \
              SELECT address FROM ziggurat.failed_logins WHERE ends_at <= clock_timestamp() \
              ORDER BY ends_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
         )
         .bind(DROPPED);
-        within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(())
+        self.state.execute(query).await.map(drop)
     }
 
     /// Forgets the failures of an address after a successful login.
@@ -99,12 +90,9 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn attempt_succeeded(&self, attempt: Attempt) -> Result<(), StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query =
             query("DELETE FROM ziggurat.failed_logins WHERE address = $1").bind(attempt.address);
-        within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(())
+        self.state.execute(query).await.map(drop)
     }
 
     /// Subtracts an attempt that failed for a reason its client did not cause.
@@ -112,15 +100,12 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn attempt_withdrawn(&self, attempt: Attempt) -> Result<(), StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "UPDATE ziggurat.failed_logins SET failures = failures - 1 \
              WHERE address = $1 AND failures > 0",
         )
         .bind(attempt.address);
-        within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(())
+        self.state.execute(query).await.map(drop)
     }
 
     /// Counts a failed login to an account, and locks the account at the limit. Returns whether
@@ -134,7 +119,6 @@ impl Shared {
         account_made: Option<Timestamp>,
         limit: u32,
     ) -> Result<bool, StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "INSERT INTO ziggurat.failed_accounts AS f (username, account_made, failures, \
              is_locked) VALUES ($1, $2, 1, 1 >= $3) ON CONFLICT (username) DO UPDATE SET \
@@ -149,9 +133,7 @@ impl Shared {
         .bind(storable(user.to_owned()))
         .bind(account_made.map(Timestamp::as_second))
         .bind(i64::from(limit));
-        let row = within(query.fetch_optional(lease.begin())).await?;
-        let is_locked: Option<bool> = row.map(|row| row.get(0)).transpose()?;
-        lease.settle();
+        let is_locked = self.state.value(query).await?;
         Ok(is_locked.unwrap_or(false))
     }
 
@@ -164,16 +146,13 @@ impl Shared {
         user: &str,
         account_made: Option<Timestamp>,
     ) -> Result<bool, StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "SELECT is_locked FROM ziggurat.failed_accounts \
              WHERE username = $1 AND account_made IS NOT DISTINCT FROM $2",
         )
         .bind(storable(user.to_owned()))
         .bind(account_made.map(Timestamp::as_second));
-        let row = within(query.fetch_optional(lease.begin())).await?;
-        let is_locked: Option<bool> = row.map(|row| row.get(0)).transpose()?;
-        lease.settle();
+        let is_locked = self.state.value(query).await?;
         Ok(is_locked.unwrap_or(false))
     }
 
@@ -182,13 +161,10 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn account_succeeded(&self, user: &str) -> Result<(), StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query =
             query("DELETE FROM ziggurat.failed_accounts WHERE username = $1 AND NOT is_locked")
                 .bind(storable(user.to_owned()));
-        within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(())
+        self.state.execute(query).await.map(drop)
     }
 
     /// Unlocks an account and forgets its failures.
@@ -196,12 +172,9 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn unlock(&self, user: &str) -> Result<(), StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query("DELETE FROM ziggurat.failed_accounts WHERE username = $1")
             .bind(storable(user.to_owned()));
-        within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(())
+        self.state.execute(query).await.map(drop)
     }
 
     /// Lists the locked accounts: their names and creation times.
@@ -209,11 +182,9 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn locked(&self) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query =
             query("SELECT username, account_made FROM ziggurat.failed_accounts WHERE is_locked");
-        let rows = within(query.fetch_all(lease.begin())).await?;
-        lease.settle();
+        let rows = self.state.rows(query).await?;
         let made = |seconds: Option<i64>| Timestamp::from_second(seconds?).ok();
         rows.iter()
             .map(|row| Ok((row.get(0)?, made(row.get(1)?))))

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 use ziggurat_layers::bearer::TokenHash;
-pub(super) use ziggurat_postgres::driver::{DriverError, Row, Value, query};
+use ziggurat_postgres::driver::{DriverError, Row, Value, query};
 
 use super::SharedSession;
 use crate::{StateDatabase, StoreError};
@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 #[must_use = "nothing is looked up unless it runs"]
 pub struct SessionBatcher {
     state: StateDatabase,
-    inbox: mpsc::Receiver<Ask>,
+    inbox: mpsc::Receiver<Question>,
     users: mpsc::UnboundedReceiver<String>,
     /// Users whose sessions are still to be ended.
     ended: BTreeSet<String>,
@@ -49,7 +49,7 @@ pub struct SessionBatcher {
 
 /// A look-up, and the channel for its answer.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct Question {
     pub(super) token: TokenHash,
     pub(super) answer: oneshot::Sender<Answer>,
 }
@@ -95,7 +95,7 @@ impl Future for LookUp {
 impl SessionBatcher {
     pub(super) fn new(
         state: StateDatabase,
-        inbox: mpsc::Receiver<Ask>,
+        inbox: mpsc::Receiver<Question>,
         users: mpsc::UnboundedReceiver<String>,
     ) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl SessionBatcher {
         }
     }
 
-    async fn answer(&mut self, batch: &mut Vec<Ask>) {
+    async fn answer(&mut self, batch: &mut Vec<Question>) {
         let is_paused = self
             .paused_until
             .is_some_and(|until| Instant::now() < until);
@@ -143,7 +143,7 @@ impl SessionBatcher {
         } else {
             Self::asked(&mut self.paused_until, find(&self.state, batch)).await
         };
-        for Ask { token, answer } in batch.drain(..) {
+        for Question { token, answer } in batch.drain(..) {
             let known = match &found {
                 None => Answer::Unknown,
                 Some(found) => found
@@ -185,22 +185,20 @@ impl SessionBatcher {
 
 async fn find(
     state: &StateDatabase,
-    batch: &[Ask],
+    batch: &[Question],
 ) -> Result<HashMap<TokenHash, SharedSession>, StoreError> {
-    let tokens = batch.iter().map(|ask| ask.token.as_bytes().to_vec());
+    let tokens = batch
+        .iter()
+        .map(|question| question.token.as_bytes().to_vec());
     let tokens = Value::ManyBytes(tokens.collect());
-    let mut lease = state.front_lease().await?;
-    let rows = query(
+    let query = query(
         "SELECT pg_catalog.encode(token, 'base64'), username, account_made, \
          ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection \
          FROM ziggurat.sessions WHERE token = ANY($1) \
          AND ends_at > pg_catalog.date_part('epoch', statement_timestamp())",
     )
-    .bind(tokens)
-    .fetch_all(lease.begin())
-    .await?;
-    lease.settle();
-    rows.iter().map(session).collect()
+    .bind(tokens);
+    state.rows(query).await?.iter().map(session).collect()
 }
 
 fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
@@ -219,11 +217,7 @@ fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
 }
 
 async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), StoreError> {
-    let mut lease = state.front_lease().await?;
-    query("DELETE FROM ziggurat.sessions WHERE username = ANY($1)")
-        .bind(Value::Texts(users.to_vec()))
-        .execute(lease.begin())
-        .await?;
-    lease.settle();
-    Ok(())
+    let query = query("DELETE FROM ziggurat.sessions WHERE username = ANY($1)")
+        .bind(Value::Texts(users.to_vec()));
+    state.execute(query).await.map(drop)
 }

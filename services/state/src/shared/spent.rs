@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-pub(super) use ziggurat_postgres::driver::query;
+use ziggurat_postgres::driver::query;
 
 use super::Shared;
-use crate::{StoreError, postgres::within};
+use crate::StoreError;
 
 /// Number of expired tickets deleted with each new one, so that the table stays small.
 const DROPPED: i64 = 4;
@@ -19,7 +19,6 @@ impl Shared {
     /// # Errors
     /// Fails if the database cannot run the statement.
     pub async fn spend(&self, ticket: [u8; 16], time: Duration) -> Result<bool, StoreError> {
-        let mut lease = self.state.front_lease().await?;
         let query = query(
             "WITH dropped AS (DELETE FROM ziggurat.spent WHERE ticket IN ( \
              SELECT ticket FROM ziggurat.spent WHERE ends_at <= clock_timestamp() \
@@ -31,8 +30,6 @@ impl Shared {
         .bind(&ticket[..])
         .bind(time.as_secs_f64())
         .bind(DROPPED);
-        let done = within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(done > 0)
+        Ok(self.state.execute(query).await? > 0)
     }
 }

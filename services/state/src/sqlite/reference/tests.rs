@@ -3,7 +3,7 @@ use sqlx::raw_sql;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Conversations as _, Page, Sqlite};
+use crate::{Conversations, Page};
 
 const TABLE: &str = "CREATE TABLE conversations (id TEXT PRIMARY KEY, username TEXT NOT NULL, \
     title TEXT NOT NULL, provider TEXT, model TEXT, connection TEXT, messages TEXT NOT NULL, \
@@ -40,7 +40,7 @@ async fn conversations_of_the_reference_are_taken_over_once() {
     )
     .await;
     for _ in 0..2 {
-        let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+        let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
         let listed = store.list("alice", Page::default()).await.expect("listed");
         let listed: Vec<_> = listed.iter().map(|one| (&*one.id, &*one.preview)).collect();
         assert_eq!(listed, [("conv_1", "Where do ferns grow?"), ("conv_2", "")]);
@@ -69,7 +69,9 @@ async fn an_unknown_file_is_unchanged_and_the_error_names_a_solution() {
     let folder = folder(other, "INSERT INTO conversations VALUES (1, 'mine')").await;
     let path = folder.path().join("conversations.db");
     let before = std::fs::read(&path).expect("there");
-    let refused = Sqlite::open(folder.path()).await.expect_err("not ours");
+    let refused = Conversations::local(folder.path())
+        .await
+        .expect_err("not ours");
     let said = refused.to_string();
     assert!(matches!(refused, StoreError::Foreign { .. }), "{said}");
     assert!(said.contains(&path.display().to_string()), "{said}");
@@ -81,7 +83,9 @@ async fn an_unknown_file_is_unchanged_and_the_error_names_a_solution() {
         "no database at all, but a text of some length".repeat(99),
     )
     .expect("written");
-    let refused = Sqlite::open(folder.path()).await.expect_err("not ours");
+    let refused = Conversations::local(folder.path())
+        .await
+        .expect_err("not ours");
     assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
 }
 
@@ -95,7 +99,7 @@ async fn a_file_with_a_conversation_that_is_no_json_is_left_as_it_is() {
     .await;
     let path = folder.path().join("conversations.db");
     let before = std::fs::read(&path).expect("there");
-    let refused = Sqlite::open(folder.path())
+    let refused = Conversations::local(folder.path())
         .await
         .expect_err("not understood");
     assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");

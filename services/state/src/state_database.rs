@@ -10,12 +10,12 @@ use thiserror::Error;
 use tokio::{sync::OnceCell, time};
 use ziggurat_postgres::{
     database::{Database, InvalidDatabase, Password, Settings},
-    driver::{Client, DriverError, query},
+    driver::{Client, DriverError, FromText, Query, Row, query},
     pool::{Lease, Pool, Pools},
     url::InvalidUrl,
 };
 
-pub(super) use crate::StoreError;
+use crate::StoreError;
 
 /// Maximum time to connect, and maximum wait for a connection of the front pool.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -124,10 +124,36 @@ impl StateDatabase {
     }
 
     /// Leases a connection of the front pool, which does not wait for writers.
-    pub(crate) async fn front_lease(&self) -> Result<Lease, StoreError> {
+    async fn front_lease(&self) -> Result<Lease, StoreError> {
         let lease = time::timeout(CONNECT, self.front.lease()).await;
         self.prepared(lease.map_err(|_| StoreError::TimedOut)??)
             .await
+    }
+
+    /// Runs a statement that does not wait for writers, and returns its rows.
+    pub(crate) async fn rows(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        let mut lease = self.front_lease().await?;
+        let rows = within(query.fetch_all(lease.begin())).await?;
+        lease.settle();
+        Ok(rows)
+    }
+
+    /// Runs a statement that does not wait for writers, and returns the first value of its first
+    /// row.
+    pub(crate) async fn value<T: FromText>(
+        &self,
+        query: Query<'_>,
+    ) -> Result<Option<T>, StoreError> {
+        let rows = self.rows(query).await?;
+        Ok(rows.first().map(|row| row.get(0)).transpose()?)
+    }
+
+    /// Runs a statement that does not wait for writers, and returns the number of rows it changed.
+    pub(crate) async fn execute(&self, query: Query<'_>) -> Result<u64, StoreError> {
+        let mut lease = self.front_lease().await?;
+        let changed = within(query.execute(lease.begin())).await?;
+        lease.settle();
+        Ok(changed)
     }
 
     async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {
@@ -247,17 +273,25 @@ async fn apply(client: &mut Client, table: &str, migration: &Migration) -> Resul
     Ok(())
 }
 
-fn migrations() -> Migrator {
-    let migrations = [
-        ("conversations", include_str!("0001_conversations.sql")),
-        ("shared", include_str!("0002_shared.sql")),
-        ("spent", include_str!("0003_spent.sql")),
-    ];
-    let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
+/// Makes the migrations with these names and statements, in this order.
+#[must_use]
+pub fn migrator(migrations: &[(&'static str, &'static str)]) -> Migrator {
+    let migrations = (1..).zip(migrations).map(|(version, &(name, sql))| {
         let kind = MigrationType::Simple;
         Migration::new(version, name.into(), kind, sql.into_sql_str(), false)
     });
-    let mut migrator = Migrator::with_migrations(migrations.collect());
+    Migrator::with_migrations(migrations.collect())
+}
+
+fn migrations() -> Migrator {
+    let mut migrator = migrator(&[
+        (
+            "conversations",
+            include_str!("state_database/0001_conversations.sql"),
+        ),
+        ("shared", include_str!("state_database/0002_shared.sql")),
+        ("spent", include_str!("state_database/0003_spent.sql")),
+    ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator
 }

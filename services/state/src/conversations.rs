@@ -1,0 +1,241 @@
+//! Stored conversations of users, in a file or in the database that replicas share.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+use sqlx::{AssertSqlSafe, SqlitePool};
+use tokio::sync::mpsc;
+
+use crate::{
+    Conversation, Listed, Revision, StateDatabase, StoreError, Writer,
+    conversation::{storable, written},
+    sqlite::{self, Job},
+    statement::{Row, Value, postgres_rows, sqlite_query, sqlite_rows},
+};
+
+/// Stores the conversations of users.
+///
+/// Clones share one store. Every method works on the conversations of `owner` only, as if those of
+/// other users did not exist. All of them fail if the storage fails.
+#[derive(Clone, Debug)]
+pub struct Conversations {
+    storage: Storage,
+}
+
+#[derive(Clone, Debug)]
+enum Storage {
+    /// A local file. Reads run in parallel; all writes go through one [`Writer`].
+    Local {
+        readers: SqlitePool,
+        jobs: mpsc::Sender<Job>,
+    },
+    /// A database that replicas share.
+    Replicated(StateDatabase),
+}
+
+/// A page of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Maximum number of entries in the page.
+    pub limit: u32,
+    /// Number of entries before the page.
+    pub offset: u64,
+}
+
+// === impl Page ===
+
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            limit: 50,
+            offset: 0,
+        }
+    }
+}
+
+// === impl Conversations ===
+
+impl Conversations {
+    /// Opens the file in this folder; creates both if missing. Only their owner can access them.
+    ///
+    /// Nothing is written before the [`Writer`] runs.
+    ///
+    /// # Errors
+    /// Fails if the folder or the file cannot be used, or if the file belongs to another program. A
+    /// file of the reference implementation is converted.
+    pub async fn local(folder: &Path) -> Result<(Self, Writer), StoreError> {
+        let (readers, jobs, writer) = sqlite::open(folder).await?;
+        let storage = Storage::Local { readers, jobs };
+        Ok((Self { storage }, writer))
+    }
+
+    /// Stores conversations in a database that replicas share. Connects on first use.
+    #[must_use]
+    pub fn replicated(state: StateDatabase) -> Self {
+        let storage = Storage::Replicated(state);
+        Self { storage }
+    }
+
+    /// Lists a page, the most recently changed first.
+    pub async fn list(&self, owner: &str, page: Page) -> Result<Vec<Listed>, StoreError> {
+        let sql = "SELECT id, title, connection, created_at, updated_at, preview \
+             FROM ziggurat.conversations WHERE username = $1 \
+             ORDER BY updated_at DESC, id DESC LIMIT $2 OFFSET $3";
+        let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
+        let values = [owner.into(), i64::from(page.limit).into(), offset.into()];
+        self.read(sql, values).await?.iter().map(listed).collect()
+    }
+
+    /// Finds a conversation with its messages.
+    pub async fn find(&self, owner: &str, id: &str) -> Result<Option<Conversation>, StoreError> {
+        let sql = "SELECT id, username, title, provider, model, connection, preview, created_at, \
+             updated_at, messages FROM ziggurat.conversations WHERE id = $1 AND username = $2";
+        let rows = self.read(sql, [text(id), owner.into()]).await?;
+        rows.first().map(conversation).transpose()
+    }
+
+    /// Stores a new conversation.
+    pub async fn create(&self, new: Conversation) -> Result<(), StoreError> {
+        let sql = "INSERT INTO ziggurat.conversations (id, username, title, provider, model, \
+             connection, preview, created_at, updated_at, messages) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let values = [
+            new.id.into(),
+            new.username.into(),
+            new.title.into(),
+            new.provider.into(),
+            new.model.into(),
+            new.connection.into(),
+            new.preview.into(),
+            new.created_at.into(),
+            new.updated_at.into(),
+            new.messages.into(),
+        ];
+        self.write(sql, values).await.map(drop)
+    }
+
+    /// Replaces the messages of a conversation and returns its new state.
+    pub async fn replace(
+        &self,
+        owner: &str,
+        id: &str,
+        revision: Revision,
+    ) -> Result<Option<Conversation>, StoreError> {
+        let sql = "UPDATE ziggurat.conversations SET provider = $1, model = $2, connection = $3, \
+             preview = $4, messages = $5, updated_at = $6 WHERE id = $7 AND username = $8 \
+             RETURNING title, created_at";
+        let values = [
+            (&revision.provider).into(),
+            (&revision.model).into(),
+            (&revision.connection).into(),
+            (&revision.preview).into(),
+            revision.messages.get().into(),
+            (&revision.updated_at).into(),
+            text(id),
+            owner.into(),
+        ];
+        let rows = self.write(sql, values).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let (title, created_at) = (row.get(0)?, row.get(1)?);
+        Ok(Some(revision.applied(id, owner, title, created_at)))
+    }
+
+    /// Renames a conversation and returns whether it existed.
+    pub async fn rename(
+        &self,
+        owner: &str,
+        id: &str,
+        title: &str,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let sql = "UPDATE ziggurat.conversations SET title = $1, updated_at = $2 \
+             WHERE id = $3 AND username = $4 RETURNING id";
+        let values = [text(title), written(now).into(), text(id), owner.into()];
+        Ok(!self.write(sql, values).await?.is_empty())
+    }
+
+    /// Deletes a conversation and returns whether it existed.
+    pub async fn delete(&self, owner: &str, id: &str) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM ziggurat.conversations WHERE id = $1 AND username = $2 RETURNING id";
+        let deleted = self.write(sql, [text(id), owner.into()]).await?;
+        Ok(!deleted.is_empty())
+    }
+
+    /// Deletes all conversations of the owner and returns their number.
+    pub async fn delete_all(&self, owner: &str) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM ziggurat.conversations WHERE username = $1 RETURNING id";
+        let deleted = self.write(sql, [owner.into()]).await?;
+        Ok(deleted.len().try_into().unwrap_or(u64::MAX))
+    }
+
+    async fn read<const N: usize>(
+        &self,
+        sql: &'static str,
+        values: [Value; N],
+    ) -> Result<Vec<Row>, StoreError> {
+        match &self.storage {
+            Storage::Local { readers, .. } => sqlite_rows(readers, local(sql, values)).await,
+            Storage::Replicated(state) => replicated(state, sql, values).await,
+        }
+    }
+
+    async fn write<const N: usize>(
+        &self,
+        sql: &'static str,
+        values: [Value; N],
+    ) -> Result<Vec<Row>, StoreError> {
+        match &self.storage {
+            Storage::Local { jobs, .. } => Job::run(jobs, local(sql, values)).await,
+            Storage::Replicated(state) => replicated(state, sql, values).await,
+        }
+    }
+}
+
+/// Makes a statement for the file, whose tables have no schema.
+fn local(sql: &str, values: impl IntoIterator<Item = Value>) -> sqlite::Query {
+    sqlite_query(AssertSqlSafe(sql.replace("ziggurat.", "")), values)
+}
+
+async fn replicated(
+    state: &StateDatabase,
+    sql: &str,
+    values: impl IntoIterator<Item = Value>,
+) -> Result<Vec<Row>, StoreError> {
+    let mut lease = state.lease().await?;
+    let rows = postgres_rows(lease.begin(), sql, values).await?;
+    lease.settle();
+    Ok(rows)
+}
+
+fn text(text: &str) -> Value {
+    storable(text.to_owned()).into()
+}
+
+fn listed(row: &Row) -> Result<Listed, StoreError> {
+    Ok(Listed {
+        id: row.get(0)?,
+        title: row.get(1)?,
+        connection: row.get(2)?,
+        created_at: row.get(3)?,
+        updated_at: row.get(4)?,
+        preview: row.get(5)?,
+    })
+}
+
+fn conversation(row: &Row) -> Result<Conversation, StoreError> {
+    Ok(Conversation {
+        id: row.get(0)?,
+        username: row.get(1)?,
+        title: row.get(2)?,
+        provider: row.get(3)?,
+        model: row.get(4)?,
+        connection: row.get(5)?,
+        preview: row.get(6)?,
+        created_at: row.get(7)?,
+        updated_at: row.get(8)?,
+        messages: RawValue::from_string(row.get(9)?)?,
+    })
+}
