@@ -99,13 +99,8 @@ impl<C: Clock> Steady<C> {
     where
         C: Clone,
     {
-        let Shared {
-            quota,
-            max_keys,
-            ref limiter,
-            ..
-        } = *self.shared;
-        Self::build(quota, burst, max_keys, limiter.clock().0.clone())
+        let clock = self.shared.limiter.clock().0.clone();
+        Self::build(self.shared.quota, burst, self.shared.max_keys, clock)
     }
 
     /// Sets the number of clients that are remembered (100,000 by default, at least one).
@@ -113,24 +108,14 @@ impl<C: Clock> Steady<C> {
     where
         C: Clone,
     {
-        let Shared {
-            quota,
-            burst,
-            ref limiter,
-            ..
-        } = *self.shared;
-        Self::build(quota, burst, max_keys, limiter.clock().0.clone())
+        let clock = self.shared.limiter.clock().0.clone();
+        Self::build(self.shared.quota, self.shared.burst, max_keys, clock)
     }
 
     /// Reads the time from another clock.
     pub fn with_clock<T: Clock>(self, clock: T) -> Steady<T> {
-        let Shared {
-            quota,
-            burst,
-            max_keys,
-            ..
-        } = *self.shared;
-        Steady::build(quota, burst, max_keys, clock)
+        let shared = &self.shared;
+        Steady::build(shared.quota, shared.burst, shared.max_keys, clock)
     }
 
     /// Returns the number of clients that are remembered now.

@@ -36,7 +36,7 @@ use thiserror::Error;
 use tracing::warn;
 use ziggurat_runtime::{file, watch::folder_of};
 
-use super::Moment;
+use super::UnixTime;
 
 /// Name of the file.
 const FILE: &str = "signing-keys.json";
@@ -154,7 +154,7 @@ impl Keys {
     /// # Errors
     /// Fails if the file cannot be read or written.
     pub fn rotate(&self, now: Timestamp, kept_for: i64) -> Result<(), KeyError> {
-        let now = Moment::from(now).seconds();
+        let now = UnixTime::from(now).seconds();
         let mut written = Written::read(&self.path)?;
         // A key was replaced at the time the next one was made.
         let mut replaced = now;
@@ -165,7 +165,7 @@ impl Keys {
         });
         written
             .keys
-            .insert(0, WrittenKey::new(Moment::from_seconds(now))?);
+            .insert(0, WrittenKey::new(UnixTime::from_seconds(now))?);
         written.keys.truncate(MAX_KEYS);
         written.save(&self.path, true)?;
         self.reload()
@@ -273,7 +273,7 @@ impl Written {
 // === impl WrittenKey ===
 
 impl WrittenKey {
-    fn new(now: Moment) -> Result<Self, KeyError> {
+    fn new(now: UnixTime) -> Result<Self, KeyError> {
         let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
         let pair = pair.map_err(|_| KeyError::Unmade)?;
         Ok(Self {

@@ -32,10 +32,11 @@
 //! The program limits the size of bodies, determines the client address, numbers requests, and
 //! turns panics into responses. Layers that render errors use [`Coded`].
 
+mod authentication;
 mod clients;
+mod error;
 #[cfg(test)]
 mod fixture;
-mod gate;
 #[cfg(feature = "test-support")]
 mod hooks;
 mod id;
@@ -43,21 +44,20 @@ mod input;
 mod invites;
 mod keys;
 mod memberships;
-mod moment;
 mod number;
 mod oauth;
 mod record;
 mod reply;
 mod role;
+mod rules;
 mod store;
 mod tenants;
 #[cfg(test)]
 mod tests;
 mod token;
-mod trouble;
+mod unix_time;
 mod users;
 mod well_known;
-mod words;
 
 use axum::{Router, body::Body, routing::get_service};
 use utoipa::{OpenApi as _, openapi::OpenApi};
@@ -67,9 +67,9 @@ use ziggurat_http::Document;
 #[cfg(feature = "test-support")]
 pub use self::hooks::Hooks;
 pub use self::{
+    error::AccountError,
     id::{Id, InvalidId},
     keys::{KeyError, Keys},
-    moment::Moment,
     number::{Number, NumberLayer},
     oauth::Attempts,
     record::{ApiClient, Invite, Membership, Tenant, User},
@@ -80,7 +80,7 @@ pub use self::{
         Owner, Revocation, Store, TenantDraft, UserChange,
     },
     token::{Principal, TokenSettings, Tokens},
-    trouble::Trouble,
+    unix_time::UnixTime,
     well_known::METADATA,
 };
 
@@ -133,7 +133,7 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
         .into_iter()
         .fold(Router::new(), Router::merge)
         // Added before the fallback, so that unknown paths get 404 without authentication.
-        .route_layer(gate::layer(store.clone(), tokens.clone()))
+        .route_layer(authentication::layer(store.clone(), tokens.clone()))
         .merge(described(DESCRIPTION, document))
         .merge(exchange)
         .merge(well_known::routes(store, tokens))

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Id, Moment, Role};
+use super::{Id, Role, UnixTime};
 
 /// A program that may use the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -14,7 +14,7 @@ pub struct ApiClient {
     pub auth0_id: String,
     /// Creation time.
     #[schema(value_type = String, format = DateTime)]
-    pub created_at: Moment,
+    pub created_at: UnixTime,
     /// Purpose of the client.
     pub description: String,
     /// Id of the record.
@@ -26,7 +26,7 @@ pub struct ApiClient {
     pub role: Role,
     /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
-    pub updated_at: Moment,
+    pub updated_at: UnixTime,
 }
 
 /// A pending invitation to a tenant.
@@ -35,12 +35,12 @@ pub struct ApiClient {
 pub struct Invite {
     /// Creation time.
     #[schema(value_type = String, format = DateTime)]
-    pub created_at: Moment,
+    pub created_at: UnixTime,
     /// Mail address of the invited person.
     pub email: String,
     /// Time the invitation expires.
     #[schema(value_type = String, format = DateTime)]
-    pub expires_at: Moment,
+    pub expires_at: UnixTime,
     /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
@@ -52,7 +52,7 @@ pub struct Invite {
     pub team_name: String,
     /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
-    pub updated_at: Moment,
+    pub updated_at: UnixTime,
 }
 
 /// Membership of a user in a tenant.
@@ -61,7 +61,7 @@ pub struct Invite {
 pub struct Membership {
     /// Time the membership began.
     #[schema(value_type = String, format = DateTime)]
-    pub created_at: Moment,
+    pub created_at: UnixTime,
     /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
@@ -69,7 +69,7 @@ pub struct Membership {
     pub is_owner: bool,
     /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
-    pub updated_at: Moment,
+    pub updated_at: UnixTime,
     /// Mail address of the user.
     pub user_email: String,
     /// Id of the user.
@@ -89,7 +89,7 @@ pub struct Membership {
 pub struct Tenant {
     /// Creation time.
     #[schema(value_type = String, format = DateTime)]
-    pub created_at: Moment,
+    pub created_at: UnixTime,
     /// Domain of the mail addresses of the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -110,14 +110,14 @@ pub struct Tenant {
     /// Time the plan expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime, nullable = false)]
-    pub plan_expires_at: Option<Moment>,
+    pub plan_expires_at: Option<UnixTime>,
     /// Set if the plan is a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub plan_trial: Option<bool>,
     /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
-    pub updated_at: Moment,
+    pub updated_at: UnixTime,
 }
 
 /// A person.
@@ -126,7 +126,7 @@ pub struct Tenant {
 pub struct User {
     /// Creation time of the account.
     #[schema(value_type = String, format = DateTime)]
-    pub created_at: Moment,
+    pub created_at: UnixTime,
     /// Mail address.
     pub email: String,
     /// First name.
@@ -148,5 +148,5 @@ pub struct User {
     pub tenants: Vec<Tenant>,
     /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
-    pub updated_at: Moment,
+    pub updated_at: UnixTime,
 }

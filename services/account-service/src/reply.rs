@@ -10,7 +10,7 @@ use ziggurat_layers::{
     sanitize::ErrorDetail,
 };
 
-use super::Trouble;
+use super::AccountError;
 
 /// Rejection code of unknown paths and methods.
 const NO_ROUTE: &str = "no_route";
@@ -83,17 +83,17 @@ pub(super) fn forbidden(message: &'static str) -> Refused {
     Refusal::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
 
-impl From<Trouble> for Refused {
-    fn from(trouble: Trouble) -> Self {
-        let status = match &trouble {
-            Trouble::Invalid(_) => StatusCode::BAD_REQUEST,
-            Trouble::NotFound(_) => StatusCode::NOT_FOUND,
-            Trouble::Conflict(_) => StatusCode::CONFLICT,
-            Trouble::Unsigned | Trouble::Random(_) | Trouble::Store(_) => {
-                return Self::fault("internal server error", ErrorDetail::new(trouble));
+impl From<AccountError> for Refused {
+    fn from(error: AccountError) -> Self {
+        let status = match &error {
+            AccountError::Invalid(_) => StatusCode::BAD_REQUEST,
+            AccountError::NotFound(_) => StatusCode::NOT_FOUND,
+            AccountError::Conflict(_) => StatusCode::CONFLICT,
+            AccountError::Unsigned | AccountError::Random(_) | AccountError::Store(_) => {
+                return Self::fault("internal server error", ErrorDetail::new(error));
             }
         };
-        Self::new(status, "refused", trouble.to_string())
+        Self::new(status, "refused", error.to_string())
     }
 }
 

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Trouble;
+use super::AccountError;
 
 /// The rights of a client in its tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
@@ -29,13 +29,15 @@ impl fmt::Display for Role {
 }
 
 impl FromStr for Role {
-    type Err = Trouble;
+    type Err = AccountError;
 
-    fn from_str(text: &str) -> Result<Self, Trouble> {
+    fn from_str(text: &str) -> Result<Self, AccountError> {
         match text {
             "admin" => Ok(Self::Admin),
             "reader" => Ok(Self::Reader),
-            _ => Err(Trouble::Invalid("role must be admin or reader".to_owned())),
+            _ => Err(AccountError::Invalid(
+                "role must be admin or reader".to_owned(),
+            )),
         }
     }
 }

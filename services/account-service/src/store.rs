@@ -18,7 +18,7 @@ use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{FileOptions, StateDatabase, StoreError, migrator, prepare};
 
 use self::engine::Engine;
-use super::Moment;
+use super::UnixTime;
 
 pub use self::{
     clients::{ClientChange, ClientDraft, CreatedClient, Credential},
@@ -134,7 +134,7 @@ impl Store {
         self.engine.close().await;
     }
 
-    fn now(&self) -> Moment {
+    fn now(&self) -> UnixTime {
         self.clock.now().into()
     }
 }

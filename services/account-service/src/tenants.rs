@@ -4,7 +4,7 @@ use axum::{Json, Router, extract::State, routing::get};
 use utoipa::{OpenApi, ToSchema};
 
 use super::{
-    Id, Store, Tenant, Trouble,
+    AccountError, Id, Store, Tenant,
     input::{Caller, Manager, Members, Target},
     reply::{Refused, no_method},
 };
@@ -87,9 +87,9 @@ async fn change(
 }
 
 /// Hides other tenants: returns the id only if it is that of the caller's tenant.
-fn own(tenant: Id, id: Id) -> Result<Id, Trouble> {
+fn own(tenant: Id, id: Id) -> Result<Id, AccountError> {
     if tenant == id {
         return Ok(id);
     }
-    Err(Trouble::NotFound("tenant"))
+    Err(AccountError::NotFound("tenant"))
 }

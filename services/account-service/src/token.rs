@@ -6,7 +6,7 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, encode}
 use serde::{Deserialize, Serialize};
 use ziggurat_accounts::WallClock;
 
-use super::{Credential, Id, Keys, Moment, Trouble};
+use super::{AccountError, Credential, Id, Keys, UnixTime};
 
 /// The type of an access token (RFC 9068, section 2.1).
 const TYPE: &str = "at+jwt";
@@ -141,8 +141,8 @@ impl Tokens {
     }
 
     /// Returns the expiry of a token made now.
-    pub(super) fn end(&self) -> Moment {
-        Moment::from(self.shared.clock.now()).plus(self.lifetime())
+    pub(super) fn end(&self) -> UnixTime {
+        UnixTime::from(self.shared.clock.now()).plus(self.lifetime())
     }
 
     /// Makes a token for an authenticated client.
@@ -150,8 +150,8 @@ impl Tokens {
         &self,
         credential: Credential,
         credential_id: &str,
-        ends: Moment,
-    ) -> Result<String, Trouble> {
+        ends: UnixTime,
+    ) -> Result<String, AccountError> {
         let settings = &self.shared.settings;
         let mut audience = vec![settings.issuer.clone()];
         audience.extend(settings.audience.iter().cloned());
@@ -168,23 +168,28 @@ impl Tokens {
     ///
     /// # Errors
     /// Fails if the library cannot sign it.
-    pub fn for_user(&self, tenant: Id, user: Id, lifetime: Duration) -> Result<String, Trouble> {
+    pub fn for_user(
+        &self,
+        tenant: Id,
+        user: Id,
+        lifetime: Duration,
+    ) -> Result<String, AccountError> {
         let seconds = lifetime.as_secs().try_into().unwrap_or(i64::MAX);
-        let ends = Moment::from(self.shared.clock.now()).plus(seconds);
+        let ends = UnixTime::from(self.shared.clock.now()).plus(seconds);
         self.sign(&Claims {
             sub: user.to_string(),
             ..self.claims(tenant, ends)?
         })
     }
 
-    fn claims(&self, tenant: Id, ends: Moment) -> Result<Claims, Trouble> {
+    fn claims(&self, tenant: Id, ends: UnixTime) -> Result<Claims, AccountError> {
         let issuer = &self.shared.settings.issuer;
         Ok(Claims {
             iss: issuer.clone(),
             sub: String::new(),
             aud: vec![issuer.clone()],
             exp: ends.seconds(),
-            iat: Moment::from(self.shared.clock.now()).seconds(),
+            iat: UnixTime::from(self.shared.clock.now()).seconds(),
             jti: Id::random()?.to_string(),
             tenant: tenant.to_string(),
             client_id: None,
@@ -192,7 +197,7 @@ impl Tokens {
         })
     }
 
-    fn sign(&self, claims: &Claims) -> Result<String, Trouble> {
+    fn sign(&self, claims: &Claims) -> Result<String, AccountError> {
         let signed = self.shared.keys.with_newest(|key| {
             let mut header = Header::new(Algorithm::EdDSA);
             header.typ = Some(TYPE.to_owned());
@@ -200,7 +205,7 @@ impl Tokens {
             encode(&header, claims, &key.signing)
         });
         let signed = signed.and_then(Result::ok);
-        signed.ok_or(Trouble::Unsigned)
+        signed.ok_or(AccountError::Unsigned)
     }
 
     /// Returns the subject of a token that this service has signed and that has not expired.
@@ -214,7 +219,7 @@ impl Tokens {
             decode::<Claims>(token, &key.verifying, &self.shared.validation)
         });
         let claims = claims?.ok()?.claims;
-        if claims.exp <= Moment::from(self.shared.clock.now()).seconds() {
+        if claims.exp <= UnixTime::from(self.shared.clock.now()).seconds() {
             return None;
         }
         let (tenant, subject) = (claims.tenant.parse().ok()?, claims.sub.parse().ok()?);

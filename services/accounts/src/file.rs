@@ -209,7 +209,7 @@ impl<T: Table> TableFile<T> {
             .mode(0o700)
             .create(folder)
             .map_err(|error| self.io(error))?;
-        let path = beside(target, "lock");
+        let path = sibling(target, "lock");
         // The lock file is never removed: otherwise two writers could hold the lock.
         let lock = OpenOptions::new()
             .write(true)
@@ -284,7 +284,7 @@ fn replace(target: &Path, text: &str) -> io::Result<()> {
 /// One name is enough, because only one writer runs at a time; also removes the file of a killed
 /// one.
 fn new_file(target: &Path) -> io::Result<NamedTempFile> {
-    let path = beside(target, "new");
+    let path = sibling(target, "new");
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -298,7 +298,7 @@ fn new_file(target: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Returns a hidden name in the same folder.
-fn beside(target: &Path, suffix: &str) -> PathBuf {
+fn sibling(target: &Path, suffix: &str) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!(".{name}.{suffix}"))
 }

@@ -32,10 +32,10 @@ mod claims;
 mod endpoints;
 mod fetch;
 mod keys;
-mod known;
 mod revoked;
 #[cfg(test)]
 mod tests;
+mod token_cache;
 mod token_verifier;
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
@@ -57,8 +57,8 @@ use self::{
     endpoints::Endpoints,
     fetch::{FetchError, Fetcher},
     keys::KeySet,
-    known::Known,
     revoked::Revoked,
+    token_cache::TokenCache,
 };
 use super::{Identity, WallClock};
 
@@ -130,9 +130,9 @@ struct Shared {
     checks: Checks,
     fetcher: Fetcher,
     /// Latest data of the issuer.
-    said: ArcSwap<Said>,
+    state: ArcSwap<IssuerState>,
     /// Cache of valid tokens.
-    known: ArcSwap<Known>,
+    known: ArcSwap<TokenCache>,
     /// Notified when a request sees an unknown key.
     missed: Notify,
     /// Notified after each fetch of the keys.
@@ -145,16 +145,16 @@ type Gone = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Data fetched from the issuer.
 #[derive(Clone, Default)]
-struct Said {
+struct IssuerState {
     endpoints: Option<Endpoints>,
     keys: Option<Arc<KeySet>>,
     revoked: Arc<Revoked>,
     /// Is true while keys are being fetched.
-    is_asked: bool,
+    is_fetching: bool,
     /// Time of the last fetch of keys.
-    asked: Option<Duration>,
+    fetched_at: Option<Duration>,
     /// Time of the last successful fetch of keys.
-    answered: Option<Duration>,
+    succeeded_at: Option<Duration>,
 }
 
 // === impl Settings ===
@@ -201,7 +201,7 @@ impl Issuer {
             checks: Checks::new(&settings),
             fetcher: Fetcher::new(&settings.root_certificates)?,
             settings,
-            said: ArcSwap::default(),
+            state: ArcSwap::default(),
             known: ArcSwap::default(),
             missed: Notify::new(),
             looked: watch::Sender::default(),
@@ -227,14 +227,14 @@ impl Issuer {
     /// Fetches the revoked clients once, and the keys if they are due.
     pub async fn poll(&self) {
         let shared = &self.shared;
-        let is_due = match shared.said.load().answered {
+        let is_due = match shared.state.load().succeeded_at {
             Some(at) => shared.elapsed(at) >= KEYS,
             None => true,
         };
         if is_due {
             self.look_for_keys().await;
         }
-        if let Err(failure) = shared.ask_who_is_gone().await {
+        if let Err(failure) = shared.fetch_revocations().await {
             let error: &dyn Error = &failure;
             error!(error, "the issuer did not say which clients are gone");
         }
@@ -254,7 +254,7 @@ impl Issuer {
                 error!(error, "the issuer did not say what its keys are");
             }
         }
-        shared.say(|said| said.is_asked = false);
+        shared.change_state(|state| state.is_fetching = false);
         shared.looked.send_replace(());
     }
 }
@@ -308,18 +308,18 @@ impl Shared {
 
     /// Returns whether the keys may be fetched now.
     fn may_look(&self) -> bool {
-        let asked = self.said.load().asked;
-        asked.is_none_or(|at| self.elapsed(at) >= GAP)
+        let fetched_at = self.state.load().fetched_at;
+        fetched_at.is_none_or(|at| self.elapsed(at) >= GAP)
     }
 
     /// Returns whether a fetch of the keys is running or allowed.
     fn may_wait(&self) -> bool {
-        self.said.load().is_asked || self.may_look()
+        self.state.load().is_fetching || self.may_look()
     }
 
     /// Returns the error for an unknown key: `Unavailable` if no keys have been fetched yet.
     fn unknown(&self) -> Result<Identity, Denied> {
-        Err(match self.said.load().keys {
+        Err(match self.state.load().keys {
             Some(_) => Denied::Invalid,
             None => Denied::Unavailable,
         })
@@ -327,10 +327,10 @@ impl Shared {
 
     /// Validates a token; returns `None` if it is signed with an unknown key.
     fn verdict(&self, token: &str) -> Option<Result<Identity, Denied>> {
-        let said = self.said.load();
+        let state = self.state.load();
         let hash = TokenHash::of(token);
         let now = self.settings.clock.now().as_second();
-        let epoch = said.keys.as_ref().map(|keys| keys.epoch());
+        let epoch = state.keys.as_ref().map(|keys| keys.epoch());
         let known = self.known.load();
         let known = known.find(hash).filter(|good| Some(good.epoch) == epoch);
         let good = if let Some(good) = known {
@@ -340,7 +340,7 @@ impl Shared {
                 Ok(kid) => kid,
                 Err(denied) => return Some(Err(denied)),
             };
-            let keys = said.keys.as_ref()?;
+            let keys = state.keys.as_ref()?;
             let key = keys.find(&kid)?;
             let good = match self.checks.read(token, key, keys.epoch(), now) {
                 Ok(good) => Arc::new(good),
@@ -349,37 +349,42 @@ impl Shared {
             self.remember(hash, &good, now);
             good
         };
-        Some(self.conclude(&good, &said, now))
+        Some(self.conclude(&good, &state, now))
     }
 
-    fn conclude(&self, good: &known::Good, said: &Said, now: i64) -> Result<Identity, Denied> {
-        if good.ends <= now || said.revoked.has(&good.subject) {
+    fn conclude(
+        &self,
+        good: &token_cache::ValidToken,
+        state: &IssuerState,
+        now: i64,
+    ) -> Result<Identity, Denied> {
+        if good.ends <= now || state.revoked.has(&good.subject) {
             return Err(Denied::Invalid);
         }
-        if self.is_stale(said) {
+        if self.is_stale(state) {
             return Err(Denied::Unavailable);
         }
         Ok(good.identity.clone())
     }
 
     /// Returns whether the list of revoked clients is out of date.
-    fn is_stale(&self, said: &Said) -> bool {
+    fn is_stale(&self, state: &IssuerState) -> bool {
         let settings = &self.settings;
         if settings.when_stale == WhenStale::Accept {
             return false;
         }
-        let is_told = said
+        let is_told = state
             .endpoints
             .as_ref()
             .is_some_and(|e| e.revocations.is_some());
         is_told
-            && said
+            && state
                 .revoked
-                .asked()
+                .fetched_at()
                 .is_none_or(|at| self.elapsed(at) > settings.stale_after)
     }
 
-    fn remember(&self, token: TokenHash, good: &Arc<known::Good>, now: i64) {
+    fn remember(&self, token: TokenHash, good: &Arc<token_cache::ValidToken>, now: i64) {
         let mut gone = Vec::new();
         self.known.rcu(|known| {
             let (known, ended) = known.with(token, Arc::clone(good), now);
@@ -391,12 +396,12 @@ impl Shared {
 
     /// Drops expired tokens and those of revoked clients.
     fn sweep(&self) {
-        let said = self.said.load_full();
+        let state = self.state.load_full();
         let now = self.settings.clock.now().as_second();
         let mut gone = Vec::new();
         self.known.rcu(|known| {
             let (known, ended) =
-                known.swept(|good| good.ends > now && !said.revoked.has(&good.subject));
+                known.swept(|good| good.ends > now && !state.revoked.has(&good.subject));
             gone = ended;
             known
         });
@@ -410,58 +415,58 @@ impl Shared {
     }
 
     async fn endpoints(&self) -> Result<Endpoints, FetchError> {
-        if let Some(known) = &self.said.load().endpoints {
+        if let Some(known) = &self.state.load().endpoints {
             return Ok(known.clone());
         }
         let found = Endpoints::of(&self.settings, &self.fetcher).await?;
-        self.say(|said| said.endpoints = Some(found.clone()));
+        self.change_state(|state| state.endpoints = Some(found.clone()));
         Ok(found)
     }
 
     /// Returns whether the keys have changed.
     async fn ask_for_keys(&self) -> Result<bool, FetchError> {
         let now = self.settings.moment();
-        self.say(|said| {
-            said.is_asked = true;
-            said.asked = Some(now);
+        self.change_state(|state| {
+            state.is_fetching = true;
+            state.fetched_at = Some(now);
         });
         let endpoints = self.endpoints().await?;
         let body = self.fetcher.whole(&endpoints.jwks).await?;
-        let before = self.said.load().keys.clone();
+        let before = self.state.load().keys.clone();
         let keys = KeySet::parse(&body, before.as_deref())?;
         let is_new = before.is_none_or(|before| before.epoch() != keys.epoch());
-        if self.said.load().answered.is_none() {
+        if self.state.load().succeeded_at.is_none() {
             // Also fetches the revoked clients; without them, the first tokens would be refused.
-            let told = self.ask_who_is_gone().await;
+            let told = self.fetch_revocations().await;
             if self.settings.when_stale == WhenStale::Refuse {
                 told?;
             }
         }
         let keys = Arc::new(keys);
-        self.say(|said| {
-            said.keys = Some(Arc::clone(&keys));
-            said.answered = Some(now);
+        self.change_state(|state| {
+            state.keys = Some(Arc::clone(&keys));
+            state.succeeded_at = Some(now);
         });
         Ok(is_new)
     }
 
-    async fn ask_who_is_gone(&self) -> Result<(), FetchError> {
+    async fn fetch_revocations(&self) -> Result<(), FetchError> {
         let Some(url) = self.endpoints().await?.revocations else {
             return Ok(());
         };
         let now = self.settings.moment();
-        let before = Arc::clone(&self.said.load().revoked);
+        let before = Arc::clone(&self.state.load().revoked);
         let fetched = self.fetcher.get(&url, before.tag()).await?;
         let revoked = Arc::new(before.after(fetched, &self.settings.issuer, now)?);
-        self.say(|said| said.revoked = Arc::clone(&revoked));
+        self.change_state(|state| state.revoked = Arc::clone(&revoked));
         Ok(())
     }
 
-    fn say(&self, change: impl Fn(&mut Said)) {
-        self.said.rcu(|said| {
-            let mut said = Said::clone(said);
-            change(&mut said);
-            said
+    fn change_state(&self, change: impl Fn(&mut IssuerState)) {
+        self.state.rcu(|state| {
+            let mut state = IssuerState::clone(state);
+            change(&mut state);
+            state
         });
     }
 }

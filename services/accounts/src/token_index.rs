@@ -17,11 +17,11 @@ use crate::{
 /// that checks never wait.
 #[derive(Default)]
 pub(super) struct TokenIndex {
-    by_token: HashMap<TokenHash, Good>,
+    by_token: HashMap<TokenHash, ValidToken>,
     by_name: HashMap<Arc<str>, Person>,
 }
 
-struct Good {
+struct ValidToken {
     identity: Identity,
     ends: Option<Timestamp>,
 }
@@ -52,7 +52,7 @@ impl TokenIndex {
             let database = token.database.as_deref().map(Arc::from);
             let identity = Identity::new(token.hash, Holder::Program { database });
             let ends = token.expires_at;
-            by_token.insert(token.hash, Good { identity, ends });
+            by_token.insert(token.hash, ValidToken { identity, ends });
         }
         for (&token, session) in sessions.iter() {
             let user = users[&*session.user];
@@ -62,7 +62,7 @@ impl TokenIndex {
             };
             let identity = Identity::new(token, holder);
             let ends = Some(session.ends);
-            by_token.insert(token, Good { identity, ends });
+            by_token.insert(token, ValidToken { identity, ends });
         }
         let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
             let person = Person {
@@ -137,7 +137,7 @@ impl TokenIndex {
 
     /// Returns the tokens that are no longer valid, or are bound to another database now.
     pub(super) fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = TokenHash> {
-        let is_gone = |(token, old): &(&TokenHash, &Good)| {
+        let is_gone = |(token, old): &(&TokenHash, &ValidToken)| {
             let new = self.by_token.get(*token);
             !new.is_some_and(|new| new.is_as_good_as(old))
         };
@@ -153,9 +153,9 @@ impl TokenIndex {
     }
 }
 
-// === impl Good ===
+// === impl ValidToken ===
 
-impl Good {
+impl ValidToken {
     /// Sessions of a user stay when the databases of the user change.
     fn is_as_good_as(&self, old: &Self) -> bool {
         self.identity.user().is_some() || self.identity == old.identity

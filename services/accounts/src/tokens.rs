@@ -102,12 +102,12 @@ pub enum TokenError {
 pub(super) struct Tokens {
     /// Members of the document other than the tokens.
     rest: Map,
-    tokens: Vec<Kept>,
+    tokens: Vec<StoredToken>,
 }
 
 /// A token, parsed and as written.
 #[derive(Clone)]
-struct Kept {
+struct StoredToken {
     record: TokenRecord,
     members: Map,
 }
@@ -173,14 +173,15 @@ impl TokenFile {
 
 impl Tokens {
     pub(super) fn records(&self) -> impl Iterator<Item = &TokenRecord> {
-        self.tokens.iter().map(|kept| &kept.record)
+        self.tokens.iter().map(|stored| &stored.record)
     }
 
     /// Drops tokens that expired at least a day ago, and returns their number. Until then the clock
     /// of this machine may be ahead of another machine that uses the same file.
     pub(super) fn drop_expired(&mut self, now: Timestamp) -> usize {
         let before = self.tokens.len();
-        self.tokens.retain(|kept| !kept.record.is_long_expired(now));
+        self.tokens
+            .retain(|stored| !stored.record.is_long_expired(now));
         before - self.tokens.len()
     }
 
@@ -201,7 +202,7 @@ impl Tokens {
             expires_at: new.expires_at.map(whole_seconds),
             database: new.database.filter(|name| !name.is_empty()),
         };
-        self.tokens.push(Kept::new(record.clone()));
+        self.tokens.push(StoredToken::new(record.clone()));
         record
     }
 
@@ -231,22 +232,18 @@ impl Tokens {
 
 impl Table for Tokens {
     fn from_document(document: Node) -> Result<Self, Unexpected> {
-        let mut rest = match document {
-            Node::Null => Map::default(),
-            Node::Map(map) => map,
-            _ => return Err(Unexpected::new("document", "a map with `tokens`")),
-        };
+        let mut rest = document.into_document("a map with `tokens`")?;
         let tokens = match rest.take("tokens").unwrap_or(Node::Null) {
             Node::Null => Vec::new(),
             Node::List(list) => list
                 .into_iter()
                 .enumerate()
-                .map(|(at, node)| Kept::from_node(&format!("tokens[{at}]"), node))
+                .map(|(at, node)| StoredToken::from_node(&format!("tokens[{at}]"), node))
                 .collect::<Result<_, _>>()?,
             // Older format: a map by id, with another name for the note.
             Node::Map(by_id) => by_id
                 .into_members()
-                .map(|(id, node)| Kept::from_member(id, node))
+                .map(|(id, node)| StoredToken::from_member(id, node))
                 .collect::<Result<_, _>>()?,
             _ => return Err(Unexpected::new("tokens", "a list")),
         };
@@ -255,16 +252,16 @@ impl Table for Tokens {
 
     fn to_document(&self) -> Node {
         let members = self.tokens.iter();
-        let list = members.map(|kept| Node::Map(kept.members.clone()));
+        let list = members.map(|stored| Node::Map(stored.members.clone()));
         let mut document = self.rest.clone();
         document.push("tokens".to_owned(), Node::List(list.collect()));
         Node::Map(document)
     }
 }
 
-// === impl Kept ===
+// === impl StoredToken ===
 
-impl Kept {
+impl StoredToken {
     fn new(record: TokenRecord) -> Self {
         let mut members = Map::default();
         let mut set = |name: &str, text: Option<String>| {
@@ -283,9 +280,7 @@ impl Kept {
 
     fn from_member(id: String, node: Node) -> Result<Self, Unexpected> {
         let place = format!("tokens.{id}");
-        let Node::Map(old) = node else {
-            return Err(Unexpected::new(&place, "a map"));
-        };
+        let old = node.into_map(&place, "a map")?;
         let mut members = Map::default();
         members.set("id", Node::Text(id));
         for (name, node) in old.into_members() {
@@ -296,9 +291,7 @@ impl Kept {
     }
 
     fn from_node(place: &str, node: Node) -> Result<Self, Unexpected> {
-        let Node::Map(members) = node else {
-            return Err(Unexpected::new(place, "a map"));
-        };
+        let members = node.into_map(place, "a map")?;
         let record = TokenRecord::from_members(&members).map_err(|problem| problem.within(place));
         record.map(|record| Self { record, members })
     }

@@ -95,12 +95,12 @@ pub enum UserError {
 pub(super) struct Users {
     /// Members of the document other than the users.
     rest: Map,
-    users: Vec<Kept>,
+    users: Vec<StoredUser>,
 }
 
 /// A user, parsed and as written.
 #[derive(Clone)]
-struct Kept {
+struct StoredUser {
     record: UserRecord,
     members: Map,
 }
@@ -180,7 +180,7 @@ impl UserFile {
             if users.find(name).is_some() {
                 return Err(UserError::Exists(name.to_owned()));
             }
-            users.users.push(Kept::new(record));
+            users.users.push(StoredUser::new(record));
             Ok(Change::Write(()))
         })?;
         Ok(())
@@ -199,12 +199,12 @@ impl UserFile {
     ) -> Result<(), UserError> {
         let hash = password.map(|password| self.hash(password));
         let hash = hash.transpose()?;
-        self.change(name, |kept| {
+        self.change(name, |stored| {
             if let Some(hash) = hash {
-                kept.set_password_hash(hash);
+                stored.set_password_hash(hash);
             }
             if let Some(note) = note {
-                kept.set_note(note);
+                stored.set_note(note);
             }
         })
     }
@@ -215,9 +215,9 @@ impl UserFile {
     ///
     /// Fails if the user does not exist, or the file cannot be written.
     pub fn enable(&self, name: &str) -> Result<(), UserError> {
-        self.change(name, |kept| {
-            kept.set_enabled(true);
-            kept.set_failed_attempts(0);
+        self.change(name, |stored| {
+            stored.set_enabled(true);
+            stored.set_failed_attempts(0);
         })
     }
 
@@ -227,7 +227,7 @@ impl UserFile {
     ///
     /// Fails if the user does not exist, or the file cannot be written.
     pub fn disable(&self, name: &str) -> Result<(), UserError> {
-        self.change(name, |kept| kept.set_enabled(false))
+        self.change(name, |stored| stored.set_enabled(false))
     }
 
     /// Deletes an account, and ends its sessions.
@@ -238,7 +238,7 @@ impl UserFile {
     pub fn delete(&self, name: &str) -> Result<(), UserError> {
         self.file.update(|users| {
             let before = users.users.len();
-            users.users.retain(|kept| kept.record.name != name);
+            users.users.retain(|stored| stored.record.name != name);
             if users.users.len() == before {
                 return Err(UserError::NotFound(name.to_owned()));
             }
@@ -255,7 +255,7 @@ impl UserFile {
         self.passwords.hash(password)
     }
 
-    fn change(&self, name: &str, change: impl FnOnce(&mut Kept)) -> Result<(), UserError> {
+    fn change(&self, name: &str, change: impl FnOnce(&mut StoredUser)) -> Result<(), UserError> {
         self.file.update(|users| {
             let found = users.find_mut(name);
             change(found.ok_or_else(|| UserError::NotFound(name.to_owned()))?);
@@ -269,7 +269,7 @@ impl UserFile {
 
 impl Users {
     pub(super) fn records(&self) -> impl Iterator<Item = &UserRecord> {
-        self.users.iter().map(|kept| &kept.record)
+        self.users.iter().map(|stored| &stored.record)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&UserRecord> {
@@ -279,48 +279,49 @@ impl Users {
     /// Records a successful login, if the record changes: times are kept to the hour, so that not
     /// every login writes the file. Returns whether it changed.
     pub(super) fn note_success(&mut self, name: &str, now: Timestamp) -> bool {
-        let Some(kept) = self.find_mut(name) else {
+        let Some(stored) = self.find_mut(name) else {
             return false;
         };
-        let last = kept.record.last_login;
+        let last = stored.record.last_login;
         let is_recent = last.is_some_and(|last| now.duration_since(last).abs() < PRECISION);
-        if is_recent && kept.record.failed_attempts == 0 {
+        if is_recent && stored.record.failed_attempts == 0 {
             return false;
         }
-        kept.set_last_login(whole_seconds(now));
-        kept.set_failed_attempts(0);
+        stored.set_last_login(whole_seconds(now));
+        stored.set_failed_attempts(0);
         true
     }
 
     /// Counts a failed login, and disables the account at the limit. Returns whether it was
     /// disabled now; disabled and missing accounts are not counted.
     pub(super) fn note_failure(&mut self, name: &str, limit: u64) -> Change<bool> {
-        let Some(kept) = self.find_mut(name).filter(|kept| kept.record.is_enabled) else {
+        let Some(stored) = self
+            .find_mut(name)
+            .filter(|stored| stored.record.is_enabled)
+        else {
             return Change::Leave(false);
         };
-        let failed = kept.record.failed_attempts.saturating_add(1);
-        kept.set_failed_attempts(failed);
-        kept.set_enabled(failed < limit);
+        let failed = stored.record.failed_attempts.saturating_add(1);
+        stored.set_failed_attempts(failed);
+        stored.set_enabled(failed < limit);
         Change::Write(failed >= limit)
     }
 
-    fn find_mut(&mut self, name: &str) -> Option<&mut Kept> {
-        self.users.iter_mut().find(|kept| kept.record.name == name)
+    fn find_mut(&mut self, name: &str) -> Option<&mut StoredUser> {
+        self.users
+            .iter_mut()
+            .find(|stored| stored.record.name == name)
     }
 }
 
 impl Table for Users {
     fn from_document(document: Node) -> Result<Self, Unexpected> {
-        let mut rest = match document {
-            Node::Null => Map::default(),
-            Node::Map(map) => map,
-            _ => return Err(Unexpected::new("document", "a map with `users`")),
-        };
+        let mut rest = document.into_document("a map with `users`")?;
         let users = match rest.take("users").unwrap_or(Node::Null) {
             Node::Null => Vec::new(),
             Node::Map(by_name) => by_name
                 .into_members()
-                .map(|(name, node)| Kept::from_member(name, node))
+                .map(|(name, node)| StoredUser::from_member(name, node))
                 .collect::<Result<_, _>>()?,
             _ => return Err(Unexpected::new("users", "a map")),
         };
@@ -329,8 +330,11 @@ impl Table for Users {
 
     fn to_document(&self) -> Node {
         let mut by_name = Map::default();
-        for kept in &self.users {
-            by_name.push(kept.record.name.clone(), Node::Map(kept.members.clone()));
+        for stored in &self.users {
+            by_name.push(
+                stored.record.name.clone(),
+                Node::Map(stored.members.clone()),
+            );
         }
         let mut document = self.rest.clone();
         document.push("users".to_owned(), Node::Map(by_name));
@@ -338,30 +342,28 @@ impl Table for Users {
     }
 }
 
-// === impl Kept ===
+// === impl StoredUser ===
 
-impl Kept {
+impl StoredUser {
     fn new(record: UserRecord) -> Self {
-        let mut kept = Self {
+        let mut stored = Self {
             members: Map::default(),
             record: record.clone(),
         };
         let created_at = record.created_at.map_or(Node::Null, date);
-        kept.members.set("username", Node::Text(record.name));
-        kept.set_password_hash(record.password_hash);
-        kept.members.set("created_at", created_at);
-        kept.members.set("last_login", Node::Null);
-        kept.set_enabled(record.is_enabled);
-        kept.set_note(&record.note);
-        kept.set_failed_attempts(record.failed_attempts);
-        kept
+        stored.members.set("username", Node::Text(record.name));
+        stored.set_password_hash(record.password_hash);
+        stored.members.set("created_at", created_at);
+        stored.members.set("last_login", Node::Null);
+        stored.set_enabled(record.is_enabled);
+        stored.set_note(&record.note);
+        stored.set_failed_attempts(record.failed_attempts);
+        stored
     }
 
     fn from_member(name: String, node: Node) -> Result<Self, Unexpected> {
         let place = format!("users.{name}");
-        let Node::Map(members) = node else {
-            return Err(Unexpected::new(&place, "a map"));
-        };
+        let members = node.into_map(&place, "a map")?;
         let record = UserRecord::from_members(name, &members);
         let record = record.map_err(|problem| problem.within(&place))?;
         Ok(Self { record, members })

@@ -91,6 +91,22 @@ impl Node {
         Self::Text(text.into())
     }
 
+    /// Returns the members of a map. An empty document counts as an empty map.
+    pub(super) fn into_document(self, expected: &str) -> Result<Map, Unexpected> {
+        match self {
+            Self::Null => Ok(Map::default()),
+            node => node.into_map("document", expected),
+        }
+    }
+
+    /// Returns the members of a map.
+    pub(super) fn into_map(self, place: &str, expected: &str) -> Result<Map, Unexpected> {
+        match self {
+            Self::Map(map) => Ok(map),
+            _ => Err(Unexpected::new(place, expected)),
+        }
+    }
+
     /// Returns the text of a scalar, also of a number such as `note: 2024`; `None` for null.
     fn as_text(&self) -> Result<Option<String>, &'static str> {
         Ok(Some(match self {

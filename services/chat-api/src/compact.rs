@@ -37,7 +37,7 @@ use self::{
     analytics::Analytics,
     cache::{Cache, Key},
     chat::{Answer, Chat},
-    request::{Asked, Invalid},
+    request::{CompactRequest, Invalid},
 };
 
 /// Minimum size of a chat, in bytes, that is processed on a blocking thread.
@@ -51,7 +51,7 @@ const LARGE_AT_A_TIME: usize = 2;
 struct Compactor {
     cache: Arc<Cache>,
     analytics: Arc<Analytics>,
-    room: Arc<Semaphore>,
+    large_chats: Arc<Semaphore>,
 }
 
 /// OpenAPI description of this area.
@@ -64,7 +64,7 @@ pub fn routes() -> Router {
     let compactor = Compactor {
         cache: Arc::default(),
         analytics: Arc::default(),
-        room: Arc::new(Semaphore::new(LARGE_AT_A_TIME)),
+        large_chats: Arc::new(Semaphore::new(LARGE_AT_A_TIME)),
     };
     Router::new()
         .route("/api/chat/compact", post(compact))
@@ -76,7 +76,7 @@ pub fn routes() -> Router {
 /// The first message and the last ones stay. Of those between, the important ones stay; a summary
 /// line replaces the others. No model is called.
 #[utoipa::path(post, path = "/api/chat/compact", tag = "Chat", operation_id = "compact_chat",
-    request_body = Asked<'_>,
+    request_body = CompactRequest<'_>,
     responses(
         (status = 200, description = "The chat, shortened if it exceeded the \
             limit", body = Answer<'_>),
@@ -90,7 +90,7 @@ async fn compact(
     let body = if payload.size() < LARGE {
         compactor.compact(&payload)?
     } else {
-        compactor.compact_beside(payload).await?
+        compactor.compact_blocking(payload).await?
     };
     let json = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, json)], body).into_response())
@@ -99,12 +99,12 @@ async fn compact(
 // === impl Compactor ===
 
 impl Compactor {
-    async fn compact_beside(self, payload: Payload) -> Result<Bytes, Refusal> {
-        let room = Arc::clone(&self.room).acquire_owned().await;
+    async fn compact_blocking(self, payload: Payload) -> Result<Bytes, Refusal> {
+        let permit = Arc::clone(&self.large_chats).acquire_owned().await;
         let work = move || {
             let compacted = self.compact(&payload);
             // The permit is held until the work ends, even if the client has disconnected.
-            drop(room);
+            drop(permit);
             compacted
         };
         match task::spawn_blocking(work).await {
@@ -117,7 +117,7 @@ impl Compactor {
     }
 
     fn compact(&self, payload: &Payload) -> Result<Bytes, Invalid> {
-        let asked: Asked<'_> = payload.object()?;
+        let asked: CompactRequest<'_> = payload.object()?;
         let request = asked.checked()?;
         let (messages, rules) = (&request.messages, &request.rules);
         let key = request.is_cached.then(|| Key::of(messages, rules));

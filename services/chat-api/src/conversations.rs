@@ -36,7 +36,7 @@ pub struct Description;
 /// Page of the list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+struct PageQuery {
     /// Maximum number of conversations: 50 unless this is a number from 1 to 100.
     limit: Option<String>,
     /// Number of conversations to skip: none unless this is a number.
@@ -63,7 +63,7 @@ struct NewTitle {
 /// Confirms that all conversations are meant.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Which {
+struct AllQuery {
     /// `true` to delete all conversations.
     #[param(required, pattern = "^true$")]
     all: Option<String>,
@@ -108,7 +108,7 @@ pub fn routes(store: Conversations) -> Router {
 /// Lists the conversations of the user, with the last changed ones first
 #[utoipa::path(get, path = "/api/conversations", tag = "Conversations",
     operation_id = "list_conversations",
-    params(Wanted),
+    params(PageQuery),
     responses(
         (status = 200, description = "A page of the list", body = List),
     ),
@@ -116,11 +116,11 @@ pub fn routes(store: Conversations) -> Router {
 async fn list(
     State(store): State<Conversations>,
     caller: Caller,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Json<List>, Refusal> {
     let owner = owner(&caller)?;
-    let Query(wanted) = wanted.unwrap_or_default();
-    let listed = store.list(owner, wanted.page()).await;
+    let Query(query) = query.unwrap_or_default();
+    let listed = store.list(owner, query.page()).await;
     let conversations = listed.map_err(failed("list conversations"))?;
     Ok(Json(List { conversations }))
 }
@@ -151,7 +151,7 @@ async fn create(
 /// Deletes all conversations of the user
 #[utoipa::path(delete, path = "/api/conversations", tag = "Conversations",
     operation_id = "delete_conversations",
-    params(Which),
+    params(AllQuery),
     responses(
         (status = 200, description = "The conversations are deleted", body = Deleted),
         (status = 400, description = "The parameter `all` is missing"),
@@ -160,11 +160,11 @@ async fn create(
 async fn delete_all(
     State(store): State<Conversations>,
     caller: Caller,
-    which: Result<Query<Which>, QueryRejection>,
+    query: Result<Query<AllQuery>, QueryRejection>,
 ) -> Result<Json<Deleted>, Refusal> {
     let owner = owner(&caller)?;
-    let Query(which) = which.unwrap_or_default();
-    if which.all.as_deref() != Some("true") {
+    let Query(query) = query.unwrap_or_default();
+    if query.all.as_deref() != Some("true") {
         return Err(Refusal::invalid(
             "Use ?all=true to delete all conversations",
         ));
@@ -308,9 +308,9 @@ fn failed(what: &'static str) -> impl Fn(StoreError) -> Refusal + Copy {
     move |error| Refusal::fault(format!("Failed to {what}"), ErrorDetail::new(error))
 }
 
-// === impl Wanted ===
+// === impl PageQuery ===
 
-impl Wanted {
+impl PageQuery {
     /// Parses the page; invalid values count as missing.
     fn page(&self) -> Page {
         let default = Page::default();
@@ -343,11 +343,11 @@ mod tests {
             (Some("1.5"), Some(""), (50, 0)),
             (Some(""), Some("99999999999999999999"), (50, 0)),
         ] {
-            let wanted = Wanted {
+            let query = PageQuery {
                 limit: limit.map(str::to_owned),
                 offset: offset.map(str::to_owned),
             };
-            let page = wanted.page();
+            let page = query.page();
             assert_eq!((page.limit, page.offset), expected, "{limit:?} {offset:?}");
         }
     }

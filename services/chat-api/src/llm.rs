@@ -26,7 +26,7 @@ use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
 use ziggurat_llm::{self as llm, Completer, Deadline};
 
-use self::{ask::Ask, reply::Answer};
+use self::{ask::ChatRequest, reply::Answer};
 
 /// System prompt for every model.
 const SYSTEM: &str = "You help people with the PostgreSQL database behind the tools you are \
@@ -85,7 +85,7 @@ struct Provider {
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Wanted {
+struct ModelsQuery {
     /// Name of the provider.
     #[param(required, min_length = 1)]
     provider: Option<String>,
@@ -141,7 +141,7 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
 
 /// Lists the models of a provider
 #[utoipa::path(get, path = "/api/llm/models", tag = "LLM", operation_id = "list_models",
-    params(Wanted),
+    params(ModelsQuery),
     responses(
         (status = 200, description = "All of them, in the order of the provider", body = Models),
         (status = 400, description = "`provider` is missing or not configured"),
@@ -150,10 +150,10 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
 )]
 async fn models(
     State(proxy): State<Proxy>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    query: Result<Query<ModelsQuery>, QueryRejection>,
 ) -> Result<Json<Models>, Refusal> {
-    let Query(wanted) = wanted.unwrap_or_default();
-    let name = wanted.provider.unwrap_or_default();
+    let Query(query) = query.unwrap_or_default();
+    let name = query.provider.unwrap_or_default();
     if name.is_empty() {
         return Err(Refusal::invalid("Provider parameter is required"));
     }
@@ -178,7 +178,7 @@ async fn models(
 ///
 /// Tools use `tool_use` and `tool_result` blocks with every provider.
 #[utoipa::path(post, path = "/api/llm/chat", tag = "LLM", operation_id = "chat",
-    request_body = Ask<'_>,
+    request_body = ChatRequest<'_>,
     responses(
         (status = 200, description = "The answer of the model", body = Answer),
         (status = 400, description = "The body is invalid, or the provider is not configured"),
@@ -186,7 +186,7 @@ async fn models(
     ),
 )]
 async fn chat(State(proxy): State<Proxy>, payload: Payload) -> Result<Json<Answer>, Refusal> {
-    let ask: Ask<'_> = payload.object()?;
+    let ask: ChatRequest<'_> = payload.object()?;
     let inner = &*proxy.inner;
     let completer = proxy.completer(ask.provider().unwrap_or(inner.provider))?;
     let model = ask.model().unwrap_or(&inner.model);

@@ -9,7 +9,7 @@ use super::{
     Store, digest,
     engine::{Columns as _, Session},
 };
-use crate::{ApiClient, Id, Moment, Role, Trouble, id::credential_id, words};
+use crate::{AccountError, ApiClient, Id, Role, UnixTime, id::credential_id, rules};
 
 /// A client to create.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +61,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn clients(&self, tenant: Id) -> Result<Vec<ApiClient>, Trouble> {
+    pub async fn clients(&self, tenant: Id) -> Result<Vec<ApiClient>, AccountError> {
         let rows = self
             .engine
             .rows(
@@ -78,11 +78,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the client does not exist, or the store fails.
-    pub async fn client(&self, tenant: Id, id: Id) -> Result<ApiClient, Trouble> {
+    pub async fn client(&self, tenant: Id, id: Id) -> Result<ApiClient, AccountError> {
         let mut session = self.engine.read().await?;
         let found = find(&mut session, tenant, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("client"))
+        found.ok_or(AccountError::NotFound("client"))
     }
 
     /// Makes a client and its secret.
@@ -93,14 +93,14 @@ impl Store {
         &self,
         tenant: Id,
         draft: ClientDraft,
-    ) -> Result<CreatedClient, Trouble> {
+    ) -> Result<CreatedClient, AccountError> {
         let now = self.now();
         let mut client = ApiClient {
             auth0_id: credential_id()?,
             created_at: now,
-            description: words::description(&draft.description)?,
+            description: rules::description(&draft.description)?,
             id: Id::random()?,
-            name: words::name("name", &draft.name)?,
+            name: rules::name("name", &draft.name)?,
             role: draft.role.unwrap_or_default(),
             updated_at: now,
         };
@@ -117,7 +117,7 @@ impl Store {
         if count >= i64::from(self.limits.clients) {
             session.commit().await?;
             let message = "plan does not allow creating clients".to_owned();
-            return Err(Trouble::Invalid(message));
+            return Err(AccountError::Invalid(message));
         }
         if draft.role.is_none() && is_without_clients(&mut session, tenant).await? {
             client.role = Role::Admin;
@@ -136,10 +136,10 @@ impl Store {
         tenant: Id,
         id: Id,
         change: ClientChange,
-    ) -> Result<ApiClient, Trouble> {
-        let name = change.name.map(|name| words::name("name", &name));
+    ) -> Result<ApiClient, AccountError> {
+        let name = change.name.map(|name| rules::name("name", &name));
         let name = name.transpose()?;
-        let description = change.description.map(|text| words::description(&text));
+        let description = change.description.map(|text| rules::description(&text));
         let description = description.transpose()?;
         let mut session = self.engine.write().await?;
         // The time of the last change moves only if a value differs.
@@ -162,14 +162,14 @@ impl Store {
             .await?;
         let found = find(&mut session, tenant, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("client"))
+        found.ok_or(AccountError::NotFound("client"))
     }
 
     /// Deletes a client. Its secret and its tokens become invalid at once.
     ///
     /// # Errors
     /// Fails if the client does not exist, or the store fails.
-    pub async fn delete_client(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+    pub async fn delete_client(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
         let mut session = self.engine.write().await?;
         let deleted = session
             .row(
@@ -183,7 +183,7 @@ impl Store {
             self.revoke(&mut session, tenant, id, ends).await?;
         }
         session.commit().await?;
-        deleted.map(|_| ()).ok_or(Trouble::NotFound("client"))
+        deleted.map(|_| ()).ok_or(AccountError::NotFound("client"))
     }
 
     /// Authenticates a client, which then gets a token that expires at `ends`.
@@ -196,8 +196,8 @@ impl Store {
         &self,
         credential_id: &str,
         secret: &str,
-        ends: Moment,
-    ) -> Result<Option<Credential>, Trouble> {
+        ends: UnixTime,
+    ) -> Result<Option<Credential>, AccountError> {
         let given = TokenHash::of(secret);
         // Other characters cannot be in an id, and PostgreSQL accepts no zero byte in a text.
         let is_id = credential_id
@@ -226,7 +226,7 @@ impl Store {
             client: row.id(0)?,
             tenant: row.id(1)?,
         };
-        if row.moment(3)? < ends && !self.note_token(credential, ends).await? {
+        if row.time(3)? < ends && !self.note_token(credential, ends).await? {
             // The client was deleted meanwhile.
             return Ok(None);
         }
@@ -241,7 +241,7 @@ impl Store {
         &self,
         tenant: Id,
         client: Id,
-    ) -> Result<Option<Role>, Trouble> {
+    ) -> Result<Option<Role>, AccountError> {
         let row = self
             .engine
             .row(
@@ -255,7 +255,11 @@ impl Store {
 
     /// Records when the last token of a client expires, and returns whether the client exists.
     /// Records a slightly later time, so that frequent sign-ins do not all write.
-    async fn note_token(&self, credential: Credential, ends: Moment) -> Result<bool, Trouble> {
+    async fn note_token(
+        &self,
+        credential: Credential,
+        ends: UnixTime,
+    ) -> Result<bool, AccountError> {
         const MORE: i64 = 300;
         let mut session = self.engine.write().await?;
         let noted = session
@@ -288,7 +292,7 @@ pub(super) async fn insert(
                 (&client.auth0_id).into(),
                 digest(secret.expose_secret()).into(),
                 client.created_at.into(),
-                client.role.into(),
+                client.role.to_string().into(),
             ],
         )
         .await?;
@@ -309,19 +313,19 @@ async fn find(session: &mut Session, tenant: Id, id: Id) -> Result<Option<ApiCli
 fn client(row: &Row) -> Result<ApiClient, StoreError> {
     Ok(ApiClient {
         auth0_id: row.get(0)?,
-        created_at: row.moment(1)?,
+        created_at: row.time(1)?,
         description: row.get(2)?,
         id: row.id(3)?,
         name: row.get(4)?,
         role: role(row, 5)?,
-        updated_at: row.moment(6)?,
+        updated_at: row.time(6)?,
     })
 }
 
 fn role(row: &Row, at: usize) -> Result<Role, StoreError> {
     let text: String = row.get(at)?;
     text.parse()
-        .map_err(|trouble: Trouble| sqlx::Error::Decode(trouble.into()).into())
+        .map_err(|error: AccountError| sqlx::Error::Decode(error.into()).into())
 }
 
 async fn is_without_clients(session: &mut Session, tenant: Id) -> Result<bool, StoreError> {

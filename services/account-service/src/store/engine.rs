@@ -9,7 +9,7 @@ use ziggurat_state::{
     Row, StateDatabase, StoreError, Value, postgres_rows, sqlite_query, sqlite_rows, within,
 };
 
-use crate::{Id, InvalidId, Moment};
+use crate::{Id, InvalidId, UnixTime};
 
 /// The database of the accounts.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) trait Columns {
     fn id(&self, at: usize) -> Result<Id, StoreError>;
 
     /// Returns the time in a column.
-    fn moment(&self, at: usize) -> Result<Moment, StoreError>;
+    fn time(&self, at: usize) -> Result<UnixTime, StoreError>;
 
     /// Returns whether the number in a column is not zero.
     fn flag(&self, at: usize) -> Result<bool, StoreError>;
@@ -165,8 +165,8 @@ impl Columns for Row {
             .map_err(|error: InvalidId| sqlx::Error::Decode(error.into()).into())
     }
 
-    fn moment(&self, at: usize) -> Result<Moment, StoreError> {
-        self.get(at).map(Moment::from_seconds)
+    fn time(&self, at: usize) -> Result<UnixTime, StoreError> {
+        self.get(at).map(UnixTime::from_seconds)
     }
 
     fn flag(&self, at: usize) -> Result<bool, StoreError> {
@@ -182,8 +182,8 @@ impl From<Id> for Value {
     }
 }
 
-impl From<Moment> for Value {
-    fn from(at: Moment) -> Self {
+impl From<UnixTime> for Value {
+    fn from(at: UnixTime) -> Self {
         at.seconds().into()
     }
 }

@@ -10,7 +10,7 @@ use super::{
     engine::{Columns as _, Session},
     members,
 };
-use crate::{Id, Invite, Membership, Trouble, words};
+use crate::{AccountError, Id, Invite, Membership, rules};
 
 /// Default lifetime of an invitation, in hours.
 const USUAL_HOURS: i64 = 168;
@@ -46,7 +46,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn invites(&self, tenant: Id) -> Result<Vec<Invite>, Trouble> {
+    pub async fn invites(&self, tenant: Id) -> Result<Vec<Invite>, AccountError> {
         let rows = self
             .engine
             .rows(
@@ -65,11 +65,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the invitation does not exist, or the store fails.
-    pub async fn invite(&self, tenant: Id, id: Id) -> Result<Invite, Trouble> {
+    pub async fn invite(&self, tenant: Id, id: Id) -> Result<Invite, AccountError> {
         let mut session = self.engine.read().await?;
         let found = self.find_invite(&mut session, tenant, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("invite"))
+        found.ok_or(AccountError::NotFound("invite"))
     }
 
     /// Makes an invitation and its token.
@@ -81,19 +81,19 @@ impl Store {
         &self,
         tenant: Id,
         draft: InviteDraft,
-    ) -> Result<CreatedInvite, Trouble> {
-        let email = words::email(&draft.email)?;
+    ) -> Result<CreatedInvite, AccountError> {
+        let email = rules::email(&draft.email)?;
         let hours = draft.hours.unwrap_or(USUAL_HOURS);
         if !(1..=MOST_HOURS).contains(&hours) {
             let message = format!("expiration must be between 1 and {MOST_HOURS} hours");
-            return Err(Trouble::Invalid(message));
+            return Err(AccountError::Invalid(message));
         }
         let (id, token) = (Id::random()?, secret::new_token()?);
         let mut session = self.engine.write().await?;
         let made = self.check_new(&mut session, tenant, &email).await?;
-        if let Err(trouble) = made {
+        if let Err(error) = made {
             session.commit().await?;
-            return Err(trouble);
+            return Err(error);
         }
         let now = self.now();
         session
@@ -113,7 +113,7 @@ impl Store {
             .await?;
         let invite = self.find_invite(&mut session, tenant, id).await?;
         session.commit().await?;
-        let invite = invite.ok_or(Trouble::NotFound("invite"))?;
+        let invite = invite.ok_or(AccountError::NotFound("invite"))?;
         Ok(CreatedInvite { invite, token })
     }
 
@@ -121,7 +121,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the invitation does not exist, or the store fails.
-    pub async fn delete_invite(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+    pub async fn delete_invite(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
         let mut session = self.engine.write().await?;
         let deleted = session
             .row(
@@ -131,7 +131,7 @@ impl Store {
             )
             .await?;
         session.commit().await?;
-        deleted.map(|_| ()).ok_or(Trouble::NotFound("invite"))
+        deleted.map(|_| ()).ok_or(AccountError::NotFound("invite"))
     }
 
     /// Makes the invited person a member.
@@ -144,7 +144,7 @@ impl Store {
         token: &SecretString,
         first_name: Option<String>,
         last_name: Option<String>,
-    ) -> Result<Membership, Trouble> {
+    ) -> Result<Membership, AccountError> {
         let given = TokenHash::of(token.expose_secret());
         let mut session = self.engine.write().await?;
         let row = session
@@ -161,7 +161,7 @@ impl Store {
         let is_right = kept.parse().is_ok_and(|kept: TokenHash| kept == given);
         let Some(row) = row.filter(|_| is_right) else {
             session.commit().await?;
-            return Err(Trouble::NotFound("invite"));
+            return Err(AccountError::NotFound("invite"));
         };
         let tenant = row.id(0)?;
         let person = Owner {
@@ -183,7 +183,7 @@ impl Store {
         session: &mut Session,
         tenant: Id,
         email: &str,
-    ) -> Result<Result<(), Trouble>, StoreError> {
+    ) -> Result<Result<(), AccountError>, StoreError> {
         session
             .rows(
                 "DELETE FROM platform_invites WHERE tenant_id = $1 AND expires_at <= $2",
@@ -198,7 +198,7 @@ impl Store {
             .await?;
         if !known.is_empty() {
             let message = "an invite for this mail address is pending";
-            return Ok(Err(Trouble::Conflict(message)));
+            return Ok(Err(AccountError::Conflict(message)));
         }
         let known = session
             .rows(
@@ -210,7 +210,7 @@ impl Store {
             .await?;
         if !known.is_empty() {
             let message = "the user with this mail address is a member already";
-            return Ok(Err(Trouble::Conflict(message)));
+            return Ok(Err(AccountError::Conflict(message)));
         }
         let count = session
             .number(
@@ -220,7 +220,7 @@ impl Store {
             .await?;
         if count >= i64::from(self.limits.invites) {
             let message = "plan does not allow creating invites".to_owned();
-            return Ok(Err(Trouble::Invalid(message)));
+            return Ok(Err(AccountError::Invalid(message)));
         }
         Ok(Ok(()))
     }
@@ -246,12 +246,12 @@ impl Store {
 
 fn invite(row: &Row) -> Result<Invite, StoreError> {
     Ok(Invite {
-        created_at: row.moment(0)?,
+        created_at: row.time(0)?,
         email: row.get(1)?,
-        expires_at: row.moment(2)?,
+        expires_at: row.time(2)?,
         id: row.id(3)?,
         invited_by: row.get(4)?,
         team_name: row.get(5)?,
-        updated_at: row.moment(6)?,
+        updated_at: row.time(6)?,
     })
 }

@@ -6,7 +6,7 @@ use super::{
     Store,
     engine::{Columns as _, Session},
 };
-use crate::{Id, Membership, Moment, Trouble, words};
+use crate::{AccountError, Id, Membership, UnixTime, rules};
 
 /// A person that becomes a member or the owner of a tenant.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn memberships(&self, tenant: Id) -> Result<Vec<Membership>, Trouble> {
+    pub async fn memberships(&self, tenant: Id) -> Result<Vec<Membership>, AccountError> {
         let rows = self
             .engine
             .rows(
@@ -45,7 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if it does not exist, belongs to the owner, or the store fails.
-    pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+    pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
         let mut session = self.engine.write().await?;
         let row = session
             .row(
@@ -54,10 +54,10 @@ impl Store {
             )
             .await?;
         let outcome = match row {
-            None => Err(Trouble::NotFound("membership")),
+            None => Err(AccountError::NotFound("membership")),
             Some(row) if row.flag(0)? => {
                 let message = "the tenant owner cannot be removed".to_owned();
-                Err(Trouble::Invalid(message))
+                Err(AccountError::Invalid(message))
             }
             Some(_) => {
                 session
@@ -77,7 +77,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the member does not exist, or the store fails.
-    pub async fn make_owner(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+    pub async fn make_owner(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
         let mut session = self.engine.write().await?;
         let found = session
             .row(
@@ -96,7 +96,9 @@ impl Store {
                 .await?;
         }
         session.commit().await?;
-        found.map(|_| ()).ok_or(Trouble::NotFound("membership"))
+        found
+            .map(|_| ())
+            .ok_or(AccountError::NotFound("membership"))
     }
 }
 
@@ -106,13 +108,13 @@ pub(super) async fn join(
     tenant: Id,
     person: &Owner,
     is_owner: bool,
-    now: Moment,
-) -> Result<Membership, Trouble> {
-    let email = words::email(&person.email)?;
+    now: UnixTime,
+) -> Result<Membership, AccountError> {
+    let email = rules::email(&person.email)?;
     let part = |member, name: &Option<String>| {
         let name = name
             .as_deref()
-            .map(|name| words::part_of_name(member, name));
+            .map(|name| rules::part_of_name(member, name));
         name.transpose()
     };
     let first_name = part("first_name", &person.first_name)?;
@@ -153,7 +155,7 @@ pub(super) async fn join(
             [tenant.into(), (&email).into()],
         )
         .await?;
-    let row = row.ok_or(Trouble::NotFound("membership"))?;
+    let row = row.ok_or(AccountError::NotFound("membership"))?;
     Ok(membership(&row)?)
 }
 
@@ -166,10 +168,10 @@ fn membership(row: &Row) -> Result<Membership, StoreError> {
         name => name,
     };
     Ok(Membership {
-        created_at: row.moment(0)?,
+        created_at: row.time(0)?,
         id: row.id(1)?,
         is_owner: row.flag(2)?,
-        updated_at: row.moment(3)?,
+        updated_at: row.time(3)?,
         user_email,
         user_id: row.id(5)?,
         user_name,

@@ -6,7 +6,7 @@ use super::{
     Store,
     engine::{Columns as _, Session},
 };
-use crate::{Id, Moment, Trouble};
+use crate::{AccountError, Id, UnixTime};
 
 /// A deleted client, whose tokens servers must refuse until they expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Revocation {
     /// Record id of the client.
     pub client: Id,
     /// Expiry of the last of its tokens.
-    pub ends: Moment,
+    pub ends: UnixTime,
 }
 
 // === impl Store ===
@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn revocations(&self) -> Result<Vec<Revocation>, Trouble> {
+    pub async fn revocations(&self) -> Result<Vec<Revocation>, AccountError> {
         let rows = self
             .engine
             .rows(
@@ -39,7 +39,7 @@ impl Store {
             .iter()
             .map(|row| {
                 let client = row.id(0)?;
-                let ends = row.moment(1)?;
+                let ends = row.time(1)?;
                 Ok(Revocation { client, ends })
             })
             .collect();

@@ -7,7 +7,7 @@ use super::{
     engine::{Columns as _, Session},
     members,
 };
-use crate::{Id, Membership, Moment, Tenant, Trouble, words};
+use crate::{AccountError, Id, Membership, Tenant, UnixTime, rules};
 
 /// A tenant to create.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn tenants(&self) -> Result<Vec<Tenant>, Trouble> {
+    pub async fn tenants(&self) -> Result<Vec<Tenant>, AccountError> {
         let rows = self
             .engine
             .rows(
@@ -48,11 +48,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the tenant does not exist, or the store fails.
-    pub async fn tenant(&self, id: Id) -> Result<Tenant, Trouble> {
+    pub async fn tenant(&self, id: Id) -> Result<Tenant, AccountError> {
         let mut session = self.engine.read().await?;
         let found = find(&mut session, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("tenant"))
+        found.ok_or(AccountError::NotFound("tenant"))
     }
 
     /// Makes a tenant, and its owner a member.
@@ -63,10 +63,10 @@ impl Store {
         &self,
         draft: TenantDraft,
         owner: &Owner,
-    ) -> Result<(Tenant, Membership), Trouble> {
+    ) -> Result<(Tenant, Membership), AccountError> {
         let now = self.now();
         let named = |member, text: Option<String>| {
-            let text = text.map(|text| words::name(member, &text));
+            let text = text.map(|text| rules::name(member, &text));
             text.transpose()
         };
         let tenant = Tenant {
@@ -74,13 +74,13 @@ impl Store {
             domain: named("domain", draft.domain)?,
             external_id: named("external_id", draft.external_id)?,
             id: Id::random()?,
-            name: words::name("name", &draft.name)?,
+            name: rules::name("name", &draft.name)?,
             plan: named("plan", draft.plan)?,
             plan_expires_at: None,
             plan_trial: draft.plan_trial,
             updated_at: now,
         };
-        words::email(&owner.email)?;
+        rules::email(&owner.email)?;
         let mut session = self.engine.write().await?;
         let trial = tenant.plan_trial.map(|trial| if trial { "1" } else { "0" });
         session
@@ -112,8 +112,8 @@ impl Store {
         &self,
         id: Id,
         name: Option<String>,
-    ) -> Result<Tenant, Trouble> {
-        let name = name.map(|name| words::name("name", &name)).transpose()?;
+    ) -> Result<Tenant, AccountError> {
+        let name = name.map(|name| rules::name("name", &name)).transpose()?;
         let mut session = self.engine.write().await?;
         if let Some(name) = &name {
             session
@@ -126,14 +126,14 @@ impl Store {
         }
         let found = find(&mut session, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("tenant"))
+        found.ok_or(AccountError::NotFound("tenant"))
     }
 
     /// Deletes a tenant with all its records. The tokens of its clients become invalid.
     ///
     /// # Errors
     /// Fails if the tenant does not exist, or the store fails.
-    pub async fn delete_tenant(&self, id: Id) -> Result<(), Trouble> {
+    pub async fn delete_tenant(&self, id: Id) -> Result<(), AccountError> {
         let mut session = self.engine.write().await?;
         let clients = session
             .rows(
@@ -152,7 +152,7 @@ impl Store {
             )
             .await?;
         session.commit().await?;
-        deleted.map(|_| ()).ok_or(Trouble::NotFound("tenant"))
+        deleted.map(|_| ()).ok_or(AccountError::NotFound("tenant"))
     }
 }
 
@@ -171,14 +171,14 @@ pub(super) fn tenant(row: &Row) -> Result<Tenant, StoreError> {
     let trial: Option<i64> = row.get(7)?;
     let ends: Option<i64> = row.get(6)?;
     Ok(Tenant {
-        created_at: row.moment(0)?,
+        created_at: row.time(0)?,
         domain: row.get(1)?,
         external_id: row.get(2)?,
         id: row.id(3)?,
         name: row.get(4)?,
         plan: row.get(5)?,
-        plan_expires_at: ends.map(Moment::from_seconds),
+        plan_expires_at: ends.map(UnixTime::from_seconds),
         plan_trial: trial.map(|trial| trial != 0),
-        updated_at: row.moment(8)?,
+        updated_at: row.time(8)?,
     })
 }

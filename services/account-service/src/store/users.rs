@@ -7,7 +7,7 @@ use super::{
     engine::{Columns as _, Session},
     tenants::tenant,
 };
-use crate::{Id, Trouble, User, words};
+use crate::{AccountError, Id, User, rules};
 
 /// Changes to a user.
 #[derive(Clone, Debug, Default)]
@@ -25,19 +25,19 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the user does not exist, or the store fails.
-    pub async fn user(&self, id: Id) -> Result<User, Trouble> {
+    pub async fn user(&self, id: Id) -> Result<User, AccountError> {
         let mut session = self.engine.read().await?;
         let found = find(&mut session, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("user"))
+        found.ok_or(AccountError::NotFound("user"))
     }
 
     /// Returns the member of a tenant with this mail address.
     ///
     /// # Errors
     /// Fails if there is no such member, or the store fails.
-    pub async fn member(&self, tenant: Id, email: &str) -> Result<Id, Trouble> {
-        let email = words::email(email)?;
+    pub async fn member(&self, tenant: Id, email: &str) -> Result<Id, AccountError> {
+        let email = rules::email(email)?;
         let row = self
             .engine
             .row(
@@ -47,7 +47,7 @@ impl Store {
                 [tenant.into(), email.into()],
             )
             .await?;
-        let row = row.ok_or(Trouble::NotFound("user"))?;
+        let row = row.ok_or(AccountError::NotFound("user"))?;
         Ok(row.id(0)?)
     }
 
@@ -55,7 +55,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub(crate) async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, Trouble> {
+    pub(crate) async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, AccountError> {
         let mut session = self.engine.read().await?;
         let count = session
             .number(
@@ -71,9 +71,13 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the user does not exist, an input is invalid, or the store fails.
-    pub(crate) async fn change_user(&self, id: Id, change: UserChange) -> Result<User, Trouble> {
+    pub(crate) async fn change_user(
+        &self,
+        id: Id,
+        change: UserChange,
+    ) -> Result<User, AccountError> {
         let part = |member, name: Option<String>| {
-            let name = name.map(|name| words::part_of_name(member, &name));
+            let name = name.map(|name| rules::part_of_name(member, &name));
             name.transpose()
         };
         let first_name = part("first_name", change.first_name)?;
@@ -95,7 +99,7 @@ impl Store {
             .await?;
         let found = find(&mut session, id).await?;
         session.commit().await?;
-        found.ok_or(Trouble::NotFound("user"))
+        found.ok_or(AccountError::NotFound("user"))
     }
 }
 
@@ -119,13 +123,13 @@ async fn find(session: &mut Session, id: Id) -> Result<Option<User>, StoreError>
         .await?;
     let tenants: Result<_, StoreError> = tenants.iter().map(tenant).collect();
     Ok(Some(User {
-        created_at: row.moment(0)?,
+        created_at: row.time(0)?,
         email: row.get(1)?,
         first_name: row.get(2)?,
         id,
         last_name: row.get(3)?,
         picture: row.get(4)?,
         tenants: tenants?,
-        updated_at: row.moment(5)?,
+        updated_at: row.time(5)?,
     }))
 }

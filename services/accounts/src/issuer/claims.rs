@@ -6,7 +6,7 @@ use jsonwebtoken::{Algorithm, Validation, decode};
 use serde::Deserialize;
 use ziggurat_layers::bearer::{Denied, TokenHash};
 
-use super::{Settings, keys::Key, known::Good};
+use super::{Settings, keys::Key, token_cache::ValidToken};
 use crate::{Holder, Identity};
 
 /// Seconds for which an expired token is still valid, since clocks differ.
@@ -38,13 +38,13 @@ struct Claims {
     azp: Option<String>,
     tenant: Option<String>,
     scope: Option<String>,
-    scp: Option<Words>,
+    scp: Option<TextOrList>,
 }
 
 /// Scopes in one text, or in a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum TextOrList {
     Text(String),
     List(Vec<String>),
 }
@@ -78,7 +78,7 @@ impl Checks {
         key: &Key,
         epoch: u64,
         now: i64,
-    ) -> Result<Good, Denied> {
+    ) -> Result<ValidToken, Denied> {
         let mut validation = self.validation.clone();
         validation.algorithms = vec![key.algorithm];
         let read = decode::<Claims>(token, &key.verifying, &validation);
@@ -109,7 +109,7 @@ impl Checks {
             tenant: claims.tenant.and_then(name),
             databases: Arc::clone(databases),
         };
-        Ok(Good {
+        Ok(ValidToken {
             subject: claims.sub,
             identity: Identity::new(session, holder),
             ends,
@@ -126,8 +126,8 @@ impl Claims {
         let in_text = |text: &String| text.split(' ').any(|word| word == wanted);
         self.scope.as_ref().is_some_and(in_text)
             || match &self.scp {
-                Some(Words::Text(text)) => in_text(text),
-                Some(Words::List(list)) => list.iter().any(|word| word == wanted),
+                Some(TextOrList::Text(text)) => in_text(text),
+                Some(TextOrList::List(list)) => list.iter().any(|word| word == wanted),
                 None => false,
             }
     }

@@ -17,7 +17,7 @@ pub(super) struct KeySet {
     /// Changes whenever the keys change.
     epoch: u64,
     /// The response of the issuer, to detect changes.
-    said: Vec<u8>,
+    state: Vec<u8>,
 }
 
 /// A key of an issuer.
@@ -99,14 +99,14 @@ impl KeySet {
             ));
         }
         let epoch = match before {
-            Some(before) if before.said == body => before.epoch,
+            Some(before) if before.state == body => before.epoch,
             Some(before) => before.epoch + 1,
             None => 0,
         };
         Ok(Self {
             keys,
             epoch,
-            said: body.to_vec(),
+            state: body.to_vec(),
         })
     }
 

@@ -11,7 +11,7 @@ use super::fetch::{FetchError, Fetched};
 pub(super) struct Revoked {
     clients: HashSet<String>,
     tag: Option<String>,
-    asked: Option<Duration>,
+    fetched_at: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -38,8 +38,8 @@ impl Revoked {
     }
 
     /// Returns the time of the last successful fetch.
-    pub(super) fn asked(&self) -> Option<Duration> {
-        self.asked
+    pub(super) fn fetched_at(&self) -> Option<Duration> {
+        self.fetched_at
     }
 
     /// Returns the state after a response.
@@ -55,7 +55,7 @@ impl Revoked {
                 return Ok(Self {
                     clients: self.clients.clone(),
                     tag: self.tag.clone(),
-                    asked: Some(now),
+                    fetched_at: Some(now),
                 });
             }
         };
@@ -68,7 +68,7 @@ impl Revoked {
         Ok(Self {
             clients: clients.collect(),
             tag,
-            asked: Some(now),
+            fetched_at: Some(now),
         })
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 struct Replica {
     bench: Bench,
     fixture: Fixture,
-    clerk: JoinSet<()>,
+    batcher: JoinSet<()>,
     _reaper: JoinSet<()>,
 }
 
@@ -19,11 +19,11 @@ impl Replica {
         settings.allow_writes = true;
         let (pools, reaper) = Pools::new();
         let database = settings.try_into().expect("a valid description");
-        let (shared, clerk) = store::Shared::new(StateDatabase::new(&pools, database));
+        let (shared, batcher) = store::Shared::new(StateDatabase::new(&pools, database));
         Self {
             bench: Bench::with(|settings| settings.shared = Some(shared)),
             fixture,
-            clerk: JoinSet::from_iter([clerk.run()]),
+            batcher: JoinSet::from_iter([batcher.run()]),
             _reaper: JoinSet::from_iter([reaper.run()]),
         }
     }
@@ -36,7 +36,7 @@ impl Replica {
 
     /// Stops the database task; from then on no query is answered.
     async fn lose_the_database(&mut self) {
-        self.clerk.shutdown().await;
+        self.batcher.shutdown().await;
     }
 }
 

@@ -21,7 +21,7 @@ const MAX_ANSWER: usize = 1 << 20;
 /// Cache of answers by request. The oldest are removed first.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    kept: Mutex<Kept>,
+    answers: Mutex<CachedAnswers>,
 }
 
 /// Digest of all inputs of an answer.
@@ -29,7 +29,7 @@ pub(super) struct Cache {
 pub(super) struct Key([u8; 32]);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedAnswers {
     answers: HashMap<Key, Bytes>,
     /// Oldest first.
     order: VecDeque<Key>,
@@ -49,14 +49,14 @@ impl Cache {
         }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
-        act(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, act: impl FnOnce(&mut CachedAnswers) -> T) -> T {
+        act(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-// === impl Kept ===
+// === impl CachedAnswers ===
 
-impl Kept {
+impl CachedAnswers {
     fn put(&mut self, key: Key, answer: Bytes) {
         self.bytes += answer.len();
         match self.answers.insert(key, answer) {

@@ -146,7 +146,7 @@ impl<'a> Chat<'a> {
         for at in 1..recent {
             let message = self.message(at)?;
             let tools = calls.tools(&message);
-            let tier = Tier::of(&message, &tools, rules.wishes);
+            let tier = Tier::of(&message, &tools, rules.keep);
             middle.tiers.push(tier);
             middle.notes.take(&message);
             calls.note(message);

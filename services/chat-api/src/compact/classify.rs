@@ -93,7 +93,7 @@ pub(super) enum Tier {
 
 /// Kinds of messages that the client wants to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wishes {
+pub(super) struct KeepOptions {
     pub(super) anchors: bool,
     pub(super) tool_results: bool,
     pub(super) schema_info: bool,
@@ -103,21 +103,21 @@ pub(super) struct Wishes {
 
 impl Tier {
     /// Classifies a message that calls these tools, or has results of them.
-    pub(super) fn of(message: &Message<'_>, tools: &[&str], wishes: Wishes) -> Self {
-        match Self::whatever_is_kept(message, tools, wishes) {
-            Self::Anchor if !wishes.anchors => Self::Contextual,
+    pub(super) fn of(message: &Message<'_>, tools: &[&str], keep: KeepOptions) -> Self {
+        match Self::of_any_kind(message, tools, keep) {
+            Self::Anchor if !keep.anchors => Self::Contextual,
             tier => tier,
         }
     }
 
-    fn whatever_is_kept(message: &Message<'_>, tools: &[&str], wishes: Wishes) -> Self {
-        if wishes.tool_results && message.has_tools() {
+    fn of_any_kind(message: &Message<'_>, tools: &[&str], keep: KeepOptions) -> Self {
+        if keep.tool_results && message.has_tools() {
             return Self::Preserved;
         }
         let text = &*message.text;
         let signs = SIGNS.find_spaced(text);
         let is_schema = signs.has(SCHEMA) || tools.iter().any(|tool| is_about_schema(tool));
-        if wishes.schema_info && is_schema {
+        if keep.schema_info && is_schema {
             return Self::Anchor;
         }
         if message.has_tools() {
@@ -196,17 +196,17 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Wishes = Wishes {
+    const PLAIN: KeepOptions = KeepOptions {
         anchors: true,
         tool_results: false,
         schema_info: false,
     };
 
-    fn tier(role: &str, content: &serde_json::Value, tools: &[&str], wishes: Wishes) -> Tier {
+    fn tier(role: &str, content: &serde_json::Value, tools: &[&str], keep: KeepOptions) -> Tier {
         let json = json!({"role": role, "content": content}).to_string();
         let raw = RawValue::from_string(json).expect("JSON");
         let message = Message::read(&raw).expect("a message");
-        Tier::of(&message, tools, wishes)
+        Tier::of(&message, tools, keep)
     }
 
     #[test]
@@ -290,44 +290,44 @@ mod tests {
     fn options_of_the_client_change_the_classification() {
         let result = json!([{"type": "tool_result", "content": "CREATE TABLE"}]);
         let text = json!("CREATE TABLE t ()");
-        let wishes = |anchors, tool_results, schema_info| Wishes {
+        let keep = |anchors, tool_results, schema_info| KeepOptions {
             anchors,
             tool_results,
             schema_info,
         };
-        for (content, tools, wishes, expected) in [
+        for (content, tools, keep, expected) in [
             (
                 &result,
                 &["query_database"][..],
-                wishes(true, true, false),
+                keep(true, true, false),
                 Tier::Preserved,
             ),
             (
                 &result,
                 &["get_schema_info"],
-                wishes(true, true, false),
+                keep(true, true, false),
                 Tier::Preserved,
             ),
             (
                 &result,
                 &["query_database"],
-                wishes(false, true, true),
+                keep(false, true, true),
                 Tier::Preserved,
             ),
             (
                 &result,
                 &["get_schema_info"],
-                wishes(false, false, false),
+                keep(false, false, false),
                 Tier::Contextual,
             ),
-            (&text, &[], wishes(true, false, true), Tier::Anchor),
-            (&text, &[], wishes(true, true, false), Tier::Contextual),
-            (&text, &[], wishes(false, false, true), Tier::Contextual),
+            (&text, &[], keep(true, false, true), Tier::Anchor),
+            (&text, &[], keep(true, true, false), Tier::Contextual),
+            (&text, &[], keep(false, false, true), Tier::Contextual),
         ] {
             assert_eq!(
-                tier("user", content, tools, wishes),
+                tier("user", content, tools, keep),
                 expected,
-                "{content} {wishes:?}"
+                "{content} {keep:?}"
             );
         }
     }

@@ -11,7 +11,7 @@ use thiserror::Error;
 use utoipa::ToSchema;
 use ziggurat_http::{Malformed, Refusal, payload};
 
-use super::{classify::Wishes, estimate::Counter, message::Outside};
+use super::{classify::KeepOptions, estimate::Counter, message::Outside};
 
 /// Maximum of a number: the largest integer that every JSON library can represent.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
@@ -26,7 +26,7 @@ const MIN_IMPORTANT: usize = 3;
 /// A chat, and limits for its length.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ChatToCompact)]
-pub(super) struct Asked<'a> {
+pub(super) struct CompactRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Vec<Outside<'_>>, min_items = 1)]
     messages: Option<Vec<&'a RawValue>>,
@@ -81,7 +81,7 @@ pub(super) struct Rules {
     pub(super) recent_window: usize,
     pub(super) min_important: usize,
     pub(super) counter: Counter,
-    pub(super) wishes: Wishes,
+    pub(super) keep: KeepOptions,
     pub(super) wants_summary: bool,
     pub(super) is_enhanced: bool,
 }
@@ -106,9 +106,9 @@ pub(super) enum Invalid {
     Body(String),
 }
 
-// === impl Asked ===
+// === impl CompactRequest ===
 
-impl<'a> Asked<'a> {
+impl<'a> CompactRequest<'a> {
     /// Validates the request and fills in the defaults.
     pub(super) fn checked(self) -> Result<Request<'a>, Invalid> {
         let messages = self.messages.unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> Asked<'a> {
                 .min_important_messages
                 .map_or(0, |number| size(number.0)),
             counter: Counter::named(options.token_counter_type.as_deref().unwrap_or_default()),
-            wishes: Wishes {
+            keep: KeepOptions {
                 anchors: self.keep_anchors.unwrap_or(true),
                 tool_results: options.preserve_tool_results.unwrap_or(false),
                 schema_info: options.preserve_schema_info.unwrap_or(false),

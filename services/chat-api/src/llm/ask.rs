@@ -17,10 +17,10 @@ const ANY: &str = r#"{"type":"object","properties":{}}"#;
 /// A chat for a model to continue.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = QuestionToModel)]
-pub(super) struct Ask<'a> {
+pub(super) struct ChatRequest<'a> {
     /// Messages so far, with the question last.
     #[serde(borrow)]
-    messages: Vec<Said<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     /// Tools that the model may call.
     #[serde(borrow)]
     tools: Option<Vec<Tool<'a>>>,
@@ -34,8 +34,8 @@ pub(super) struct Ask<'a> {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = SaidToModel)]
-struct Said<'a> {
-    role: Speaker,
+struct ChatMessage<'a> {
+    role: ChatRole,
     /// A text, or a list of blocks.
     #[serde(borrow)]
     #[schema(value_type = serde_json::Value)]
@@ -45,7 +45,8 @@ struct Said<'a> {
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Speaker {
+#[schema(as = Speaker)]
+enum ChatRole {
     User,
     Assistant,
 }
@@ -62,7 +63,7 @@ struct Tool<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Piece<'a> {
+struct ContentBlock<'a> {
     #[serde(rename = "type")]
     kind: Kind,
     text: Option<String>,
@@ -101,9 +102,9 @@ struct CacheControl {
     ttl: Option<String>,
 }
 
-// === impl Ask ===
+// === impl ChatRequest ===
 
-impl Ask<'_> {
+impl ChatRequest<'_> {
     pub(super) fn provider(&self) -> Option<&str> {
         self.provider.as_deref().filter(|name| !name.is_empty())
     }
@@ -121,26 +122,27 @@ impl Ask<'_> {
         if self.messages.is_empty() {
             return Err(malformed("`messages` is empty"));
         }
-        let messages = self.messages.into_iter().map(Said::message);
+        let messages = self.messages.into_iter().map(ChatMessage::message);
         let tools = self.tools.into_iter().flatten().map(Tool::spec);
         let tools = tools.collect::<Result<_, _>>()?;
         Ok(Prompt::new(messages.collect::<Result<_, _>>()?).with_tools(tools))
     }
 }
 
-// === impl Said ===
+// === impl ChatMessage ===
 
-impl Said<'_> {
+impl ChatMessage<'_> {
     fn message(self) -> Result<Message, Malformed> {
         let role = match self.role {
-            Speaker::User => Role::User,
-            Speaker::Assistant => Role::Assistant,
+            ChatRole::User => Role::User,
+            ChatRole::Assistant => Role::Assistant,
         };
         let content = self.content.get();
         let mut blocks = if content.starts_with('"') {
             vec![Block::text(text(content)?)]
         } else {
-            let pieces: Vec<Piece<'_>> = serde_json::from_str(content).map_err(Malformed::from)?;
+            let pieces: Vec<ContentBlock<'_>> =
+                serde_json::from_str(content).map_err(Malformed::from)?;
             let blocks = pieces.into_iter().map(|piece| piece.block(role));
             blocks.collect::<Result<_, _>>()?
         };
@@ -154,7 +156,7 @@ impl Said<'_> {
 
 // === impl Piece ===
 
-impl Piece<'_> {
+impl ContentBlock<'_> {
     fn block(self, role: Role) -> Result<Block, Malformed> {
         let cache = self.cache_control.as_ref().and_then(CacheControl::cache);
         match (self.kind, role) {

@@ -124,7 +124,7 @@ impl SessionBatcher {
                 }
                 () = time::sleep_until(again), if !self.ended.is_empty() => {
                     let users: Vec<String> = self.ended.iter().cloned().collect();
-                    if Self::asked(&mut self.paused_until, end_sessions(&self.state, &users))
+                    if Self::guarded(&mut self.paused_until, end_sessions(&self.state, &users))
                         .await
                         .is_some() {
                         self.ended.clear();
@@ -141,7 +141,7 @@ impl SessionBatcher {
         let found = if is_paused {
             None
         } else {
-            Self::asked(&mut self.paused_until, find(&self.state, batch)).await
+            Self::guarded(&mut self.paused_until, find(&self.state, batch)).await
         };
         for Question { token, answer } in batch.drain(..) {
             let known = match &found {
@@ -157,7 +157,7 @@ impl SessionBatcher {
     }
 
     /// Runs a query, and starts the pause if it fails.
-    async fn asked<T>(
+    async fn guarded<T>(
         paused_until: &mut Option<Instant>,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Option<T> {

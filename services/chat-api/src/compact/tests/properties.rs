@@ -81,7 +81,7 @@ fn is_of_tools(message: &Value) -> bool {
 
 fn answer(request: &Value) -> Value {
     let text = request.to_string();
-    let asked: Asked<'_> = serde_json::from_str(&text).expect("a request");
+    let asked: CompactRequest<'_> = serde_json::from_str(&text).expect("a request");
     let request = asked.checked().expect("a good one");
     let chat = Chat::read(&request.messages, &request.rules).expect("good messages");
     let compacted = chat.compact(&request.rules).expect("good messages");

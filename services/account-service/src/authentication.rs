@@ -32,8 +32,8 @@ pub(super) fn layer(
             match role {
                 Ok(Some(role)) => Ok(Admitted { principal, role }),
                 Ok(None) => Err(Denied::Invalid),
-                Err(trouble) => {
-                    let error: &dyn Error = &trouble;
+                Err(error) => {
+                    let error: &dyn Error = &error;
                     error!(error, "a token could not be checked");
                     Err(Denied::Unavailable)
                 }

@@ -14,7 +14,7 @@ const MAX_TOKENS: usize = 4096;
 
 /// A token with a validated signature.
 #[derive(Debug)]
-pub(super) struct Good {
+pub(super) struct ValidToken {
     pub(super) subject: String,
     pub(super) identity: Identity,
     /// Expiry time in seconds since 1970.
@@ -25,14 +25,14 @@ pub(super) struct Good {
 
 /// Cache of valid tokens. Replaced on every change and never modified, so that lookups never wait.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    by_token: HashMap<TokenHash, Arc<Good>>,
+pub(super) struct TokenCache {
+    by_token: HashMap<TokenHash, Arc<ValidToken>>,
 }
 
-// === impl Known ===
+// === impl TokenCache ===
 
-impl Known {
-    pub(super) fn find(&self, token: TokenHash) -> Option<&Arc<Good>> {
+impl TokenCache {
+    pub(super) fn find(&self, token: TokenHash) -> Option<&Arc<ValidToken>> {
         self.by_token.get(&token)
     }
 
@@ -40,7 +40,7 @@ impl Known {
     pub(super) fn with(
         &self,
         token: TokenHash,
-        good: Arc<Good>,
+        good: Arc<ValidToken>,
         now: i64,
     ) -> (Self, Vec<TokenHash>) {
         let mut by_token = self.by_token.clone();
@@ -57,15 +57,15 @@ impl Known {
     }
 
     /// Returns a copy with the tokens that match `is_good`, and the sessions that end by that.
-    pub(super) fn swept(&self, is_good: impl Fn(&Good) -> bool) -> (Self, Vec<TokenHash>) {
+    pub(super) fn swept(&self, is_good: impl Fn(&ValidToken) -> bool) -> (Self, Vec<TokenHash>) {
         let mut by_token = self.by_token.clone();
         by_token.retain(|_, good| is_good(good));
         self.to(by_token)
     }
 
     /// A session ends when none of its tokens is left.
-    fn to(&self, by_token: HashMap<TokenHash, Arc<Good>>) -> (Self, Vec<TokenHash>) {
-        let is_gone = |(token, _): &(&TokenHash, &Arc<Good>)| !by_token.contains_key(*token);
+    fn to(&self, by_token: HashMap<TokenHash, Arc<ValidToken>>) -> (Self, Vec<TokenHash>) {
+        let is_gone = |(token, _): &(&TokenHash, &Arc<ValidToken>)| !by_token.contains_key(*token);
         let mut gone: HashSet<_> = self
             .by_token
             .iter()
@@ -86,14 +86,14 @@ mod tests {
     use super::*;
     use crate::Holder;
 
-    fn good(subject: &str, ends: i64) -> Arc<Good> {
+    fn good(subject: &str, ends: i64) -> Arc<ValidToken> {
         let holder = Holder::Client {
             subject: subject.into(),
             client: None,
             tenant: None,
             databases: Arc::new([]),
         };
-        Arc::new(Good {
+        Arc::new(ValidToken {
             subject: subject.to_owned(),
             identity: Identity::new(TokenHash::of(subject), holder),
             ends,
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded_and_a_session_ends_with_its_last_token() {
-        let mut known = Known::default();
+        let mut known = TokenCache::default();
         for number in 0..MAX_TOKENS {
             let token = TokenHash::of(&number.to_string());
             let subject = if number < 2 { "early" } else { "late" };

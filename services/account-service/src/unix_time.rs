@@ -5,11 +5,11 @@ use serde::{Serialize, Serializer};
 
 /// A time in whole seconds, written in UTC as in RFC 3339, with a `Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(i64);
+pub struct UnixTime(i64);
 
-// === impl Moment ===
+// === impl UnixTime ===
 
-impl Moment {
+impl UnixTime {
     pub(super) fn from_seconds(seconds: i64) -> Self {
         Self(seconds)
     }
@@ -24,13 +24,13 @@ impl Moment {
     }
 }
 
-impl From<Timestamp> for Moment {
+impl From<Timestamp> for UnixTime {
     fn from(at: Timestamp) -> Self {
         Self(at.as_second())
     }
 }
 
-impl std::fmt::Display for Moment {
+impl std::fmt::Display for UnixTime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Only a damaged record can be outside of the calendar.
         let at = Timestamp::from_second(self.0).unwrap_or(Timestamp::MAX);
@@ -38,7 +38,7 @@ impl std::fmt::Display for Moment {
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for UnixTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -51,6 +51,6 @@ mod tests {
     #[test]
     fn fractions_of_a_second_are_not_written() {
         let at: Timestamp = "2026-01-02T03:04:05.678Z".parse().expect("a date");
-        assert_eq!(Moment::from(at).to_string(), "2026-01-02T03:04:05Z");
+        assert_eq!(UnixTime::from(at).to_string(), "2026-01-02T03:04:05Z");
     }
 }

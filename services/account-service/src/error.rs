@@ -7,7 +7,7 @@ use ziggurat_state::StoreError;
 /// An error of an operation. The messages of all but the last three are for the caller.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum AccountError {
     /// The input is invalid.
     #[error("{0}")]
     Invalid(String),

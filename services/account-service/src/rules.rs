@@ -1,6 +1,6 @@
 //! Rules for names, descriptions and mail addresses.
 
-use super::Trouble;
+use super::AccountError;
 
 /// Maximum length of a name, in characters.
 const NAME: usize = 255;
@@ -15,10 +15,10 @@ const EMAIL: usize = 254;
 ///
 /// # Errors
 /// Fails on an invalid name and says which member it is.
-pub(super) fn name(member: &str, text: &str) -> Result<String, Trouble> {
+pub(super) fn name(member: &str, text: &str) -> Result<String, AccountError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Trouble::Invalid(format!("{member} must not be empty")));
+        return Err(AccountError::Invalid(format!("{member} must not be empty")));
     }
     on_one_line(member, text, NAME)
 }
@@ -27,7 +27,7 @@ pub(super) fn name(member: &str, text: &str) -> Result<String, Trouble> {
 ///
 /// # Errors
 /// Fails on an invalid description.
-pub(super) fn description(text: &str) -> Result<String, Trouble> {
+pub(super) fn description(text: &str) -> Result<String, AccountError> {
     on_one_line("description", text.trim(), DESCRIPTION)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn description(text: &str) -> Result<String, Trouble> {
 ///
 /// # Errors
 /// Fails on an invalid name and says which member it is.
-pub(super) fn part_of_name(member: &str, text: &str) -> Result<String, Trouble> {
+pub(super) fn part_of_name(member: &str, text: &str) -> Result<String, AccountError> {
     on_one_line(member, text.trim(), NAME)
 }
 
@@ -43,7 +43,7 @@ pub(super) fn part_of_name(member: &str, text: &str) -> Result<String, Trouble> 
 ///
 /// # Errors
 /// Fails if the text is not a mail address.
-pub(super) fn email(text: &str) -> Result<String, Trouble> {
+pub(super) fn email(text: &str) -> Result<String, AccountError> {
     let text = text.trim().to_lowercase();
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "<>()[],;:\\\"".contains(c);
     let is_good = text.rsplit_once('@').is_some_and(|(user, host)| {
@@ -54,19 +54,21 @@ pub(super) fn email(text: &str) -> Result<String, Trouble> {
             && !host.ends_with('.')
     });
     if !is_good || text.len() > EMAIL || text.contains(is_odd) {
-        return Err(Trouble::Invalid("email must be a mail address".to_owned()));
+        return Err(AccountError::Invalid(
+            "email must be a mail address".to_owned(),
+        ));
     }
     Ok(text)
 }
 
-fn on_one_line(member: &str, text: &str, most: usize) -> Result<String, Trouble> {
+fn on_one_line(member: &str, text: &str, most: usize) -> Result<String, AccountError> {
     if text.chars().count() > most {
         let message = format!("{member} must have at most {most} characters");
-        return Err(Trouble::Invalid(message));
+        return Err(AccountError::Invalid(message));
     }
     if text.contains(char::is_control) {
         let message = format!("{member} must not contain control characters");
-        return Err(Trouble::Invalid(message));
+        return Err(AccountError::Invalid(message));
     }
     Ok(text.to_owned())
 }
@@ -75,10 +77,10 @@ fn on_one_line(member: &str, text: &str, most: usize) -> Result<String, Trouble>
 mod tests {
     use super::*;
 
-    fn said<T>(result: Result<T, Trouble>) -> String {
+    fn said<T>(result: Result<T, AccountError>) -> String {
         match result {
             Ok(_) => String::new(),
-            Err(trouble) => trouble.to_string(),
+            Err(error) => error.to_string(),
         }
     }
 
