@@ -10,11 +10,11 @@ use ziggurat_account_service::{
     ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens,
 };
 use ziggurat_accounts::WallClock;
-use ziggurat_runtime::{duration, file};
+use ziggurat_runtime::{duration, file, flags::Flags};
 
 use self::secrets::{Destination, shown};
 use crate::{
-    arguments::{Arguments, Flags, Task},
+    arguments::{Arguments, Task},
     configuration::Configuration,
     services::Services,
 };
@@ -41,7 +41,7 @@ async fn act(
     configuration: &Configuration,
     rooms: &Services,
 ) -> anyhow::Result<String> {
-    let (flags, store) = (arguments.flags(), &rooms.store);
+    let (flags, store) = (&arguments.flags, &rooms.store);
     match arguments.task {
         Task::Init => init(flags, configuration, store).await,
         Task::ListTenants => Ok(shown(&store.tenants().await?)),
@@ -71,7 +71,7 @@ async fn act_for(
     configuration: &Configuration,
     rooms: &Services,
 ) -> anyhow::Result<String> {
-    let (flags, store) = (arguments.flags(), &rooms.store);
+    let (flags, store) = (&arguments.flags, &rooms.store);
     match arguments.task {
         Task::ListClients => return Ok(shown(&store.clients(tenant).await?)),
         Task::ListInvites => return Ok(shown(&store.invites(tenant).await?)),
@@ -180,7 +180,7 @@ async fn invite(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<Stri
 }
 
 async fn accept(arguments: &Arguments, store: &Store) -> anyhow::Result<String> {
-    let flags = arguments.flags();
+    let flags = &arguments.flags;
     let token: SecretString = match (flags.text("token"), flags.path("token-file")) {
         (Some(token), None) => token.into(),
         (None, Some(path)) => {

@@ -5,19 +5,13 @@
 
 mod commands;
 
-use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
-    fmt::Write as _,
-    os::unix::ffi::OsStrExt as _,
-    path::PathBuf,
-};
+use std::ffi::OsString;
 
 use thiserror::Error;
-use ziggurat_runtime::flags::{split, without_dashes};
+use ziggurat_runtime::flags::{self, Flag, Flags, Refusal as FlagRefusal, Words};
 
 pub(crate) use self::commands::Task;
-use self::commands::{COMMANDS, Command, Flag, GLOBAL};
+use self::commands::{COMMANDS, Command, GLOBAL};
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -25,39 +19,25 @@ pub(crate) struct Arguments {
     pub(crate) task: Task,
     /// Argument of the command, if it takes one.
     pub(crate) about: Option<String>,
-    flags: Flags,
+    pub(crate) flags: Flags,
 }
-
-/// The given flags; of a repeated flag, the last one counts.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Flags(BTreeMap<&'static str, String>);
 
 /// Reasons to refuse a command line. The message is followed by a pointer to the help.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum Refusal {
-    #[error("flag provided but not defined: -{0}")]
-    Unknown(String),
-    #[error("bad flag syntax: {0}")]
-    Syntax(String),
-    #[error("flag needs an argument: -{0}")]
-    NoValue(&'static str),
-    #[error("-{0} takes no value")]
-    Switch(&'static str),
+    #[error("-{} takes no value", .0.name)]
+    Switch(&'static Flag),
+    #[error(transparent)]
+    Flags(FlagRefusal),
     #[error("-{flag} is not for {command}")]
-    NotHere { flag: &'static str, command: String },
-    #[error("{command} needs -{flag}")]
-    Missing { command: String, flag: &'static str },
-    #[error("{command} needs {about}")]
-    NoAbout {
-        command: String,
-        about: &'static str,
+    NotHere {
+        flag: &'static str,
+        command: &'static str,
     },
+    #[error("{command} needs {what}")]
+    Missing { command: &'static str, what: String },
     #[error("unknown command: {0}")]
     NoCommand(String),
-    #[error("unexpected argument: {0}")]
-    Leftover(String),
-    #[error("not text: {0}")]
-    NotText(String),
 }
 
 // === impl Arguments ===
@@ -68,7 +48,11 @@ impl Arguments {
     /// # Errors
     /// Fails on unknown flags and commands, and on a command with a missing argument or flag.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
-        let (words, flags) = sorted(words)?;
+        let own = COMMANDS.iter().map(|command| command.flags);
+        let known: Vec<_> = [GLOBAL].into_iter().chain(own).collect();
+        let (flags, words) = flags::parse(words, &known, Words::Anywhere)?;
+        let words: Result<Vec<_>, _> = words.into_iter().map(flags::text).collect();
+        let words = words?;
         for (name, task) in [
             ("help", Task::Help),
             ("h", Task::Help),
@@ -86,28 +70,30 @@ impl Arguments {
             }
         }
         let (command, rest) = Command::of(&words)?;
-        for flag in flags.0.keys().copied() {
-            let is_here = GLOBAL.iter().chain(command.flags).any(|f| f.name == flag);
-            if !is_here {
-                let command = command.words.to_owned();
-                return Err(Refusal::NotHere { flag, command });
-            }
+        let name = command.words;
+        let here = GLOBAL.iter().chain(command.flags);
+        let stray = flags
+            .names()
+            .find(|name| !here.clone().any(|flag| flag.name == *name));
+        if let Some(flag) = stray {
+            return Err(Refusal::NotHere {
+                flag,
+                command: name,
+            });
         }
-        for flag in command.needs {
-            if !flags.has(flag) {
-                let command = command.words.to_owned();
-                return Err(Refusal::Missing { command, flag });
-            }
+        let missing = |what| Refusal::Missing {
+            command: name,
+            what,
+        };
+        if let Some(flag) = command.needs.iter().find(|flag| !flags.is_given(flag)) {
+            return Err(missing(format!("-{flag}")));
         }
         let about = match (command.about, rest) {
             (None, []) => None,
             (Some(_), [about]) => Some(about.clone()),
-            (Some(about), []) => {
-                let command = command.words.to_owned();
-                return Err(Refusal::NoAbout { command, about });
-            }
+            (Some(about), []) => return Err(missing(about.to_owned())),
             (None, [word, ..]) | (Some(_), [_, word, ..]) => {
-                return Err(Refusal::Leftover(word.clone()));
+                return Err(FlagRefusal::Leftover(word.clone()).into());
             }
         };
         Ok(Self {
@@ -116,34 +102,16 @@ impl Arguments {
             flags,
         })
     }
-
-    /// Returns the flags.
-    pub(crate) fn flags(&self) -> &Flags {
-        &self.flags
-    }
 }
 
-// === impl Flags ===
+// === impl Refusal ===
 
-impl Flags {
-    /// Returns the value of a flag.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
-    /// Returns the value of a flag as an owned text.
-    pub(crate) fn owned(&self, name: &str) -> Option<String> {
-        self.text(name).map(str::to_owned)
-    }
-
-    /// Returns the path in a flag.
-    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
-        self.text(name).map(PathBuf::from)
-    }
-
-    /// Returns whether a flag was given.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+impl From<FlagRefusal> for Refusal {
+    fn from(refusal: FlagRefusal) -> Self {
+        match refusal {
+            FlagRefusal::NoBoolean { flag, .. } => Self::Switch(flag),
+            other => Self::Flags(other),
+        }
     }
 }
 
@@ -160,60 +128,24 @@ and print what came of it as JSON.
 Commands:
 ",
     );
+    let describe = |text: &mut String, flag: &Flag, indent: &str| {
+        let value = flag.placeholder().map(|value| format!(" {value}"));
+        let word = format!("{indent}-{}{}", flag.name, value.unwrap_or_default());
+        flags::explain(text, &word, flag.help, indent.len() + 25);
+    };
     for command in COMMANDS {
         let about = command.about.map(|about| format!(" {about}"));
-        let words = format!("{}{}", command.words, about.unwrap_or_default());
-        let _ = writeln!(text, "  {words:<24} {}", command.help);
+        let words = format!("  {}{}", command.words, about.unwrap_or_default());
+        flags::explain(&mut text, &words, command.help, 27);
         for flag in command.flags {
-            flag.describe(&mut text, "      ");
+            describe(&mut text, flag, "      ");
         }
     }
     text.push_str("\nFlags of every command:\n");
     for flag in GLOBAL {
-        flag.describe(&mut text, "  ");
+        describe(&mut text, flag, "  ");
     }
     text
-}
-
-/// Separates flags from other words.
-fn sorted(words: impl IntoIterator<Item = OsString>) -> Result<(Vec<String>, Flags), Refusal> {
-    let (mut others, mut flags) = (Vec::new(), Flags::default());
-    let mut words = words.into_iter();
-    let mut are_over = false;
-    while let Some(word) = words.next() {
-        let flag = without_dashes(&word).filter(|_| !are_over);
-        let Some(flag) = flag else {
-            others.push(text(word)?);
-            continue;
-        };
-        if flag.is_empty() {
-            are_over = true;
-            continue;
-        }
-        let (name, value) = split(flag);
-        if name.is_empty() || name.starts_with(b"-") {
-            return Err(Refusal::Syntax(word.display().to_string()));
-        }
-        let known = Flag::named(name);
-        let known = known.ok_or_else(|| {
-            let name = OsStr::from_bytes(name);
-            Refusal::Unknown(name.display().to_string())
-        })?;
-        let value = value.map(|value| OsStr::from_bytes(value).to_owned());
-        let value = match (known.value, value) {
-            (None, None) => String::new(),
-            (None, Some(_)) => return Err(Refusal::Switch(known.name)),
-            (Some(_), Some(value)) => text(value)?,
-            (Some(_), None) => text(words.next().ok_or(Refusal::NoValue(known.name))?)?,
-        };
-        flags.0.insert(known.name, value);
-    }
-    Ok((others, flags))
-}
-
-fn text(word: OsString) -> Result<String, Refusal> {
-    let text = word.into_string();
-    text.map_err(|word| Refusal::NotText(word.display().to_string()))
 }
 
 #[cfg(test)]
@@ -235,8 +167,8 @@ mod tests {
             let arguments = parse(line).expect(line);
             assert_eq!(arguments.task, Task::DeleteClient, "{line}");
             assert_eq!(arguments.about.as_deref(), Some("id"), "{line}");
-            assert_eq!(arguments.flags().text("config"), Some("a.yaml"), "{line}");
-            assert_eq!(arguments.flags().text("tenant"), Some("t"), "{line}");
+            assert_eq!(arguments.flags.text("config"), Some("a.yaml"), "{line}");
+            assert_eq!(arguments.flags.text("tenant"), Some("t"), "{line}");
         }
     }
 
@@ -246,7 +178,7 @@ mod tests {
         assert_eq!(parse("serve").expect("good").task, Task::Serve);
         assert_eq!(
             parse("client -h -x=1").err(),
-            Some(Refusal::Unknown("x".into()))
+            Some(Refusal::Flags(FlagRefusal::Unknown("x".into())))
         );
         assert_eq!(parse("client -h").expect("good").task, Task::Help);
     }

@@ -1,33 +1,29 @@
 //! The configuration of the server, from a file, the environment and the command line.
 //!
-//! The file is first read into raw structs, one per section, in which every key is optional.
-//! Checking them gives the complete configuration, or all problems at once, each with its key. The
+//! Reading gives the complete configuration, or all problems at once, each with its key. The
 //! environment is passed in as [`ConfigSources`].
 
-mod raw;
+mod read;
 #[cfg(test)]
 mod tests;
 
 use std::{
     net::{IpAddr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
 use http::Uri;
-use thiserror::Error;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::{Hosts, InvalidHost};
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
     ConfigSources, Secret,
-    file::{self, FileError, Read},
+    config::{Input, LoadError, Loaded},
+    flags::Flags,
     logs::RawLog,
 };
-
-use self::raw::Raw;
-use crate::arguments::Flags;
 
 /// Name of the file.
 const FILE: &str = "ziggurat-platform.yaml";
@@ -97,27 +93,6 @@ pub(crate) struct TokenRules {
     pub(crate) scope: Option<String>,
 }
 
-/// A configuration, and warnings for the operator.
-#[derive(Clone, Debug)]
-pub(crate) struct Loaded {
-    pub(crate) configuration: Configuration,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Reasons the configuration cannot be loaded.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub(crate) enum LoadError {
-    #[error("{}", path.display())]
-    File {
-        path: PathBuf,
-        #[source]
-        source: FileError,
-    },
-    #[error("invalid configuration: {}", .0.join("; "))]
-    Invalid(Vec<String>),
-}
-
 // === impl Configuration ===
 
 impl Configuration {
@@ -125,23 +100,11 @@ impl Configuration {
     ///
     /// # Errors
     /// Fails if the file cannot be parsed, or lists all invalid settings.
-    pub(crate) fn load(flags: &Flags, around: &ConfigSources) -> Result<Loaded, LoadError> {
-        let Read {
-            raw,
-            unknown: mut problems,
-            foreign: warnings,
-        } = read(flags, around)?;
-        let configuration = raw.check(flags, around).map_err(|more| {
-            problems.extend(more);
-            LoadError::Invalid(problems.clone())
-        })?;
-        if !problems.is_empty() {
-            return Err(LoadError::Invalid(problems));
-        }
-        Ok(Loaded {
-            configuration,
-            warnings,
-        })
+    pub(crate) fn load(flags: &Flags, around: &ConfigSources) -> Result<Loaded<Self>, LoadError> {
+        let input = Input::new(around, flags);
+        let named = flags.path("config").map(|path| around.at_home(path));
+        let path = input.find(named.as_deref(), FILE);
+        input.load(path.as_deref(), read::configuration)
     }
 
     /// Returns the settings of tokens. Without a public URL, the issuer is this address.
@@ -179,35 +142,4 @@ impl ServerSettings {
             None => Ok(hosts),
         }
     }
-}
-
-/// Reads the named file, or the first existing one of the usual files. Without a file, the defaults
-/// hold.
-fn read(flags: &Flags, around: &ConfigSources) -> Result<Read<Raw>, LoadError> {
-    let read = |path: &Path| {
-        file::read(path, &[]).map_err(|source| LoadError::File {
-            path: path.to_owned(),
-            source,
-        })
-    };
-    let named = flags.path("config");
-    let named = named.map(|path| around.at_home(path));
-    if let Some(path) = named {
-        return read(&path);
-    }
-    for path in around.usual_files(FILE) {
-        match read(&path) {
-            Ok(read) => return Ok(read),
-            Err(LoadError::File {
-                source: FileError::NotFound,
-                ..
-            }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Read {
-        raw: Raw::default(),
-        unknown: Vec::new(),
-        foreign: Vec::new(),
-    })
 }

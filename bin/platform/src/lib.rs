@@ -24,7 +24,7 @@ use ziggurat_runtime::ConfigSources;
 
 use crate::{
     arguments::{Arguments, Task},
-    configuration::{Configuration, Loaded},
+    configuration::Configuration,
 };
 
 /// Time for running look-ups and file operations when the program ends.
@@ -64,10 +64,8 @@ pub fn run(
 
 fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let around = ConfigSources::of_process();
-    let Loaded {
-        configuration,
-        warnings,
-    } = Configuration::load(arguments.flags(), &around)?;
+    let loaded = Configuration::load(&arguments.flags, &around)?;
+    let (configuration, warnings) = (loaded.value, loaded.warnings);
     logs::start(&around.environment, &configuration.log);
     for warning in warnings {
         tracing::warn!("{warning}");
@@ -87,7 +85,7 @@ fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Res
 
 /// Prints the problems of the configuration.
 fn check(arguments: &Arguments) -> anyhow::Result<()> {
-    let loaded = Configuration::load(arguments.flags(), &ConfigSources::of_process())?;
+    let loaded = Configuration::load(&arguments.flags, &ConfigSources::of_process())?;
     for warning in &loaded.warnings {
         say(&format!("warning: {warning}\n"));
     }

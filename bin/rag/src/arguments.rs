@@ -3,28 +3,33 @@
 //! Flags have one dash or two, and a value follows `=` or is the next word. The first word that is
 //! not a flag ends them; there are no positional arguments.
 
-use std::{
-    ffi::{OsStr, OsString},
-    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
-    path::PathBuf,
-};
+use std::{ffi::OsString, path::PathBuf};
 
-use thiserror::Error;
-use ziggurat_runtime::flags::{split, without_dashes};
+use ziggurat_runtime::flags::{self, Flag, Refusal, Words};
 
-/// The usage, as printed by `-help`.
-pub(crate) const USAGE: &str = "\
+/// Beginning of the text of `-help`.
+const HEAD: &str = "\
 Usage: ziggurat-rag [flags]
 
 Answers questions from the tables of PostgreSQL, over HTTP. Without flags it serves the
 pipelines of the configuration file it finds in /etc/ziggurat or next to itself.
 
-  -config PATH    the configuration file
-  -check-config   say everything that is wrong with the configuration, and end
-  -openapi        print the OpenAPI document, and end
-  -version        print the version, and end
-  -help, -h       print this, and end
 ";
+
+/// The flags, in the order of the usage.
+const FLAGS: &[Flag] = &[
+    Flag::path("config", "PATH", "the configuration file"),
+    Flag::switch(
+        "check-config",
+        "say everything that is wrong with the configuration, and end",
+    ),
+    Flag::switch("openapi", "print the OpenAPI document, and end"),
+    Flag::switch("version", "print the version, and end"),
+    Flag::switch("help", "print this, and end"),
+];
+
+/// The short form of `-help`.
+const SHORT: &[Flag] = &[Flag::switch("h", "the same")];
 
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,28 +39,13 @@ pub(crate) struct Arguments {
 }
 
 /// The command. If several are given, the first in this order is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
     Version,
     Describe,
     Check,
     Serve,
-}
-
-/// The error for an invalid command line. It is printed with the usage.
-#[derive(Debug, PartialEq, Eq, Error)]
-pub(crate) enum Refusal {
-    #[error("flag provided but not defined: -{0}")]
-    Unknown(String),
-    #[error("bad flag syntax: {0}")]
-    Syntax(String),
-    #[error("flag needs an argument: -{0}")]
-    NoValue(&'static str),
-    #[error("invalid boolean value \"{value}\" for -{flag}")]
-    NoBoolean { flag: &'static str, value: String },
-    #[error("unexpected argument: {0}")]
-    Leftover(String),
 }
 
 // === impl Arguments ===
@@ -66,62 +56,37 @@ impl Arguments {
     /// # Errors
     /// Fails on a word that is not a flag, and on an invalid value.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
-        let mut arguments = Self {
-            command: Command::Serve,
-            config: None,
-        };
-        let mut words = words.into_iter();
-        while let Some(word) = words.next() {
-            let Some(flag) = without_dashes(&word) else {
-                return Err(Refusal::Leftover(word.display().to_string()));
-            };
-            if flag.is_empty() {
-                // The word `--` ends the flags.
-                return match words.next() {
-                    Some(word) => Err(Refusal::Leftover(word.display().to_string())),
-                    None => Ok(arguments),
-                };
-            }
-            let (name, value) = split(flag);
-            let (name, command) = match name {
-                b"config" => {
-                    let value = value.map(|value| OsString::from_vec(value.to_owned()));
-                    let value = value.or_else(|| words.next());
-                    arguments.config = Some(value.ok_or(Refusal::NoValue("config"))?.into());
-                    continue;
-                }
-                b"help" => ("help", Command::Help),
-                b"h" => ("h", Command::Help),
-                b"version" => ("version", Command::Version),
-                b"openapi" => ("openapi", Command::Describe),
-                b"check-config" => ("check-config", Command::Check),
-                b"" | [b'-', ..] => return Err(Refusal::Syntax(word.display().to_string())),
-                _ => {
-                    let name = OsStr::from_bytes(name).display().to_string();
-                    return Err(Refusal::Unknown(name));
-                }
-            };
-            if is_set(name, value)? {
-                arguments.command = arguments.command.min(command);
-            }
-            if arguments.command == Command::Help {
-                // The rest is ignored, so that help is printed despite other errors.
-                break;
-            }
+        let (flags, rest) = flags::parse(words, &[FLAGS, SHORT], Words::Last)?;
+        let commands = [
+            ("help", Command::Help),
+            ("h", Command::Help),
+            ("version", Command::Version),
+            ("openapi", Command::Describe),
+            ("check-config", Command::Check),
+        ];
+        let command = commands.iter().find(|(name, _)| flags.has(name));
+        if let Some(word) = rest.first() {
+            return Err(Refusal::Leftover(word.display().to_string()));
         }
-        Ok(arguments)
+        Ok(Self {
+            command: command.map_or(Command::Serve, |(_, command)| *command),
+            config: flags.path("config"),
+        })
     }
 }
 
-fn is_set(flag: &'static str, value: Option<&[u8]>) -> Result<bool, Refusal> {
-    match value {
-        None | Some(b"1" | b"t" | b"T" | b"true" | b"TRUE" | b"True") => Ok(true),
-        Some(b"0" | b"f" | b"F" | b"false" | b"FALSE" | b"False") => Ok(false),
-        Some(value) => Err(Refusal::NoBoolean {
-            flag,
-            value: OsStr::from_bytes(value).display().to_string(),
-        }),
+/// Returns the text that `-help` prints.
+pub(crate) fn usage() -> String {
+    let mut text = HEAD.to_owned();
+    for flag in FLAGS {
+        let word = match (flag.name, flag.placeholder()) {
+            ("help", _) => "  -help, -h".to_owned(),
+            (name, Some(value)) => format!("  -{name} {value}"),
+            (name, None) => format!("  -{name}"),
+        };
+        flags::explain(&mut text, &word, flag.help, 18);
     }
+    text
 }
 
 #[cfg(test)]
@@ -190,8 +155,9 @@ mod tests {
 
     #[test]
     fn the_usage_names_every_flag() {
+        let usage = usage();
         for flag in ["config", "check-config", "openapi", "version", "help"] {
-            assert!(USAGE.contains(&format!("\n  -{flag}")), "{flag}");
+            assert!(usage.contains(&format!("\n  -{flag}")), "{flag}");
         }
     }
 }

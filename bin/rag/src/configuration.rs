@@ -1,14 +1,12 @@
 //! The configuration of the server, read from a file.
 //!
-//! The raw form has one struct per section, in which every key is optional and every value is a
-//! text. The checked form is complete and valid. All problems are collected in one pass, each with
-//! its place. The process environment and the folder of the program are read only through
-//! [`ConfigSources`].
+//! Every value is read as a text, in which `${NAME}` stands for a variable. All problems are
+//! collected in one pass, each with its place. The process environment and the folder of the
+//! program are read only through [`ConfigSources`].
 
 mod database;
 mod defaults;
 mod filter;
-mod findings;
 mod key_files;
 mod model;
 mod pipelines;
@@ -17,43 +15,29 @@ mod server;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod written;
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
 use thiserror::Error;
 use ziggurat_runtime::{
-    file::{self, FileError, Read},
+    config::{self, Input, Section},
+    file::FileError,
+    flags::Flags,
     logs::RawLog,
 };
 
-use self::{
-    defaults::RawDefaults, findings::Place, key_files::RawKeyFiles, pipelines::RawPipeline,
-    server::RawServer, written::Reader,
-};
+use self::{defaults::Defaults, key_files::KeyFiles};
 pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
-    findings::Problem,
     model::Maker,
     pipelines::{Model, Pipeline},
     rerank::Rerank,
     server::{Server, Tls},
 };
-
-/// The raw configuration file.
-#[derive(Debug, Default, Deserialize)]
-struct Raw {
-    server: Option<RawServer>,
-    api_keys: Option<RawKeyFiles>,
-    defaults: Option<RawDefaults>,
-    pipelines: Option<Vec<RawPipeline>>,
-    log: Option<RawLog>,
-}
 
 /// The checked configuration of the server.
 #[derive(Clone, Debug)]
@@ -66,14 +50,7 @@ pub(crate) struct Configuration {
 }
 
 /// A configuration, its file and its warnings.
-#[derive(Clone, Debug)]
-pub(crate) struct Loaded {
-    pub(crate) configuration: Configuration,
-    /// The file that was read.
-    pub(crate) path: PathBuf,
-    /// Warnings for the operator; each becomes a line of the log.
-    pub(crate) warnings: Vec<String>,
-}
+pub(crate) type Loaded = config::Loaded<Configuration>;
 
 /// The error if there is no file to read. The specification fixes the messages.
 #[derive(Debug, Error)]
@@ -93,11 +70,9 @@ pub(crate) enum LoadError {
     Unreadable(String),
     #[error("failed to parse config file: {0}")]
     NotUnderstood(String),
-    #[error("invalid configuration: {}", Joined(.0))]
-    Invalid(Vec<Problem>),
+    #[error("invalid configuration: {}", .0.join("; "))]
+    Invalid(Vec<String>),
 }
-
-struct Joined<'a>(&'a [Problem]);
 
 struct Listed<'a>(&'a [PathBuf]);
 
@@ -128,73 +103,37 @@ impl Configuration {
     /// # Errors
     /// Fails on a file that cannot be parsed, and on invalid settings, all of which are named.
     pub(crate) fn load(path: &Path, around: &ConfigSources) -> Result<Loaded, LoadError> {
-        let Read {
-            raw,
-            unknown,
-            foreign: mut warnings,
-        } = file::read::<Raw>(path, &[])?;
-        let mut reader = Reader::new(around);
-        for key in unknown {
-            reader.findings.unknown_key(key);
-        }
-        let configuration = raw.check(&mut reader);
-        let (unreadable, problems, more) = reader.findings.into_parts();
-        if !unreadable.is_empty() {
-            return Err(LoadError::NotUnderstood(unreadable.join("; ")));
-        }
-        if !problems.is_empty() {
-            return Err(LoadError::Invalid(problems));
-        }
-        warnings.extend(more);
-        Ok(Loaded {
-            configuration,
-            path: path.to_owned(),
-            warnings,
-        })
+        let flags = Flags::default();
+        let input = Input::new(around, &flags).with_expansion();
+        Ok(input.load(Some(path), read)?)
     }
 }
 
-// === impl Raw ===
-
-impl Raw {
-    fn check(self, reader: &mut Reader<'_>) -> Configuration {
-        let server = self.server.unwrap_or_default().check(reader);
-        let key_files = self.api_keys.unwrap_or_default();
-        let key_files = key_files.read(reader, &Place::section("api_keys"));
-        let defaults = self.defaults.unwrap_or_default().check(reader, &key_files);
-        let pipelines = self.pipelines.unwrap_or_default();
-        let log = self.log.unwrap_or_default();
-        for (key, problem) in log.problems() {
-            reader.findings.problem(&Place::section(key), problem);
-        }
-        Configuration {
-            server,
-            pipelines: pipelines::check(pipelines, reader, &defaults),
-            log,
-        }
+fn read(file: &Section<'_>) -> Configuration {
+    let server = server::read(&file.section("server"));
+    let key_files = KeyFiles::read(&file.section("api_keys"));
+    let defaults = Defaults::read(&file.section("defaults"), &key_files);
+    Configuration {
+        server,
+        log: file.log(),
+        pipelines: pipelines::read(&file.key("pipelines"), &defaults),
     }
 }
 
 // === impl LoadError ===
 
-impl From<FileError> for LoadError {
-    fn from(error: FileError) -> Self {
+impl From<config::LoadError> for LoadError {
+    fn from(error: config::LoadError) -> Self {
         match error {
-            FileError::NotUnderstood(error) => Self::NotUnderstood(error.to_string()),
-            error @ FileError::WrongKind(_) => Self::NotUnderstood(error.to_string()),
-            FileError::Unreadable(source) => Self::Unreadable(source.to_string()),
-            other => Self::Unreadable(other.to_string()),
+            config::LoadError::Invalid(problems) => Self::Invalid(problems),
+            config::LoadError::File { source, .. } => match source {
+                FileError::NotUnderstood(_) | FileError::WrongKind(_) => {
+                    Self::NotUnderstood(source.to_string())
+                }
+                FileError::Unreadable(source) => Self::Unreadable(source.to_string()),
+                other => Self::Unreadable(other.to_string()),
+            },
         }
-    }
-}
-
-impl fmt::Display for Joined<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            let before = if index == 0 { "" } else { "; " };
-            write!(f, "{before}{problem}")?;
-        }
-        Ok(())
     }
 }
 

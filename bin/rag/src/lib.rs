@@ -52,14 +52,14 @@ pub fn run(
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
-            remark(&format!("{refusal}\n{}", arguments::USAGE));
+            remark(&format!("{refusal}\n{}", arguments::usage()));
             return 2.into();
         }
     };
     let config = arguments.config.as_deref();
     match arguments.command {
         Command::Help => {
-            remark(arguments::USAGE);
+            remark(&arguments::usage());
             ExitCode::SUCCESS
         }
         Command::Version => print(&version::Version.to_string()),
@@ -83,11 +83,11 @@ fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::R
         Configuration::load(&path, &around).context("failed to load configuration")
     });
     // The log also starts if loading failed, because it reports the failure.
-    let log = loaded.as_ref().map(|loaded| &loaded.configuration.log);
+    let log = loaded.as_ref().map(|loaded| &loaded.value.log);
     logs::start(&around.environment, log.ok(), secrets.clone());
     let loaded = loaded?;
     warn(&loaded);
-    let pipelines = loaded.configuration.pipelines.len();
+    let pipelines = loaded.value.pipelines.len();
     info!(pipelines, "configuration loaded");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -106,13 +106,13 @@ fn check(config: Option<&Path>) -> ExitCode {
     let around = ConfigSources::of_process();
     match find(config, &around).map(|path| Configuration::load(&path, &around)) {
         Err(error) => complain([format!("{error:#}")]),
-        Ok(Err(LoadError::Invalid(problems))) => complain(problems.iter().map(ToString::to_string)),
+        Ok(Err(LoadError::Invalid(problems))) => complain(problems),
         Ok(Err(error)) => complain([error.to_string()]),
         Ok(Ok(loaded)) => {
             for warning in &loaded.warnings {
                 remark(&format!("warning: {warning}\n"));
             }
-            let problems = without_clients(&loaded.configuration, around);
+            let problems = without_clients(&loaded.value, around);
             if problems.is_empty() {
                 return print("the configuration is good\n");
             }

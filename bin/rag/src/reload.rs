@@ -53,7 +53,7 @@ impl Reload {
         Self {
             path: loaded.path,
             builder,
-            server: loaded.configuration.server,
+            server: loaded.value.server,
             folders: Folders::new("configuration files"),
             seen: Stamps::new(),
             awaited: BTreeSet::new(),
@@ -175,7 +175,7 @@ fn make(
     let loaded = Configuration::load(path, builder.around())
         .map_err(|error| Failure::Configuration(error.to_string()))?;
     crate::warn(&loaded);
-    let configuration = loaded.configuration;
+    let configuration = loaded.value;
     let set = builder.make(&configuration, kept).map_err(|error| {
         let pipelines = configuration.pipelines.iter();
         let files = pipelines.flat_map(|pipeline| pipeline.key_files.all());

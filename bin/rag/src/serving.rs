@@ -34,7 +34,7 @@ pub(crate) async fn serve(
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
     let stop = stopped()?;
-    let configuration = &loaded.configuration;
+    let configuration = &loaded.value;
     let server = configuration.server.clone();
     let (pools, reaper) = Pools::new();
     let builder = Arc::new(PipelineBuilder::new(pools.clone(), around, secrets));

@@ -1,25 +1,20 @@
 //! Parsing of the command line.
 //!
 //! Flags are written with one dash or two, a value follows `=` or is the next word, and the first
-//! word that is not a flag ends them; it may be a connection URL. clap parses them; [`words`]
-//! converts the words to the form that clap expects.
+//! word that is not a flag ends them; it may be a connection URL.
 
 mod command;
 mod flags;
 #[cfg(test)]
 mod tests;
 mod usage;
-mod words;
 
 use std::{ffi::OsString, fmt};
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use ziggurat_runtime::flags::{Flag, Flags, Refusal as FlagRefusal, Takes, Words, nearest, parse};
 
-pub(crate) use self::{
-    command::Command,
-    flags::{AuthFlags, DatabaseFlags, NoAuth, Overrides},
-};
-use self::{flags::Flags, words::Words};
+use self::flags::{GROUPS, HELP};
+pub(crate) use self::{command::Command, usage::render as usage};
 use crate::configuration::{Secret, is_url};
 
 /// Last line of an error that is printed without the usage.
@@ -30,6 +25,14 @@ const HINT: &str = "Run 'ziggurat-tools -help' for the flags there are.";
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) overrides: Overrides,
+}
+
+/// Settings of the command line that override the environment and the configuration file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides {
+    pub(crate) flags: Flags,
+    /// Connection URL after the flags.
+    pub(crate) database_url: Option<Secret>,
 }
 
 /// Error of a command line.
@@ -49,35 +52,40 @@ impl Arguments {
     /// Fails on an unknown flag, on an invalid value, and on flags that exclude each other. The
     /// error has the text to print and the exit code.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
-        let mut clap = clap();
-        let words = Words::new(&clap, words).map_err(Refusal::usage)?;
-        let flags = clap
-            .try_get_matches_from_mut(words.flags)
-            .and_then(|matches| Flags::from_arg_matches(&matches))
-            .map_err(|error| Refusal::usage(in_our_words(&error)))?;
-        if words.help {
+        let (flags, leftover) = parse(words, &known(), Words::Last).map_err(in_our_words)?;
+        if flags.has("h") || flags.has("help") {
             return Ok(Self {
                 command: Command::Help,
                 overrides: Overrides::default(),
             });
         }
-        let url = match &words.leftover[..] {
+        if let Some(port) = flags
+            .text("db-port")
+            .filter(|port| port.parse::<u16>().is_err())
+        {
+            return Err(Refusal::usage(format!(
+                "invalid value '{port}' for '-db-port <port>': expected a whole number from 0 to \
+                 65535"
+            )));
+        }
+        let url = match &leftover[..] {
             [] => None,
             [word] => {
                 let url = word.to_str().filter(|word| is_url(word));
-                Some(url.ok_or_else(|| Refusal::leftover(&words.leftover))?)
+                Some(url.ok_or_else(|| Refusal::leftover(&leftover))?)
             }
             leftover => return Err(Refusal::leftover(leftover)),
         };
-        let (command, mut overrides) = command::choose(flags)?;
-        overrides.database_url = url.map(Secret::from);
-        Ok(Self { command, overrides })
+        let command = command::choose(&flags)?;
+        let database_url = url.map(Secret::from);
+        Ok(Self {
+            command,
+            overrides: Overrides {
+                flags,
+                database_url,
+            },
+        })
     }
-}
-
-/// Returns the text of `-help`.
-pub(crate) fn usage() -> String {
-    usage::render(&clap())
 }
 
 // === impl Refusal ===
@@ -146,25 +154,35 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Describes the flags to clap, with optional values for boolean flags.
-fn clap() -> clap::Command {
-    Flags::command().mut_args(|arg| {
-        if flags::is_boolean(&arg) {
-            flags::switch(arg)
-        } else {
-            arg
-        }
-    })
+/// Returns all flags.
+fn known() -> Vec<&'static [Flag]> {
+    let groups = GROUPS.iter().map(|(_, flags)| *flags);
+    groups.chain([HELP]).collect()
 }
 
-/// Takes the message from an error of clap, without its usage and with one dash instead of two.
-fn in_our_words(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
-    let message = lines.collect::<Vec<_>>().join("\n").replace("--", "-");
-    let message = message.trim();
-    message
-        .strip_prefix("error: ")
-        .unwrap_or(message)
-        .to_owned()
+fn in_our_words(refusal: FlagRefusal) -> Refusal {
+    Refusal::usage(match refusal {
+        FlagRefusal::Unknown(name) => match nearest(&name, &known()) {
+            Some(flag) => format!(
+                "unexpected argument '-{name}' found\n\n  tip: a similar argument exists: '-{flag}'"
+            ),
+            None => format!("unexpected argument '-{name}' found"),
+        },
+        FlagRefusal::NoValue(flag) => {
+            let value = flag.placeholder().unwrap_or_default();
+            let name = flag.name;
+            format!("a value is required for '-{name} <{value}>' but none was supplied")
+        }
+        FlagRefusal::NoBoolean { flag, value } => {
+            let expected = match flag.takes {
+                Takes::SwitchOr(word) => format!("true, false or {word}"),
+                _ => "true or false".to_owned(),
+            };
+            format!(
+                "invalid value '{value}' for '-{}': expected {expected}",
+                flag.name
+            )
+        }
+        other => other.to_string(),
+    })
 }

@@ -1,43 +1,33 @@
 //! Configuration of the server, from the command line, the environment and a file.
 //!
-//! Each setting is looked up in that order and has a default. The raw form is a struct per section
-//! in which every field is optional; the checked form is complete. The process environment and the
+//! Each setting is looked up in that order and has a default. The process environment and the
 //! location of the program are never read here: both come in as [`ConfigSources`].
 
 mod address;
-mod api_key;
 mod auth;
 mod builtins;
 pub(crate) mod changes;
 mod client_ip;
 mod databases;
 mod embedding;
-mod environment;
 #[cfg(test)]
 mod fixture;
 mod http;
-mod invalid;
 mod knowledgebase;
 mod limits;
 mod llm;
 mod logs;
-mod mcp;
 mod provider;
 pub(crate) mod start;
 mod state;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::Deserialize;
-use thiserror::Error;
-use ziggurat_runtime::{
-    file::{self, Read},
-    logs::RawLog,
-};
+use ziggurat_runtime::config::{self, Input, Section};
 
-pub(crate) use ziggurat_runtime::{ConfigSources, Secret, file::FileError};
+pub(crate) use ziggurat_runtime::{ConfigSources, Secret, config::LoadError, file::FileError};
 
 pub(crate) use self::{
     address::Address,
@@ -46,27 +36,19 @@ pub(crate) use self::{
     databases::{Entry, is_url},
     embedding::{Embedding, EmbeddingProvider},
     http::Http,
-    invalid::{Invalid, Problems},
     knowledgebase::Knowledgebase,
     limits::Limits,
     llm::{Llm, LlmProvider},
     logs::Logs,
-    mcp::Protocol,
     state::State,
 };
-use self::{
-    builtins::RawBuiltins,
-    databases::RawDatabase,
-    embedding::RawEmbedding,
-    environment::{Reader, set},
-    http::RawHttp,
-    knowledgebase::RawKnowledgebase,
-    limits::RawLimits,
-    llm::RawLlm,
-    mcp::RawProtocol,
-    state::RawState,
-};
 use crate::arguments::Overrides;
+
+/// Name of the file.
+const FILE: &str = "ziggurat-tools.yaml";
+
+/// Prefix of all variables of Ziggurat.
+const PREFIX: &str = "ZIGGURAT_";
 
 /// Keys of the reference implementation that have no effect here.
 const FOREIGN: &[&str] = &[
@@ -76,24 +58,6 @@ const FOREIGN: &[&str] = &[
     "trace_file",
     "trace_metadata_only",
 ];
-
-/// Configuration file as written.
-#[derive(Debug, Default, Deserialize)]
-struct Raw {
-    http: Option<RawHttp>,
-    databases: Option<Vec<RawDatabase>>,
-    embedding: Option<RawEmbedding>,
-    llm: Option<RawLlm>,
-    knowledgebase: Option<RawKnowledgebase>,
-    builtins: Option<RawBuiltins>,
-    limits: Option<RawLimits>,
-    mcp: Option<RawProtocol>,
-    state: Option<RawState>,
-    log: Option<RawLog>,
-    secret_file: Option<PathBuf>,
-    custom_definitions_path: Option<PathBuf>,
-    data_dir: Option<PathBuf>,
-}
 
 /// Checked configuration of the server.
 #[derive(Clone, Debug)]
@@ -130,44 +94,17 @@ pub(crate) struct Configuration {
     pub(crate) data_folder: PathBuf,
 }
 
+/// Features for newer protocol revisions, which the reference implementation does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Protocol {
+    /// True if `initialize` on standard input negotiates the revision.
+    pub(crate) stdio_negotiate: bool,
+    /// True if rows, plans and passages are also sent as structured JSON.
+    pub(crate) structured_output: bool,
+}
+
 /// Checked configuration, with its path and warnings.
-#[derive(Clone, Debug)]
-pub(crate) struct Loaded {
-    /// The configuration.
-    pub(crate) configuration: Configuration,
-    /// The file that was read, or the default path if there is none.
-    pub(crate) path: PathBuf,
-    /// Warnings for the operator; each a line of the log.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Reason why loading failed. Print it with its sources, as `{:#}` of anyhow does.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub(crate) enum LoadError {
-    /// The file cannot be used.
-    #[error("failed to load config file {}", path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        /// Reason.
-        source: FileError,
-    },
-    /// Settings are invalid; has all messages.
-    #[error("invalid configuration: {}", .0.join("; "))]
-    Invalid(Vec<String>),
-}
-
-// === impl LoadError ===
-
-impl LoadError {
-    fn about(path: &Path, source: FileError) -> Self {
-        Self::File {
-            path: path.to_owned(),
-            source,
-        }
-    }
-}
+pub(crate) type Loaded = config::Loaded<Configuration>;
 
 // === impl Configuration ===
 
@@ -180,148 +117,64 @@ impl Configuration {
     /// Fails if a file named with `-config` is missing, on a file that cannot be parsed, and on
     /// invalid settings.
     pub(crate) fn load(overrides: &Overrides, around: &ConfigSources) -> Result<Loaded, LoadError> {
-        let mut reader = Reader::new(&around.environment);
-        let (path, read) = find(overrides.config.as_deref(), around)?;
-        let (mut raw, mut problems, mut warnings) = read
-            .map(|read| (read.raw, read.unknown, read.foreign))
-            .unwrap_or_default();
-        let overlaid = raw.overlay(&mut reader, overrides);
-        let checked = raw.check(&mut reader, overrides, around);
-        let overlaid = overlaid.as_ref().err();
-        let invalid = overlaid
-            .into_iter()
-            .chain(checked.as_ref().err().into_iter().flatten());
-        problems.extend(invalid.map(invalid::with_sources));
-        let Some(configuration) = checked.ok().filter(|_| problems.is_empty()) else {
-            return Err(LoadError::Invalid(problems));
-        };
-        warnings.extend(reader.into_warnings());
-        warnings.extend(configuration.pointless(overrides));
-        Ok(Loaded {
-            configuration,
-            path,
-            warnings,
-        })
+        let flags = &overrides.flags;
+        let input = Input::new(around, flags).with_foreign(FOREIGN);
+        let path = input.find(flags.path("config").as_deref(), FILE);
+        let mut loaded = input.load(path.as_deref(), |file| read(file, overrides))?;
+        if path.is_none() {
+            [_, loaded.path] = around.usual_files(FILE);
+        }
+        loaded.warnings.extend(loaded.value.pointless(overrides));
+        Ok(loaded)
     }
 
     /// Warns of flags that have no effect.
     fn pointless(&self, overrides: &Overrides) -> Option<String> {
-        let flags = &overrides.transport;
-        let has_files = [&flags.cert, &flags.key, &flags.chain]
-            .iter()
-            .any(|path| path.is_some());
+        let mut files = ["cert", "key", "chain"].into_iter();
+        let has_files = files.any(|name| overrides.flags.is_given(name));
         let has_tls = self.http.as_ref().is_some_and(|http| http.tls.is_some());
         (has_files && !has_tls)
             .then(|| "-cert, -key and -chain have no effect without -tls".to_owned())
     }
 }
 
-// === impl Raw ===
-
-impl Raw {
-    /// Applies the environment, then the command line.
-    ///
-    /// # Errors
-    /// Fails on an invalid connection URL.
-    fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) -> Result<(), Invalid> {
-        let http = self.http.get_or_insert_default();
-        http.overlay(reader, overrides);
-        if overrides.database_url.is_some() && overrides.transport.http.is_none() {
-            // A connection URL alone is for a client that starts the server as a child process.
-            http.turn_off();
-        }
-        http.auth
-            .get_or_insert_default()
-            .overlay(reader, &overrides.auth);
-        self.embedding.get_or_insert_default().overlay(reader);
-        self.llm.get_or_insert_default().overlay(reader);
-        self.knowledgebase.get_or_insert_default().overlay(reader);
-        self.builtins.get_or_insert_default().overlay(reader);
-        for (name, path) in [
-            ("ZIGGURAT_SECRET_FILE", &mut self.secret_file),
-            (
-                "ZIGGURAT_CUSTOM_DEFINITIONS_PATH",
-                &mut self.custom_definitions_path,
-            ),
-            ("ZIGGURAT_DATA_DIR", &mut self.data_dir),
-        ] {
-            set(path, reader.path(name));
-        }
-        databases::overlay(self.databases.get_or_insert_default(), reader, overrides)
-    }
-
-    /// Checks all sections, also after one is invalid.
-    fn check(
-        self,
-        reader: &mut Reader<'_>,
-        overrides: &Overrides,
-        around: &ConfigSources,
-    ) -> Result<Configuration, Vec<Invalid>> {
-        let mut raw_http = self.http.unwrap_or_default();
-        let data_folder = around.path_or(self.data_dir, "data");
-        let auth = raw_http.auth.take().unwrap_or_default();
-        let auth = auth.check(reader, around, &data_folder);
-        let is_debug = overrides.debug.unwrap_or(false);
-        let databases = self.databases.unwrap_or_default();
-        let databases = databases::check(databases, around, reader, is_debug);
-        let embedding = self.embedding.unwrap_or_default().check(reader, around);
-        let llm = self.llm.unwrap_or_default().check(reader, around);
-        let knowledgebase = self.knowledgebase.unwrap_or_default();
-        let knowledgebase = knowledgebase.check(reader, around);
-        let state = self.state.unwrap_or_default().check(reader, around);
-        let logs = Logs::read(reader, &self.log.unwrap_or_default());
-        let has_auth = auth.as_ref().is_ok_and(|auth| auth.is_enabled);
-        let mut problems = Problems::default();
-        let http = problems.take(raw_http.check(around, has_auth));
-        let auth = problems.take(auth);
-        let databases = problems.take_all(databases);
-        let embedding = problems.take(embedding);
-        let llm = problems.take(llm);
-        let knowledgebase = problems.take(knowledgebase);
-        let builtins = problems.take(self.builtins.unwrap_or_default().check());
-        let limits = problems.take(self.limits.unwrap_or_default().check());
-        let state = problems.take(state);
-        let logs = problems.take(logs);
-        let configuration = move || {
-            Some(Configuration {
-                http: http?,
-                auth: auth?,
-                databases: databases?,
-                embedding: embedding?,
-                llm: llm?,
-                knowledgebase: knowledgebase?,
-                builtins: builtins?,
-                limits: limits?,
-                protocol: self.mcp.unwrap_or_default().check(),
-                state: state?,
-                logs: logs?,
-                debug: is_debug,
-                secret_file: around.path(self.secret_file),
-                custom_definitions: around.path(self.custom_definitions_path),
-                data_folder,
-            })
-        };
-        configuration().ok_or(problems.0)
-    }
-}
-
-/// Reads the file named with `-config`, or else the first default file that exists.
-fn find(
-    asked: Option<&Path>,
-    around: &ConfigSources,
-) -> Result<(PathBuf, Option<Read<Raw>>), LoadError> {
-    if let Some(path) = asked {
-        let read = file::read(path, FOREIGN).map_err(|error| LoadError::about(path, error))?;
-        return Ok((path.to_owned(), Some(read)));
-    }
-    let usual = around.usual_files("ziggurat-tools.yaml");
-    for path in &usual {
-        match file::read(path, FOREIGN) {
-            Ok(read) => return Ok((path.clone(), Some(read))),
-            Err(FileError::NotFound) => {}
-            Err(error) => return Err(LoadError::about(path, error)),
-        }
-    }
-    let [_, next_to_the_program] = usual;
-    Ok((next_to_the_program, None))
+fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
+    file.warn_of_unreadable(&[PREFIX, "PG"]);
+    let (url, is_debug) = (
+        overrides.database_url.as_ref(),
+        overrides.flags.has("debug"),
+    );
+    let path = |key: &str, variable: &str| file.key(key).var(variable).path();
+    let data_folder = path("data_dir", "ZIGGURAT_DATA_DIR");
+    let data_folder = file.sources().path_or(data_folder, "data");
+    let (http, mcp) = (file.section("http"), file.section("mcp"));
+    let auth = http.section("auth");
+    let has_auth = auth::is_enabled(&auth);
+    // A connection URL alone is for a client that starts the server as a child process.
+    let is_child = url.is_some() && !overrides.flags.is_given("http");
+    let configuration = Configuration {
+        http: http::read(&http, has_auth, is_child),
+        auth: auth::read(&auth, has_auth, &data_folder),
+        databases: databases::read(&file.key("databases"), url, is_debug),
+        embedding: Embedding::read(&file.section("embedding")),
+        llm: Llm::read(&file.section("llm")),
+        knowledgebase: Knowledgebase::read(&file.section("knowledgebase")),
+        builtins: builtins::read(&file.section("builtins")),
+        limits: Limits::read(&file.section("limits")),
+        protocol: Protocol {
+            stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),
+            structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
+        },
+        state: State::read(&file.section("state")),
+        logs: Logs::read(file),
+        debug: is_debug,
+        secret_file: path("secret_file", "ZIGGURAT_SECRET_FILE"),
+        custom_definitions: path(
+            "custom_definitions_path",
+            "ZIGGURAT_CUSTOM_DEFINITIONS_PATH",
+        ),
+        data_folder,
+    };
+    file.warn_of_variables(PREFIX);
+    configuration
 }

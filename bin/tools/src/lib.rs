@@ -93,7 +93,7 @@ fn check(overrides: &Overrides) -> ExitCode {
             for warning in &loaded.warnings {
                 say(&format!("warning: {warning}\n"));
             }
-            loaded.configuration.check_named_files()
+            loaded.value.check_named_files()
         }
     };
     let (text, code) = if problems.is_empty() {
@@ -113,10 +113,10 @@ fn print(text: &str) -> anyhow::Result<()> {
 fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let around = ConfigSources::of_process();
     let loaded = Configuration::load(&arguments.overrides, &around)?;
-    logs::start(&loaded.configuration);
+    logs::start(&loaded.value);
     warn(&loaded);
-    loaded.configuration.check_address()?;
-    loaded.configuration.check_files()?;
+    loaded.value.check_address()?;
+    loaded.value.check_files()?;
     let source = reload::Source {
         overrides: arguments.overrides,
         around,
@@ -140,8 +140,8 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
         } => anyhow!("Configuration file not found: {}", path.display()),
         error => error.into(),
     })?;
-    logs::start(&loaded.configuration);
-    let configuration = &loaded.configuration;
+    logs::start(&loaded.value);
+    let configuration = &loaded.value;
     let site = Site {
         token_file: &configuration.auth.token_file,
         user_file: &configuration.auth.user_file,

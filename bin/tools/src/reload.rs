@@ -52,13 +52,13 @@ async fn reload_at(
             }
         };
         crate::warn(&loaded);
-        let changes = Changes::between(&running, &loaded.configuration);
+        let changes = Changes::between(&running, &loaded.value);
         for section in &changes.need_restart {
             warn!("{section} has changed; that takes a restart");
         }
         if changes.databases {
-            databases.replace(app::configured(&loaded.configuration));
-            running.databases = loaded.configuration.databases;
+            databases.replace(app::configured(&loaded.value));
+            running.databases = loaded.value.databases;
         }
         info!("configuration reloaded from {}", loaded.path.display());
     }

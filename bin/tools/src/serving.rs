@@ -30,7 +30,7 @@ pub(crate) async fn serve(
     source: Source,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
-    let configuration = loaded.configuration;
+    let configuration = loaded.value;
     let stop = stopped()?;
     let mut app = App::build(&configuration).await?;
     let readiness = app.readiness.clone();

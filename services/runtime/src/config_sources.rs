@@ -8,7 +8,7 @@ use std::{
 use super::Environment;
 
 /// The environment, and the folders that are searched for files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ConfigSources {
     /// The environment variables.
     pub environment: Environment,

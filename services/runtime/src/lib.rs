@@ -11,6 +11,8 @@
 //! assert!(duration::parse("90").is_err());
 //! ```
 
+#[cfg(unix)]
+pub mod config;
 mod config_sources;
 pub mod cut_off;
 pub mod duration;
@@ -18,7 +20,6 @@ mod environment;
 pub mod file;
 #[cfg(unix)]
 pub mod flags;
-pub mod keys;
 pub mod line;
 pub mod listen;
 pub mod logs;

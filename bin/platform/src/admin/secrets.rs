@@ -9,8 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use serde::Serialize;
-
-use crate::arguments::Flags;
+use ziggurat_runtime::flags::Flags;
 
 /// Destination of a result.
 pub(super) enum Destination {

@@ -1,6 +1,6 @@
 //! Commands and flags.
 
-use std::fmt::Write as _;
+use ziggurat_runtime::flags::Flag;
 
 use super::Refusal;
 
@@ -42,72 +42,54 @@ pub(super) struct Command {
     pub(super) task: Task,
 }
 
-/// A flag.
-pub(super) struct Flag {
-    pub(super) name: &'static str,
-    /// Placeholder of the value; `None` for a switch.
-    pub(super) value: Option<&'static str>,
-    pub(super) help: &'static str,
-}
-
-const fn flag(name: &'static str, value: &'static str, help: &'static str) -> Flag {
-    let value = Some(value);
-    Flag { name, value, help }
-}
-
-const fn switch(name: &'static str, help: &'static str) -> Flag {
-    let value = None;
-    Flag { name, value, help }
-}
-
-const TENANT: Flag = flag("tenant", "ID", "the tenant; needed if there are several");
-const OUT: Flag = flag(
+const TENANT: Flag = Flag::text("tenant", "ID", "the tenant; needed if there are several");
+const OUT: Flag = Flag::text(
     "out",
     "FILE",
     "write it to a new file of mode 0600, not to the screen",
 );
-const EMAIL: Flag = flag("email", "ADDRESS", "the mail address");
-const FIRST_NAME: Flag = flag("first-name", "NAME", "the first name of the person");
-const LAST_NAME: Flag = flag("last-name", "NAME", "the last name of the person");
+const EMAIL: Flag = Flag::text("email", "ADDRESS", "the mail address");
+const FIRST_NAME: Flag = Flag::text("first-name", "NAME", "the first name of the person");
+const LAST_NAME: Flag = Flag::text("last-name", "NAME", "the last name of the person");
 
 /// Flags that all commands accept.
 pub(super) const GLOBAL: &[Flag] = &[
-    flag("config", "PATH", "the configuration file"),
-    flag("addr", "HOST:PORT", "where to listen (server.address)"),
-    flag(
+    Flag::text("config", "PATH", "the configuration file"),
+    Flag::text("addr", "HOST:PORT", "where to listen (server.address)"),
+    Flag::text(
         "public-url",
         "URL",
         "what clients call it (server.public_url)",
     ),
-    flag(
+    Flag::text(
         "data-dir",
         "PATH",
         "where the file and the keys are (data_dir)",
     ),
-    flag(
+    Flag::text(
         "token-lifetime",
         "DURATION",
         "how long tokens are good (tokens.lifetime)",
     ),
-    switch(
+    Flag::switch(
         "check-config",
         "say what is wrong with the configuration, and end",
     ),
     #[cfg(feature = "test-support")]
-    switch(
+    Flag::switch(
         "test-hooks",
         "let clients make the server fail, and move its clock; for tests",
     ),
     #[cfg(feature = "test-support")]
-    flag(
+    Flag::text(
         "test-clock",
         "TIME",
         "have its clock stand still there; for tests",
     ),
-    switch("openapi", "print the OpenAPI document, and end"),
-    switch("version", "print the version, and end"),
-    switch("help", "print this, and end"),
-    switch("h", "the same"),
+    Flag::switch("openapi", "print the OpenAPI document, and end"),
+    Flag::switch("version", "print the version, and end"),
+    Flag::switch("help", "print this, and end"),
+    Flag::switch("h", "the same"),
 ];
 
 /// The commands.
@@ -125,9 +107,9 @@ pub(super) const COMMANDS: &[Command] = &[
         about: None,
         help: "make the first tenant, its owner, and a client with a secret",
         flags: &[
-            flag("tenant-name", "NAME", "what to call the tenant (default)"),
-            flag("email", "ADDRESS", "the owner (owner@localhost)"),
-            flag("client-name", "NAME", "what to call the client (admin)"),
+            Flag::text("tenant-name", "NAME", "what to call the tenant (default)"),
+            Flag::text("email", "ADDRESS", "the owner (owner@localhost)"),
+            Flag::text("client-name", "NAME", "what to call the client (admin)"),
             OUT,
         ],
         needs: &[],
@@ -146,14 +128,14 @@ pub(super) const COMMANDS: &[Command] = &[
         about: None,
         help: "make a tenant, and its owner a member",
         flags: &[
-            flag("name", "NAME", "what to call it"),
+            Flag::text("name", "NAME", "what to call it"),
             EMAIL,
             FIRST_NAME,
             LAST_NAME,
-            flag("domain", "NAME", "the domain of its mail addresses"),
-            flag("external-id", "TEXT", "what others call it"),
-            flag("plan", "NAME", "what it may use"),
-            switch("trial", "that is for trying it out"),
+            Flag::text("domain", "NAME", "the domain of its mail addresses"),
+            Flag::text("external-id", "TEXT", "what others call it"),
+            Flag::text("plan", "NAME", "what it may use"),
+            Flag::switch("trial", "that is for trying it out"),
         ],
         needs: &["name", "email"],
         task: Task::CreateTenant,
@@ -180,9 +162,9 @@ pub(super) const COMMANDS: &[Command] = &[
         help: "make a client with a secret, which is shown once",
         flags: &[
             TENANT,
-            flag("name", "NAME", "what to call it"),
-            flag("description", "TEXT", "what it is for"),
-            flag("role", "ROLE", "admin or reader (reader)"),
+            Flag::text("name", "NAME", "what to call it"),
+            Flag::text("description", "TEXT", "what it is for"),
+            Flag::text("role", "ROLE", "admin or reader (reader)"),
             OUT,
         ],
         needs: &["name"],
@@ -211,7 +193,7 @@ pub(super) const COMMANDS: &[Command] = &[
         flags: &[
             TENANT,
             EMAIL,
-            flag("expiration", "HOURS", "for how long it is good (168)"),
+            Flag::text("expiration", "HOURS", "for how long it is good (168)"),
             OUT,
         ],
         needs: &["email"],
@@ -222,12 +204,12 @@ pub(super) const COMMANDS: &[Command] = &[
         about: Some("INVITE_ID"),
         help: "make the invited person a member",
         flags: &[
-            flag(
+            Flag::text(
                 "token",
                 "TEXT",
                 "what came with the invite; others see it in ps",
             ),
-            flag("token-file", "FILE", "the same, in a file"),
+            Flag::text("token-file", "FILE", "the same, in a file"),
             FIRST_NAME,
             LAST_NAME,
         ],
@@ -273,7 +255,7 @@ pub(super) const COMMANDS: &[Command] = &[
         flags: &[
             TENANT,
             EMAIL,
-            flag("lifetime", "DURATION", "for how long it is good (1h)"),
+            Flag::text("lifetime", "DURATION", "for how long it is good (1h)"),
             OUT,
         ],
         needs: &["email"],
@@ -283,7 +265,10 @@ pub(super) const COMMANDS: &[Command] = &[
         words: "key rotate",
         about: None,
         help: "sign with a new key from now on",
-        flags: &[switch("revoke", "believe no token that was signed before")],
+        flags: &[Flag::switch(
+            "revoke",
+            "believe no token that was signed before",
+        )],
         needs: &[],
         task: Task::RotateKey,
     },
@@ -308,23 +293,5 @@ impl Command {
         }
         let first = &words[..words.len().min(2)];
         Err(Refusal::NoCommand(first.join(" ")))
-    }
-}
-
-// === impl Flag ===
-
-impl Flag {
-    pub(super) fn named(name: &[u8]) -> Option<&'static Self> {
-        let own = COMMANDS.iter().flat_map(|command| command.flags);
-        GLOBAL
-            .iter()
-            .chain(own)
-            .find(|flag| flag.name.as_bytes() == name)
-    }
-
-    pub(super) fn describe(&self, text: &mut String, indent: &str) {
-        let value = self.value.map(|value| format!(" {value}"));
-        let flag = format!("-{}{}", self.name, value.unwrap_or_default());
-        let _ = writeln!(text, "{indent}{flag:<24} {}", self.help);
     }
 }

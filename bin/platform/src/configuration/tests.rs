@@ -1,10 +1,10 @@
-use ziggurat_runtime::{Environment, keys::Keys};
+use ziggurat_runtime::{Environment, config};
 
-use super::{raw::Raw, *};
+use super::*;
 
 const EXAMPLE: &str = include_str!("../../ziggurat-platform.example.yaml");
 
-fn load(yaml: &str, flags: &[&str]) -> Result<Loaded, LoadError> {
+fn load(yaml: &str, flags: &[&str]) -> Result<Loaded<Configuration>, LoadError> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(FILE);
     std::fs::write(&path, yaml).expect("written");
@@ -15,20 +15,20 @@ fn load(yaml: &str, flags: &[&str]) -> Result<Loaded, LoadError> {
         system_folder: folder.path().to_owned(),
         binary_folder: "/opt/ziggurat".into(),
     };
-    Configuration::load(arguments.flags(), &around)
+    Configuration::load(&arguments.flags, &around)
 }
 
 fn loaded(yaml: &str, flags: &[&str]) -> Configuration {
-    load(yaml, flags).expect("good").configuration
+    load(yaml, flags).expect("good").value
 }
 
 #[test]
 fn the_example_equals_the_defaults_and_names_every_key() {
     let example = load(EXAMPLE, &[]).expect("good");
     assert!(example.warnings.is_empty(), "{:?}", example.warnings);
-    let shown = format!("{:#?}", example.configuration);
+    let shown = format!("{:#?}", example.value);
     assert_eq!(shown, format!("{:#?}", loaded("", &[])));
-    for path in Keys::of::<Raw>().iter() {
+    for path in config::keys_of(read::configuration) {
         let key = path.rsplit('.').next().expect("a name");
         assert!(EXAMPLE.contains(&format!("{key}:")), "{path}");
     }

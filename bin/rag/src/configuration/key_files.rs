@@ -2,22 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use ziggurat_llm::Provider;
-
-use super::{
-    findings::Place,
-    written::{Reader, Written},
-};
-
-/// The raw section.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawKeyFiles {
-    anthropic: Option<Written>,
-    openai: Option<Written>,
-    voyage: Option<Written>,
-    gemini: Option<Written>,
-}
+use ziggurat_runtime::config::Section;
 
 /// The configured files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,23 +14,18 @@ pub(crate) struct KeyFiles {
     gemini: Option<PathBuf>,
 }
 
-// === impl RawKeyFiles ===
-
-impl RawKeyFiles {
-    pub(super) fn read(self, reader: &mut Reader<'_>, place: &Place) -> KeyFiles {
-        let mut path = |written, key| reader.path(&place.key(key), written);
-        KeyFiles {
-            anthropic: path(self.anthropic, "anthropic"),
-            openai: path(self.openai, "openai"),
-            voyage: path(self.voyage, "voyage"),
-            gemini: path(self.gemini, "gemini"),
-        }
-    }
-}
-
 // === impl KeyFiles ===
 
 impl KeyFiles {
+    pub(super) fn read(file: &Section<'_>) -> Self {
+        Self {
+            anthropic: file.key("anthropic").path(),
+            openai: file.key("openai").path(),
+            voyage: file.key("voyage").path(),
+            gemini: file.key("gemini").path(),
+        }
+    }
+
     /// Fills missing files from `others`.
     pub(super) fn or(self, others: &Self) -> Self {
         let others = others.clone();

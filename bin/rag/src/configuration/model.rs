@@ -1,29 +1,9 @@
 //! Blocks that name a provider and a model, and their inheritance.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use serde::Deserialize;
 use ziggurat_llm::Provider;
-
-use super::{
-    findings::Place,
-    written::{Reader, Written},
-};
-
-/// The raw block.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawModel {
-    provider: Option<Written>,
-    model: Option<Written>,
-    base_url: Option<Written>,
-    headers: Option<BTreeMap<String, Written>>,
-    request_timeout: Option<Written>,
-    per_attempt_timeout: Option<Written>,
-    max_tokens: Option<Written>,
-    temperature: Option<Written>,
-    max_retries: Option<Written>,
-    input_type: Option<Written>,
-}
+use ziggurat_runtime::config::Section;
 
 /// A parsed block, in which every key is optional.
 #[derive(Clone, Debug, Default)]
@@ -64,17 +44,8 @@ pub(super) struct Headers(Vec<(String, String)>);
 // === impl Headers ===
 
 impl Headers {
-    pub(super) fn read(
-        reader: &mut Reader<'_>,
-        place: &Place,
-        written: Option<BTreeMap<String, Written>>,
-    ) -> Self {
-        let headers = written.unwrap_or_default().into_iter();
-        let headers = headers.filter_map(|(name, value)| {
-            let value = reader.text(&place.key(&name), Some(value))?;
-            Some((name, value))
-        });
-        Self(headers.collect())
+    pub(super) fn read(file: &Section<'_>, key: &str) -> Self {
+        Self(file.texts(key))
     }
 
     /// Appends other headers, which take precedence.
@@ -89,39 +60,28 @@ impl Headers {
     }
 }
 
-// === impl RawModel ===
-
-impl RawModel {
-    pub(super) fn read(self, reader: &mut Reader<'_>, place: &Place) -> Block {
-        let at = |key: &str| place.key(key);
-        // An empty value means that none is sent; a missing key has a default.
-        let is_silent = self.input_type.is_some();
-        let input_type = reader.text(&at("input_type"), self.input_type);
-        let block = Block {
-            provider: reader.text(&at("provider"), self.provider),
-            model: reader.text(&at("model"), self.model),
-            base_url: base_url(reader, &at("base_url"), self.base_url),
-            headers: Headers::read(reader, &at("headers"), self.headers),
-            request_timeout: reader.time(&at("request_timeout"), self.request_timeout),
-            per_attempt_timeout: reader.time(&at("per_attempt_timeout"), self.per_attempt_timeout),
-            max_tokens: small(reader, &at("max_tokens"), self.max_tokens),
-            temperature: temperature(reader, &at("temperature"), self.temperature),
-            max_retries: small(reader, &at("max_retries"), self.max_retries),
-            input_type: input_type.or_else(|| is_silent.then(String::new)),
-        };
-        reader.findings.check(
-            block.max_tokens != Some(0),
-            &at("max_tokens"),
-            "must be at least 1",
-        );
-        block.check_times(reader, place);
-        block
-    }
-}
-
 // === impl Block ===
 
 impl Block {
+    pub(super) fn read(file: &Section<'_>) -> Self {
+        let input_type = file.key("input_type");
+        let block = Self {
+            provider: file.key("provider").text(),
+            model: file.key("model").text(),
+            base_url: file.key("base_url").parsed(base_url),
+            headers: Headers::read(file, "headers"),
+            request_timeout: file.key("request_timeout").time(),
+            per_attempt_timeout: file.key("per_attempt_timeout").time(),
+            max_tokens: file.key("max_tokens").whole(1..=u32::MAX),
+            temperature: file.key("temperature").decimal(0.0..=2.0),
+            max_retries: file.key("max_retries").whole(0..=u32::MAX),
+            // An empty value means that none is sent; a missing key has a default.
+            input_type: input_type.written(),
+        };
+        check_times(file, block.request_timeout, block.per_attempt_timeout);
+        block
+    }
+
     /// Returns whether the block names a provider.
     pub(super) fn has_provider(&self) -> bool {
         self.provider.is_some()
@@ -153,32 +113,23 @@ impl Block {
     }
 
     /// Returns the provider, if it fits the role; otherwise adds a problem.
-    pub(super) fn maker(
-        &self,
-        reader: &mut Reader<'_>,
-        place: &Place,
-        role: Role,
-    ) -> Option<Maker> {
+    pub(super) fn maker(&self, file: &Section<'_>, role: Role) -> Option<Maker> {
         let maker = Maker::find(self.provider.as_deref()?, role);
-        let place = place.key("provider");
-        reader
-            .findings
-            .check(maker.is_some(), &place, role.choice());
+        file.key("provider").check(maker.is_some(), role.choice());
         maker
     }
+}
 
-    pub(super) fn check_times(&self, reader: &mut Reader<'_>, place: &Place) {
-        let request = self.request_timeout.filter(|time| !time.is_zero());
-        let is_good = self
-            .per_attempt_timeout
-            .zip(request)
-            .is_none_or(|(attempt, request)| attempt <= request);
-        reader.findings.check(
-            is_good,
-            &place.key("per_attempt_timeout"),
-            "must not exceed request_timeout",
-        );
-    }
+/// Adds a problem if an attempt may take longer than the request that it is part of.
+pub(super) fn check_times(
+    file: &Section<'_>,
+    request: Option<Duration>,
+    attempt: Option<Duration>,
+) {
+    let request = request.filter(|time| !time.is_zero());
+    let is_good = attempt.zip(request).is_none_or(|(one, all)| one <= all);
+    file.key("per_attempt_timeout")
+        .check(is_good, "must not exceed request_timeout");
 }
 
 // === impl Maker ===
@@ -228,40 +179,13 @@ impl Role {
     }
 }
 
-/// Returns the base URL of a provider, without a trailing slash.
-pub(super) fn base_url(
-    reader: &mut Reader<'_>,
-    place: &Place,
-    written: Option<Written>,
-) -> Option<String> {
-    let text = reader.text(place, written)?;
+/// Parses the base URL of a provider, without a trailing slash.
+pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     let text = text.strip_suffix('/').unwrap_or(text);
-    if text.is_empty() {
-        return None;
-    }
-    let is_usable = reqwest::Url::parse(text)
-        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = reqwest::Url::parse(text);
+    let is_usable = url.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     // The message leaves the URL out, because it may contain a password.
     let message = "must be an http or https URL with a host";
-    reader.findings.check(is_usable, place, message);
-    Some(text.to_owned())
-}
-
-fn small(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<u32> {
-    let count = reader.count(place, written)?;
-    let small = u32::try_from(count).ok();
-    reader
-        .findings
-        .check(small.is_some(), place, "is too large");
-    small
-}
-
-fn temperature(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<f64> {
-    let temperature = reader.decimal(place, written)?;
-    let is_good = (0.0..=2.0).contains(&temperature);
-    reader
-        .findings
-        .check(is_good, place, "must be between 0.0 and 2.0");
-    Some(temperature)
+    is_usable.then(|| text.to_owned()).ok_or(message)
 }

@@ -1,49 +1,24 @@
 //! Settings of the pipelines.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use serde::Deserialize;
 use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
 use ziggurat_postgres::database::Database;
 use ziggurat_rag_service::retrieval::{SearchOptions, Table};
+use ziggurat_runtime::config::{Section, Value};
 
 use super::{
-    database::RawDatabase,
-    defaults::Defaults,
-    findings::Place,
-    key_files::{KeyFiles, RawKeyFiles},
-    model::{Block, Headers, Maker, RawModel, Role},
-    rerank::{RawRerank, Rerank},
-    tables::{RawSearch, RawTable},
-    written::{Reader, Written},
+    database,
+    defaults::{Defaults, count},
+    key_files::KeyFiles,
+    model::{Block, Headers, Maker, Role, check_times},
+    rerank::Rerank,
+    tables,
 };
 
 /// Limit on the length of a name.
 const LONGEST_NAME: usize = 63;
-
-/// A raw entry of the list.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawPipeline {
-    name: Option<Written>,
-    description: Option<Written>,
-    database: Option<RawDatabase>,
-    tables: Option<Vec<RawTable>>,
-    embedding_llm: Option<RawModel>,
-    rag_llm: Option<RawModel>,
-    api_keys: Option<RawKeyFiles>,
-    token_budget: Option<Written>,
-    top_n: Option<Written>,
-    system_prompt: Option<Written>,
-    llm_headers: Option<BTreeMap<String, Written>>,
-    allow_include_sources: Option<Written>,
-    search: Option<RawSearch>,
-    rerank: Option<RawRerank>,
-}
 
 /// The checked settings of a pipeline.
 #[derive(Clone, Debug)]
@@ -80,164 +55,100 @@ pub(crate) struct Model {
     pub(crate) input_type: Option<String>,
 }
 
-/// Checks the list.
-pub(super) fn check(
-    list: Vec<RawPipeline>,
-    reader: &mut Reader<'_>,
-    defaults: &Defaults,
-) -> Vec<Pipeline> {
-    let place = Place::section("pipelines");
-    reader.findings.check(
-        !list.is_empty(),
-        &place,
+/// Reads the list.
+pub(super) fn read(list: &Value<'_>, defaults: &Defaults) -> Vec<Pipeline> {
+    let pipelines = list.list().unwrap_or_default();
+    list.check(
+        !pipelines.is_empty(),
         "at least one pipeline must be configured",
     );
     let mut names = BTreeSet::new();
-    list.into_iter()
-        .enumerate()
-        .filter_map(|(index, raw)| raw.check(reader, &place.element(index), defaults, &mut names))
+    pipelines
+        .into_iter()
+        .filter_map(|pipeline| Pipeline::read(&pipeline.into_section(), defaults, &mut names))
         .collect()
 }
 
-// === impl RawPipeline ===
+// === impl Pipeline ===
 
-impl RawPipeline {
+impl Pipeline {
     /// Returns `None` after a problem was added.
-    fn check(
-        self,
-        reader: &mut Reader<'_>,
-        place: &Place,
-        defaults: &Defaults,
-        names: &mut BTreeSet<String>,
-    ) -> Option<Pipeline> {
-        let at = |key: &str| place.key(key);
-        let name = name(reader, &at("name"), self.name, names);
-        let description = reader.text(&at("description"), self.description);
-        let database = self.database.unwrap_or_default();
-        let database = database.check(reader, &at("database"));
-        let tables = tables(reader, &at("tables"), self.tables.unwrap_or_default());
-        let own = Headers::read(reader, &at("llm_headers"), self.llm_headers);
-        let shared = defaults.headers.then(&own);
-        let embedding = self.embedding_llm.unwrap_or_default();
-        let embedding = embedding.read(reader, &at("embedding_llm"));
-        let embedding = embedding.inherit(&defaults.embedding);
-        let completion = self.rag_llm.unwrap_or_default();
-        let completion = completion.read(reader, &at("rag_llm"));
-        let completion = completion.inherit(&defaults.completion);
-        let (max_tokens, temperature) = (completion.max_tokens, completion.temperature);
-        let embedding_at = at("embedding_llm");
-        let embedding = Model::check(embedding, reader, &embedding_at, Role::Embedding, &shared);
-        let completion_at = at("rag_llm");
-        let completion = Model::check(
-            completion,
-            reader,
-            &completion_at,
-            Role::Completion,
-            &shared,
-        );
-        let rerank = self.rerank.unwrap_or_default();
-        let rerank = rerank.check(reader, &at("rerank"), &shared);
-        let key_files = self.api_keys.unwrap_or_default();
-        let key_files = key_files.read(reader, &at("api_keys"));
-        let token_budget = reader.count(&at("token_budget"), self.token_budget);
-        let top_n = reader.count(&at("top_n"), self.top_n);
-        let manner = self.search.unwrap_or_default();
-        let manner = manner.check(reader, &at("search"));
-        let system_prompt = reader.text(&at("system_prompt"), self.system_prompt);
-        let sources = reader.boolean(&at("allow_include_sources"), self.allow_include_sources);
-        Some(Pipeline {
+    fn read(file: &Section<'_>, defaults: &Defaults, names: &mut BTreeSet<String>) -> Option<Self> {
+        let name = name(&file.key("name"), names);
+        let database = database::read(&file.section("database"));
+        let tables = tables(&file.key("tables"));
+        let shared = defaults.headers.then(&Headers::read(file, "llm_headers"));
+        let (embedding, completion) = (file.section("embedding_llm"), file.section("rag_llm"));
+        let embedder = Block::read(&embedding).inherit(&defaults.embedding);
+        let completer = Block::read(&completion).inherit(&defaults.completion);
+        let (max_tokens, temperature) = (completer.max_tokens, completer.temperature);
+        let embedding = Model::check(embedder, &embedding, Role::Embedding, &shared);
+        let completion = Model::check(completer, &completion, Role::Completion, &shared);
+        let pipeline = Self {
             name,
-            description: description.unwrap_or_default(),
+            description: file.key("description").text().unwrap_or_default(),
+            rerank: Rerank::read(&file.section("rerank"), &shared),
+            key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),
+            token_budget: count(file, "token_budget").unwrap_or(defaults.token_budget),
+            top_n: count(file, "top_n").unwrap_or(defaults.top_n),
+            manner: tables::search(&file.section("search")),
+            system_prompt: file.key("system_prompt").text(),
+            allow_include_sources: file.key("allow_include_sources").boolean().unwrap_or(false),
             database: database?,
             tables,
-            manner,
             embedding: embedding?,
             completion: completion?,
-            rerank,
-            key_files: key_files.or(&defaults.key_files),
-            token_budget: positive(token_budget).unwrap_or(defaults.token_budget),
-            top_n: positive(top_n).unwrap_or(defaults.top_n),
-            system_prompt,
-            allow_include_sources: sources.unwrap_or(false),
             max_tokens: max_tokens.unwrap_or(llm::MAX_TOKENS),
             temperature,
-        })
+        };
+        Some(pipeline)
     }
 }
 
-fn positive(number: Option<usize>) -> Option<usize> {
-    number.filter(|number| *number > 0)
-}
-
-fn name(
-    reader: &mut Reader<'_>,
-    place: &Place,
-    written: Option<Written>,
-    names: &mut BTreeSet<String>,
-) -> String {
-    let Some(name) = reader.text(place, written) else {
-        reader.findings.problem(place, "required");
-        return String::new();
-    };
+fn name(value: &Value<'_>, names: &mut BTreeSet<String>) -> String {
+    let name = value.text();
+    let is_given = name.is_some();
+    let name = value.required(name);
+    if !is_given {
+        return name;
+    }
     if !names.insert(name.clone()) {
-        let message = format!("duplicate pipeline name: {name}");
-        reader.findings.problem(place, message);
+        value.problem(format_args!("duplicate pipeline name: {name}"));
     }
-    reader.findings.check(
-        name.len() <= LONGEST_NAME,
-        place,
-        "must be 63 characters or fewer",
-    );
+    value.check(name.len() <= LONGEST_NAME, "must be 63 characters or fewer");
     let is_plain = |letter: u8| {
         letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, b'_' | b'-')
     };
-    reader.findings.check(
+    value.check(
         name.bytes().all(is_plain),
-        place,
         "must contain only lowercase letters, digits, hyphens, and underscores (^[a-z0-9_-]+$)",
     );
     name
 }
 
-fn tables(reader: &mut Reader<'_>, place: &Place, list: Vec<RawTable>) -> Vec<Table> {
-    reader.findings.check(
-        !list.is_empty(),
-        place,
-        "at least one table must be configured",
-    );
-    let list = list.into_iter().enumerate();
-    list.map(|(index, raw)| raw.check(reader, &place.element(index)))
-        .collect()
+fn tables(value: &Value<'_>) -> Vec<Table> {
+    let list = value.list().unwrap_or_default();
+    value.check(!list.is_empty(), "at least one table must be configured");
+    let tables = list.into_iter().map(Value::into_section);
+    tables.map(|table| tables::table(&table)).collect()
 }
 
 // === impl Model ===
 
 impl Model {
     /// Checks a block after inheritance; returns `None` after a problem was added.
-    fn check(
-        block: Block,
-        reader: &mut Reader<'_>,
-        place: &Place,
-        role: Role,
-        shared: &Headers,
-    ) -> Option<Self> {
-        let has_provider = block.has_provider();
-        reader
-            .findings
-            .check(has_provider, &place.key("provider"), "required");
-        let maker = block.maker(reader, place, role);
+    fn check(block: Block, file: &Section<'_>, role: Role, shared: &Headers) -> Option<Self> {
+        file.key("provider").check(block.has_provider(), "required");
+        let maker = block.maker(file, role);
         let needs_model = maker.is_none_or(|maker| !maker.is_local());
-        reader.findings.check(
-            block.model.is_some() || !needs_model,
-            &place.key("model"),
-            "required",
-        );
-        block.check_times(reader, place);
-        let headers = merged(reader, &place.key("headers"), &shared.then(&block.headers));
+        file.key("model")
+            .check(block.model.is_some() || !needs_model, "required");
+        check_times(file, block.request_timeout, block.per_attempt_timeout);
+        let headers = merged(file, &shared.then(&block.headers));
         let maker = maker?;
         Some(Self {
             maker,
-            base_url: block.base_url.or_else(|| usual_url(reader, maker)),
+            base_url: block.base_url.or_else(|| usual_url(file, maker)),
             name: block.model.unwrap_or_default(),
             headers,
             patience: patience(block.request_timeout, block.per_attempt_timeout),
@@ -260,19 +171,20 @@ pub(super) fn patience(call: Option<Duration>, attempt: Option<Duration>) -> Tim
     }
 }
 
-pub(super) fn merged(reader: &mut Reader<'_>, place: &Place, all: &Headers) -> HeaderMap {
+/// Merges headers; a problem with one is a problem of the key `headers`.
+pub(super) fn merged(file: &Section<'_>, all: &Headers) -> HeaderMap {
     headers::merge(all.iter()).unwrap_or_else(|error| {
-        reader.problem(place, &error);
+        file.key("headers").problem(error);
         HeaderMap::new()
     })
 }
 
 /// Returns the address of Ollama from its environment variable, whose scheme and port are optional.
-fn usual_url(reader: &Reader<'_>, maker: Maker) -> Option<String> {
+fn usual_url(file: &Section<'_>, maker: Maker) -> Option<String> {
     if maker != Maker::Provider(llm::Provider::Ollama) {
         return None;
     }
-    let host = reader.around.environment.get("OLLAMA_HOST")?.trim();
+    let host = file.environment().get("OLLAMA_HOST")?.trim();
     let host = host.trim_end_matches('/');
     let (scheme, host) = host.split_once("://").unwrap_or(("http", host));
     let mut url = reqwest::Url::parse(&format!("{scheme}://{host}")).ok()?;

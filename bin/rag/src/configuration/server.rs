@@ -6,51 +6,13 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
 use ziggurat_http::{Hosts, InvalidHost};
 use ziggurat_rag_service as rag;
-
-use super::{
-    findings::Place,
-    written::{Reader, Written},
-};
+use ziggurat_runtime::config::{Section, Value};
 
 /// The message for an address that other machines can reach.
 const NOT_PUBLIC: &str = "other machines can reach this address, and no client has to sign in: \
     listen on localhost, or allow it with server.allow_public: true";
-
-/// The raw section.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawServer {
-    listen_address: Option<Written>,
-    port: Option<Written>,
-    allow_public: Option<Written>,
-    allowed_hosts: Option<Vec<Written>>,
-    tls: Option<RawTls>,
-    cors: Option<RawCors>,
-    body_timeout: Option<Written>,
-    request_timeout: Option<Written>,
-    stream_idle_timeout: Option<Written>,
-    stream_max_duration: Option<Written>,
-    stream_keep_alive: Option<Written>,
-    ping_timeout: Option<Written>,
-    shutdown_timeout: Option<Written>,
-    retrieval_error_codes: Option<Written>,
-    max_query_bytes: Option<Written>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct RawTls {
-    enabled: Option<Written>,
-    cert_file: Option<Written>,
-    key_file: Option<Written>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct RawCors {
-    enabled: Option<Written>,
-    allowed_origins: Option<Vec<Written>>,
-}
 
 /// The checked settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,84 +58,51 @@ pub(crate) struct Tls {
     pub(crate) key: PathBuf,
 }
 
-// === impl RawServer ===
-
-impl RawServer {
-    pub(super) fn check(self, reader: &mut Reader<'_>) -> Server {
-        let place = Place::section("server");
-        let at = |key: &str| place.key(key);
-        let default = Server::default();
-        let mut time = |written, key, default| {
-            let time = reader.some_time(&at(key), written);
-            time.unwrap_or(default)
-        };
-        let server = Server {
-            body_timeout: time(self.body_timeout, "body_timeout", default.body_timeout),
-            request_timeout: time(
-                self.request_timeout,
-                "request_timeout",
-                default.request_timeout,
-            ),
-            stream_idle_timeout: time(
-                self.stream_idle_timeout,
-                "stream_idle_timeout",
-                default.stream_idle_timeout,
-            ),
-            stream_max_duration: time(
-                self.stream_max_duration,
-                "stream_max_duration",
-                default.stream_max_duration,
-            ),
-            ping_timeout: time(self.ping_timeout, "ping_timeout", default.ping_timeout),
-            stream_keep_alive: reader
-                .time(&at("stream_keep_alive"), self.stream_keep_alive)
-                .filter(|time| !time.is_zero()),
-            shutdown_timeout: reader
-                .time(&at("shutdown_timeout"), self.shutdown_timeout)
-                .unwrap_or(default.shutdown_timeout),
-            retrieval_error_codes: reader
-                .boolean(&at("retrieval_error_codes"), self.retrieval_error_codes)
-                .unwrap_or(default.retrieval_error_codes),
-            max_query_bytes: length(reader, &at("max_query_bytes"), self.max_query_bytes)
-                .unwrap_or(default.max_query_bytes),
-            listen_address: host(reader, &at("listen_address"), self.listen_address)
-                .unwrap_or(default.listen_address),
-            port: reader.port(&at("port"), self.port).unwrap_or(default.port),
-            allow_public: reader
-                .boolean(&at("allow_public"), self.allow_public)
-                .unwrap_or(default.allow_public),
-            allowed_hosts: hosts(reader, &at("allowed_hosts"), self.allowed_hosts),
-            tls: self.tls.unwrap_or_default().check(reader, &at("tls")),
-            cors: self.cors.unwrap_or_default().check(reader, &at("cors")),
-        };
-        let is_public = is_host(&server.listen_address) && !server.is_local();
-        reader.findings.check(
-            !is_public || server.allow_public,
-            &at("listen_address"),
-            NOT_PUBLIC,
-        );
-        server
-    }
+/// Reads the section.
+pub(super) fn read(file: &Section<'_>) -> Server {
+    let default = Server::default();
+    let boolean = |key: &str| file.key(key).boolean().unwrap_or(false);
+    let time = |key: &str, usual| file.key(key).some_time().unwrap_or(usual);
+    let server = Server {
+        body_timeout: time("body_timeout", default.body_timeout),
+        request_timeout: time("request_timeout", default.request_timeout),
+        stream_idle_timeout: time("stream_idle_timeout", default.stream_idle_timeout),
+        stream_max_duration: time("stream_max_duration", default.stream_max_duration),
+        ping_timeout: time("ping_timeout", default.ping_timeout),
+        stream_keep_alive: file
+            .key("stream_keep_alive")
+            .time()
+            .filter(|time| !time.is_zero()),
+        shutdown_timeout: file
+            .key("shutdown_timeout")
+            .time()
+            .unwrap_or(default.shutdown_timeout),
+        retrieval_error_codes: boolean("retrieval_error_codes"),
+        max_query_bytes: file
+            .key("max_query_bytes")
+            .whole(1..=usize::MAX)
+            .unwrap_or(default.max_query_bytes),
+        listen_address: host(&file.key("listen_address")).unwrap_or(default.listen_address),
+        port: file.key("port").whole(1..=65535).unwrap_or(default.port),
+        allow_public: boolean("allow_public"),
+        allowed_hosts: hosts(&file.key("allowed_hosts")),
+        tls: tls(&file.section("tls")),
+        cors: cors(&file.section("cors")),
+    };
+    let is_public = is_host(&server.listen_address) && !server.is_local();
+    file.key("listen_address")
+        .check(!is_public || server.allow_public, NOT_PUBLIC);
+    server
 }
 
-fn length(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<usize> {
-    let length = reader.count(place, written)?;
-    reader
-        .findings
-        .check(length > 0, place, "must be at least 1");
-    Some(length)
-}
-
-fn hosts(reader: &mut Reader<'_>, place: &Place, written: Option<Vec<Written>>) -> Vec<String> {
-    let written = written.unwrap_or_default().into_iter().enumerate();
-    written
-        .filter_map(|(index, written)| {
-            let place = place.element(index);
-            let host = reader.text(&place, Some(written))?;
+fn hosts(list: &Value<'_>) -> Vec<String> {
+    let hosts = list.list().unwrap_or_default().into_iter();
+    hosts
+        .filter_map(|value| {
+            let host = value.text()?;
             let any = Ipv4Addr::UNSPECIFIED.into();
             let is_host = Hosts::of(any, [&host]).is_ok();
-            let message = "must be a host, with or without a port";
-            reader.findings.check(is_host, &place, message);
+            value.check(is_host, "must be a host, with or without a port");
             Some(host)
         })
         .collect()
@@ -183,62 +112,38 @@ fn is_host(text: &str) -> bool {
     !text.contains(|c: char| c.is_whitespace() || "[]/@".contains(c))
 }
 
-fn host(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<String> {
-    let host = reader.text(place, written)?;
+fn host(value: &Value<'_>) -> Option<String> {
+    let host = value.text()?;
     let inside = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
     let host = inside.map(str::to_owned).unwrap_or(host);
-    reader.findings.check(
-        is_host(&host),
-        place,
-        "must be a host name or an IP address",
-    );
+    value.check(is_host(&host), "must be a host name or an IP address");
     Some(host)
 }
 
-// === impl RawTls ===
-
-impl RawTls {
-    fn check(self, reader: &mut Reader<'_>, place: &Place) -> Option<Tls> {
-        let (cert_at, key_at) = (place.key("cert_file"), place.key("key_file"));
-        let is_enabled = reader.boolean(&place.key("enabled"), self.enabled);
-        let cert = reader.path(&cert_at, self.cert_file);
-        let key = reader.path(&key_at, self.key_file);
-        if !is_enabled.unwrap_or(false) {
-            return None;
+fn tls(tls: &Section<'_>) -> Option<Tls> {
+    let is_enabled = tls.key("enabled").boolean().unwrap_or(false);
+    let file = |key: &str| {
+        let value = tls.key(key);
+        let path = value.path();
+        match &path {
+            _ if !is_enabled => {}
+            None => value.problem("required when TLS is enabled"),
+            Some(path) if path.is_file() => {}
+            Some(path) => value.problem(format_args!("file not found: {}", path.display())),
         }
-        for (place, path) in [(&cert_at, &cert), (&key_at, &key)] {
-            match path {
-                None => reader
-                    .findings
-                    .problem(place, "required when TLS is enabled"),
-                Some(path) => {
-                    let message = format!("file not found: {}", path.display());
-                    reader.findings.check(path.is_file(), place, &message);
-                }
-            }
-        }
-        Some(Tls {
-            cert: cert.unwrap_or_default(),
-            key: key.unwrap_or_default(),
-        })
-    }
+        path.unwrap_or_default()
+    };
+    let (cert, key) = (file("cert_file"), file("key_file"));
+    is_enabled.then_some(Tls { cert, key })
 }
 
-// === impl RawCors ===
-
-impl RawCors {
-    fn check(self, reader: &mut Reader<'_>, place: &Place) -> Option<Vec<String>> {
-        let is_enabled = reader.boolean(&place.key("enabled"), self.enabled);
-        let list = place.key("allowed_origins");
-        let origins = self.allowed_origins.unwrap_or_default().into_iter();
-        let origins = origins
-            .enumerate()
-            .filter_map(|(index, written)| reader.text(&list.element(index), Some(written)));
-        let origins = origins.collect();
-        is_enabled.unwrap_or(false).then_some(origins)
-    }
+fn cors(cors: &Section<'_>) -> Option<Vec<String>> {
+    let is_enabled = cors.key("enabled").boolean().unwrap_or(false);
+    let origins = cors.key("allowed_origins").list().unwrap_or_default();
+    let origins = origins.iter().filter_map(Value::text).collect();
+    is_enabled.then_some(origins)
 }
 
 // === impl Server ===

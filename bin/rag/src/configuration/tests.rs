@@ -61,9 +61,7 @@ impl Case {
 
     fn configuration(&self) -> Configuration {
         let loaded = self.load();
-        loaded
-            .unwrap_or_else(|error| panic!("{error}"))
-            .configuration
+        loaded.unwrap_or_else(|error| panic!("{error}")).value
     }
 
     fn pipeline(&self) -> Pipeline {

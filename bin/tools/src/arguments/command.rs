@@ -2,14 +2,49 @@
 
 use std::path::PathBuf;
 
+use ziggurat_runtime::flags::Flags;
+
+use super::Refusal;
 use crate::configuration::Secret;
 
-use super::{
-    Refusal,
-    flags::{DescriptionFlags, Flags, KnowledgeFlags, Overrides, TokenFlags, UserFlags},
-};
+/// Flags that select a command, in the order of the usage.
+const COMMANDS: [&str; 13] = [
+    "openapi",
+    "version",
+    "check-config",
+    "add-token",
+    "list-tokens",
+    "remove-token",
+    "add-user",
+    "update-user",
+    "delete-user",
+    "list-users",
+    "enable-user",
+    "disable-user",
+    "build-knowledgebase",
+];
 
-const BUILD: &str = "-build-knowledgebase";
+/// Flags that go with some commands only.
+const DETAILS: [(&str, &[&str]); 9] = [
+    ("token-note", &["add-token"]),
+    ("token-database", &["add-token"]),
+    ("token-expiry", &["add-token"]),
+    (
+        "username",
+        &[
+            "add-user",
+            "update-user",
+            "delete-user",
+            "enable-user",
+            "disable-user",
+        ],
+    ),
+    ("password", &["add-user", "update-user"]),
+    ("user-note", &["add-user", "update-user"]),
+    ("kb-project", &["build-knowledgebase"]),
+    ("kb-version", &["build-knowledgebase"]),
+    ("kb-output", &["build-knowledgebase"]),
+];
 
 /// Command of the program. It asks the administrator for missing values.
 #[derive(Debug)]
@@ -68,152 +103,81 @@ pub(crate) enum Command {
 /// # Errors
 /// Fails if the flags select two commands, have options of a command that is not selected, or
 /// exclude each other.
-pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
-    let Flags {
-        overrides,
-        description,
-        tokens,
-        users,
-        knowledge,
-    } = flags;
-    let asked = asked(&description, &tokens, &users, &knowledge);
-    let chosen = match asked[..] {
-        [] => None,
-        [one] => Some(one),
-        [one, two, ..] => {
-            return Err(Refusal::conflict(format!(
-                "{one} and {two} exclude each other"
-            )));
-        }
-    };
-    belongs(chosen, &tokens, &users, &knowledge)?;
-    let command = match chosen {
-        None => {
-            check_serving(&overrides)?;
-            Command::Serve
-        }
-        Some(BUILD) => Command::BuildKnowledgebase {
-            folders: knowledge.build_knowledgebase,
-            project: knowledge.kb_project,
-            version: knowledge.kb_version,
-            output: knowledge.kb_output,
-        },
-        Some(name) => administration(name, tokens, users),
-    };
-    Ok((command, overrides))
-}
-
-/// Returns the commands among the flags, in the order of the usage.
-fn asked(
-    description: &DescriptionFlags,
-    tokens: &TokenFlags,
-    users: &UserFlags,
-    knowledge: &KnowledgeFlags,
-) -> Vec<&'static str> {
-    [
-        ("-openapi", description.openapi == Some(true)),
-        ("-version", description.version == Some(true)),
-        ("-check-config", description.check_config == Some(true)),
-        ("-add-token", tokens.add_token == Some(true)),
-        ("-list-tokens", tokens.list_tokens == Some(true)),
+pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
+    let mut asked = COMMANDS.into_iter().filter(|name| match *name {
         // An empty text counts too: a script with an empty variable must not start a server.
-        ("-remove-token", tokens.remove_token.is_some()),
-        ("-add-user", users.add_user == Some(true)),
-        ("-update-user", users.update_user == Some(true)),
-        ("-delete-user", users.delete_user == Some(true)),
-        ("-list-users", users.list_users == Some(true)),
-        ("-enable-user", users.enable_user == Some(true)),
-        ("-disable-user", users.disable_user == Some(true)),
-        (BUILD, !knowledge.build_knowledgebase.is_empty()),
-    ]
-    .into_iter()
-    .filter_map(|(name, is_asked)| is_asked.then_some(name))
-    .collect()
-}
-
-/// Refuses options of commands that are not selected.
-fn belongs(
-    chosen: Option<&str>,
-    tokens: &TokenFlags,
-    users: &UserFlags,
-    knowledge: &KnowledgeFlags,
-) -> Result<(), Refusal> {
-    const ADD: &[&str] = &["-add-token"];
-    const WRITE: &[&str] = &["-add-user", "-update-user"];
-    const ONE_USER: &[&str] = &[
-        "-add-user",
-        "-update-user",
-        "-delete-user",
-        "-enable-user",
-        "-disable-user",
-    ];
-    let details = [
-        ("-token-note", tokens.token_note.is_some(), ADD),
-        ("-token-database", tokens.token_database.is_some(), ADD),
-        ("-token-expiry", tokens.token_expiry.is_some(), ADD),
-        ("-username", users.username.is_some(), ONE_USER),
-        ("-password", users.password.is_some(), WRITE),
-        ("-user-note", users.user_note.is_some(), WRITE),
-        ("-kb-project", knowledge.kb_project.is_some(), &[BUILD]),
-        ("-kb-version", knowledge.kb_version.is_some(), &[BUILD]),
-        ("-kb-output", knowledge.kb_output.is_some(), &[BUILD]),
-    ];
-    for (name, is_there, commands) in details {
-        if is_there && !chosen.is_some_and(|chosen| commands.contains(&chosen)) {
-            let commands = commands.join(" or ");
-            return Err(Refusal::conflict(format!("{name} goes with {commands}")));
+        "remove-token" | "build-knowledgebase" => flags.is_given(name),
+        name => flags.has(name),
+    });
+    let chosen = asked.next();
+    if let (Some(one), Some(two)) = (chosen, asked.next()) {
+        return Err(Refusal::conflict(format!(
+            "-{one} and -{two} exclude each other"
+        )));
+    }
+    for (name, commands) in DETAILS {
+        if flags.is_given(name) && !chosen.is_some_and(|chosen| commands.contains(&chosen)) {
+            let commands = commands.join(" or -");
+            return Err(Refusal::conflict(format!("-{name} goes with -{commands}")));
         }
     }
-    Ok(())
+    let Some(name) = chosen else {
+        check_serving(flags)?;
+        return Ok(Command::Serve);
+    };
+    Ok(command(name, flags))
 }
 
-fn administration(name: &str, tokens: TokenFlags, users: UserFlags) -> Command {
-    let (username, password, note) = (users.username, users.password, users.user_note);
+fn command(name: &str, flags: &Flags) -> Command {
+    let (username, note) = (flags.owned("username"), flags.owned("user-note"));
+    let password = flags.text("password").map(Secret::from);
     match name {
-        "-openapi" => Command::Describe,
-        "-version" => Command::Version,
-        "-check-config" => Command::Check,
-        "-add-token" => Command::AddToken {
-            note: tokens.token_note,
-            database: tokens.token_database,
-            expiry: tokens.token_expiry,
+        "openapi" => Command::Describe,
+        "version" => Command::Version,
+        "check-config" => Command::Check,
+        "add-token" => Command::AddToken {
+            note: flags.owned("token-note"),
+            database: flags.owned("token-database"),
+            expiry: flags.owned("token-expiry"),
         },
-        "-list-tokens" => Command::ListTokens,
-        "-remove-token" => Command::RemoveToken {
-            identifier: tokens.remove_token.unwrap_or_default(),
+        "list-tokens" => Command::ListTokens,
+        "remove-token" => Command::RemoveToken {
+            identifier: flags.owned("remove-token").unwrap_or_default(),
         },
-        "-add-user" => Command::AddUser {
+        "add-user" => Command::AddUser {
             username,
             password,
             note,
         },
-        "-update-user" => Command::UpdateUser {
+        "update-user" => Command::UpdateUser {
             username,
             password,
             note,
         },
-        "-delete-user" => Command::DeleteUser { username },
-        "-enable-user" => Command::EnableUser { username },
-        "-disable-user" => Command::DisableUser { username },
+        "delete-user" => Command::DeleteUser { username },
+        "enable-user" => Command::EnableUser { username },
+        "disable-user" => Command::DisableUser { username },
+        "build-knowledgebase" => Command::BuildKnowledgebase {
+            folders: flags.paths(name).collect(),
+            project: flags.owned("kb-project"),
+            version: flags.owned("kb-version"),
+            output: flags.path("kb-output"),
+        },
         _ => Command::ListUsers,
     }
 }
 
 /// Refuses combinations that are wrong whatever the configuration file contains.
-fn check_serving(overrides: &Overrides) -> Result<(), Refusal> {
-    let transport = &overrides.transport;
-    let is_about_tls = transport.tls == Some(true)
-        || [&transport.cert, &transport.key, &transport.chain]
-            .iter()
-            .any(|path| path.is_some());
-    if is_about_tls && transport.http != Some(true) {
+fn check_serving(flags: &Flags) -> Result<(), Refusal> {
+    let mut files = ["cert", "key", "chain"].into_iter();
+    let is_about_tls = flags.has("tls") || files.any(|name| flags.is_given(name));
+    if is_about_tls && !flags.has("http") {
         return Err(Refusal::before_start(
             "TLS options (-tls, -cert, -key, -chain) require -http flag",
             true,
         ));
     }
-    let database = &overrides.database;
-    if database.host.is_some() && database.hosts.is_some() {
+    if flags.is_given("db-host") && flags.is_given("db-hosts") {
         return Err(Refusal::before_start(
             "-db-host and -db-hosts exclude each other",
             false,

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::flags;
+use ziggurat_runtime::flags;
+
+use super::flags::GROUPS;
 
 /// Columns before the help texts.
 const INDENT: usize = 36;
-
-/// Maximum number of columns of a line.
-const WIDTH: usize = 100;
 
 const HEAD: &str = "\
 ziggurat-tools: an MCP server for PostgreSQL.
@@ -46,50 +45,19 @@ Examples:
       -key server.key
 ";
 
-/// Inserts the flags of clap between the texts above, in groups.
-pub(super) fn render(clap: &clap::Command) -> String {
+/// Inserts the flags between the texts above, in groups.
+pub(crate) fn render() -> String {
     let mut text = HEAD.to_owned();
-    let mut group = None;
-    for arg in clap.get_arguments() {
-        let heading = arg.get_help_heading();
-        if heading != group {
-            group = heading;
-            let _ = writeln!(text, "\n{}:", heading.unwrap_or("Flags"));
+    for (heading, flags) in GROUPS {
+        let _ = writeln!(text, "\n{heading}:");
+        for flag in *flags {
+            let value = flag.placeholder().map(|value| format!(" <{value}>"));
+            let word = format!("  -{}{}", flag.name, value.unwrap_or_default());
+            flags::explain(&mut text, &word, flag.help, INDENT);
         }
-        let mut flag = format!("  -{}", arg.get_long().unwrap_or_default());
-        if !flags::is_switch(arg)
-            && let Some(names) = arg.get_value_names()
-        {
-            let _ = write!(flag, " <{}>", names.join(" "));
-        }
-        let help = arg.get_help().map(ToString::to_string);
-        let help = help.unwrap_or_default().replace(['`', '\\'], "");
-        explain(&mut text, &flag, &help);
     }
     text.push_str("\nHelp:\n");
-    explain(&mut text, "  -h, -help", "Print this");
+    flags::explain(&mut text, "  -h, -help", "Print this", INDENT);
     text.push_str(TAIL);
     text
-}
-
-/// Writes a flag and its help text, wrapped.
-fn explain(text: &mut String, flag: &str, help: &str) {
-    let mut line = format!("{flag:<INDENT$}");
-    if flag.len() >= INDENT {
-        line.push(' ');
-    }
-    let mut is_empty = true;
-    for word in help.split_whitespace() {
-        if !is_empty && line.len() + 1 + word.len() > WIDTH {
-            let _ = writeln!(text, "{line}");
-            line = " ".repeat(INDENT);
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    let _ = writeln!(text, "{line}");
 }

@@ -1,58 +1,26 @@
 //! Built-in tools, resources and prompts that are switched on.
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde_yaml::Value as Yaml;
 use ziggurat_postgres_tools::ConnectionUrls;
+use ziggurat_runtime::config::Section;
 
-use super::{
-    Invalid,
-    environment::{Reader, set},
-};
+const TOOLS: [&str; 7] = [
+    "query_database",
+    "get_schema_info",
+    "similarity_search",
+    "execute_explain",
+    "generate_embedding",
+    "search_knowledgebase",
+    "count_rows",
+];
 
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawBuiltins {
-    tools: Option<RawTools>,
-    resources: Option<RawResources>,
-    prompts: Option<RawPrompts>,
-    connection_urls: Option<RawConnectionUrls>,
-    connection_url_hosts: Option<Vec<String>>,
-}
-
-/// `auto`, or a boolean.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum RawConnectionUrls {
-    Switch(bool),
-    Word(String),
-    Other(IgnoredAny),
-}
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-struct RawTools {
-    query_database: Option<bool>,
-    get_schema_info: Option<bool>,
-    similarity_search: Option<bool>,
-    execute_explain: Option<bool>,
-    generate_embedding: Option<bool>,
-    search_knowledgebase: Option<bool>,
-    count_rows: Option<bool>,
-}
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-struct RawResources {
-    system_info: Option<bool>,
-}
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-struct RawPrompts {
-    explore_database: Option<bool>,
-    setup_semantic_search: Option<bool>,
-    diagnose_query_issue: Option<bool>,
-    design_schema: Option<bool>,
-}
+/// The keys of prompts, and their names in the protocol.
+const PROMPTS: [(&str, &str); 4] = [
+    ("explore_database", "explore-database"),
+    ("setup_semantic_search", "setup-semantic-search"),
+    ("diagnose_query_issue", "diagnose-query-issue"),
+    ("design_schema", "design-schema"),
+];
 
 /// Tools, resources and prompts that are switched off, by their names in the protocol; all others
 /// are on.
@@ -68,109 +36,67 @@ pub(crate) struct Builtins {
     pub(crate) connection_urls: ConnectionUrls,
 }
 
-// === impl RawBuiltins ===
-
-impl RawBuiltins {
-    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>) {
-        let tools = self.tools.get_or_insert_default();
-        let resources = self.resources.get_or_insert_default();
-        let prompts = self.prompts.get_or_insert_default();
-        for (kind, name, switch) in [
-            ("TOOL", "QUERY_DATABASE", &mut tools.query_database),
-            ("TOOL", "GET_SCHEMA_INFO", &mut tools.get_schema_info),
-            ("TOOL", "SIMILARITY_SEARCH", &mut tools.similarity_search),
-            ("TOOL", "EXECUTE_EXPLAIN", &mut tools.execute_explain),
-            ("TOOL", "GENERATE_EMBEDDING", &mut tools.generate_embedding),
-            (
-                "TOOL",
-                "SEARCH_KNOWLEDGEBASE",
-                &mut tools.search_knowledgebase,
-            ),
-            ("TOOL", "COUNT_ROWS", &mut tools.count_rows),
-            ("RESOURCE", "SYSTEM_INFO", &mut resources.system_info),
-            ("PROMPT", "EXPLORE_DATABASE", &mut prompts.explore_database),
-            (
-                "PROMPT",
-                "SETUP_SEMANTIC_SEARCH",
-                &mut prompts.setup_semantic_search,
-            ),
-            (
-                "PROMPT",
-                "DIAGNOSE_QUERY_ISSUE",
-                &mut prompts.diagnose_query_issue,
-            ),
-            ("PROMPT", "DESIGN_SCHEMA", &mut prompts.design_schema),
-        ] {
-            set(
-                switch,
-                reader.boolean(&format!("ZIGGURAT_BUILTIN_{kind}_{name}")),
-            );
-        }
-    }
-
-    pub(super) fn check(self) -> Result<Builtins, Invalid> {
-        let connection_urls = connection_urls(self.connection_urls, self.connection_url_hosts)?;
-        let (tools, resources, prompts) = (
-            self.tools.unwrap_or_default(),
-            self.resources.unwrap_or_default(),
-            self.prompts.unwrap_or_default(),
-        );
-        Ok(Builtins {
-            tools_off: off([
-                ("query_database", tools.query_database),
-                ("get_schema_info", tools.get_schema_info),
-                ("similarity_search", tools.similarity_search),
-                ("execute_explain", tools.execute_explain),
-                ("generate_embedding", tools.generate_embedding),
-                ("search_knowledgebase", tools.search_knowledgebase),
-                ("count_rows", tools.count_rows),
-            ]),
-            resources_off: off([("pg://system_info", resources.system_info)]),
-            prompts_off: off([
-                ("explore-database", prompts.explore_database),
-                ("setup-semantic-search", prompts.setup_semantic_search),
-                ("diagnose-query-issue", prompts.diagnose_query_issue),
-                ("design-schema", prompts.design_schema),
-            ]),
-            connection_urls,
-        })
+/// Reads the section.
+pub(super) fn read(file: &Section<'_>) -> Builtins {
+    Builtins {
+        connection_urls: connection_urls(file),
+        tools_off: off(file, "tools", "TOOL", TOOLS.map(|name| (name, name))),
+        resources_off: off(
+            file,
+            "resources",
+            "RESOURCE",
+            [("system_info", "pg://system_info")],
+        ),
+        prompts_off: off(file, "prompts", "PROMPT", PROMPTS),
     }
 }
 
-fn connection_urls(
-    switch: Option<RawConnectionUrls>,
-    hosts: Option<Vec<String>>,
-) -> Result<ConnectionUrls, Invalid> {
-    let urls = match switch {
-        Some(RawConnectionUrls::Switch(true)) => ConnectionUrls::Any,
-        Some(RawConnectionUrls::Switch(false)) => ConnectionUrls::Off,
-        Some(RawConnectionUrls::Word(word)) if word != "auto" => {
-            let reason = format!("'{word}' is neither auto, true nor false");
-            return Err(Invalid::key("builtins.connection_urls", reason));
+fn connection_urls(file: &Section<'_>) -> ConnectionUrls {
+    let (switch, list) = (
+        file.key("connection_urls"),
+        file.key("connection_url_hosts"),
+    );
+    let urls = match switch.any() {
+        Some(Yaml::Bool(true)) => ConnectionUrls::Any,
+        Some(Yaml::Bool(false)) => ConnectionUrls::Off,
+        None => ConnectionUrls::Configured,
+        Some(Yaml::String(word)) if word == "auto" => ConnectionUrls::Configured,
+        Some(Yaml::String(word)) => {
+            switch.problem(format_args!("'{word}' is neither auto, true nor false"));
+            return ConnectionUrls::Configured;
         }
-        Some(RawConnectionUrls::Other(_)) => {
-            let reason = "is neither auto, true nor false";
-            return Err(Invalid::key("builtins.connection_urls", reason));
+        Some(_) => {
+            switch.problem("is neither auto, true nor false");
+            return ConnectionUrls::Configured;
         }
-        Some(RawConnectionUrls::Word(_)) | None => ConnectionUrls::Configured,
     };
-    let Some(hosts) = hosts.filter(|hosts| !hosts.is_empty()) else {
-        return Ok(urls);
-    };
-    let key = "builtins.connection_url_hosts";
-    if urls != ConnectionUrls::Any {
-        return Err(Invalid::key(key, "needs builtins.connection_urls: true"));
+    let hosts = list.texts().unwrap_or_default();
+    if hosts.is_empty() {
+        return urls;
     }
-    let hosts = hosts.iter().map(|text| {
+    list.check(
+        urls == ConnectionUrls::Any,
+        "needs builtins.connection_urls: true",
+    );
+    let hosts = hosts.iter().filter_map(|text| {
         let host = text.parse();
-        host.map_err(|error| Invalid::key(key, format!("'{text}' {error}")))
+        host.map_err(|error| list.problem(format_args!("'{text}' {error}")))
+            .ok()
     });
-    hosts.collect::<Result<_, _>>().map(ConnectionUrls::Listed)
+    ConnectionUrls::Listed(hosts.collect())
 }
 
-fn off<const N: usize>(switches: [(&'static str, Option<bool>); N]) -> Vec<&'static str> {
-    let switches = switches.into_iter();
-    switches
-        .filter_map(|(name, switch)| (switch == Some(false)).then_some(name))
-        .collect()
+/// Returns the names that are switched off.
+fn off<const N: usize>(
+    file: &Section<'_>,
+    kind: &str,
+    variables: &str,
+    names: [(&str, &'static str); N],
+) -> Vec<&'static str> {
+    let section = file.section(kind);
+    let names = names.into_iter().filter(|(key, _)| {
+        let variable = format!("ZIGGURAT_BUILTIN_{variables}_{}", key.to_uppercase());
+        section.key(key).var(&variable).boolean() == Some(false)
+    });
+    names.map(|(_, name)| name).collect()
 }

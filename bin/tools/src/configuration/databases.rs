@@ -11,12 +11,14 @@ use std::{collections::HashSet, sync::Arc};
 
 use ziggurat_databases::Configured;
 use ziggurat_postgres::database::Database;
-use ziggurat_runtime::password_file;
+use ziggurat_runtime::{
+    Secret,
+    config::{Section, Value},
+    password_file,
+};
 
-pub(super) use self::raw::RawDatabase;
-pub(crate) use self::url::{InvalidUrl, is_url};
-use super::{ConfigSources, Invalid, environment::Reader};
-use crate::arguments::Overrides;
+use self::raw::RawDatabase;
+pub(crate) use self::url::is_url;
 
 /// Prefix of the variables of databases.
 const PREFIX: &str = "ZIGGURAT_DB_";
@@ -38,129 +40,170 @@ pub(crate) struct Entry {
     pub(crate) clients: Vec<String>,
 }
 
-/// Merges the file, the environment and the command line; later ones override earlier ones.
-///
-/// # Errors
-/// Fails on a malformed connection URL, or on one given in addition to other databases.
-pub(super) fn overlay(
-    list: &mut Vec<RawDatabase>,
-    reader: &mut Reader<'_>,
-    overrides: &Overrides,
-) -> Result<(), Invalid> {
-    numbered(list, reader);
-    let flags = &overrides.database;
-    if let Some(url) = url(list, reader, overrides)? {
-        list.push(url);
-    } else {
-        let user = [reader.text("ZIGGURAT_DB_USER"), reader.text("PGUSER")];
-        let is_described = user.iter().any(Option::is_some) || raw::are_any(flags);
-        if list.is_empty() && is_described {
-            list.push(RawDatabase::named(UNNAMED));
-        }
-        // Only the first database: otherwise the flags would make all databases the same.
-        if let Some(first) = list.first_mut() {
-            first.overlay(reader, PREFIX);
-            first.overlay_flags(flags);
-            first.fill(reader);
+/// A database of the list, and the variables that override its keys.
+struct Named<'a> {
+    name: Option<String>,
+    file: Section<'a>,
+    prefixes: Vec<String>,
+}
+
+/// Reads the file, the environment and the command line; later ones override earlier ones.
+pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, is_debug: bool) -> Vec<Entry> {
+    let nothing = list.absent(0);
+    let mut named = named(list, &nothing);
+    let flags = nothing.flags();
+    let has_flags = flags.names().any(|name| name.starts_with("db-"));
+    let is_named = !named.is_empty() || has_flags;
+    let mut databases = Vec::new();
+    match self::url(is_named, url, &nothing) {
+        Err(sentence) => nothing.complain(sentence),
+        Ok(Some(database)) => databases.push(database),
+        Ok(None) => {
+            let user = ["ZIGGURAT_DB_USER", "PGUSER"].map(|name| nothing.variable(name));
+            if named.is_empty() && (has_flags || user.iter().any(Option::is_some)) {
+                let name = Some(UNNAMED.to_owned());
+                named.push(Named::new(name, nothing.clone()));
+            }
+            // Only the first database: otherwise the flags would make all databases the same.
+            if let Some(first) = named.first_mut() {
+                first.prefixes.push(PREFIX.to_owned());
+            }
         }
     }
-    for entry in list {
-        entry.fill_password(reader);
+    for (
+        index,
+        Named {
+            name,
+            file,
+            prefixes,
+        },
+    ) in named.into_iter().enumerate()
+    {
+        let flags = (index == 0).then_some(flags);
+        let mut raw = RawDatabase::read(&file, &prefixes, flags);
+        if index == 0 {
+            raw.fill_defaults(&nothing);
+        }
+        databases.push((name, raw));
     }
-    Ok(())
+    for (_, raw) in &mut databases {
+        raw.fill_password(&nothing);
+    }
+    check(databases, &nothing, is_debug)
+}
+
+/// Returns the databases of the file, each with the numbered variables of the same name, and then
+/// those of other numbered variables.
+fn named<'a>(list: &Value<'a>, nothing: &Section<'a>) -> Vec<Named<'a>> {
+    let entries = list.list().unwrap_or_default().into_iter();
+    let entries = entries.map(|entry| {
+        let file = entry.into_section();
+        Named::new(file.key("name").text(), file)
+    });
+    let mut entries: Vec<_> = entries.collect();
+    for number in nothing.numbers(PREFIX) {
+        let prefix = format!("{PREFIX}{number}_");
+        let Some(name) = nothing.variable(&format!("{prefix}NAME")) else {
+            nothing.pass_over(&prefix);
+            nothing.warn(format!(
+                "{prefix}NAME is not set, so the other variables {prefix}… are ignored"
+            ));
+            continue;
+        };
+        let is_known = |entry: &Named<'_>| entry.name.as_deref() == Some(name);
+        let at = entries.iter().position(is_known).unwrap_or_else(|| {
+            let file = list.absent(entries.len());
+            entries.push(Named::new(Some(name.to_owned()), file));
+            entries.len() - 1
+        });
+        entries[at].prefixes.push(prefix);
+    }
+    entries
 }
 
 /// Returns the database of the connection URL on the command line, or else of `DATABASE_URL` if no
-/// `ZIGGURAT_` variable and no file names a database.
+/// `ZIGGURAT_` variable, no flag and no file names a database.
+///
+/// # Errors
+/// Fails on a malformed connection URL, or on one given in addition to other databases.
 fn url(
-    list: &[RawDatabase],
-    reader: &mut Reader<'_>,
-    overrides: &Overrides,
-) -> Result<Option<RawDatabase>, Invalid> {
-    let is_named = !list.is_empty() || raw::are_any(&overrides.database);
-    let url = match &overrides.database_url {
-        Some(_) if is_named => return Err(Invalid::UrlAndDatabases),
+    is_named: bool,
+    given: Option<&Secret>,
+    nothing: &Section<'_>,
+) -> Result<Option<(Option<String>, RawDatabase)>, String> {
+    let url = match given {
+        Some(_) if is_named => {
+            return Err("a connection URL and configured databases exclude each other".to_owned());
+        }
         Some(url) => {
-            let url = url::read(url.expose()).map_err(Invalid::Url)?;
+            let url = url::read(url.expose());
+            let url = url.map_err(|error| format!("invalid connection URL: {error}"))?;
             if !url.lacks_password() {
-                reader.warn(PASSWORD_SHOWS.to_owned());
+                nothing.warn(PASSWORD_SHOWS);
             }
             url
         }
         None => {
             let named = ["USER", "HOST", "HOSTS", "NAME"]
-                .map(|field| reader.text(&format!("{PREFIX}{field}")));
-            let url = reader.text("DATABASE_URL");
+                .map(|field| nothing.variable(&format!("{PREFIX}{field}")));
+            let url = nothing.variable("DATABASE_URL");
             let Some(url) = url.filter(|_| !is_named && named.iter().all(Option::is_none)) else {
                 return Ok(None);
             };
-            if !is_url(&url) {
-                reader.warn("DATABASE_URL is ignored: it is no postgres:// URL".to_owned());
+            if !is_url(url) {
+                nothing.warn("DATABASE_URL is ignored: it is no postgres:// URL");
                 return Ok(None);
             }
-            url::read(&url).map_err(Invalid::DatabaseUrl)?
+            url::read(url)
+                .map_err(|error| format!("DATABASE_URL: invalid connection URL: {error}"))?
         }
     };
-    let mut entry = RawDatabase::named(url.database.as_deref().unwrap_or(UNNAMED));
-    entry.overlay(reader, PREFIX);
-    entry.overlay_url(url);
-    entry.fill_url(reader);
-    Ok(Some(entry))
-}
-
-/// Adds the databases of numbered variables, or overrides those of the file with the same names.
-fn numbered(list: &mut Vec<RawDatabase>, reader: &mut Reader<'_>) {
-    for number in reader.numbers(PREFIX) {
-        let prefix = format!("{PREFIX}{number}_");
-        let Some(name) = reader.text(&format!("{prefix}NAME")) else {
-            reader.pass_over(&prefix);
-            reader.warn(format!(
-                "{prefix}NAME is not set, so the other variables {prefix}… are ignored"
-            ));
-            continue;
-        };
-        let known = list.iter().position(|known| known.is_named(&name));
-        let at = known.unwrap_or_else(|| {
-            list.push(RawDatabase::named(&name));
-            list.len() - 1
-        });
-        list[at].overlay(reader, &prefix);
-    }
+    let name = url.text("database").unwrap_or(UNNAMED).to_owned();
+    let mut raw = RawDatabase::read(nothing, &[PREFIX.to_owned()], None);
+    raw.overlay(url);
+    raw.fill_url(nothing);
+    Ok(Some((Some(name), raw)))
 }
 
 /// Checks all databases.
-///
-/// # Errors
-/// Fails with all problems.
-pub(super) fn check(
-    list: Vec<RawDatabase>,
-    around: &ConfigSources,
-    reader: &mut Reader<'_>,
+fn check(
+    list: Vec<(Option<String>, RawDatabase)>,
+    nothing: &Section<'_>,
     is_debug: bool,
-) -> Result<Vec<Entry>, Vec<Invalid>> {
-    if list.iter().any(RawDatabase::lacks_password)
-        && let Some(warning) = password_file::warning(&around.environment)
+) -> Vec<Entry> {
+    if list.iter().any(|(_, raw)| raw.lacks_password())
+        && let Some(warning) = password_file::warning(nothing.environment())
     {
-        reader.warn(warning);
+        nothing.warn(warning);
     }
-    let (mut entries, mut problems) = (Vec::new(), Vec::new());
-    let mut names = HashSet::new();
-    for (index, raw) in list.into_iter().enumerate() {
-        match raw.name().map(str::to_owned) {
-            None => problems.push(Invalid::NoName(index)),
-            Some(name) if !names.insert(name.clone()) => {
-                problems.push(Invalid::DuplicateName(name));
-            }
-            Some(_) => match raw.check(around, is_debug) {
-                Ok(entry) => entries.push(entry),
-                Err(problem) => problems.push(problem),
-            },
+    let (mut entries, mut names) = (Vec::new(), HashSet::new());
+    for (index, (name, raw)) in list.into_iter().enumerate() {
+        let Some(name) = name else {
+            nothing.complain(format_args!("database at index {index}: name is required"));
+            continue;
+        };
+        if !names.insert(name.clone()) {
+            nothing.complain(format_args!("duplicate database name: {name}"));
+            continue;
+        }
+        match raw.check(&name, nothing.sources(), is_debug) {
+            Ok(entry) => entries.push(entry),
+            Err(sentence) => nothing.complain(sentence),
         }
     }
-    if problems.is_empty() {
-        Ok(entries)
-    } else {
-        Err(problems)
+    entries
+}
+
+// === impl Named ===
+
+impl<'a> Named<'a> {
+    fn new(name: Option<String>, file: Section<'a>) -> Self {
+        let prefixes = Vec::new();
+        Self {
+            name,
+            file,
+            prefixes,
+        }
     }
 }
 

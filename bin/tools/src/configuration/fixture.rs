@@ -68,16 +68,17 @@ impl Case {
     }
 
     pub(super) fn load(&self) -> Result<Loaded, LoadError> {
-        let arguments = Arguments::parse(self.words.iter().cloned()).expect("understood");
-        let mut overrides = arguments.overrides;
-        if overrides.config.is_none() {
-            overrides.config.clone_from(&self.file);
-        }
+        let file = self
+            .file
+            .iter()
+            .flat_map(|path| ["-config".into(), path.into()]);
+        let words = file.chain(self.words.iter().cloned());
+        let overrides = Arguments::parse(words).expect("understood").overrides;
         Configuration::load(&overrides, &self.around)
     }
 
     pub(super) fn configuration(&self) -> Configuration {
-        self.load().expect("a good configuration").configuration
+        self.load().expect("a good configuration").value
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {

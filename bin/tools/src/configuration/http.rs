@@ -5,38 +5,14 @@ use std::{
     path::PathBuf,
 };
 
-use serde::Deserialize;
 use ziggurat_http::{Hosts, InvalidHost, InvalidOrigin, Origins};
+use ziggurat_runtime::config::Section;
 
 use super::{
-    Address, ConfigSources, Invalid,
-    auth::RawAuth,
-    client_ip::{ClientIp, RawClientIp},
-    environment::{Reader, set},
+    Address,
+    address::InvalidAddress,
+    client_ip::{self, ClientIp},
 };
-use crate::arguments::{NoAuth, Overrides};
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawHttp {
-    enabled: Option<bool>,
-    address: Option<String>,
-    allow_public: Option<bool>,
-    tls: Option<RawTls>,
-    pub(super) auth: Option<RawAuth>,
-    client_ip: Option<RawClientIp>,
-    allowed_origins: Option<Vec<String>>,
-    allowed_hosts: Option<Vec<String>>,
-}
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawTls {
-    enabled: Option<bool>,
-    cert_file: Option<PathBuf>,
-    key_file: Option<PathBuf>,
-    chain_file: Option<PathBuf>,
-}
 
 /// HTTP settings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,71 +42,68 @@ pub(crate) struct Tls {
     pub(crate) chain: Option<PathBuf>,
 }
 
-// === impl RawHttp ===
-
-impl RawHttp {
-    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) {
-        let flags = &overrides.transport;
-        set(&mut self.enabled, reader.boolean("ZIGGURAT_HTTP_ENABLED"));
-        set(&mut self.enabled, flags.http);
-        set(&mut self.address, reader.text("ZIGGURAT_HTTP_ADDRESS"));
-        set(&mut self.address, flags.addr.clone());
-        let name = "ZIGGURAT_HTTP_ALLOW_PUBLIC";
-        set(&mut self.allow_public, reader.boolean(name));
-        let is_public = overrides.auth.no_auth == Some(NoAuth::Public);
-        set(&mut self.allow_public, is_public.then_some(true));
-        let tls = self.tls.get_or_insert_default();
-        set(&mut tls.enabled, reader.boolean("ZIGGURAT_TLS_ENABLED"));
-        set(&mut tls.enabled, flags.tls);
-        set(&mut tls.cert_file, reader.path("ZIGGURAT_TLS_CERT_FILE"));
-        set(&mut tls.cert_file, flags.cert.clone());
-        set(&mut tls.key_file, reader.path("ZIGGURAT_TLS_KEY_FILE"));
-        set(&mut tls.key_file, flags.key.clone());
-        set(&mut tls.chain_file, reader.path("ZIGGURAT_TLS_CHAIN_FILE"));
-        set(&mut tls.chain_file, flags.chain.clone());
+/// Reads the section, also if HTTP is off. Without authentication the default address is a loopback
+/// address. `is_child` is set for a client that starts the server as a child process.
+pub(super) fn read(file: &Section<'_>, has_auth: bool, is_child: bool) -> Option<Http> {
+    let enabled = file
+        .key("enabled")
+        .var("ZIGGURAT_HTTP_ENABLED")
+        .flag("http");
+    let is_enabled = enabled.boolean().unwrap_or(false) && !is_child;
+    let is_public = file.flags().text("no-auth") == Some("public");
+    let allow_public = file.key("allow_public").var("ZIGGURAT_HTTP_ALLOW_PUBLIC");
+    let allow_public = allow_public.boolean().unwrap_or(false) || is_public;
+    let address = file
+        .key("address")
+        .var("ZIGGURAT_HTTP_ADDRESS")
+        .flag("addr");
+    let address = address.parsed(|text| {
+        let address = text.parse();
+        address.map_err(|error: InvalidAddress| format!("'{text}' {error}"))
+    });
+    let tls = tls(&file.section("tls")).filter(|_| !is_child);
+    if tls.is_some() && !is_enabled {
+        file.complain("TLS requires HTTP mode to be enabled");
+        return None;
     }
-
-    /// Selects standard input and output, regardless of the environment and the file.
-    pub(super) fn turn_off(&mut self) {
-        (self.enabled, self.tls) = (Some(false), None);
+    let (origins, hosts) = (file.key("allowed_origins"), file.key("allowed_hosts"));
+    let http = Http {
+        address: address.unwrap_or_else(|| {
+            if has_auth || allow_public {
+                Address::default()
+            } else {
+                Address::loopback()
+            }
+        }),
+        allow_public,
+        tls,
+        client_ip: client_ip::read(&file.section("client_ip")),
+        allowed_origins: origins.texts(),
+        allowed_hosts: hosts.texts().unwrap_or_default(),
+    };
+    if let Err(error) = http.origins() {
+        origins.problem(error);
     }
-
-    /// Checks the section, also if HTTP is off. Without authentication the default address is a
-    /// loopback address.
-    pub(super) fn check(
-        self,
-        around: &ConfigSources,
-        has_auth: bool,
-    ) -> Result<Option<Http>, Invalid> {
-        let is_enabled = self.enabled.unwrap_or(false);
-        let allow_public = self.allow_public.unwrap_or(false);
-        let address = match self.address.filter(|address| !address.is_empty()) {
-            Some(text) => text
-                .parse()
-                .map_err(|error| Invalid::key("http.address", format!("'{text}' {error}")))?,
-            None if has_auth || allow_public => Address::default(),
-            None => Address::loopback(),
-        };
-        let tls = self.tls.unwrap_or_default().check(around);
-        if tls.is_some() && !is_enabled {
-            return Err(Invalid::TlsWithoutHttp);
-        }
-        let http = Http {
-            address,
-            allow_public,
-            tls,
-            client_ip: self.client_ip.unwrap_or_default().check()?,
-            allowed_origins: self.allowed_origins,
-            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
-        };
-        http.origins()
-            .map(drop)
-            .map_err(|error| Invalid::key("http.allowed_origins", error.to_string()))?;
-        http.hosts(Ipv4Addr::UNSPECIFIED.into())
-            .map(drop)
-            .map_err(|error| Invalid::key("http.allowed_hosts", error.to_string()))?;
-        Ok(is_enabled.then_some(http))
+    if let Err(error) = http.hosts(Ipv4Addr::UNSPECIFIED.into()) {
+        hosts.problem(error);
     }
+    is_enabled.then_some(http)
+}
+
+fn tls(file: &Section<'_>) -> Option<Tls> {
+    let path = |key: &str, variable: &str, flag: &str| {
+        let value = file.key(key).var(variable).flag(flag);
+        value.path()
+    };
+    let is_enabled = file.key("enabled").var("ZIGGURAT_TLS_ENABLED").flag("tls");
+    let tls = Tls {
+        cert: path("cert_file", "ZIGGURAT_TLS_CERT_FILE", "cert")
+            .unwrap_or_else(|| "./server.crt".into()),
+        key: path("key_file", "ZIGGURAT_TLS_KEY_FILE", "key")
+            .unwrap_or_else(|| "./server.key".into()),
+        chain: path("chain_file", "ZIGGURAT_TLS_CHAIN_FILE", "chain"),
+    };
+    is_enabled.boolean().unwrap_or(false).then_some(tls)
 }
 
 // === impl Http ===
@@ -147,30 +120,5 @@ impl Http {
     /// Returns the host names that the server accepts on the bound address.
     pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
         Hosts::of(bound, &self.allowed_hosts)
-    }
-}
-
-// === impl RawTls ===
-
-impl RawTls {
-    fn check(self, around: &ConfigSources) -> Option<Tls> {
-        let default = Tls::default();
-        self.enabled.unwrap_or(false).then(|| Tls {
-            cert: around.path(self.cert_file).unwrap_or(default.cert),
-            key: around.path(self.key_file).unwrap_or(default.key),
-            chain: around.path(self.chain_file),
-        })
-    }
-}
-
-// === impl Tls ===
-
-impl Default for Tls {
-    fn default() -> Self {
-        Self {
-            cert: "./server.crt".into(),
-            key: "./server.key".into(),
-            chain: None,
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! Log levels and format.
 
 use tracing::metadata::LevelFilter;
-use ziggurat_runtime::logs::{Older, Options, RawLog};
-
-use super::{Invalid, environment::Reader};
+use ziggurat_runtime::{
+    config::Section,
+    logs::{Older, Options},
+};
 
 /// Log level of each part of the server, and the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub(crate) struct Logs {
 // === impl Logs ===
 
 impl Logs {
-    pub(super) fn read(reader: &mut Reader<'_>, file: &RawLog) -> Result<Self, Invalid> {
+    pub(super) fn read(file: &Section<'_>) -> Self {
         const CALL: &[(&str, LevelFilter)] = &[
             ("debug", LevelFilter::DEBUG),
             ("info", LevelFilter::INFO),
@@ -34,35 +35,29 @@ impl Logs {
             ("debug", LevelFilter::DEBUG),
             ("trace", LevelFilter::TRACE),
         ];
-        if let Some((key, reason)) = file.problems().next() {
-            return Err(Invalid::key(key, reason));
-        }
-        let (options, warnings) = Options::read(|name| reader.get(name), Older::default(), file);
+        let variable = |name| file.variable(name);
+        let (options, warnings) = Options::read(variable, Older::default(), &file.log());
         for warning in warnings {
-            reader.warn(warning);
+            file.warn(warning);
         }
-        Ok(Self {
+        Self {
             options,
-            calls: level(reader, "ZIGGURAT_MCP_LOG_LEVEL", CALL),
-            database: level(reader, "ZIGGURAT_DB_LOG_LEVEL", DETAIL),
-            llm: level(reader, "ZIGGURAT_LLM_LOG_LEVEL", DETAIL),
-        })
+            calls: level(file, "ZIGGURAT_MCP_LOG_LEVEL", CALL),
+            database: level(file, "ZIGGURAT_DB_LOG_LEVEL", DETAIL),
+            llm: level(file, "ZIGGURAT_LLM_LOG_LEVEL", DETAIL),
+        }
     }
 }
 
 /// Parses a level, ignoring case; an unknown one is only a warning.
-fn level(
-    reader: &mut Reader<'_>,
-    name: &str,
-    levels: &[(&str, LevelFilter)],
-) -> Option<LevelFilter> {
-    let text = reader.text(name)?;
+fn level(file: &Section<'_>, name: &str, levels: &[(&str, LevelFilter)]) -> Option<LevelFilter> {
+    let text = file.variable(name)?;
     let found = levels
         .iter()
         .find(|(name, _)| text.eq_ignore_ascii_case(name));
     if found.is_none() {
         let names: Vec<_> = levels.iter().map(|(name, _)| *name).collect();
-        reader.warn(format!(
+        file.warn(format!(
             "{name} is none of {} and is ignored",
             names.join(", ")
         ));
@@ -72,6 +67,8 @@ fn level(
 
 #[cfg(test)]
 mod tests {
+    use ziggurat_runtime::{config::Input, flags::Flags};
+
     use super::*;
     use crate::configuration::fixture::around;
 
@@ -82,13 +79,15 @@ mod tests {
             ("ZIGGURAT_DB_LOG_LEVEL", "trace"),
             ("ZIGGURAT_LLM_LOG_LEVEL", "loud"),
         ]);
-        let mut reader = Reader::new(&around.environment);
-        let logs = Logs::read(&mut reader, &RawLog::default()).expect("good");
+        let flags = Flags::default();
+        let loaded = Input::new(&around, &flags).load(None, Logs::read);
+        let loaded = loaded.expect("good");
+        let logs = loaded.value;
         assert_eq!(logs.calls, Some(LevelFilter::INFO));
         assert_eq!(logs.database, Some(LevelFilter::TRACE));
         assert_eq!(logs.llm, None);
         assert_eq!(
-            reader.into_warnings(),
+            loaded.warnings,
             ["ZIGGURAT_LLM_LOG_LEVEL is none of none, info, debug, trace and is ignored"]
         );
     }

@@ -1,43 +1,118 @@
 //! Shared parts of the sections about providers.
 
-use super::Invalid;
+use std::time::Duration;
+
+use ziggurat_runtime::{
+    Secret,
+    config::{Section, Value},
+    file,
+};
 
 /// Default base URL of Ollama.
 pub(super) const OLLAMA: &str = "http://localhost:11434";
 
-/// Returns the text, unless it is empty.
-pub(super) fn said(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.is_empty())
+/// Maximum size of a key file, larger than any key.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Reads a secret: the first of these variables that is set, or the file that `<key>_file` names,
+/// or the value.
+pub(super) fn secret(file: &Section<'_>, key: &str, names: &[&str]) -> Option<Secret> {
+    let (direct, path_key) = (file.key(key), file.key(&format!("{key}_file")));
+    // All variables are read, so that none is reported as unknown.
+    let values: Vec<_> = names.iter().map(|name| file.variable(name)).collect();
+    if let Some(secret) = values.into_iter().flatten().next() {
+        return Some(secret.into());
+    }
+    if let Some(path) = path_key.path() {
+        let reason = match file::text(&path, MAX_BYTES) {
+            Ok(text) if text.trim().is_empty() => "it is empty".to_owned(),
+            Ok(text) => return Some(Secret::from(text.trim())),
+            Err(error) => error.to_string(),
+        };
+        let path = path.display();
+        file.warn(format!("no key in {path}, named by {path_key}: {reason}"));
+    }
+    direct.secret()
 }
 
-/// Finds the value of a name; an unknown name is an error.
-pub(super) fn find<T: Copy>(
-    name: Option<String>,
-    key: &'static str,
-    known: &[(&str, T)],
-) -> Result<Option<T>, Invalid> {
-    let Some(name) = said(name) else {
-        return Ok(None);
-    };
-    if let Some((_, value)) = known.iter().find(|(known, _)| *known == name) {
-        return Ok(Some(*value));
-    }
-    let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-    let reason = format!("'{name}' is none of {}", names.join(", "));
-    Err(Invalid::key(key, reason))
+/// Finds the value of a name; an unknown name is a problem.
+pub(super) fn choice<T: Copy>(value: &Value<'_>, known: &[(&str, T)]) -> Option<T> {
+    value.parsed(|name| {
+        let found = known.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            format!("'{name}' is none of {}", names.join(", "))
+        })
+    })
 }
 
-/// Parses the base URL of a provider, without the slash at its end.
-pub(super) fn url(text: Option<String>, key: &'static str) -> Result<Option<String>, Invalid> {
-    let Some(text) = said(text) else {
-        return Ok(None);
-    };
-    let is_url = text.parse::<http::Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
-    });
-    // The error does not show the text, because it may contain a password.
-    if !is_url {
-        return Err(Invalid::key(key, "is not an http:// or https:// URL"));
+/// Reads the base URL of a provider, without the slash at its end.
+pub(super) fn url(value: &Value<'_>) -> Option<String> {
+    value.parsed(|text| {
+        let is_url = text.parse::<http::Uri>().is_ok_and(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
+        });
+        // The error does not show the text, because it may contain a password.
+        let problem = "is not an http:// or https:// URL";
+        let url = text.trim_end_matches('/').to_owned();
+        is_url.then_some(url).ok_or(problem)
+    })
+}
+
+/// Reads the timeout of an attempt.
+pub(super) fn attempt_timeout(file: &Section<'_>) -> Duration {
+    let timeout = file.key("per_attempt_timeout").time();
+    timeout.unwrap_or(Duration::from_mins(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ziggurat_runtime::{config::Input, flags::Flags};
+
+    use super::*;
+    use crate::configuration::fixture::{around, secrets};
+
+    const NAMES: &[&str] = &["ZIGGURAT_OTHER_KEY", "OTHER_KEY"];
+
+    #[test]
+    fn a_key_is_taken_from_the_first_place_that_has_one() {
+        let home = tempfile::tempdir().expect("a folder");
+        fs::write(home.path().join("key"), "  from the file\n").expect("written");
+        fs::write(home.path().join("empty"), "\n").expect("written");
+        let config = home.path().join("config");
+        let home = home.path().to_str().expect("a path");
+        for (variable, file, direct, expected, warnings) in [
+            ("from outside", "~/key", "direct", Some("from outside"), 0),
+            ("", "~/key", "direct", Some("from the file"), 0),
+            ("", "~/empty", "direct", Some("direct"), 1),
+            ("", "~/missing", "direct", Some("direct"), 1),
+            ("", "", "direct", Some("direct"), 0),
+            ("", "~/missing", "", None, 1),
+        ] {
+            let around = around(&[("OTHER_KEY", variable), ("HOME", home)]);
+            let text = format!("other_key: '{direct}'\nother_key_file: '{file}'");
+            fs::write(&config, text).expect("written");
+            let flags = Flags::default();
+            let input = Input::new(&around, &flags);
+            let found = input.load(Some(&config), |file| secret(file, "other_key", NAMES));
+            let found = found.expect("good");
+            assert_eq!(
+                secrets(found.value.as_ref()),
+                expected,
+                "{variable} {file} {direct}"
+            );
+            assert_eq!(found.warnings.len(), warnings, "{file}");
+        }
     }
-    Ok(Some(text.trim_end_matches('/').to_owned()))
+
+    #[test]
+    fn the_variable_of_ziggurat_comes_before_that_of_the_provider() {
+        let around = around(&[("ZIGGURAT_OTHER_KEY", "ours"), ("OTHER_KEY", "theirs")]);
+        let flags = Flags::default();
+        let found = Input::new(&around, &flags).load(None, |file| secret(file, "other_key", NAMES));
+        let found = found.expect("good").value;
+        assert_eq!(secrets(found.as_ref()), Some("ours"));
+    }
 }

@@ -2,21 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
 use ziggurat_postgres::database::Database;
+use ziggurat_runtime::config::Section;
 use ziggurat_state::{InvalidState, StateDatabase};
 
-use super::{ConfigSources, Invalid, Secret, api_key, environment::Reader};
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawState {
-    url: Option<Secret>,
-    url_file: Option<PathBuf>,
-    sslrootcert: Option<PathBuf>,
-    sslcert: Option<PathBuf>,
-    sslkey: Option<PathBuf>,
-}
+use super::{Secret, provider};
 
 /// Settings of the database in which replicas share their state.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,35 +21,27 @@ pub(crate) struct State {
     pub(crate) key: Option<PathBuf>,
 }
 
-// === impl RawState ===
-
-impl RawState {
-    pub(super) fn check(
-        self,
-        reader: &mut Reader<'_>,
-        around: &ConfigSources,
-    ) -> Result<Option<State>, Invalid> {
-        const KEY: &str = "state.url";
-        let names = ["ZIGGURAT_STATE_URL"];
-        let url = api_key::find(&names, self.url_file, self.url, KEY, (reader, around));
-        let Some(url) = url else {
-            return Ok(None);
-        };
-        let state = State {
-            url,
-            root_cert: around.path(self.sslrootcert),
-            cert: around.path(self.sslcert),
-            key: around.path(self.sslkey),
-        };
-        let described = state.database();
-        described.map_err(|error| Invalid::key(KEY, error.to_string()))?;
-        Ok(Some(state))
-    }
-}
-
 // === impl State ===
 
 impl State {
+    pub(super) fn read(file: &Section<'_>) -> Option<Self> {
+        let (root_cert, cert, key) = (
+            file.key("sslrootcert").path(),
+            file.key("sslcert").path(),
+            file.key("sslkey").path(),
+        );
+        let state = Self {
+            url: provider::secret(file, "url", &["ZIGGURAT_STATE_URL"])?,
+            root_cert,
+            cert,
+            key,
+        };
+        if let Err(error) = state.database() {
+            file.key("url").problem(error);
+        }
+        Some(state)
+    }
+
     /// Returns the connection settings. Reads the named files.
     pub(crate) fn database(&self) -> Result<Database, InvalidState> {
         StateDatabase::describe(self.url.expose(), |settings| {

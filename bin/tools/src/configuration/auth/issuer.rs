@@ -4,28 +4,9 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use http::Uri;
-use serde::Deserialize;
 use serde_json::json;
 use ziggurat_accounts::issuer::{Settings, WhenStale};
-use ziggurat_runtime::duration;
-
-use crate::configuration::{ConfigSources, Invalid};
-
-/// Section as written.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct RawIssuer {
-    url: Option<String>,
-    public_url: Option<String>,
-    audience: Option<Vec<String>>,
-    scopes: Option<Vec<String>>,
-    databases: Option<Vec<String>>,
-    jwks_url: Option<String>,
-    revocations_url: Option<String>,
-    poll_interval: Option<String>,
-    when_unreachable: Option<String>,
-    unreachable_after: Option<String>,
-    ca_file: Option<PathBuf>,
-}
+use ziggurat_runtime::config::Section;
 
 /// External issuer whose tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,67 +27,51 @@ pub(crate) struct TrustedIssuer {
     ca_file: Option<PathBuf>,
 }
 
-// === impl RawIssuer ===
-
-impl RawIssuer {
-    /// Checks the section; returns none if no issuer is named.
-    pub(super) fn check(self, around: &ConfigSources) -> Result<Option<TrustedIssuer>, Invalid> {
-        const AFTER: &str = "http.auth.issuer.unreachable_after";
-        const WHEN: &str = "http.auth.issuer.when_unreachable";
-        const POLL: &str = "http.auth.issuer.poll_interval";
-        const PUBLIC: &str = "http.auth.issuer.public_url";
-        let Some(url) = self.url.filter(|url| !url.is_empty()) else {
-            return Ok(None);
-        };
-        is_safe("http.auth.issuer.url", &url)?;
-        let public_url = self.public_url.unwrap_or_default();
-        if !is_web(&public_url) {
-            let reason = "has to be the address of this server, as its clients know it";
-            return Err(Invalid::key(PUBLIC, reason));
-        }
-        let jwks_url = self.jwks_url.filter(|url| !url.is_empty());
-        let revocations_url = self.revocations_url.filter(|url| !url.is_empty());
-        for (key, url) in [
-            ("http.auth.issuer.jwks_url", &jwks_url),
-            ("http.auth.issuer.revocations_url", &revocations_url),
-        ] {
-            url.as_ref().map_or(Ok(()), |url| is_safe(key, url))?;
-        }
-        let scopes = self.scopes.unwrap_or_default();
-        if !scopes.iter().all(|scope| is_word(scope)) {
-            let reason = "has to be a list of words without blanks and quotes";
-            return Err(Invalid::key("http.auth.issuer.scopes", reason));
-        }
-        let time = |key, text: Option<String>, usual| {
-            let time = text.as_deref().map_or(Ok(usual), duration::parse);
-            time.map_err(|error| Invalid::key(key, error.to_string()))
-        };
-        let poll_interval = time(POLL, self.poll_interval, Duration::from_secs(30))?;
-        if !(Duration::from_secs(1)..=Duration::from_mins(1)).contains(&poll_interval) {
-            // Tokens of a deleted client must be refused within a minute.
-            return Err(Invalid::key(POLL, "has to be between 1s and 1m"));
-        }
-        Ok(Some(TrustedIssuer {
-            url,
-            public_url: public_url.trim_end_matches('/').to_owned(),
-            audience: self.audience.unwrap_or_default(),
-            scopes,
-            databases: self.databases.unwrap_or_default(),
-            jwks_url,
-            revocations_url,
-            accepts_when_unreachable: match self.when_unreachable.as_deref() {
-                None | Some("" | "refuse") => false,
-                Some("accept") => true,
-                Some(other) => {
-                    let reason = format!("'{other}' is neither 'refuse' nor 'accept'");
-                    return Err(Invalid::key(WHEN, reason));
-                }
-            },
-            poll_interval,
-            unreachable_after: time(AFTER, self.unreachable_after, Duration::from_mins(5))?,
-            ca_file: around.path(self.ca_file),
-        }))
-    }
+/// Reads the section; returns none if no issuer is named.
+pub(super) fn read(file: &Section<'_>) -> Option<TrustedIssuer> {
+    let safe = |key: &str| file.key(key).parsed(safe_url);
+    let (url, public_url) = (file.key("url"), file.key("public_url"));
+    let (scopes, poll) = (file.key("scopes"), file.key("poll_interval"));
+    let public = public_url.text().unwrap_or_default();
+    let poll_interval = poll.time().unwrap_or(Duration::from_secs(30));
+    let issuer = TrustedIssuer {
+        url: url.parsed(safe_url).unwrap_or_default(),
+        public_url: public.trim_end_matches('/').to_owned(),
+        audience: file.key("audience").texts().unwrap_or_default(),
+        scopes: scopes.texts().unwrap_or_default(),
+        databases: file.key("databases").texts().unwrap_or_default(),
+        jwks_url: safe("jwks_url"),
+        revocations_url: safe("revocations_url"),
+        accepts_when_unreachable: file
+            .key("when_unreachable")
+            .parsed(|text| match text {
+                "refuse" => Ok(false),
+                "accept" => Ok(true),
+                other => Err(format!("'{other}' is neither 'refuse' nor 'accept'")),
+            })
+            .unwrap_or(false),
+        poll_interval,
+        unreachable_after: file
+            .key("unreachable_after")
+            .time()
+            .unwrap_or(Duration::from_mins(5)),
+        ca_file: file.key("ca_file").path(),
+    };
+    url.text()?;
+    public_url.check(
+        is_web(&public),
+        "has to be the address of this server, as its clients know it",
+    );
+    scopes.check(
+        issuer.scopes.iter().all(|scope| is_word(scope)),
+        "has to be a list of words without blanks and quotes",
+    );
+    // Tokens of a deleted client must be refused within a minute.
+    poll.check(
+        (Duration::from_secs(1)..=Duration::from_mins(1)).contains(&poll_interval),
+        "has to be between 1s and 1m",
+    );
+    Some(issuer)
 }
 
 // === impl TrustedIssuer ===
@@ -169,22 +134,16 @@ fn is_web(url: &str) -> bool {
 }
 
 /// Refuses unencrypted URLs of other machines, because keys could be replaced on the network.
-fn is_safe(key: &'static str, url: &str) -> Result<(), Invalid> {
+fn safe_url(url: &str) -> Result<String, &'static str> {
     let uri = url.parse::<Uri>().ok().filter(|_| is_web(url));
     let is_here = |uri: &Uri| {
         let host = uri.host().unwrap_or_default();
         host == "localhost" || host.starts_with("127.") || host == "[::1]"
     };
     match uri {
-        Some(uri) if uri.scheme_str() == Some("https") || is_here(&uri) => Ok(()),
-        Some(_) => Err(Invalid::key(
-            key,
-            "has to be https, unless it is on this machine",
-        )),
-        None => Err(Invalid::key(
-            key,
-            "has to be an address as in https://accounts.example",
-        )),
+        Some(uri) if uri.scheme_str() == Some("https") || is_here(&uri) => Ok(url.to_owned()),
+        Some(_) => Err("has to be https, unless it is on this machine"),
+        None => Err("has to be an address as in https://accounts.example"),
     }
 }
 

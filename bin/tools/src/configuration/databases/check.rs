@@ -1,159 +1,143 @@
 //! Conversion of a database entry to connection settings.
 
-use std::time::Duration;
+use std::{error::Error, fmt::Display, iter, str::FromStr};
 
 use ziggurat_postgres::database::{
-    Database, Host, Pooler, Settings, SslMode, TargetSessionAttrs, UnknownPooler,
-    UnknownSessionAttrs,
+    Database, Host, InvalidDatabase, Pooler, Settings, SslMode, UnknownPooler, UnknownSessionAttrs,
 };
-use ziggurat_runtime::duration;
+use ziggurat_runtime::{ConfigSources, duration};
 
-use super::{
-    Entry,
-    raw::{RawDatabase, RawHost},
-};
-use crate::configuration::{ConfigSources, Invalid};
+use super::{Entry, raw::RawDatabase};
 
 impl RawDatabase {
     /// Checks the entry and fills in defaults. Reads the files it names.
-    pub(super) fn check(self, around: &ConfigSources, is_debug: bool) -> Result<Entry, Invalid> {
-        let users = self.available_to_users.clone().unwrap_or_default();
-        let clients = self.available_to_clients.clone().unwrap_or_default();
-        let mut settings = self.settings(around)?;
+    ///
+    /// # Errors
+    /// Fails with a sentence that names the database.
+    pub(super) fn check(
+        self,
+        name: &str,
+        around: &ConfigSources,
+        is_debug: bool,
+    ) -> Result<Entry, String> {
+        let mut settings = self.settings(name, around)?;
         settings.shows_causes = is_debug;
-        let database = Database::try_from(settings)?;
+        let database = Database::try_from(settings).map_err(|error| with_sources(&error))?;
         Ok(Entry {
             database: database.into(),
-            users,
-            clients,
+            users: self.users,
+            clients: self.clients,
         })
     }
 
-    fn settings(self, around: &ConfigSources) -> Result<Settings, Invalid> {
+    fn settings(&self, name: &str, around: &ConfigSources) -> Result<Settings, String> {
         let default = Settings::default();
-        let name = self.name.clone().unwrap_or_default();
-        let name = name.as_str();
-        let port = self.port.unwrap_or(default.port);
-        let time = |text, default, key| time(text, default, (name, key));
+        let owned = |key: &str| self.text(key).map(str::to_owned);
+        let path = |key: &str| around.path(self.text(key).map(Into::into));
+        let port = self.number("port").unwrap_or(default.port);
+        let setting = |key: &str, reason: &dyn Display| setting(name, key, reason);
+        let time = |key: &str, default| match self.text(key) {
+            None => Ok(default),
+            Some(text) => duration::parse(text)
+                .map_err(|error| setting(key, &format_args!("'{text}' is {error}"))),
+        };
+        let target = self
+            .text("target_session_attrs")
+            .map(str::parse)
+            .transpose();
+        let pooler = self.text("pooler").map(str::parse).transpose();
         Ok(Settings {
-            user: said(self.user.clone()).ok_or_else(|| Invalid::NoUser(name.to_owned()))?,
+            user: owned("user").ok_or_else(|| {
+                format!(
+                    "database '{name}': user is required (set user, or ZIGGURAT_DB_USER or \
+                     -db-user for the first one)"
+                )
+            })?,
             hosts: self.several(name, port)?,
             port,
-            target_session_attrs: target(name, self.target_session_attrs)?,
-            host: said(self.host).unwrap_or(default.host),
-            database: said(self.database).unwrap_or(default.database),
+            target_session_attrs: target
+                .map_err(|error: UnknownSessionAttrs| setting("target_session_attrs", &error))?
+                .unwrap_or_default(),
+            host: owned("host").unwrap_or(default.host),
+            database: owned("database").unwrap_or(default.database),
             // An empty password means that the password file is used.
-            password: self.password.unwrap_or_default().expose().to_owned().into(),
-            ssl_mode: ssl_mode(name, self.sslmode)?.unwrap_or(default.ssl_mode),
-            ssl_root_cert: around.path(self.sslrootcert),
-            ssl_cert: around.path(self.sslcert),
-            ssl_key: around.path(self.sslkey),
-            application_name: said(self.application_name).unwrap_or(default.application_name),
-            pooler: pooler(name, self.pooler)?,
-            allow_writes: self.allow_writes.unwrap_or(default.allow_writes),
-            allow_dangerous_functions: self
-                .allow_dangerous_functions
-                .unwrap_or(default.allow_dangerous_functions),
-            row_limit: self.row_limit.unwrap_or(default.row_limit),
-            query_timeout: time(self.query_timeout, default.query_timeout, "query_timeout")?,
-            metadata_ttl: time(self.metadata_ttl, default.metadata_ttl, "metadata_ttl")?,
-            connect_timeout: time(
-                self.connect_timeout,
-                default.connect_timeout,
-                "connect_timeout",
-            )?,
-            lease_timeout: time(self.lease_timeout, default.lease_timeout, "lease_timeout")?,
-            min_connections: self.pool_min_conns.unwrap_or(default.min_connections),
-            max_connections: self.pool_max_conns.unwrap_or(default.max_connections),
+            password: owned("password").unwrap_or_default().into(),
+            ssl_mode: self.ssl_mode(name)?.unwrap_or(default.ssl_mode),
+            ssl_root_cert: path("sslrootcert"),
+            ssl_cert: path("sslcert"),
+            ssl_key: path("sslkey"),
+            application_name: owned("application_name").unwrap_or(default.application_name),
+            pooler: pooler
+                .map_err(|error: UnknownPooler| setting("pooler", &error))?
+                .unwrap_or(Pooler::Detect),
+            allow_writes: self.allow_writes,
+            allow_dangerous_functions: self.allow_dangerous_functions,
+            row_limit: self.number("row_limit").unwrap_or(default.row_limit),
+            query_timeout: time("query_timeout", default.query_timeout)?,
+            metadata_ttl: time("metadata_ttl", default.metadata_ttl)?,
+            connect_timeout: time("connect_timeout", default.connect_timeout)?,
+            lease_timeout: time("lease_timeout", default.lease_timeout)?,
+            min_connections: self
+                .number("pool_min_conns")
+                .unwrap_or(default.min_connections),
+            max_connections: self
+                .number("pool_max_conns")
+                .unwrap_or(default.max_connections),
             max_total_connections: self
-                .max_total_connections
+                .number("max_total_connections")
                 .unwrap_or(default.max_total_connections),
-            max_idle: time(
-                self.pool_max_conn_idle_time,
-                default.max_idle,
-                "pool_max_conn_idle_time",
-            )?,
-            max_lifetime: time(
-                self.pool_max_conn_lifetime,
-                default.max_lifetime,
-                "pool_max_conn_lifetime",
-            )?,
+            max_idle: time("pool_max_conn_idle_time", default.max_idle)?,
+            max_lifetime: time("pool_max_conn_lifetime", default.max_lifetime)?,
             name: name.to_owned(),
             ..default
         })
     }
 
+    fn number<T: FromStr>(&self, key: &str) -> Option<T> {
+        self.text(key)?.parse().ok()
+    }
+
     /// Returns the hosts, if there are several to choose from.
-    fn several(&self, name: &str, port: u16) -> Result<Vec<Host>, Invalid> {
-        let wrong = |reason| setting(name, "hosts", reason);
-        let hosts: Vec<_> = match (&self.hosts_text, &self.hosts) {
+    fn several(&self, name: &str, port: u16) -> Result<Vec<Host>, String> {
+        let wrong = |reason: &str| setting(name, "hosts", &reason);
+        let hosts = match (self.text("hosts"), &self.hosts) {
             (Some(text), _) => hosts(text, port)
                 .ok_or_else(|| wrong("must be host:port, with commas between them"))?,
-            (None, Some(list)) => list.iter().map(|host| of_raw(host, port)).collect(),
+            (None, Some(list)) => {
+                let hosts = list.iter();
+                let hosts = hosts.map(|(host, own)| Host::new(host, own.unwrap_or(port)));
+                hosts.collect()
+            }
             (None, None) => Vec::new(),
         };
-        if !hosts.is_empty() && self.host.as_ref().is_some_and(|host| !host.is_empty()) {
+        if !hosts.is_empty() && self.text("host").is_some() {
             return Err(wrong("and host exclude each other"));
         }
         Ok(hosts)
     }
-}
 
-fn pooler(name: &str, text: Option<String>) -> Result<Pooler, Invalid> {
-    let Some(text) = said(text) else {
-        return Ok(Pooler::Detect);
-    };
-    let unknown = |error: UnknownPooler| setting(name, "pooler", error.to_string());
-    text.parse().map_err(unknown)
-}
-
-fn setting(name: &str, key: &'static str, reason: impl Into<String>) -> Invalid {
-    Invalid::Setting {
-        name: name.to_owned(),
-        key,
-        reason: reason.into(),
+    fn ssl_mode(&self, name: &str) -> Result<Option<SslMode>, String> {
+        let mode = self.text("sslmode").map(|text| {
+            text.parse().map_err(|_| {
+                let reason = format!(
+                    "'{text}' is none of disable, allow, prefer, require, verify-ca, verify-full"
+                );
+                setting(name, "sslmode", &reason)
+            })
+        });
+        mode.transpose()
     }
 }
 
-fn said(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.is_empty())
+fn setting(name: &str, key: &str, reason: &dyn Display) -> String {
+    format!("database '{name}': {key} {reason}")
 }
 
-fn time(
-    text: Option<String>,
-    default: Duration,
-    (name, key): (&str, &'static str),
-) -> Result<Duration, Invalid> {
-    let Some(text) = said(text) else {
-        return Ok(default);
-    };
-    duration::parse(&text).map_err(|error| setting(name, key, format!("'{text}' is {error}")))
-}
-
-fn target(name: &str, text: Option<String>) -> Result<TargetSessionAttrs, Invalid> {
-    let Some(text) = said(text) else {
-        return Ok(TargetSessionAttrs::default());
-    };
-    text.parse().map_err(|error: UnknownSessionAttrs| {
-        setting(name, "target_session_attrs", error.to_string())
-    })
-}
-
-/// Converts a host as written. An empty name is reported later by the database.
-fn of_raw(RawHost { host, port: own }: &RawHost, port: u16) -> Host {
-    Host::new(host.clone().unwrap_or_default(), own.unwrap_or(port))
-}
-
-fn ssl_mode(name: &str, text: Option<String>) -> Result<Option<SslMode>, Invalid> {
-    let mode = said(text).map(|text| {
-        text.parse().map_err(|_| {
-            let reason = format!(
-                "'{text}' is none of disable, allow, prefer, require, verify-ca, verify-full"
-            );
-            setting(name, "sslmode", reason)
-        })
-    });
-    mode.transpose()
+/// Formats an error with its causes.
+fn with_sources(error: &InvalidDatabase) -> String {
+    let sources = iter::successors(error.source(), |&error| error.source());
+    let sources = sources.map(|source| format!(": {source}"));
+    error.to_string() + &sources.collect::<String>()
 }
 
 /// Parses `host:port,host:port`; a host without a port gets `port`.

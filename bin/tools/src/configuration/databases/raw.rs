@@ -1,265 +1,222 @@
-//! Database entry as written.
+//! Database entry as written: in the file, in the environment, on the command line or in a
+//! connection URL.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use ziggurat_postgres::database::Settings;
-
-use crate::{
-    arguments::DatabaseFlags,
-    configuration::{
-        Secret,
-        environment::{Reader, set},
-    },
+use ziggurat_runtime::{
+    config::{Section, Value},
+    flags::Flags,
 };
 
-/// Entry of the list as written.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct RawDatabase {
-    pub(super) name: Option<String>,
-    pub(super) host: Option<String>,
-    pub(super) port: Option<u16>,
-    pub(super) hosts: Option<Vec<RawHost>>,
-    /// Hosts as one text, from the environment or the command line.
-    #[serde(skip)]
-    pub(super) hosts_text: Option<String>,
-    pub(super) target_session_attrs: Option<String>,
-    pub(super) database: Option<String>,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<Secret>,
-    pub(super) sslmode: Option<String>,
-    pub(super) sslcert: Option<PathBuf>,
-    pub(super) sslkey: Option<PathBuf>,
-    pub(super) sslrootcert: Option<PathBuf>,
-    pub(super) application_name: Option<String>,
-    pub(super) pooler: Option<String>,
-    pub(super) allow_writes: Option<bool>,
-    pub(super) allow_dangerous_functions: Option<bool>,
-    pub(super) available_to_users: Option<Vec<String>>,
-    pub(super) available_to_clients: Option<Vec<String>>,
-    pub(super) pool_max_conns: Option<u32>,
-    pub(super) pool_min_conns: Option<u32>,
-    pub(super) max_total_connections: Option<u32>,
-    pub(super) pool_max_conn_idle_time: Option<String>,
-    pub(super) pool_max_conn_lifetime: Option<String>,
-    pub(super) connect_timeout: Option<String>,
-    pub(super) lease_timeout: Option<String>,
-    pub(super) metadata_ttl: Option<String>,
-    pub(super) query_timeout: Option<String>,
-    pub(super) row_limit: Option<u32>,
-}
+/// Keys whose values are texts.
+const TEXTS: [&str; 16] = [
+    "target_session_attrs",
+    "database",
+    "user",
+    "password",
+    "sslmode",
+    "sslcert",
+    "sslkey",
+    "sslrootcert",
+    "application_name",
+    "pooler",
+    "pool_max_conn_idle_time",
+    "pool_max_conn_lifetime",
+    "connect_timeout",
+    "lease_timeout",
+    "metadata_ttl",
+    "query_timeout",
+];
 
-/// Host of a list as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct RawHost {
-    pub(super) host: Option<String>,
-    pub(super) port: Option<u16>,
+/// Keys whose values are numbers.
+const NUMBERS: [&str; 4] = [
+    "pool_max_conns",
+    "pool_min_conns",
+    "max_total_connections",
+    "row_limit",
+];
+
+/// Keys with a default that a variable of libpq replaces, also if it is written.
+const LIBPQ: [(&str, &str); 3] = [
+    ("database", "PGDATABASE"),
+    ("sslmode", "PGSSLMODE"),
+    ("user", "PGUSER"),
+];
+
+/// Entry as written, with the values of all sources.
+#[derive(Clone, Default)]
+pub(super) struct RawDatabase {
+    /// Texts by key; none is empty.
+    texts: BTreeMap<&'static str, String>,
+    /// Hosts of the file; `hosts` in the texts is a list from another source.
+    pub(super) hosts: Option<Vec<(String, Option<u16>)>>,
+    pub(super) allow_writes: bool,
+    pub(super) allow_dangerous_functions: bool,
+    pub(super) users: Vec<String>,
+    pub(super) clients: Vec<String>,
 }
 
 // === impl RawDatabase ===
 
 impl RawDatabase {
-    pub(super) fn named(name: &str) -> Self {
-        Self {
-            name: Some(name.to_owned()),
-            ..Self::default()
-        }
-    }
-
-    pub(super) fn name(&self) -> Option<&str> {
-        self.name.as_deref().filter(|name| !name.is_empty())
-    }
-
-    pub(super) fn is_named(&self, name: &str) -> bool {
-        self.name() == Some(name)
-    }
-
-    /// Applies the variables with this prefix.
-    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, prefix: &str) {
-        let named = |field: &str| format!("{prefix}{field}");
-        // `ZIGGURAT_DB_NAME` is the database in PostgreSQL; with a number in the prefix, `DATABASE`
-        // is.
-        let database = if prefix == super::PREFIX {
-            "NAME"
-        } else {
-            "DATABASE"
+    /// Reads an entry of the file, the variables with these prefixes, and the flags.
+    pub(super) fn read(file: &Section<'_>, prefixes: &[String], flags: Option<&Flags>) -> Self {
+        let value = |key: &str| value(file, key, prefixes, flags);
+        let port = value("port").whole::<u16>(0..=u16::MAX);
+        let mut raw = Self {
+            allow_writes: value("allow_writes").boolean().unwrap_or(false),
+            users: value("available_to_users").texts().unwrap_or_default(),
+            clients: value("available_to_clients").texts().unwrap_or_default(),
+            allow_dangerous_functions: file
+                .key("allow_dangerous_functions")
+                .boolean()
+                .unwrap_or(false),
+            hosts: file.key("hosts").list().map(hosts),
+            texts: BTreeMap::new(),
         };
-        set(&mut self.database, reader.text(&named(database)));
-        self.take_hosts(reader.text(&named("HOST")), reader.text(&named("HOSTS")));
-        set(&mut self.port, reader.integer(&named("PORT")));
-        set(&mut self.password, reader.secret(&named("PASSWORD")));
-        set(
-            &mut self.allow_writes,
-            reader.boolean(&named("ALLOW_WRITES")),
-        );
-        set(
-            &mut self.available_to_users,
-            reader.list(&named("AVAILABLE_TO_USERS")),
-        );
-        set(
-            &mut self.available_to_clients,
-            reader.list(&named("AVAILABLE_TO_CLIENTS")),
-        );
-        for (field, value) in [
-            ("USER", &mut self.user),
-            ("TARGET_SESSION_ATTRS", &mut self.target_session_attrs),
-            ("SSLMODE", &mut self.sslmode),
-            ("POOL_MAX_CONN_IDLE_TIME", &mut self.pool_max_conn_idle_time),
-            ("POOL_MAX_CONN_LIFETIME", &mut self.pool_max_conn_lifetime),
-            ("APPLICATION_NAME", &mut self.application_name),
-            ("POOLER", &mut self.pooler),
-            ("CONNECT_TIMEOUT", &mut self.connect_timeout),
-            ("LEASE_TIMEOUT", &mut self.lease_timeout),
-            ("METADATA_TTL", &mut self.metadata_ttl),
-            ("QUERY_TIMEOUT", &mut self.query_timeout),
-        ] {
-            set(value, reader.text(&named(field)));
+        raw.set("port", port.map(|port| port.to_string()));
+        for key in TEXTS {
+            raw.set(key, value(key).text());
         }
-        for (field, value) in [
-            ("SSLCERT", &mut self.sslcert),
-            ("SSLKEY", &mut self.sslkey),
-            ("SSLROOTCERT", &mut self.sslrootcert),
-        ] {
-            set(value, reader.path(&named(field)));
+        for key in NUMBERS {
+            let number = value(key).whole::<u32>(0..=u32::MAX);
+            raw.set(key, number.map(|number| number.to_string()));
         }
-        for (field, value) in [
-            ("POOL_MAX_CONNS", &mut self.pool_max_conns),
-            ("POOL_MIN_CONNS", &mut self.pool_min_conns),
-            ("MAX_TOTAL_CONNECTIONS", &mut self.max_total_connections),
-            ("ROW_LIMIT", &mut self.row_limit),
-        ] {
-            set(value, reader.integer(&named(field)));
+        raw.set("host", file.key("host").text());
+        for prefix in prefixes {
+            let host = |key: &str| file.variable(&format!("{prefix}{key}")).map(str::to_owned);
+            raw.take_hosts(host("HOST"), host("HOSTS"));
+        }
+        if let Some(flags) = flags {
+            raw.take_hosts(flags.owned("db-host"), flags.owned("db-hosts"));
+        }
+        raw
+    }
+
+    /// Returns the text of a key.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.texts.get(key).map(String::as_str)
+    }
+
+    /// Replaces the text of a key, if there is one.
+    pub(super) fn set(&mut self, key: &'static str, text: Option<String>) {
+        match text {
+            None => {}
+            Some(text) if text.is_empty() => drop(self.texts.remove(key)),
+            Some(text) => drop(self.texts.insert(key, text)),
         }
     }
 
-    /// Applies the flags of the command line.
-    pub(super) fn overlay_flags(&mut self, flags: &DatabaseFlags) {
-        let flags = flags.clone();
-        self.take_hosts(flags.host, flags.hosts);
-        set(&mut self.target_session_attrs, flags.target_session_attrs);
-        set(&mut self.port, flags.port);
-        set(&mut self.database, flags.database);
-        set(&mut self.user, flags.user);
-        set(&mut self.password, flags.password);
-        set(&mut self.sslmode, flags.sslmode);
-        set(&mut self.sslcert, flags.sslcert);
-        set(&mut self.sslkey, flags.sslkey);
-        set(&mut self.sslrootcert, flags.sslrootcert);
+    /// Sets one host or several; each replaces the other.
+    pub(super) fn take_hosts(&mut self, host: Option<String>, hosts: Option<String>) {
+        if host.is_some() || hosts.is_some() {
+            self.hosts = None;
+            for (key, text) in [("host", host), ("hosts", hosts)] {
+                self.set(key, Some(text.unwrap_or_default()));
+            }
+        }
     }
 
     /// Applies a connection URL.
-    pub(super) fn overlay_url(&mut self, url: Self) {
-        self.take_hosts(url.host, url.hosts_text);
-        set(&mut self.port, url.port);
-        set(&mut self.database, url.database);
-        set(&mut self.user, url.user);
-        set(&mut self.password, url.password);
-        set(&mut self.target_session_attrs, url.target_session_attrs);
-        set(&mut self.sslmode, url.sslmode);
-        set(&mut self.sslcert, url.sslcert);
-        set(&mut self.sslkey, url.sslkey);
-        set(&mut self.sslrootcert, url.sslrootcert);
-        set(&mut self.application_name, url.application_name);
-        set(&mut self.connect_timeout, url.connect_timeout);
+    pub(super) fn overlay(&mut self, mut url: Self) {
+        let (host, hosts) = (url.texts.remove("host"), url.texts.remove("hosts"));
+        self.take_hosts(host, hosts);
+        self.texts.append(&mut url.texts);
     }
 
     /// Fills the gaps of a connection URL like libpq: from its variables, then with the name of the
     /// operating system's user, which is also the default name of the database.
-    pub(super) fn fill_url(&mut self, reader: &mut Reader<'_>) {
+    pub(super) fn fill_url(&mut self, nothing: &Section<'_>) {
+        let variable = |name| nothing.variable(name).map(str::to_owned);
         if !self.has_hosts() {
-            absent(&mut self.host, reader.text("PGHOST"));
-            if self.port.is_none() {
-                self.port = reader.integer("PGPORT");
-            }
+            self.fill("host", "", variable("PGHOST"));
+            self.fill("port", "", port(nothing));
         }
-        absent(&mut self.user, reader.text("PGUSER"));
-        absent(&mut self.user, reader.text("USER"));
-        absent(&mut self.database, reader.text("PGDATABASE"));
-        absent(&mut self.database, self.user.clone());
-        absent(&mut self.sslmode, reader.text("PGSSLMODE"));
-    }
-
-    /// Takes the password of the environment if no other is set.
-    pub(super) fn fill_password(&mut self, reader: &mut Reader<'_>) {
-        let password = reader.secret("PGPASSWORD");
-        if self.lacks_password() {
-            set(&mut self.password, password);
-        }
-    }
-
-    pub(super) fn lacks_password(&self) -> bool {
-        self.password.as_ref().is_none_or(Secret::is_empty)
+        self.fill("user", "", variable("PGUSER"));
+        self.fill("user", "", variable("USER"));
+        self.fill("database", "", variable("PGDATABASE"));
+        self.fill("database", "", self.text("user").map(str::to_owned));
+        self.fill("sslmode", "", variable("PGSSLMODE"));
     }
 
     /// Fills defaults from the variables of libpq.
-    pub(super) fn fill(&mut self, reader: &mut Reader<'_>) {
+    pub(super) fn fill_defaults(&mut self, nothing: &Section<'_>) {
         let default = Settings::default();
-        let (host, port) = (reader.text("PGHOST"), reader.integer("PGPORT"));
+        let (host, port) = (nothing.variable("PGHOST"), port(nothing));
         if !self.has_hosts() {
-            fill(&mut self.host, host, &default.host);
-            if self.port.is_none_or(|port| port == default.port) {
-                set(&mut self.port, port);
-            }
+            self.fill("host", &default.host, host.map(str::to_owned));
+            self.fill("port", &default.port.to_string(), port);
         }
-        fill(
-            &mut self.database,
-            reader.text("PGDATABASE"),
-            &default.database,
-        );
-        fill(&mut self.sslmode, reader.text("PGSSLMODE"), "prefer");
-        fill(&mut self.user, reader.text("PGUSER"), "");
+        for (key, variable) in LIBPQ {
+            let default = match key {
+                "database" => &default.database,
+                "sslmode" => "prefer",
+                _ => "",
+            };
+            self.fill(key, default, nothing.variable(variable).map(str::to_owned));
+        }
     }
 
-    /// Sets one host or several; each replaces the other.
-    fn take_hosts(&mut self, host: Option<String>, hosts: Option<String>) {
-        if host.is_some() || hosts.is_some() {
-            self.hosts = None;
-            (self.host, self.hosts_text) = (host, hosts);
+    /// Takes the password of the environment if no other is set.
+    pub(super) fn fill_password(&mut self, nothing: &Section<'_>) {
+        let password = nothing.variable("PGPASSWORD").map(str::to_owned);
+        self.fill("password", "", password);
+    }
+
+    pub(super) fn lacks_password(&self) -> bool {
+        self.text("password").is_none()
+    }
+
+    /// Sets a text that is missing, or is the default.
+    fn fill(&mut self, key: &'static str, default: &str, text: Option<String>) {
+        if self.text(key).is_none_or(|text| text == default) {
+            self.set(key, text);
         }
     }
 
     fn has_hosts(&self) -> bool {
         let list = self.hosts.as_ref();
-        self.hosts_text.is_some() || list.is_some_and(|hosts| !hosts.is_empty())
+        self.text("hosts").is_some() || list.is_some_and(|hosts| !hosts.is_empty())
     }
 }
 
-/// Returns whether the command line describes a database.
-pub(super) fn are_any(flags: &DatabaseFlags) -> bool {
-    let DatabaseFlags {
-        host,
-        hosts,
-        target_session_attrs,
-        port,
-        database,
-        user,
-        password,
-        sslmode,
-        sslcert,
-        sslkey,
-        sslrootcert,
-    } = flags;
-    let texts = [host, hosts, target_session_attrs, database, user, sslmode];
-    texts.iter().any(|text| text.is_some())
-        || [sslcert, sslkey, sslrootcert]
-            .iter()
-            .any(|path| path.is_some())
-        || port.is_some()
-        || password.is_some()
-}
-
-/// Sets a field if it has no value.
-fn absent(field: &mut Option<String>, value: Option<String>) {
-    if field.as_deref().is_none_or(str::is_empty) {
-        set(field, value);
+/// Returns a key with the variables and the flag that come before the file.
+fn value<'a>(
+    file: &Section<'a>,
+    key: &str,
+    prefixes: &[String],
+    flags: Option<&Flags>,
+) -> Value<'a> {
+    let mut value = file.key(key);
+    for prefix in prefixes {
+        // `ZIGGURAT_DB_NAME` is the database in PostgreSQL; with a number in the prefix, `DATABASE`
+        // is.
+        let field = match key {
+            "database" if prefix == super::PREFIX => "NAME".to_owned(),
+            key => key.to_uppercase(),
+        };
+        value = value.var(&format!("{prefix}{field}"));
+    }
+    match (flags, key) {
+        (None, _) => value,
+        (_, "database") => value.flag("db-name"),
+        (_, key) => value.flag(&format!("db-{}", key.replace('_', "-"))),
     }
 }
 
-fn fill(field: &mut Option<String>, value: Option<String>, default: &str) {
-    if field
-        .as_deref()
-        .is_none_or(|field| field.is_empty() || field == default)
-    {
-        set(field, value);
-    }
+fn hosts(list: Vec<Value<'_>>) -> Vec<(String, Option<u16>)> {
+    let list = list.into_iter().map(|host| {
+        let host = host.into_section();
+        // An empty name is reported later, by the database.
+        let name = host.key("host").text().unwrap_or_default();
+        (name, host.key("port").whole(0..=u16::MAX))
+    });
+    list.collect()
+}
+
+/// Returns the port of libpq. An invalid one is ignored with a warning.
+fn port(nothing: &Section<'_>) -> Option<String> {
+    let port = nothing.key("port").var("PGPORT").whole(0..=u16::MAX);
+    port.map(|port| port.to_string())
 }

@@ -4,13 +4,10 @@
 //! An ambiguous URL is refused: the cause is often a password that was not encoded. No error shows
 //! any part of the URL.
 
-use std::path::PathBuf;
-
 use thiserror::Error;
 use ziggurat_postgres::database::SslMode;
 
 use super::raw::RawDatabase;
-use crate::configuration::Secret;
 
 /// Error of a connection URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -39,6 +36,17 @@ pub(crate) enum InvalidUrl {
     ChannelBinding,
 }
 
+/// Parameters that are named like the keys of the file.
+const TEXTS: [&str; 7] = [
+    "user",
+    "password",
+    "sslcert",
+    "sslkey",
+    "sslrootcert",
+    "target_session_attrs",
+    "application_name",
+];
+
 /// Returns whether a word looks like a connection URL.
 pub(crate) fn is_url(word: &str) -> bool {
     scheme(word).is_some()
@@ -64,13 +72,16 @@ pub(super) fn read(url: &str) -> Result<RawDatabase, InvalidUrl> {
         None => authority,
         Some((user, hosts)) => {
             let (user, password) = user.split_once(':').unwrap_or((user, ""));
-            raw.user = text(user)?;
-            raw.password = secret(password)?;
+            raw.set("user", Some(decoded(user)?));
+            raw.set("password", Some(decoded(password)?));
             hosts
         }
     };
     read_hosts(&mut raw, hosts)?;
-    raw.database = text(path.strip_prefix('/').unwrap_or(path))?;
+    raw.set(
+        "database",
+        Some(decoded(path.strip_prefix('/').unwrap_or(path))?),
+    );
     let pairs = parameters.split('&').filter(|pair| !pair.is_empty());
     for pair in pairs {
         let (name, value) = pair.split_once('=').ok_or(InvalidUrl::Pair)?;
@@ -88,77 +99,68 @@ fn read_hosts(raw: &mut RawDatabase, hosts: &str) -> Result<(), InvalidUrl> {
     if hosts.contains(',') {
         let decoded = decoded(hosts)?;
         super::check::hosts(&decoded, 5432).ok_or(InvalidUrl::Host)?;
-        raw.hosts_text = Some(decoded);
+        raw.set("hosts", Some(decoded));
         return Ok(());
     }
     let (host, port) = match hosts.strip_prefix('[') {
         Some(address) => address.split_once(']').ok_or(InvalidUrl::Host)?,
         None => hosts.split_at(hosts.find(':').unwrap_or(hosts.len())),
     };
-    raw.host = text(host)?;
-    raw.port = match port.strip_prefix(':') {
+    raw.set("host", Some(decoded(host)?));
+    match port.strip_prefix(':') {
         // Like libpq: a colon without a number means the default port.
-        Some("") => None,
-        Some(port) => Some(number(port).ok_or(InvalidUrl::Host)?),
-        None if port.is_empty() => None,
+        Some("") => {}
+        Some(port) => raw.set("port", Some(number(port).ok_or(InvalidUrl::Host)?)),
+        None if port.is_empty() => {}
         None => return Err(InvalidUrl::Host),
-    };
-    Ok(())
-}
-
-fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), InvalidUrl> {
-    let path = |value| Ok(text(value)?.map(PathBuf::from));
-    match name {
-        "host" | "hostaddr" => {
-            raw.host = None;
-            raw.hosts_text = None;
-            let hosts = decoded(value)?;
-            if hosts.contains(',') {
-                raw.hosts_text = Some(hosts);
-            } else {
-                raw.host = Some(hosts);
-            }
-        }
-        "port" => raw.port = Some(number(value).ok_or(InvalidUrl::Value("port"))?),
-        "user" => raw.user = text(value)?,
-        "password" => raw.password = secret(value)?,
-        "dbname" => raw.database = text(value)?,
-        // A mode of node-postgres, which MCP servers written in JavaScript use.
-        "sslmode" if value == "no-verify" => raw.sslmode = Some("require".to_owned()),
-        "sslmode" => {
-            let mode = value.parse::<SslMode>();
-            mode.map_err(|_| InvalidUrl::Value("sslmode"))?;
-            raw.sslmode = Some(value.to_owned());
-        }
-        "sslcert" => raw.sslcert = path(value)?,
-        "sslkey" => raw.sslkey = path(value)?,
-        "sslrootcert" => raw.sslrootcert = path(value)?,
-        "target_session_attrs" => raw.target_session_attrs = text(value)?,
-        "application_name" => raw.application_name = text(value)?,
-        "connect_timeout" => {
-            let seconds = value.parse::<u32>();
-            let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
-            // Like libpq: zero means no timeout.
-            raw.connect_timeout = (seconds > 0).then(|| format!("{seconds}s"));
-        }
-        "channel_binding" if value == "require" => return Err(InvalidUrl::ChannelBinding),
-        "channel_binding" => {}
-        _ => return Err(InvalidUrl::Parameter),
     }
     Ok(())
 }
 
-fn number(port: &str) -> Option<u16> {
-    port.parse().ok().filter(|port| *port > 0)
+fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), InvalidUrl> {
+    match name {
+        "host" | "hostaddr" => {
+            let hosts = decoded(value)?;
+            let (host, hosts) = if hosts.contains(',') {
+                (None, Some(hosts))
+            } else {
+                (Some(hosts), None)
+            };
+            raw.take_hosts(host, hosts);
+        }
+        "port" => raw.set(
+            "port",
+            Some(number(value).ok_or(InvalidUrl::Value("port"))?),
+        ),
+        "dbname" => raw.set("database", Some(decoded(value)?)),
+        // A mode of node-postgres, which MCP servers written in JavaScript use.
+        "sslmode" if value == "no-verify" => raw.set("sslmode", Some("require".to_owned())),
+        "sslmode" => {
+            let mode = value.parse::<SslMode>();
+            mode.map_err(|_| InvalidUrl::Value("sslmode"))?;
+            raw.set("sslmode", Some(value.to_owned()));
+        }
+        "connect_timeout" => {
+            let seconds = value.parse::<u32>();
+            let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
+            // Like libpq: zero means no timeout.
+            let text = (seconds > 0).then(|| format!("{seconds}s"));
+            raw.set("connect_timeout", Some(text.unwrap_or_default()));
+        }
+        "channel_binding" if value == "require" => return Err(InvalidUrl::ChannelBinding),
+        "channel_binding" => {}
+        name => {
+            let key = TEXTS.iter().find(|key| **key == name);
+            let key = key.ok_or(InvalidUrl::Parameter)?;
+            raw.set(key, Some(decoded(value)?));
+        }
+    }
+    Ok(())
 }
 
-/// Decodes a text; returns none if it is empty.
-fn text(encoded: &str) -> Result<Option<String>, InvalidUrl> {
-    Ok(Some(decoded(encoded)?).filter(|text| !text.is_empty()))
-}
-
-fn secret(encoded: &str) -> Result<Option<Secret>, InvalidUrl> {
-    Ok(text(encoded)?.map(|text| Secret::from(text.as_str())))
+fn number(port: &str) -> Option<String> {
+    let port = port.parse::<u16>().ok().filter(|port| *port > 0);
+    port.map(|port| port.to_string())
 }
 
 fn decoded(encoded: &str) -> Result<String, InvalidUrl> {
@@ -186,22 +188,19 @@ mod tests {
     fn shown(url: &str) -> String {
         let raw = read(url).unwrap_or_else(|error| panic!("{url}: {error}"));
         let parts = [
-            ("user", raw.user),
-            (
-                "password",
-                raw.password.map(|secret| secret.expose().to_owned()),
-            ),
-            ("host", raw.host),
-            ("hosts", raw.hosts_text),
-            ("port", raw.port.map(|port| port.to_string())),
-            ("database", raw.database),
-            ("sslmode", raw.sslmode),
-            ("name", raw.application_name),
-            ("timeout", raw.connect_timeout),
+            ("user", "user"),
+            ("password", "password"),
+            ("host", "host"),
+            ("hosts", "hosts"),
+            ("port", "port"),
+            ("database", "database"),
+            ("sslmode", "sslmode"),
+            ("name", "application_name"),
+            ("timeout", "connect_timeout"),
         ];
         let parts = parts.into_iter();
         let parts: Vec<_> = parts
-            .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
+            .filter_map(|(name, key)| Some(format!("{name}={}", raw.text(key)?)))
             .collect();
         parts.join(" ")
     }
@@ -261,7 +260,7 @@ mod tests {
                 InvalidUrl::ChannelBinding,
             ),
         ] {
-            let found = read(url).expect_err(url);
+            let found = read(url).err().expect(url);
             assert_eq!(found, error, "{url}");
             assert!(!found.to_string().contains("swordfish"), "{found}");
         }

@@ -14,7 +14,7 @@ fn without_any_file_there_are_defaults_and_no_warnings() {
     let loaded = Case::new().load().expect("defaults");
     assert!(loaded.path.ends_with("binary/ziggurat-tools.yaml"));
     assert_eq!(loaded.warnings, [""; 0]);
-    let configuration = loaded.configuration;
+    let configuration = loaded.value;
     assert!(configuration.http.is_none());
     assert!(configuration.auth.is_enabled);
     assert!(configuration.databases.is_empty());
@@ -72,10 +72,7 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
         let loaded = case.load().expect("good");
         assert!(loaded.path.starts_with(case.path(folder)));
         assert_eq!(
-            loaded.configuration.databases[0]
-                .database
-                .settings()
-                .row_limit,
+            loaded.value.databases[0].database.settings().row_limit,
             rows
         );
     }
@@ -226,6 +223,7 @@ fn every_invalid_section_is_reported() {
         "database 'c': sslmode 'on' is none of",
         "llm.provider: ",
         "log.level: is none of",
+        "log.format: is none of",
     ];
     assert_eq!(problems.len(), starts.len(), "{problems:?}");
     for (problem, start) in problems.iter().zip(starts) {
