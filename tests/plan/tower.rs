@@ -33,6 +33,7 @@ fn optional(layer: &str) -> &'static str {
     let variable = layer.trim_start_matches("option_layer(");
     match variable.split(|c: char| !c.is_alphanumeric()).next() {
         Some("bearer") => "Bearer",
+        Some("limit") => "RateLimit",
         Some("admitted") => "Origin",
         unknown => panic!("{unknown:?} is not in the picture yet"),
     }

@@ -17,7 +17,10 @@ use http::Uri;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::{Hosts, InvalidHost};
-use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
+use ziggurat_layers::{
+    client_ip::{HopHeader, TrustedProxies},
+    rate_limit::Quota,
+};
 use ziggurat_runtime::{
     ConfigSources, Secret,
     config::{Input, LoadError, Loaded},
@@ -74,6 +77,8 @@ pub(crate) struct ServerSettings {
     pub(crate) trusted: TrustedProxies,
     /// Header in which these proxies send the address.
     pub(crate) header: HopHeader,
+    /// Limit on the requests of an address.
+    pub(crate) rate_limit: Option<Quota>,
 }
 
 /// The files of HTTPS.

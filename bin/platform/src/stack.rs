@@ -7,17 +7,18 @@ use axum::routing::get_service;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use tower::{Service, ServiceBuilder};
+use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, Coded, NumberLayer, Options, Store, Tokens};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::{
-    CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins,
+    CutOffLayer, ExceptLayer, HeadersLayer, HostLayer, OriginLayer, Origins,
     serve::{Readiness, Ready, RequestBody},
 };
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     client_ip::ClientIpLayer,
     link::{Link, LinkLayer},
+    rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
 use ziggurat_runtime::cut_off::CutOff;
@@ -69,6 +70,10 @@ pub(crate) fn build(
     let hosts = hosts.context("server.allowed_hosts")?;
     // Clients are programs, so only pages of this machine and of the service itself are allowed.
     let origins = Origins::loopback().with_own(&hosts);
+    let limit = configuration.server.rate_limit.map(|quota| {
+        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(Coded);
+        ExceptLayer::new(&PROBES, limit)
+    });
     let description =
         Link::service_desc(platform::DESCRIPTION).context("the path of the description")?;
 
@@ -81,6 +86,13 @@ pub(crate) fn build(
         .layer(SanitizeLayer::new().with_render(Coded))
         // Above the layers that refuse requests, so that refusals link the description as well.
         .layer(LinkLayer::new([description]))
+        // Determines the client address, by which requests and failed exchanges are counted.
+        .layer(ClientIpLayer::new(
+            configuration.server.trusted.clone(),
+            configuration.server.header.clone(),
+        ))
+        // Before everything that takes time, but for probes.
+        .layer(option_layer(limit))
         // Refuses requests for other hosts and pages of other origins before reading anything.
         .layer(
             HostLayer::new(hosts)
@@ -92,10 +104,5 @@ pub(crate) fn build(
         .layer(CutOffLayer::new(cut_off).with_render(Coded))
         // One body limit for all routes.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
-        // Determines the client address, by which failed exchanges are counted.
-        .layer(ClientIpLayer::new(
-            configuration.server.trusted.clone(),
-            configuration.server.header.clone(),
-        ))
         .service(service))
 }

@@ -8,10 +8,12 @@ use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_http::{
-    AllowedOrigins, CorsLayer, CutOffLayer, HostLayer, OriginLayer, Origins, serve::RequestBody,
+    AllowedOrigins, CorsLayer, CutOffLayer, ExceptLayer, HostLayer, OriginLayer, Origins,
+    serve::RequestBody,
 };
 use ziggurat_layers::{
     link::{Link, LinkLayer},
+    rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
 use ziggurat_rag_service::{self as rag, ErrorLine, Options, Pipelines, Timeouts};
@@ -67,6 +69,10 @@ pub(crate) fn build(
         let guard = OriginLayer::new(origins.with_own(&hosts));
         guard.without_cors().with_render(ErrorLine)
     });
+    let limit = server.rate_limit.map(|quota| {
+        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(ErrorLine);
+        ExceptLayer::new(&PROBES, limit)
+    });
     let description =
         Link::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
@@ -79,6 +85,8 @@ pub(crate) fn build(
         .layer(LinkLayer::new([description]))
         // Replaces the details of any failure below by one fixed message.
         .layer(SanitizeLayer::new().with_render(ErrorLine))
+        // Before everything that takes time, but for probes. No proxy is trusted for addresses.
+        .layer(option_layer(limit))
         // Refuses requests for other hosts, and from pages of other origins, before the body is
         // read.
         .layer(

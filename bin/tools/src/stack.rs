@@ -14,7 +14,8 @@ use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
-    CutOffLayer, Document, HeadersLayer, Health, HostLayer, Hosts, OriginLayer, Origins, Refusal,
+    CutOffLayer, Document, ExceptLayer, HeadersLayer, Health, HostLayer, Hosts, OriginLayer,
+    Origins, Refusal,
     serve::{Ready, RequestBody},
 };
 use ziggurat_layers::{
@@ -23,6 +24,7 @@ use ziggurat_layers::{
     client_ip::ClientIpLayer,
     json_rpc::JsonRpcLayer,
     link::{Link, LinkLayer},
+    rate_limit::{RateLimitLayer, Steady},
     reject::SuccessFlag,
     sanitize::SanitizeLayer,
 };
@@ -101,6 +103,8 @@ pub(crate) fn build(
         .clone()
         .map(|verifier| bearer(verifier, &challenge));
     let description = Link::service_desc(DESCRIPTION[0]).context("the path of the description")?;
+    let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
+    let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
     // One limit for all bodies.
     let max_bytes = configuration.limits.max_body_bytes;
     let routes = Router::new()
@@ -119,14 +123,16 @@ pub(crate) fn build(
         .layer(LinkLayer::new([description]))
         // Ends requests that run longer than a shutdown lasts; calls of tools end themselves.
         .layer(CutOffLayer::new(app.cut_off.clone()))
-        // Before anything is read: refuses pages of foreign origins.
-        .layer(HostLayer::new(hosts).with_exempt(&PROBES))
-        .layer(OriginLayer::new(origins))
-        // Finds the address of the client, by which failed logins are counted.
+        // Finds the address of the client, by which requests and failed logins are counted.
         .layer(ClientIpLayer::new(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
         ))
+        // Before everything that takes time, but for probes.
+        .layer(option_layer(limit))
+        // Before anything is read: refuses pages of foreign origins.
+        .layer(HostLayer::new(hosts).with_exempt(&PROBES))
+        .layer(OriginLayer::new(origins))
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
         .layer(option_layer(bearer.map(with_open_paths)))

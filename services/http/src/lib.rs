@@ -43,6 +43,7 @@ mod cors;
 mod cut_off;
 mod document;
 mod either;
+mod except;
 mod headers;
 mod health;
 mod host;
@@ -59,6 +60,7 @@ pub use self::{
     cut_off::{AnswerAtCutOff, CutOffLayer},
     document::Document,
     either::EitherBody,
+    except::{Except, ExceptLayer},
     headers::{Headers, HeadersLayer},
     health::Health,
     host::{Host, HostLayer, Hosts, InvalidHost},

@@ -88,6 +88,7 @@ fn server(server: &Section<'_>) -> ServerSettings {
             .key("client_ip_header")
             .parsed(header)
             .unwrap_or(HopHeader::XForwardedFor),
+        rate_limit: server.key("rate_limit").parsed(str::parse),
     };
     if let Err(error) = settings.hosts(Ipv4Addr::UNSPECIFIED.into()) {
         server.key("allowed_hosts").problem(error);

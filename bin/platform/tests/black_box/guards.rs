@@ -87,3 +87,38 @@ fn it_is_ready_while_the_store_can_be_reached() {
     let line = program.wait_for("the state database is unreachable");
     assert!(line.contains("WARN"), "{line}");
 }
+
+#[test]
+fn an_address_with_too_many_requests_gets_429_but_its_probes_do_not_count() {
+    let home = Home::new();
+    home.configure("server: {rate_limit: 2 per hour}\n");
+    let (_program, client) = home.serve();
+    until("it is ready", || client.get("/ready").status == 200);
+    for _ in 0..2 {
+        assert_eq!(client.get(KEYS).status, 200);
+    }
+    for host in ["localhost", "evil.example"] {
+        let refused = called(&client, host, KEYS);
+        let words = json!({"code": 429, "message": "Rate limit exceeded"});
+        assert_eq!((refused.status, refused.json()), (429, words), "{host}");
+        let seconds = refused
+            .header("retry-after")
+            .and_then(|text| text.parse().ok());
+        assert!(
+            seconds.is_some_and(|seconds: u32| (1..=1800).contains(&seconds)),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(client.get("/ready").status, 200);
+}
+
+#[test]
+fn an_invalid_limit_is_refused_with_words() {
+    let home = Home::new();
+    home.configure("server: {rate_limit: 600}\n");
+    let ran = home.ran(&["-check-config"]);
+    assert_eq!(ran.code, Some(1));
+    let expected =
+        "server.rate_limit: not a quota: expected words like `10 per 15 minutes` or `5/s`";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}

@@ -7,6 +7,7 @@ use std::{
 };
 
 use ziggurat_http::{Hosts, InvalidHost};
+use ziggurat_layers::rate_limit::Quota;
 use ziggurat_rag_service as rag;
 use ziggurat_runtime::config::{Section, Value};
 
@@ -47,6 +48,8 @@ pub(crate) struct Server {
     pub(crate) retrieval_error_codes: bool,
     /// Limit on the question, in bytes.
     pub(crate) max_query_bytes: usize,
+    /// Limit on the requests of an address.
+    pub(crate) rate_limit: Option<Quota>,
 }
 
 /// The certificate files for HTTPS.
@@ -82,6 +85,7 @@ pub(super) fn read(file: &Section<'_>) -> Server {
             .key("max_query_bytes")
             .whole(1..=usize::MAX)
             .unwrap_or(default.max_query_bytes),
+        rate_limit: file.key("rate_limit").parsed(str::parse),
         listen_address: host(&file.key("listen_address")).unwrap_or(default.listen_address),
         port: file.key("port").whole(1..=65535).unwrap_or(default.port),
         allow_public: boolean("allow_public"),
@@ -166,6 +170,7 @@ impl Default for Server {
             shutdown_timeout: Duration::from_secs(30),
             retrieval_error_codes: false,
             max_query_bytes: rag::MAX_QUERY,
+            rate_limit: None,
         }
     }
 }
@@ -234,6 +239,7 @@ impl Server {
                 "max_query_bytes",
                 self.max_query_bytes == other.max_query_bytes,
             ),
+            ("rate_limit", self.rate_limit == other.rate_limit),
         ];
         let keys = keys.into_iter().filter(|(_, is_same)| !is_same);
         keys.map(|(key, _)| key).collect()

@@ -149,3 +149,28 @@ fn a_public_server_accepts_its_own_pages_by_ip_address_only() {
         assert_eq!(answer.status, status, "{host}");
     }
 }
+
+#[test]
+fn an_address_with_too_many_requests_gets_429_but_its_probes_do_not_count() {
+    let (_home, _program, client) = serve("  rate_limit: 2 per hour\n");
+    for _ in 0..3 {
+        assert_eq!(client.get("/v1/live").status, 200);
+    }
+    for _ in 0..2 {
+        assert_eq!(client.get(PIPELINES).status, 200);
+    }
+    for (host, path) in [("localhost", PIPELINES), ("evil.example", "/nothing")] {
+        let refused = called(&client, host, path);
+        assert_eq!(code(&refused), (429, "RATE_LIMITED".to_owned()), "{host}");
+        let seconds = refused
+            .header("retry-after")
+            .and_then(|text| text.parse().ok());
+        assert!(
+            seconds.is_some_and(|seconds: u32| (1..=1800).contains(&seconds)),
+            "{refused:?}"
+        );
+    }
+    for path in ["/health", "/ready", "/v1/live"] {
+        assert_ne!(client.get(path).status, 429, "{path}");
+    }
+}

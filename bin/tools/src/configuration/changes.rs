@@ -45,6 +45,10 @@ impl Changes {
                 "http.allowed_hosts",
                 both.is_none_or(|(a, b)| a.allowed_hosts == b.allowed_hosts),
             ),
+            (
+                "http.rate_limit",
+                both.is_none_or(|(a, b)| a.rate_limit == b.rate_limit),
+            ),
             ("embedding", one.embedding == two.embedding),
             ("llm", one.llm == two.llm),
             ("knowledgebase", one.knowledgebase == two.knowledgebase),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ziggurat_http::{Hosts, InvalidHost, InvalidOrigin, Origins};
+use ziggurat_layers::rate_limit::Quota;
 use ziggurat_runtime::config::Section;
 
 use super::{
@@ -29,6 +30,8 @@ pub(crate) struct Http {
     pub(crate) allowed_origins: Option<Vec<String>>,
     /// Additional host names of the server.
     pub(crate) allowed_hosts: Vec<String>,
+    /// Limit on the requests of an address.
+    pub(crate) rate_limit: Option<Quota>,
 }
 
 /// Files for HTTPS.
@@ -80,6 +83,7 @@ pub(super) fn read(file: &Section<'_>, has_auth: bool, is_child: bool) -> Option
         client_ip: client_ip::read(&file.section("client_ip")),
         allowed_origins: origins.texts(),
         allowed_hosts: hosts.texts().unwrap_or_default(),
+        rate_limit: file.key("rate_limit").parsed(str::parse),
     };
     if let Err(error) = http.origins() {
         origins.problem(error);

@@ -1,5 +1,7 @@
 //! Tests of `/health` and `/ready`, and of the access to them.
 
+use std::fs;
+
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, Client};
 
@@ -155,4 +157,32 @@ fn without_authentication_other_machines_reach_it_only_if_explicitly_allowed() {
     let mut command = home.command(&["-http", "-no-auth=public", "-addr", ":0"]);
     let program = Program::start(&mut command);
     program.wait_for("listening on http://");
+}
+
+#[test]
+fn an_address_with_too_many_requests_gets_429_but_its_probes_do_not_count() {
+    let home = Home::new();
+    home.configure("http: {rate_limit: 2 per hour}\n");
+    fs::write(home.tokens(), "").expect("written");
+    let (_program, client) = home.serve(&[]);
+    for _ in 0..3 {
+        assert_eq!(client.get("/health").status, 200);
+    }
+    // The limit comes before the token is checked and before the host is.
+    assert_eq!(client.get("/api/user").status, 401);
+    assert_eq!(called(&client, "evil.example", "/api/user").status, 403);
+    for (path, host) in [("/api/user", "localhost"), ("/", "evil.example")] {
+        let refused = called(&client, host, path);
+        let error = json!({"error": "Rate limit exceeded"});
+        assert_eq!((refused.status, refused.json()), (429, error), "{path}");
+        let seconds = refused
+            .header("retry-after")
+            .and_then(|text| text.parse().ok());
+        assert!(
+            seconds.is_some_and(|seconds: u32| (1..=1800).contains(&seconds)),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(client.get("/health").status, 200);
+    assert_ne!(client.get("/ready").status, 429);
 }

@@ -1,6 +1,5 @@
 //! Log levels and format.
 
-use serde::{Deserialize, Deserializer};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// The levels by name.
@@ -20,13 +19,11 @@ const FORMATS: [(&str, bool); 2] = [("text", false), ("json", true)];
 const OURS: &str = "ziggurat";
 
 /// The section `log` of a configuration file, as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawLog {
     /// Level or filter.
-    #[serde(default, deserialize_with = "filled")]
     pub level: Option<String>,
     /// `text` or `json`.
-    #[serde(default, deserialize_with = "filled")]
     pub format: Option<String>,
 }
 
@@ -240,12 +237,6 @@ impl<'a, G: FnMut(&'static str) -> Option<&'a str>> Variables<G> {
             })
             .ok()
     }
-}
-
-/// Reads a text, with an empty one as `None`.
-fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.filter(|text| !text.is_empty()))
 }
 
 /// Finds a value by its name, ignoring case.

@@ -376,6 +376,10 @@ fn the_server() {
             "server.listen_address: must be a host name or an IP address",
         ),
         (
+            "rate_limit: often",
+            "server.rate_limit: not a quota: expected words like `10 per 15 minutes` or `5/s`",
+        ),
+        (
             "ping_timeout: 0s",
             "server.ping_timeout: must be longer than nothing",
         ),

@@ -124,6 +124,20 @@ fn each_error_of_http_has_its_message() {
             "http.allowed_hosts: `https://a.example` is not a host, with or without a port",
         ),
         (
+            "http: {rate_limit: 600}",
+            "http.rate_limit: not a quota: expected words like `10 per 15 minutes` or `5/s`",
+        ),
+        (
+            "http: {rate_limit: 0 per minute}",
+            "http.rate_limit: not a quota: the count must be at least 1",
+        ),
+    ]);
+}
+
+#[test]
+fn each_error_of_built_in_things_has_its_message() {
+    assert_mistakes(&[
+        (
             "builtins: {connection_urls: maybe}",
             "builtins.connection_urls: 'maybe' is neither auto, true nor false",
         ),

@@ -76,3 +76,17 @@ fn the_command_line_survives_a_reload() {
     assert!(changes.databases);
     assert_eq!(changes.need_restart, [""; 0]);
 }
+
+#[test]
+fn a_changed_limit_on_requests_needs_a_restart() {
+    let of = |rate| {
+        let text = format!("http: {{enabled: true, rate_limit: {rate}}}");
+        Case::new().file(&text).configuration()
+    };
+    let running = of("5/s");
+    let mut configured = of("6/s");
+    configured.auth.clone_from(&running.auth);
+    configured.data_folder.clone_from(&running.data_folder);
+    let changes = Changes::between(&running, &configured);
+    assert_eq!(changes.need_restart, ["http.rate_limit"]);
+}
