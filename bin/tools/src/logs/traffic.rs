@@ -4,9 +4,8 @@
 //! only the presence of `Authorization` is logged, not its value.
 
 use std::{
-    fmt,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Instant,
 };
 
@@ -31,14 +30,6 @@ pub(crate) struct Traffic<S> {
     inner: S,
 }
 
-/// Response future of [`Traffic`].
-pub(crate) struct ResponseFuture<F> {
-    // The allocation costs little, since this layer is used for debugging only.
-    response: Pin<Box<F>>,
-    id: RequestId,
-    began: Instant,
-}
-
 // === impl TrafficLayer ===
 
 impl<S> Layer<S> for TrafficLayer {
@@ -53,13 +44,14 @@ impl<S> Layer<S> for TrafficLayer {
 
 impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for Traffic<S>
 where
-    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    S: Service<Request<ReqBody>, Response = Response<ResBody>, Future: Send + 'static>,
     ReqBody: Body,
     ResBody: Body,
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future>;
+    // Boxed, since this layer is used for debugging only.
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
@@ -77,42 +69,19 @@ where
             "http request"
         );
         request.extensions_mut().insert(id.clone());
-        ResponseFuture {
-            response: Box::pin(self.inner.call(request)),
-            id,
-            began: Instant::now(),
-        }
-    }
-}
-
-// === impl ResponseFuture ===
-
-impl<F, B, E> Future for ResponseFuture<F>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-    B: Body,
-{
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let response = ready!(self.response.as_mut().poll(cx))?;
-        debug!(
-            request_id = self.id.as_str(),
-            status = response.status().as_u16(),
-            duration_ms = self.began.elapsed().as_secs_f64() * 1e3,
-            // The size of a streamed response is not known yet.
-            size = response.body().size_hint().exact(),
-            "http response"
-        );
-        Poll::Ready(Ok(response))
-    }
-}
-
-impl<F> fmt::Debug for ResponseFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        let (response, began) = (self.inner.call(request), Instant::now());
+        Box::pin(async move {
+            let response = response.await?;
+            debug!(
+                request_id = id.as_str(),
+                status = response.status().as_u16(),
+                duration_ms = began.elapsed().as_secs_f64() * 1e3,
+                // The size of a streamed response is not known yet.
+                size = response.body().size_hint().exact(),
+                "http response"
+            );
+            Ok(response)
+        })
     }
 }
 
