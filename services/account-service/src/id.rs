@@ -7,9 +7,7 @@ use rand::{
     rngs::{SysError, SysRng},
 };
 use thiserror::Error;
-
-/// Positions of the hyphens in a UUID.
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+use uuid::{Builder, Uuid};
 
 /// Letters and digits, for ids that users type and paste.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -25,7 +23,7 @@ const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// # Ok::<_, ziggurat_account_service::InvalidId>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(u128);
+pub struct Id(Uuid);
 
 /// A text that is no UUID in its usual form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -42,9 +40,7 @@ impl Id {
     pub fn random() -> Result<Self, SysError> {
         let mut bytes = [0; 16];
         SysRng.try_fill_bytes(&mut bytes)?;
-        bytes[6] = bytes[6] & 0x0f | 0x40;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        Ok(Self(u128::from_be_bytes(bytes)))
+        Ok(Self(Builder::from_random_bytes(bytes).into_uuid()))
     }
 }
 
@@ -52,35 +48,15 @@ impl FromStr for Id {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        if text.len() != 36 {
-            return Err(InvalidId);
-        }
-        let mut number: u128 = 0;
-        for (at, letter) in text.bytes().enumerate() {
-            if HYPHENS.contains(&at) {
-                if letter != b'-' {
-                    return Err(InvalidId);
-                }
-                continue;
-            }
-            let digit = char::from(letter).to_digit(16).ok_or(InvalidId)?;
-            number = number << 4 | u128::from(digit);
-        }
-        Ok(Self(number))
+        // The library also accepts other lengths: without hyphens, in braces, as a URN.
+        let id = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
+        id.map(Self).ok_or(InvalidId)
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = format!("{:032x}", self.0);
-        let parts = [
-            &digits[..8],
-            &digits[8..12],
-            &digits[12..16],
-            &digits[16..20],
-            &digits[20..],
-        ];
-        f.pad(&parts.join("-"))
+        f.pad(self.0.hyphenated().encode_lower(&mut Uuid::encode_buffer()))
     }
 }
 

@@ -1,20 +1,15 @@
 //! Finds many phrases in a text in one pass.
-//!
-//! An Aho–Corasick automaton: the cost depends on the length of the text, not on the number of
-//! phrases.
 
-use std::collections::VecDeque;
+use std::iter;
+
+use aho_corasick::{Anchored, automaton::Automaton as _, dfa::DFA};
 
 /// Groups of phrases, found in texts regardless of case.
 #[derive(Debug)]
 pub(super) struct Phrases {
-    /// Transitions, by state and then by class.
-    next: Vec<u16>,
-    /// Groups with a phrase that ends in a state.
-    found: Vec<Groups>,
-    /// Class of each byte. Class 0 holds all bytes that are in no phrase.
-    classes: [u8; 256],
-    width: usize,
+    automaton: DFA,
+    /// Group of each phrase.
+    groups: Vec<Groups>,
 }
 
 /// Set of groups as bits, with the first group in the lowest bit.
@@ -26,20 +21,15 @@ pub(super) struct Groups(u16);
 impl Phrases {
     /// Builds the automaton from phrases in lower-case ASCII.
     pub(super) fn new(groups: &[&[&str]]) -> Self {
-        let (classes, width) = classes(groups);
-        let mut this = Self {
-            next: vec![0; width],
-            found: vec![Groups::default()],
-            classes,
-            width,
-        };
-        for (group, phrases) in groups.iter().enumerate() {
-            for phrase in *phrases {
-                this.add(phrase, Groups::only(group));
-            }
+        let phrases = groups.iter().copied().flatten();
+        let automaton = DFA::builder().ascii_case_insensitive(true).build(phrases);
+        let groups = groups.iter().enumerate();
+        let groups =
+            groups.flat_map(|(at, phrases)| iter::repeat_n(Groups::only(at), phrases.len()));
+        Self {
+            automaton: automaton.expect("our phrases are few"),
+            groups: groups.collect(),
         }
-        this.link();
-        this
     }
 
     /// Returns the groups with a phrase in this text; stops at the first group of `enough`.
@@ -64,75 +54,22 @@ impl Phrases {
     }
 
     fn run(&self, bytes: impl Iterator<Item = u8>, enough: Groups) -> Groups {
-        let (mut state, mut found) = (0, 0);
+        let start = self.automaton.start_state(Anchored::No);
+        let mut state = start.expect("the automaton is not anchored");
+        let mut found = 0;
         for byte in bytes {
-            let class = usize::from(self.classes[usize::from(byte)]);
-            state = usize::from(self.next[state * self.width + class]);
-            found |= self.found[state].0;
-            if found & enough.0 != 0 {
-                break;
+            state = self.automaton.next_state(Anchored::No, state, byte);
+            if self.automaton.is_match(state) {
+                for at in 0..self.automaton.match_len(state) {
+                    found |= self.groups[self.automaton.match_pattern(state, at).as_usize()].0;
+                }
+                if found & enough.0 != 0 {
+                    break;
+                }
             }
         }
         Groups(found)
     }
-
-    fn add(&mut self, phrase: &str, group: Groups) {
-        let mut state = 0;
-        for byte in phrase.bytes() {
-            let at = state * self.width + usize::from(self.classes[usize::from(byte)]);
-            if self.next[at] == 0 {
-                let new = u16::try_from(self.found.len()).expect("our phrases are few");
-                self.next[at] = new;
-                self.next.resize(self.next.len() + self.width, 0);
-                self.found.push(Groups::default());
-            }
-            state = usize::from(self.next[at]);
-        }
-        self.found[state].0 |= group.0;
-    }
-
-    /// Adds fallbacks from each state to the longest other phrase prefix that ends there.
-    fn link(&mut self) {
-        let mut fallbacks = vec![0; self.found.len()];
-        let mut queue = VecDeque::from([0]);
-        while let Some(state) = queue.pop_front() {
-            let fallback = fallbacks[state];
-            for class in 0..self.width {
-                let otherwise = self.next[usize::from(fallback) * self.width + class];
-                let at = state * self.width + class;
-                let child = usize::from(self.next[at]);
-                if child == 0 {
-                    self.next[at] = otherwise;
-                    continue;
-                }
-                // The fallback of the root is the root itself.
-                if state != 0 {
-                    fallbacks[child] = otherwise;
-                    self.found[child].0 |= self.found[usize::from(otherwise)].0;
-                }
-                queue.push_back(child);
-            }
-        }
-    }
-}
-
-/// Numbers the bytes of the phrases; capitals share the class of their small letters.
-fn classes(groups: &[&[&str]]) -> ([u8; 256], usize) {
-    let mut classes = [0; 256];
-    let mut width = 1;
-    for byte in groups
-        .iter()
-        .copied()
-        .flatten()
-        .flat_map(|phrase| phrase.bytes())
-    {
-        if classes[usize::from(byte)] == 0 {
-            classes[usize::from(byte)] = width;
-            classes[usize::from(byte.to_ascii_uppercase())] = width;
-            width += 1;
-        }
-    }
-    (classes, width.into())
 }
 
 // === impl Groups ===
