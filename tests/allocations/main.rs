@@ -1,4 +1,4 @@
-//! Allocation budget of each layer for an admitted request.
+//! Allocation budget of each layer for an admitted request, and of calls of the protocol.
 //!
 //! A single test, because the counter counts the whole process.
 
@@ -25,6 +25,11 @@ use ziggurat_layers::{
     rate_limit::{FailureWindow, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
+use ziggurat_mcp::{
+    Mcp, Prompts, Resources, Schema, ServerInfo, Tool, ToolDescriptor, ToolError, ToolRequest,
+    ToolResult, Tools, dialect,
+    protocol::{self, ProtocolLayer},
+};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -49,6 +54,19 @@ impl<B> Service<Request<B>> for Bare {
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         ready(Ok(response))
+    }
+}
+
+/// A tool that answers at once.
+struct Quick;
+
+impl Tool for Quick {
+    fn describe(&self) -> ToolDescriptor {
+        ToolDescriptor::new("quick", "Answers at once.", Schema::new())
+    }
+
+    async fn call(&self, _: ToolRequest) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::text("done"))
     }
 }
 
@@ -81,6 +99,33 @@ fn request<B>(body: B) -> Request<B> {
 
 fn small() -> Request<Full<Bytes>> {
     request(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
+}
+
+fn list() -> Request<Full<Bytes>> {
+    request(Full::from(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+    ))
+}
+
+fn call() -> Request<Full<Bytes>> {
+    request(Full::from(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{}}}"#,
+    ))
+}
+
+fn modern_call() -> Request<Full<Bytes>> {
+    let mut request = request(Full::from(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    ));
+    for (name, value) in [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "quick"),
+    ] {
+        let value = HeaderValue::from_static(value);
+        request.headers_mut().insert(name, value);
+    }
+    request
 }
 
 /// Counts the allocations of one request, after a first one that may fill caches. Returns the least
@@ -178,4 +223,34 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     let framing = JsonRpcLayer::new().layer(service_fn(pong));
     let counted = count(framing, small);
     assert!(counted <= 4, "a framed call: {counted}");
+
+    assert_calls_within_budget();
+}
+
+/// Checks calls of the protocol up to the head of their response, framing included.
+fn assert_calls_within_budget() {
+    let about = ServerInfo::new("test", "0");
+    let tools = Tools::new().with(Quick);
+    let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
+    let exact = JsonRpcLayer::new()
+        .with_dialect(dialect())
+        .layer(mcp.clone());
+    let negotiated = ServiceBuilder::new()
+        .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
+        .layer(ProtocolLayer::http())
+        .service(mcp);
+    let budgets = [
+        ("a list on /mcp/v1", 3, count(exact.clone(), list)),
+        ("a list on /mcp", 4, count(negotiated.clone(), list)),
+        ("a tool on /mcp/v1", 7, count(exact, call)),
+        ("a tool on /mcp", 8, count(negotiated.clone(), call)),
+        (
+            "a tool in revision 2026-07-28",
+            9,
+            count(negotiated, modern_call),
+        ),
+    ];
+    for (kind, budget, counted) in budgets {
+        assert!(counted <= budget, "{kind}: {counted}");
+    }
 }
