@@ -12,7 +12,7 @@ use crate::{
     params::{Completion, Member, Params, Subject, invalid, string},
     protocol::Revision,
     record::{Outcome, Record},
-    template::Places,
+    template::Placeholders,
     tool::headers,
 };
 
@@ -142,7 +142,7 @@ impl Shared {
             }
             if let Some(ask) = prompt.ask(&arguments, &inputs) {
                 ask.check(caller.context().capabilities())
-                    .map_err(Fault::Unable)?;
+                    .map_err(Fault::MissingCapabilities)?;
                 let questions = ask.result(|state| self.signer.sign(state, caller, call));
                 return Ok(State::ready(encoder.questions(questions)));
             }
@@ -171,10 +171,10 @@ impl Shared {
                 if !entry.descriptor.uri.has(&argument.name) {
                     return Err(invalid("the template has no such place").into());
                 }
-                let mut places = Places::from_iter(context.arguments);
-                places.put(argument.name.clone(), argument.value);
+                let mut placeholders = Placeholders::from_iter(context.arguments);
+                placeholders.insert(argument.name.clone(), argument.value);
                 let template = Arc::clone(&entry.template);
-                let values = template.complete_boxed(argument.name, places, caller);
+                let values = template.complete_boxed(argument.name, placeholders, caller);
                 Ok(State::Completing(values))
             }
         }

@@ -53,7 +53,7 @@ pub struct Inputs {
 
 /// The capabilities that a client lacks for the questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unable(pub(super) Capabilities);
+pub struct MissingCapabilities(pub(super) Capabilities);
 
 // === impl Elicitation ===
 
@@ -76,19 +76,19 @@ impl Elicitation {
     }
 
     /// Checks that a client with these capabilities can be asked all questions.
-    pub(super) fn check(&self, able: Capabilities) -> Result<(), Unable> {
+    pub(super) fn check(&self, capabilities: Capabilities) -> Result<(), MissingCapabilities> {
         let mut missing = Capabilities::default();
         for (_, question) in &self.questions {
             match question {
-                Question::Form { .. } => missing.elicitation |= !able.elicitation,
-                Question::Sample(_) => missing.sampling |= !able.sampling,
-                Question::Roots => missing.roots |= !able.roots,
+                Question::Form { .. } => missing.elicitation |= !capabilities.elicitation,
+                Question::Sample(_) => missing.sampling |= !capabilities.sampling,
+                Question::Roots => missing.roots |= !capabilities.roots,
             }
         }
         if missing == Capabilities::default() {
             Ok(())
         } else {
-            Err(Unable(missing))
+            Err(MissingCapabilities(missing))
         }
     }
 
@@ -179,9 +179,9 @@ impl fmt::Debug for Inputs {
     }
 }
 
-// === impl Unable ===
+// === impl MissingCapabilities ===
 
-impl Unable {
+impl MissingCapabilities {
     /// Returns the `data` of the error.
     pub(super) fn data(self) -> impl Serialize {
         let Self(missing) = self;
@@ -213,8 +213,8 @@ mod tests {
             roots,
         };
         assert_eq!(ask.check(able(true, true)), Ok(()));
-        let unable = ask.check(able(true, false)).expect_err("no roots");
-        let data = serde_json::to_value(unable.data()).expect("JSON");
+        let missing = ask.check(able(true, false)).expect_err("no roots");
+        let data = serde_json::to_value(missing.data()).expect("JSON");
         assert_eq!(data, json!({"requiredCapabilities": {"roots": {}}}));
     }
 

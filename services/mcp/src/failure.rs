@@ -30,7 +30,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// ```
 #[must_use]
 pub struct Failure {
-    told: Cow<'static, str>,
+    message: Cow<'static, str>,
     source: Option<ErrorDetail>,
     // Boxed: rare, and it would make every error larger to move.
     http: Option<Box<Http>>,
@@ -47,9 +47,9 @@ struct Http {
 
 impl Failure {
     /// Describes a failure with a message for the client: the `data` of its error.
-    pub fn new(told: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            told: told.into(),
+            message: message.into(),
             source: None,
             http: None,
         }
@@ -98,7 +98,7 @@ impl Failure {
         if self.source.is_some() && sanitizer == Sanitizer::development() {
             sanitizer.public(self, "")
         } else {
-            Cow::Borrowed(&self.told)
+            Cow::Borrowed(&self.message)
         }
     }
 
@@ -133,14 +133,14 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told)
+        f.write_str(&self.message)
     }
 }
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failure")
-            .field("told", &self.told)
+            .field("message", &self.message)
             .field("source", &self.source)
             .finish_non_exhaustive()
     }

@@ -142,7 +142,7 @@ pub use self::{
     record::LOG_TARGET,
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
     structure::Structure,
-    template::{Places, ResourceTemplate, ResourceTemplateDescriptor},
+    template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor},
     text::Text,
     tool::{
         Annotations, Lenient, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
@@ -283,8 +283,8 @@ impl Mcp {
         self
     }
 
-    /// Sets which callers may write: the annotations of tools depend on it. By default no caller may
-    /// write.
+    /// Sets which callers may write: the annotations of tools depend on it. By default no caller
+    /// may write.
     #[must_use]
     pub fn with_write_access(
         mut self,

@@ -104,17 +104,19 @@ impl Record {
             Ok(ToolResult {
                 content: Content::Streamed(_),
                 ..
-            }) => return result.map(|result| self.accompany(result, cut_off.clone())),
+            }) => return result.map(|result| self.follow_stream(result, cut_off.clone())),
             Ok(_) => self.end(Outcome::Ok),
             Err(ToolError::Reported(_)) => self.end(Outcome::Reported),
             Err(ToolError::NotReady) => self.end(Outcome::NotReady),
             Err(ToolError::Failed(failure)) if failure.is_fault() => self.end(Outcome::Failed),
-            Err(ToolError::Failed(_) | ToolError::Unable(_)) => self.end(Outcome::Refused),
+            Err(ToolError::Failed(_) | ToolError::MissingCapabilities(_)) => {
+                self.end(Outcome::Refused);
+            }
         }
         result
     }
 
-    fn accompany(self, result: ToolResult, cut_off: AtCutOff) -> ToolResult {
+    fn follow_stream(self, result: ToolResult, cut_off: AtCutOff) -> ToolResult {
         match result.content {
             Content::Streamed(pieces) => ToolResult::of(Content::Streamed(Box::pin(Recorded {
                 pieces,

@@ -284,10 +284,10 @@ impl Resources {
             return Some(Arc::clone(&entry.resource).start(descriptor, caller));
         }
         let mut templates = self.templates.iter().filter(|_| has_templates);
-        let (entry, places) =
+        let (entry, placeholders) =
             templates.find_map(|entry| Some((entry, entry.descriptor.uri.read(uri)?)))?;
         let template = Arc::clone(&entry.template);
-        Some(template.start(&entry.descriptor, uri.to_owned(), places, caller))
+        Some(template.start(&entry.descriptor, uri.to_owned(), placeholders, caller))
     }
 
     /// Returns all resources, by URI.

@@ -22,16 +22,16 @@ pub trait ResourceTemplate: Send + Sync + 'static {
     /// Reads the text of a resource, or returns `None` if it does not exist.
     fn read(
         &self,
-        places: Places,
+        placeholders: Placeholders,
         caller: Caller,
     ) -> impl Future<Output = Result<Option<String>, ReadError>> + Send;
 
-    /// Returns values for a placeholder, the likeliest first: all begin with the text that `places`
-    /// has for it. Other values may be set already.
+    /// Returns values for a placeholder, the likeliest first: all begin with the text that
+    /// `placeholders` has for it. Other values may be set already.
     fn complete(
         &self,
-        place: String,
-        places: Places,
+        name: String,
+        placeholders: Placeholders,
         caller: Caller,
     ) -> impl Future<Output = Vec<String>> + Send;
 }
@@ -49,7 +49,7 @@ pub struct ResourceTemplateDescriptor {
 
 /// The values of a template's placeholders, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places(BTreeMap<String, String>);
+pub struct Placeholders(BTreeMap<String, String>);
 
 /// A URI template in the simplest form of RFC 6570.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(super) struct UriTemplate {
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Literal(&'static str),
-    Place(&'static str),
+    Placeholder(&'static str),
 }
 
 /// The future of the values of a placeholder.
@@ -74,14 +74,14 @@ pub(super) trait AnyTemplate: Send + Sync {
         self: Arc<Self>,
         descriptor: &ResourceTemplateDescriptor,
         uri: String,
-        places: Places,
+        placeholders: Placeholders,
         caller: Caller,
     ) -> ReadFuture;
 
     fn complete_boxed(
         self: Arc<Self>,
-        place: String,
-        places: Places,
+        name: String,
+        placeholders: Placeholders,
         caller: Caller,
     ) -> CompleteFuture;
 }
@@ -93,24 +93,24 @@ impl<T: ResourceTemplate> AnyTemplate for T {
         self: Arc<Self>,
         descriptor: &ResourceTemplateDescriptor,
         uri: String,
-        places: Places,
+        placeholders: Placeholders,
         caller: Caller,
     ) -> ReadFuture {
         let mime_type = descriptor.mime_type.clone();
         Box::pin(async move {
-            let text = self.read(places, caller);
+            let text = self.read(placeholders, caller);
             Contents::read(text, Cow::Owned(uri), mime_type).await
         })
     }
 
     fn complete_boxed(
         self: Arc<Self>,
-        place: String,
-        places: Places,
+        name: String,
+        placeholders: Placeholders,
         caller: Caller,
     ) -> CompleteFuture {
         Box::pin(async move {
-            let values = AssertUnwindSafe(self.complete(place, places, caller)).catch_unwind();
+            let values = AssertUnwindSafe(self.complete(name, placeholders, caller)).catch_unwind();
             values.await.unwrap_or_default()
         })
     }
@@ -141,26 +141,26 @@ impl ResourceTemplateDescriptor {
     }
 }
 
-// === impl Places ===
+// === impl Placeholders ===
 
-impl Places {
+impl Placeholders {
     /// Returns the value of a placeholder, if it has one.
     #[must_use]
-    pub fn at(&self, place: &str) -> Option<&str> {
-        self.0.get(place).map(String::as_str)
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
     }
 
-    pub(super) fn put(&mut self, place: String, value: String) {
-        self.0.insert(place, value);
+    pub(super) fn insert(&mut self, name: String, value: String) {
+        self.0.insert(name, value);
     }
 }
 
-impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Places {
-    fn from_iter<I: IntoIterator<Item = (K, V)>>(places: I) -> Self {
-        let places = places.into_iter();
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Placeholders {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(placeholders: I) -> Self {
+        let placeholders = placeholders.into_iter();
         Self(
-            places
-                .map(|(place, value)| (place.into(), value.into()))
+            placeholders
+                .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
         )
     }
@@ -173,8 +173,8 @@ impl UriTemplate {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((literal, behind)) = rest.split_once('{') {
-            let (place, behind) = behind.split_once('}').unwrap_or((behind, ""));
-            parts.extend([Part::Literal(literal), Part::Place(place)]);
+            let (name, behind) = behind.split_once('}').unwrap_or((behind, ""));
+            parts.extend([Part::Literal(literal), Part::Placeholder(name)]);
             rest = behind;
         }
         parts.push(Part::Literal(rest));
@@ -185,30 +185,30 @@ impl UriTemplate {
         self.text
     }
 
-    pub(super) fn has(&self, place: &str) -> bool {
-        let is_it = |part: &Part| matches!(part, Part::Place(name) if *name == place);
+    pub(super) fn has(&self, name: &str) -> bool {
+        let is_it = |part: &Part| matches!(part, Part::Placeholder(other) if *other == name);
         self.parts.iter().any(is_it)
     }
 
     /// Returns the values in a URI, if it matches the template.
-    pub(super) fn read(&self, uri: &str) -> Option<Places> {
-        let mut places = Places::default();
+    pub(super) fn read(&self, uri: &str) -> Option<Placeholders> {
+        let mut placeholders = Placeholders::default();
         let mut rest = uri;
         for part in &self.parts {
             match part {
                 Part::Literal(literal) => rest = rest.strip_prefix(literal)?,
-                Part::Place(place) => {
+                Part::Placeholder(name) => {
                     let end = rest.find('/').unwrap_or(rest.len());
                     let (value, behind) = rest.split_at(end);
                     if value.is_empty() || value.len() > MAX_VALUE {
                         return None;
                     }
-                    places.put((*place).to_owned(), decoded(value)?);
+                    placeholders.insert((*name).to_owned(), decoded(value)?);
                     rest = behind;
                 }
             }
         }
-        rest.is_empty().then_some(places)
+        rest.is_empty().then_some(placeholders)
     }
 }
 
@@ -256,12 +256,13 @@ mod tests {
             ("pg://public/%ff/data", None),
         ];
         for (uri, expected) in cases {
-            let expected = expected
-                .map(|[schema, table]| Places::from_iter([("schema", schema), ("table", table)]));
+            let expected = expected.map(|[schema, table]| {
+                Placeholders::from_iter([("schema", schema), ("table", table)])
+            });
             assert_eq!(template.read(uri), expected, "{uri}");
         }
         assert!(template.has("table") && !template.has("data"));
         let plain = UriTemplate::new("pg://info");
-        assert_eq!(plain.read("pg://info"), Some(Places::default()));
+        assert_eq!(plain.read("pg://info"), Some(Placeholders::default()));
     }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_state::StoreError;
 
-use crate::{Caller, Elicitation, Failure, Inputs, StateSigner, elicit::Unable};
+use crate::{Caller, Elicitation, Failure, Inputs, StateSigner, elicit::MissingCapabilities};
 
 pub(super) use self::result::Content;
 pub use self::{
@@ -135,7 +135,7 @@ pub enum ToolError {
     Reported(Reported),
     /// The client lacks a capability that the questions need.
     #[error("the client lacks a capability")]
-    Unable(Unable),
+    MissingCapabilities(MissingCapabilities),
     /// The database is still being prepared.
     #[error("the database is not ready")]
     NotReady,
@@ -288,11 +288,12 @@ impl ToolRequest {
     ///
     /// # Errors
     ///
-    /// Returns [`ToolError::Unable`] if the client lacks a capability for the questions; a client
-    /// of an older revision cannot be asked.
+    /// Returns [`ToolError::MissingCapabilities`] if the client lacks a capability for the
+    /// questions; a client of an older revision cannot be asked.
     pub fn ask(&self, ask: Elicitation) -> Result<ToolResult, ToolError> {
         let capabilities = self.caller.context().capabilities();
-        ask.check(capabilities).map_err(ToolError::Unable)?;
+        ask.check(capabilities)
+            .map_err(ToolError::MissingCapabilities)?;
         let Some(signer) = &self.signer else {
             let problem = "questions cannot be asked in this revision of the protocol";
             return Err(Reported::new(problem).into());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use ziggurat_mcp::{
-    Caller, Places, ReadError, Resource, ResourceDescriptor, ResourceTemplate,
+    Caller, Placeholders, ReadError, Resource, ResourceDescriptor, ResourceTemplate,
     ResourceTemplateDescriptor, Resources,
 };
 
@@ -44,14 +44,18 @@ impl ResourceTemplate for Data {
         )
     }
 
-    async fn read(&self, places: Places, _: Caller) -> Result<Option<String>, ReadError> {
-        let id = places.at("id").unwrap_or_default();
+    async fn read(
+        &self,
+        placeholders: Placeholders,
+        _: Caller,
+    ) -> Result<Option<String>, ReadError> {
+        let id = placeholders.get("id").unwrap_or_default();
         let data = format!("Data for ID: {id}");
         let text = json!({"id": id, "templateTest": true, "data": data});
         Ok(Some(text.to_string()))
     }
 
-    async fn complete(&self, _: String, _: Places, _: Caller) -> Vec<String> {
+    async fn complete(&self, _: String, _: Placeholders, _: Caller) -> Vec<String> {
         Vec::new()
     }
 }

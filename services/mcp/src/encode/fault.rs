@@ -6,7 +6,9 @@ use ziggurat_layers::{
     sanitize::Sanitizer,
 };
 
-use crate::{Failure, ResultBody, elicit::Unable, protocol::error::CAPABILITY_MISSING};
+use crate::{
+    Failure, ResultBody, elicit::MissingCapabilities, protocol::error::CAPABILITY_MISSING,
+};
 
 use super::Encoder;
 
@@ -31,7 +33,7 @@ pub(crate) enum Fault {
     UnknownPrompt(String),
     NotReady,
     /// The client lacks a capability that the questions need.
-    Unable(Unable),
+    MissingCapabilities(MissingCapabilities),
     Tool(Failure),
     Resource(Failure),
 }
@@ -66,9 +68,9 @@ impl Encoder {
                 Error::new(Error::INTERNAL_ERROR, "Prompt execution error").with_data(problem)
             }
             Fault::UnknownResource(uri) => self.unknown_resource(&uri),
-            Fault::Unable(unable) => {
+            Fault::MissingCapabilities(missing) => {
                 let message = "Missing required client capability";
-                Error::new(CAPABILITY_MISSING, message).with_data(unable.data())
+                Error::new(CAPABILITY_MISSING, message).with_data(missing.data())
             }
             Fault::NotReady if self.is_negotiated => return self.tool_error(NOT_READY),
             Fault::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),

@@ -43,10 +43,12 @@ impl Encoder {
                 Content::Blocks(blocks) => self.blocks(blocks, structure),
                 Content::Questions(questions) => self.questions(questions),
             }),
-            Err(ToolError::Unable(_)) if !self.is_negotiated => {
+            Err(ToolError::MissingCapabilities(_)) if !self.is_negotiated => {
                 Ok(self.tool_error(NEEDS_NEWER_REVISION))
             }
-            Err(ToolError::Unable(unable)) => Err(Fault::Unable(unable)),
+            Err(ToolError::MissingCapabilities(missing)) => {
+                Err(Fault::MissingCapabilities(missing))
+            }
             Err(ToolError::Reported(reported)) => Ok(self.tool_error(reported.as_str())),
             Err(ToolError::NotReady) => Err(Fault::NotReady),
             Err(ToolError::Failed(failure)) => Err(Fault::Tool(failure)),

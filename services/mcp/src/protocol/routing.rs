@@ -38,8 +38,8 @@ pub(crate) fn single<'a>(
 pub(super) fn check(call: &Call, envelope: &Envelope<'_>) -> Result<(), Error> {
     let headers = &call.head().headers;
     let version = envelope.version();
-    demand(headers, &VERSION, version.as_deref().map(str::as_bytes))?;
-    demand(headers, &METHOD, Some(call.method().as_bytes()))?;
+    check_header(headers, &VERSION, version.as_deref().map(str::as_bytes))?;
+    check_header(headers, &METHOD, Some(call.method().as_bytes()))?;
     let method = call.method();
     if !SUBJECTS.contains(&method) {
         return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn check(call: &Call, envelope: &Envelope<'_>) -> Result<(), Error> {
     let subject = envelope.subject(method);
     let found = required(headers, &NAME)?;
     let found = decoded(found).ok_or_else(|| unreadable(&NAME))?;
-    agree(&NAME, &found, subject.as_deref().map(str::as_bytes))
+    check_equal(&NAME, &found, subject.as_deref().map(str::as_bytes))
 }
 
 /// Decodes a header value that may be encoded; `None` if the encoding is invalid.
@@ -68,16 +68,20 @@ pub(crate) fn unreadable(name: &HeaderName) -> Error {
     mismatch(&format!("the header {name} is not encoded as it should be"))
 }
 
-fn demand(headers: &HeaderMap, name: &HeaderName, said: Option<&[u8]>) -> Result<(), Error> {
-    agree(name, required(headers, name)?, said)
+fn check_header(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    expected: Option<&[u8]>,
+) -> Result<(), Error> {
+    check_equal(name, required(headers, name)?, expected)
 }
 
 fn required<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a [u8], Error> {
     single(headers, name)?.ok_or_else(|| mismatch(&format!("the header {name} is missing")))
 }
 
-fn agree(name: &HeaderName, found: &[u8], said: Option<&[u8]>) -> Result<(), Error> {
-    if said == Some(found) {
+fn check_equal(name: &HeaderName, found: &[u8], expected: Option<&[u8]>) -> Result<(), Error> {
+    if expected == Some(found) {
         Ok(())
     } else {
         let problem = format!("the header {name} does not say what the message says");

@@ -19,7 +19,7 @@ use super::*;
 type Answer = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
 
 /// A call that the test answers, and its notifier.
-struct Stage {
+struct PendingCall {
     notifier: Option<Notifier>,
     answer: oneshot::Sender<Response<Answer>>,
 }
@@ -37,14 +37,14 @@ async fn begin(
 ) -> (
     impl Future<Output = Response<impl http_body::Body<Data = Bytes, Error = Infallible> + Unpin>>
     + Unpin,
-    Stage,
+    PendingCall,
 ) {
-    let stage = Arc::new(Mutex::new(None));
-    let staged = Arc::clone(&stage);
+    let call = Arc::new(Mutex::new(None));
+    let shared = Arc::clone(&call);
     let service = service_fn(move |request: Request<()>| {
         let (answer, answered) = oneshot::channel();
         let notifier = request.extensions().get::<Notifier>().cloned();
-        *staged.lock().expect("whole") = Some(Stage { notifier, answer });
+        *shared.lock().expect("whole") = Some(PendingCall { notifier, answer });
         answered.map(|answer| Ok::<_, Infallible>(answer.expect("answered")))
     });
     let service = StreamableLayer::new()
@@ -62,19 +62,19 @@ async fn begin(
         Poll::Ready(())
     })
     .await;
-    let stage = stage.lock().expect("whole").take().expect("called");
+    let call = call.lock().expect("whole").take().expect("called");
     let response = response.map(|response| {
         let Ok(response) = response;
         response.map(Box::pin)
     });
-    (response, stage)
+    (response, call)
 }
 
 #[tokio::test]
 async fn an_answer_without_messages_before_it_is_unchanged() {
-    let (response, stage) = begin("application/json, text/event-stream").await;
-    assert!(stage.notifier.is_some());
-    stage.answer.send(answer(&["{}"])).expect("waiting");
+    let (response, call) = begin("application/json, text/event-stream").await;
+    assert!(call.notifier.is_some());
+    call.answer.send(answer(&["{}"])).expect("waiting");
     let response = response.await;
     assert!(response.headers().is_empty());
     assert_eq!(
@@ -90,8 +90,8 @@ async fn an_answer_without_messages_before_it_is_unchanged() {
 
 #[tokio::test]
 async fn messages_come_in_order_and_before_the_answer() {
-    let (response, stage) = begin("*/*").await;
-    let notifier = stage.notifier.expect("events are taken");
+    let (response, call) = begin("*/*").await;
+    let notifier = call.notifier.expect("events are taken");
     notifier.send(Bytes::from_static(b"1"));
     let response = response.await;
     assert_eq!(response.status(), 200);
@@ -102,8 +102,7 @@ async fn messages_come_in_order_and_before_the_answer() {
     );
     assert_eq!(response.headers()["x-accel-buffering"], "no");
     notifier.send(Bytes::from_static(b"2"));
-    stage
-        .answer
+    call.answer
         .send(answer(&["{\"a\"", ":1}"]))
         .expect("waiting");
     notifier.send(Bytes::from_static(b"3"));
@@ -124,9 +123,9 @@ async fn messages_come_in_order_and_before_the_answer() {
 
 #[tokio::test]
 async fn a_message_sent_just_before_the_answer_comes_first() {
-    let (response, stage) = begin("text/event-stream").await;
-    let notifier = stage.notifier.expect("events are taken");
-    stage.answer.send(answer(&["{}"])).expect("waiting");
+    let (response, call) = begin("text/event-stream").await;
+    let notifier = call.notifier.expect("events are taken");
+    call.answer.send(answer(&["{}"])).expect("waiting");
     notifier.send(Bytes::from_static(b"1"));
     let body = response.await.into_body();
     let body = body.collect().await.expect("whole").to_bytes();
@@ -138,7 +137,7 @@ async fn a_message_sent_just_before_the_answer_comes_first() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_silence_sends_keep_alives() {
-    let (response, stage) = begin("text/event-stream").await;
+    let (response, call) = begin("text/event-stream").await;
     let began = Instant::now();
     let response = response.await;
     assert_eq!(began.elapsed(), SILENCE);
@@ -148,37 +147,36 @@ async fn a_long_silence_sends_keep_alives() {
         assert_eq!(frame.into_data().expect("data"), sse::KEEP_ALIVE);
         assert_eq!(began.elapsed(), SILENCE * silences);
     }
-    stage.answer.send(answer(&["{}"])).expect("waiting");
+    call.answer.send(answer(&["{}"])).expect("waiting");
     let rest = body.collect().await.expect("whole").to_bytes();
     assert_eq!(rest, "event: message\ndata: {}\n\n");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_accepts_no_events_waits_for_the_answer() {
-    let (response, stage) = begin("application/json").await;
-    assert!(stage.notifier.is_none());
+    let (response, call) = begin("application/json").await;
+    assert!(call.notifier.is_none());
     let mut response = response;
     advance(SILENCE * 10).await;
     assert!((&mut response).now_or_never().is_none());
-    stage.answer.send(answer(&["{}"])).expect("waiting");
+    call.answer.send(answer(&["{}"])).expect("waiting");
     let body = response.await.into_body();
     assert_eq!(body.collect().await.expect("whole").to_bytes(), "{}");
 }
 
 #[tokio::test]
 async fn a_client_that_hangs_up_drops_the_call() {
-    let (response, stage) = begin("*/*").await;
-    stage
-        .notifier
+    let (response, call) = begin("*/*").await;
+    call.notifier
         .expect("events are taken")
         .send(Bytes::from_static(b"1"));
     let response = response.await;
-    assert!(!stage.answer.is_closed());
+    assert!(!call.answer.is_closed());
     drop(response);
-    assert!(stage.answer.is_closed());
-    let (response, stage) = begin("*/*").await;
+    assert!(call.answer.is_closed());
+    let (response, call) = begin("*/*").await;
     drop(response);
-    assert!(stage.answer.is_closed());
+    assert!(call.answer.is_closed());
 }
 
 #[tokio::test]

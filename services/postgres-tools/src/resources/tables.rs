@@ -9,7 +9,7 @@ use serde::Serialize;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Databases, MetadataError};
 use ziggurat_mcp::{
-    Caller, Places, ReadError, ResourceTemplate, ResourceTemplateDescriptor, Unavailable,
+    Caller, Placeholders, ReadError, ResourceTemplate, ResourceTemplateDescriptor, Unavailable,
 };
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
@@ -80,11 +80,13 @@ impl TableInfo {
     /// Returns the metadata of a database, if it exists and the caller may use it.
     async fn metadata(
         &self,
-        places: &Places,
+        placeholders: &Placeholders,
         caller: &Caller,
     ) -> Option<Result<Arc<Metadata>, Unavailable>> {
         let identity = caller.extension::<Identity>();
-        let metadata = self.databases.metadata(identity, places.at(DATABASE)?);
+        let metadata = self
+            .databases
+            .metadata(identity, placeholders.get(DATABASE)?);
         let unavailable =
             |error: MetadataError| Unavailable::new("DATABASE_NOT_READY", error.told()).retryable();
         Some(metadata.await?.map_err(unavailable))
@@ -110,14 +112,18 @@ impl ResourceTemplate for TableInfo {
         }
     }
 
-    async fn read(&self, places: Places, caller: Caller) -> Result<Option<String>, ReadError> {
-        let Some(metadata) = self.metadata(&places, &caller).await else {
+    async fn read(
+        &self,
+        placeholders: Placeholders,
+        caller: Caller,
+    ) -> Result<Option<String>, ReadError> {
+        let Some(metadata) = self.metadata(&placeholders, &caller).await else {
             return Ok(None);
         };
         let metadata = metadata?;
-        let [database, schema, table] =
-            [DATABASE, SCHEMA, TABLE].map(|place| places.at(place).unwrap_or_default());
-        let column = places.at(COLUMN);
+        let [database, schema, table] = [DATABASE, SCHEMA, TABLE]
+            .map(|placeholder| placeholders.get(placeholder).unwrap_or_default());
+        let column = placeholders.get(COLUMN);
         Ok(metadata.table(schema, table).and_then(|table| {
             let described = Described::of(database, table, column);
             let is_there = column.is_none() || !described.columns.is_empty();
@@ -127,18 +133,23 @@ impl ResourceTemplate for TableInfo {
         }))
     }
 
-    async fn complete(&self, place: String, places: Places, caller: Caller) -> Vec<String> {
-        let written = places.at(&place).unwrap_or_default();
-        if place == DATABASE {
+    async fn complete(
+        &self,
+        placeholder: String,
+        placeholders: Placeholders,
+        caller: Caller,
+    ) -> Vec<String> {
+        let written = placeholders.get(&placeholder).unwrap_or_default();
+        if placeholder == DATABASE {
             let seen = self.databases.visible(caller.extension::<Identity>());
             let names = seen.iter().map(|it| it.database().name().to_owned());
             return names.filter(|name| name.starts_with(written)).collect();
         }
-        let Some(Ok(metadata)) = self.metadata(&places, &caller).await else {
+        let Some(Ok(metadata)) = self.metadata(&placeholders, &caller).await else {
             return Vec::new();
         };
-        let schema = places.at(SCHEMA);
-        let names: Vec<&str> = match (&*place, schema, places.at(TABLE)) {
+        let schema = placeholders.get(SCHEMA);
+        let names: Vec<&str> = match (&*placeholder, schema, placeholders.get(TABLE)) {
             (SCHEMA, ..) => {
                 let schemas: BTreeSet<_> = metadata.tables().map(Table::schema).collect();
                 schemas.into_iter().collect()

@@ -15,8 +15,8 @@ async fn databases(fixture: &mut Fixture) -> Databases {
     Databases::new(fixture.pools.clone(), [configured])
 }
 
-fn places(places: &[(&str, &str)]) -> Places {
-    places.iter().copied().collect()
+fn placeholders(placeholders: &[(&str, &str)]) -> Placeholders {
+    placeholders.iter().copied().collect()
 }
 
 #[tokio::test]
@@ -29,9 +29,9 @@ async fn a_table_is_described_or_one_column_of_it() {
         ("table", "ware"),
     ];
     let read = async |template: TableInfo, more: &[(&str, &str)]| {
-        let places = places(&[&ware[..], more].concat());
+        let placeholders = placeholders(&[&ware[..], more].concat());
         let text = template
-            .read(places, Caller::default())
+            .read(placeholders, Caller::default())
             .await
             .expect("read");
         text.map(|text| serde_json::from_str::<Value>(&text).expect("JSON"))
@@ -100,7 +100,8 @@ async fn completions_begin_with_the_text_so_far() {
         ),
     ];
     for (place, written, expected) in cases {
-        let proposed = template.complete(place.to_owned(), places(written), Caller::default());
+        let proposed =
+            template.complete(place.to_owned(), placeholders(written), Caller::default());
         assert_eq!(json!(proposed.await), expected, "{place} {written:?}");
     }
 }
