@@ -1,6 +1,5 @@
 //! Splits documents into a title, and texts under headings.
 
-mod entities;
 mod html;
 mod markdown;
 mod outline;

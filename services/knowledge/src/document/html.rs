@@ -1,23 +1,19 @@
 //! Extracts visible text and headings from HTML.
 //!
 //! Made for documentation, not as a browser: it builds no tree, takes tags in sequence, and runs in
-//! linear time.
+//! linear time. The tokens are those of the HTML standard.
 
 mod flow;
-mod tag;
 
-use self::{
-    flow::{Break, Flow},
-    tag::{Tag, find_end},
-};
-use super::{Document, entities, outline::Outline};
+use html5gum::{State, Token, Tokenizer, naive_next_state};
 
-/// Elements whose content is raw text up to their end tag.
-const RAW: [&str; 4] = ["script", "style", "textarea", "xmp"];
+use self::flow::{Break, Flow};
+use super::{Document, outline::Outline};
 
 /// Elements that hold no text of the document.
-const HIDDEN: [&str; 8] = [
-    "nav", "noscript", "template", "svg", "math", "iframe", "object", "select",
+const HIDDEN: [&str; 13] = [
+    "nav", "noscript", "template", "svg", "math", "iframe", "object", "select", "script", "style",
+    "textarea", "xmp", "noembed",
 ];
 
 /// Elements that start a new line.
@@ -59,9 +55,12 @@ const BLOCKS: [&str; 34] = [
 ];
 
 /// State of the extraction.
+#[derive(Default)]
 struct Reader {
     outline: Outline,
     flow: Flow,
+    /// The title, while the position is in it.
+    title: Option<String>,
     /// The current heading and its level.
     heading: Option<(u8, String)>,
     /// The hidden element that the position is in, and its nesting depth.
@@ -71,20 +70,22 @@ struct Reader {
 }
 
 pub(super) fn read(html: &str) -> Document {
-    let mut reader = Reader {
-        outline: Outline::default(),
-        flow: Flow::default(),
-        heading: None,
-        hidden: None,
-        preformatted: 0,
-    };
-    let mut rest = html;
-    while let Some(at) = rest.find('<') {
-        let (text, markup) = rest.split_at(at);
-        reader.text(text);
-        rest = reader.markup(markup);
+    let mut reader = Reader::default();
+    let mut tokens = Tokenizer::new(html);
+    while let Some(Ok(token)) = tokens.next() {
+        match token {
+            Token::StartTag(tag) => {
+                let name = String::from_utf8_lossy(&tag.name);
+                if let Some(state) = reader.start(&name, tag.self_closing) {
+                    tokens.set_state(state);
+                }
+            }
+            Token::EndTag(tag) => reader.end(&String::from_utf8_lossy(&tag.name)),
+            Token::String(text) => reader.text(&String::from_utf8_lossy(&text)),
+            _ => {}
+        }
     }
-    reader.text(rest);
+    reader.end_title();
     reader.end_heading();
     reader.outline.finish()
 }
@@ -92,108 +93,92 @@ pub(super) fn read(html: &str) -> Document {
 // === impl Reader ===
 
 impl Reader {
-    /// Processes markup that begins with `<`, and returns the rest after it.
-    fn markup<'a>(&mut self, markup: &'a str) -> &'a str {
-        if let Some(comment) = markup.strip_prefix("<!--") {
-            return comment.find("-->").map_or("", |end| &comment[end + 3..]);
+    /// Processes a start tag, and returns the state that reads its content if it is not markup.
+    fn start(&mut self, name: &str, is_empty: bool) -> Option<State> {
+        // The standard has no such content in SVG and MathML.
+        let is_foreign = matches!(self.hidden, Some(("svg" | "math", _)));
+        let state = naive_next_state(name.as_bytes()).filter(|_| !is_foreign);
+        if let Some((hidden, depth)) = &mut self.hidden {
+            if name == *hidden && !is_empty {
+                *depth += 1;
+            }
+        } else if let Some(hidden) = HIDDEN.into_iter().find(|hidden| *hidden == name) {
+            // The standard ignores the slash of `<script/>`.
+            if state.is_some() || !is_empty {
+                self.hidden = Some((hidden, 1));
+            }
+        } else if name == "title" {
+            self.title = Some(String::new());
+        } else {
+            self.tag(name, true);
         }
-        if markup.starts_with("<!") || markup.starts_with("<?") {
-            return markup.find('>').map_or("", |end| &markup[end + 1..]);
-        }
-        let Some((tag, rest)) = Tag::read(markup) else {
-            self.text("<");
-            return &markup[1..];
-        };
-        if tag.is_start
-            && let Some(name) = RAW.into_iter().find(|name| tag.is(name))
-        {
-            return find_end(rest, name).1;
-        }
-        if tag.is_start && tag.is("title") && self.hidden.is_none() {
-            let (title, rest) = find_end(rest, "title");
-            let mut text = String::new();
-            entities::decode(title, &mut text);
-            self.outline.title(&text);
-            return rest;
-        }
-        if self.is_hidden(&tag) {
-            return rest;
-        }
-        self.tag(&tag);
-        rest
+        state
     }
 
-    /// Returns whether a tag is inside a hidden element, or begins one.
-    fn is_hidden(&mut self, tag: &Tag<'_>) -> bool {
-        if let Some((name, depth)) = &mut self.hidden {
-            if tag.is(name) && tag.is_start && !tag.is_empty {
-                *depth += 1;
-            } else if tag.is(name) && !tag.is_start {
+    fn end(&mut self, name: &str) {
+        if let Some((hidden, depth)) = &mut self.hidden {
+            if name == *hidden {
                 *depth -= 1;
             }
             if *depth == 0 {
                 self.hidden = None;
             }
-            return true;
+        } else if name == "title" {
+            self.end_title();
+        } else {
+            self.tag(name, false);
         }
-        let name = HIDDEN.into_iter().find(|name| tag.is(name));
-        if let Some(name) = name.filter(|_| tag.is_start && !tag.is_empty) {
-            self.hidden = Some((name, 1));
-        }
-        name.is_some()
     }
 
-    fn tag(&mut self, tag: &Tag<'_>) {
-        if let Some(level) = tag.heading_level() {
+    /// Processes a tag of visible text.
+    fn tag(&mut self, name: &str, is_start: bool) {
+        if let [b'h', digit @ b'1'..=b'6'] = name.as_bytes() {
             self.end_heading();
             self.flow.breaks(Break::Paragraph);
-            if tag.is_start {
-                self.heading = Some((level, String::new()));
+            if is_start {
+                self.heading = Some((digit - b'0', String::new()));
             }
             return;
         }
-        if tag.is("br") {
-            self.flow.breaks(Break::Line);
+        match name {
+            "br" => return self.flow.breaks(Break::Line),
+            "td" | "th" if is_start => return self.flow.cell(),
+            "pre" if is_start => self.preformatted += 1,
+            "pre" => self.preformatted = self.preformatted.saturating_sub(1),
+            _ => {}
+        }
+        if !BLOCKS.contains(&name) {
             return;
         }
-        if tag.is("td") || tag.is("th") {
-            if tag.is_start {
-                self.flow.cell();
-            }
-            return;
-        }
-        if !BLOCKS.into_iter().any(|name| tag.is(name)) {
-            return;
-        }
-        if tag.is("pre") {
-            self.preformatted = if tag.is_start {
-                self.preformatted + 1
-            } else {
-                self.preformatted.saturating_sub(1)
-            };
-        }
-        self.flow.breaks(if tag.is("li") || tag.is("tr") {
+        self.flow.breaks(if name == "li" || name == "tr" {
             Break::Line
         } else {
             Break::Paragraph
         });
-        if tag.is("li") && tag.is_start {
+        if name == "li" && is_start {
             self.flow.item();
         }
     }
 
     fn text(&mut self, text: &str) {
-        if self.hidden.is_some() || text.is_empty() {
+        if self.hidden.is_some() {
             return;
         }
-        let mut decoded = String::with_capacity(text.len());
-        entities::decode(text, &mut decoded);
-        match &mut self.heading {
-            Some((_, heading)) => heading.push_str(&decoded),
-            None if self.preformatted > 0 => {
-                self.flow.preformatted(&decoded, self.outline.text());
+        // A soft hyphen would split a word for the search.
+        let text = text.replace('\u{ad}', "").replace('\u{a0}', " ");
+        match (&mut self.title, &mut self.heading) {
+            (Some(title), _) => title.push_str(&text),
+            (None, Some((_, heading))) => heading.push_str(&text),
+            (None, None) if self.preformatted > 0 => {
+                self.flow.preformatted(&text, self.outline.text());
             }
-            None => self.flow.text(&decoded, self.outline.text()),
+            (None, None) => self.flow.text(&text, self.outline.text()),
+        }
+    }
+
+    fn end_title(&mut self) {
+        if let Some(title) = self.title.take() {
+            self.outline.title(&title);
         }
     }
 
@@ -249,11 +234,45 @@ mod tests {
             ("1<2 <3", "1<2 <3"),
             ("a<>b", "a<>b"),
             ("x<", "x<"),
-            ("a<!bogus>b<?php x ?>c</>d", "abc</>d"),
+            ("a<!bogus>b<?php x ?>c</>d</1>e", "abcde"),
+            ("a<!-->b<!--->c<!-- --!>d", "abcd"),
             ("<p title=\"a > b\">c</P  >", "c"),
             ("a&nbsp;b", "a b"),
         ] {
             assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn characters_are_decoded_by_name_and_number() {
+        for (html, expected) in [
+            ("a &lt; b &amp;&amp; c &gt; d", "a < b && c > d"),
+            ("&#8212;&#x2014;&#X2014;&#151;", "————"),
+            ("&amp;lt;", "&lt;"),
+            (
+                "AT&T &unknown; &amp &#; &#x; &",
+                "AT&T &unknown; & &#; &#x; &",
+            ),
+            ("&#0;&#xD800;&#x110000;", "\u{fffd}\u{fffd}\u{fffd}"),
+            ("&é;&\u{1f600}aaaaaaaaaaaa;", "&é;&\u{1f600}aaaaaaaaaaaa;"),
+            ("&#99999999999999;", "\u{fffd}"),
+            ("com&shy;post", "compost"),
+            ("<pre>a&nbsp;&nbsp;b</pre>", "a  b"),
+        ] {
+            assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn an_element_in_a_drawing_is_hidden_with_the_drawing_only() {
+        for drawing in [
+            "<svg><title/><style/></svg>",
+            "<svg><title>Beds</title></svg>",
+            "<svg><svg/><svg></svg><script>\"</svg>",
+        ] {
+            let document = read(&format!("{drawing}loam"));
+            assert_eq!(document.title, None, "{drawing}");
+            assert_eq!(document.sections[0].text, "loam", "{drawing}");
         }
     }
 
