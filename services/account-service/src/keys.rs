@@ -13,10 +13,8 @@
 //! ```
 
 use std::{
-    fmt,
-    fs::{self, DirBuilder, Permissions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    fmt, fs, io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -34,7 +32,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use tracing::warn;
-use ziggurat_runtime::{file, watch::folder_of};
+use ziggurat_runtime::{file, private_file};
 
 use super::UnixTime;
 
@@ -111,15 +109,12 @@ impl Keys {
     pub fn open(folder: &Path) -> Result<Self, KeyError> {
         let path = folder.join(FILE);
         if !path.exists() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
+            private_file::create_folder(&path, false)
                 .map_err(|error| KeyError::io(folder, error))?;
             let first = Written {
                 keys: vec![WrittenKey::new(Timestamp::now().into())?],
             };
-            match first.save(&path, false) {
+            match first.save(&path, private_file::create) {
                 // Another process has made the file meanwhile; its keys are used.
                 Err(KeyError::Io { source, .. })
                     if source.kind() == io::ErrorKind::AlreadyExists => {}
@@ -167,7 +162,7 @@ impl Keys {
             .keys
             .insert(0, WrittenKey::new(UnixTime::from_seconds(now))?);
         written.keys.truncate(MAX_KEYS);
-        written.save(&self.path, true)?;
+        written.save(&self.path, private_file::replace)?;
         self.reload()
     }
 
@@ -249,24 +244,10 @@ impl Written {
         serde_json::from_str(&text).map_err(|_| KeyError::NotUnderstood(path.to_owned()))
     }
 
-    /// Writes the file atomically. Fails if the file exists, unless `replaces` is set.
-    fn save(&self, path: &Path, replaces: bool) -> Result<(), KeyError> {
-        let save = || {
-            let mut new = tempfile::Builder::new()
-                .prefix(".signing-keys")
-                .permissions(Permissions::from_mode(0o600))
-                .tempfile_in(folder_of(path))?;
-            new.write_all(&serde_json::to_vec(self)?)?;
-            // Synced before the rename: otherwise a crash may leave an empty file.
-            new.as_file().sync_all()?;
-            if replaces {
-                new.persist(path)?;
-            } else {
-                new.persist_noclobber(path)?;
-            }
-            fs::File::open(folder_of(path))?.sync_all()
-        };
-        save().map_err(|error: io::Error| KeyError::io(path, error))
+    fn save(&self, path: &Path, write: fn(&Path, &[u8]) -> io::Result<()>) -> Result<(), KeyError> {
+        let text = serde_json::to_vec(self).map_err(io::Error::from);
+        text.and_then(|text| write(path, &text))
+            .map_err(|error| KeyError::io(path, error))
     }
 }
 

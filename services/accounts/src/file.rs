@@ -7,20 +7,17 @@
 
 use std::{
     fmt,
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    fs::{self, File},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     marker::PhantomData,
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
-    },
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-use tempfile::{Builder, NamedTempFile};
 use thiserror::Error;
 use tracing::warn;
-use ziggurat_runtime::watch::folder_of;
+use ziggurat_runtime::private_file::{self, Lock};
 
 use crate::yaml::{self, Node, Unexpected};
 
@@ -202,30 +199,18 @@ impl<T: Table> TableFile<T> {
     }
 
     /// Waits for other writers and locks the file.
-    fn lock(&self, target: &Path) -> Result<File, FileError> {
-        let folder = folder_of(target);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(|error| self.io(error))?;
-        let path = sibling(target, "lock");
-        // The lock file is never removed: otherwise two writers could hold the lock.
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path);
-        lock.and_then(|lock| lock.lock().map(|()| lock))
-            .map_err(|error| FileError::Io { path, error })
+    fn lock(&self, target: &Path) -> Result<Lock, FileError> {
+        private_file::create_folder(target, false).map_err(|error| self.io(error))?;
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = target.with_file_name(format!(".{name}.lock"));
+        Lock::wait(&path).map_err(|error| FileError::Io { path, error })
     }
 
     /// Replaces the file; the caller holds the lock.
     fn write(&self, target: &Path, table: &T) -> Result<Fingerprint, FileError> {
         let text = yaml::write(&table.to_document()).map_err(|error| self.yaml(error))?;
         self.check_size(text.len())?;
-        replace(target, &text).map_err(|error| self.io(error))?;
+        private_file::replace_locked(target, text.as_bytes()).map_err(|error| self.io(error))?;
         Ok(Fingerprint::of(&text))
     }
 
@@ -261,46 +246,6 @@ impl<T> fmt::Debug for TableFile<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TableFile").field(&self.path).finish()
     }
-}
-
-fn replace(target: &Path, text: &str) -> io::Result<()> {
-    let mut new = new_file(target)?;
-    if let Ok(old) = fs::metadata(target) {
-        let about = new.as_file().metadata()?;
-        if (old.uid(), old.gid()) != (about.uid(), about.gid()) {
-            // Keeps the owner if root runs a command on the file of another account. If that is not
-            // permitted, the new owner can still read the file.
-            let _ = fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
-        }
-    }
-    new.write_all(text.as_bytes())?;
-    // Synced before the rename; otherwise a crash may leave an empty file under the new name.
-    new.as_file().sync_all()?;
-    new.persist(target)?;
-    // Syncs the rename too.
-    File::open(folder_of(target))?.sync_all()
-}
-
-/// One name is enough, because only one writer runs at a time; also removes the file of a killed
-/// one.
-fn new_file(target: &Path) -> io::Result<NamedTempFile> {
-    let path = sibling(target, "new");
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let name = path.file_name().expect("it was made with one");
-    Builder::new()
-        .prefix(name)
-        .rand_bytes(0)
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(folder_of(target))
-}
-
-/// Returns a hidden name in the same folder.
-fn sibling(target: &Path, suffix: &str) -> PathBuf {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    target.with_file_name(format!(".{name}.{suffix}"))
 }
 
 // === impl Fingerprint ===

@@ -22,6 +22,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tempfile::{Builder, NamedTempFile};
+
+use super::watch::folder_of;
+
+/// Random letters in the name of a temporary file.
+const RANDOM_LETTERS: usize = 6;
+
 /// Locks a file against other processes while it is read, changed and written.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "the lock lasts as long as the file")] File);
@@ -29,17 +36,22 @@ pub struct Lock(#[expect(dead_code, reason = "the lock lasts as long as the file
 // === impl Lock ===
 
 impl Lock {
-    /// Waits for the lock of a file, at most for `timeout`.
+    /// Waits for a lock, whose file is `path` itself.
     ///
-    /// The lock file is never removed: otherwise two processes could hold the lock.
+    /// # Errors
+    /// Fails if the lock file cannot be opened or locked.
+    pub fn wait(path: &Path) -> io::Result<Self> {
+        let file = open_lock(path)?;
+        file.lock()?;
+        Ok(Self(file))
+    }
+
+    /// Waits for the lock of a file, at most for `timeout`.
     ///
     /// # Errors
     /// Fails if the lock file cannot be opened, or another process holds the lock for too long.
     pub fn within(path: &Path, timeout: Duration) -> io::Result<Self> {
-        let file = private_options()
-            .create(true)
-            .truncate(false)
-            .open(sibling(path, "", ".lock"))?;
+        let file = open_lock(&sibling(path, "", ".lock"))?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {
@@ -61,24 +73,41 @@ impl Lock {
 
 /// Replaces a file: writes and syncs a temporary file in the same folder, then renames it.
 ///
-/// The mode is set before the first byte is written, and a failure leaves no file behind.
+/// The mode is set before the first byte is written, and a failure leaves no file behind. The owner
+/// stays the same, as far as this process may set it.
 ///
 /// # Errors
 /// Fails if the new file cannot be written or renamed.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut new = tempfile::Builder::new()
-        .prefix(sibling(path, ".", ".tmp").file_name().unwrap_or_default())
-        .make_in(folder, |path| private_options().create_new(true).open(path))?;
-    // Written through the plain file, whose errors do not contain the temporary path.
-    new.as_file_mut().write_all(content)?;
-    // Synced before the rename; otherwise a crash may leave an empty file under the new name.
-    new.as_file().sync_all()?;
-    new.persist(path)?;
-    // Without this a power failure may undo the rename. Some file systems cannot open or sync a
-    // folder; the file is saved nevertheless.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    Ok(())
+    let new = temporary(path, ".tmp", RANDOM_LETTERS)?;
+    written(new, path, content)?.persist(path)?;
+    sync_folder(path)
+}
+
+/// Replaces a file like [`replace`], for a caller that holds a lock.
+///
+/// The temporary file is always `.<name>.new`, so that the one of a killed writer does not stay.
+///
+/// # Errors
+/// Fails if the new file cannot be written or renamed.
+pub fn replace_locked(path: &Path, content: &[u8]) -> io::Result<()> {
+    match fs::remove_file(sibling(path, ".", ".new")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let new = temporary(path, ".new", 0)?;
+    written(new, path, content)?.persist(path)?;
+    sync_folder(path)
+}
+
+/// Creates a file like [`replace`], unless it exists.
+///
+/// # Errors
+/// Fails if the new file cannot be written, or with [`io::ErrorKind::AlreadyExists`].
+pub fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = temporary(path, ".tmp", RANDOM_LETTERS)?;
+    written(new, path, content)?.persist_noclobber(path)?;
+    sync_folder(path)
 }
 
 /// Resolves a path, so that a symbolic link is kept and its target is replaced.
@@ -126,6 +155,59 @@ pub fn is_readable_by_others(path: &Path) -> bool {
     false
 }
 
+/// The lock file is never removed: otherwise two processes could hold the lock.
+fn open_lock(path: &Path) -> io::Result<File> {
+    private_options().create(true).truncate(false).open(path)
+}
+
+fn temporary(path: &Path, suffix: &str, random_letters: usize) -> io::Result<NamedTempFile> {
+    Builder::new()
+        .prefix(sibling(path, ".", suffix).file_name().unwrap_or_default())
+        .rand_bytes(random_letters)
+        .make_in(folder_of(path), |path| {
+            private_options().create_new(true).open(path)
+        })
+}
+
+/// Writes the content that is to replace `path`.
+fn written(mut new: NamedTempFile, path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    keep_owner(new.as_file(), path)?;
+    // Written through the plain file, whose errors do not contain the temporary path.
+    new.as_file_mut().write_all(content)?;
+    // Synced before the rename; otherwise a crash may leave an empty file under the new name.
+    new.as_file().sync_all()?;
+    Ok(new)
+}
+
+/// Gives a new file to the owner of the old one, whose file it may replace for root.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has owners"))]
+fn keep_owner(new: &File, old: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Ok(old) = fs::metadata(old) {
+        use std::os::unix::fs::{MetadataExt as _, fchown};
+
+        let about = new.metadata()?;
+        if (old.uid(), old.gid()) != (about.uid(), about.gid()) {
+            // If that is not permitted, the new owner can still read the file.
+            let _ = fchown(new, Some(old.uid()), Some(old.gid()));
+        }
+    }
+    Ok(())
+}
+
+/// Syncs a rename, which a power failure may undo otherwise.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+
+    match File::open(folder_of(path)).and_then(|folder| folder.sync_all()) {
+        // Some file systems cannot open or sync a folder; the file is saved nevertheless.
+        Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -138,4 +220,35 @@ fn private_options() -> OpenOptions {
 fn sibling(path: &Path, before: &str, after: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{before}{name}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_exists_is_replaced_but_not_created() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("keys");
+        create(&path, b"first").expect("created");
+        let error = create(&path, b"second").expect_err("it exists");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).expect("there"), b"first");
+        replace(&path, b"second").expect("replaced");
+        replace_locked(&path, b"third").expect("replaced");
+        assert_eq!(fs::read(&path).expect("there"), b"third");
+        assert!(!is_readable_by_others(&path));
+        assert_eq!(fs::read_dir(&folder).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn a_lock_keeps_others_waiting() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("keys");
+        let lock = Lock::wait(&path.with_file_name("keys.lock")).expect("free");
+        let error = Lock::within(&path, Duration::ZERO).expect_err("it is held");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(lock);
+        Lock::within(&path, Duration::ZERO).expect("free again");
+    }
 }

@@ -193,8 +193,7 @@ fn folders_on_the_way(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the folder of a file, or the current folder if the path names none.
-#[must_use]
-pub fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
