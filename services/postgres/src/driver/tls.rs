@@ -142,17 +142,15 @@ fn config(
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?;
     let verifier: Arc<dyn ServerCertVerifier> = match mode {
-        SslMode::VerifyCa | SslMode::VerifyFull => {
-            let verifier = WebPkiServerVerifier::builder_with_provider(roots(root)?, provider)
-                .build()
-                .map_err(|error| rustls::Error::General(error.to_string()))?;
-            if mode == SslMode::VerifyFull {
-                verifier
-            } else {
-                Arc::new(AnyHost(verifier))
-            }
-        }
-        _ => Arc::new(AnyCertificate(provider)),
+        SslMode::VerifyFull => authorities(root, provider)?,
+        SslMode::VerifyCa => Arc::new(AnyHost {
+            authorities: Some(authorities(root, Arc::clone(&provider))?),
+            provider,
+        }),
+        _ => Arc::new(AnyHost {
+            authorities: None,
+            provider,
+        }),
     };
     let builder = builder
         .dangerous()
@@ -167,23 +165,33 @@ fn config(
     builder.with_client_auth_cert(certificates, key)
 }
 
-/// Returns the authorities that browsers trust, and those that the operator configured.
-fn roots(pem: &[u8]) -> Result<Arc<RootCertStore>, rustls::Error> {
+/// Verifies certificates of the authorities that browsers trust, and of those that the operator
+/// configured.
+fn authorities(
+    pem: &[u8],
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, rustls::Error> {
     let known = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
     let mut roots: RootCertStore = known.collect();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         roots.add(certificate.map_err(|error| unreadable(&error))?)?;
     }
-    Ok(Arc::new(roots))
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| rustls::Error::General(error.to_string()))
 }
 
 fn unreadable(error: &rustls_pki_types::pem::Error) -> rustls::Error {
     rustls::Error::General(error.to_string())
 }
 
-/// Verifier that accepts a certificate of a trusted authority for any host, for `verify-ca`.
+/// Verifier that does not compare the name of the host, for `require` and `verify-ca`.
 #[derive(Debug)]
-struct AnyHost(Arc<WebPkiServerVerifier>);
+struct AnyHost {
+    /// `None` accepts any certificate whose key the server has.
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
 
 impl ServerCertVerifier for AnyHost {
     fn verify_server_cert(
@@ -194,9 +202,16 @@ impl ServerCertVerifier for AnyHost {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified =
-            self.0
-                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified = authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
         match verified {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -211,48 +226,7 @@ impl ServerCertVerifier for AnyHost {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Verifier that accepts any certificate whose key the server has, for `require`.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -262,12 +236,12 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         algorithms.supported_schemes()
     }
 }
