@@ -1,6 +1,6 @@
 //! The database of the demo, temporary or kept.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use anyhow::Context as _;
 use http::Uri;
@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
+use ziggurat_runtime::percent;
 
 use crate::sample;
 
@@ -190,16 +191,7 @@ fn password(url: &str) -> Option<String> {
     let url: Uri = url.parse().ok()?;
     let (user, _) = url.authority()?.as_str().rsplit_once('@')?;
     let (_, password) = user.split_once(':')?;
-    let mut bytes = Vec::new();
-    let mut rest = password;
-    while let Some((plain, encoded)) = rest.split_once('%') {
-        bytes.extend(plain.bytes());
-        let (digits, after) = encoded.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = after;
-    }
-    bytes.extend(rest.bytes());
-    String::from_utf8(bytes).ok()
+    percent::decode(password).map(Cow::into_owned)
 }
 
 #[cfg(test)]

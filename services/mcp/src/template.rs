@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
 use futures_util::FutureExt as _;
+use ziggurat_runtime::percent;
 
 use crate::{
     Caller, ReadError,
@@ -203,7 +204,7 @@ impl UriTemplate {
                     if value.is_empty() || value.len() > MAX_VALUE {
                         return None;
                     }
-                    placeholders.insert((*name).to_owned(), decoded(value)?);
+                    placeholders.insert((*name).to_owned(), percent::decode(value)?.into_owned());
                     rest = behind;
                 }
             }
@@ -216,25 +217,6 @@ impl fmt::Display for UriTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text)
     }
-}
-
-/// Decodes percent-encoding (RFC 3986, section 2.1).
-fn decoded(value: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        if first == b'%' {
-            let (digits, behind) = behind.split_first_chunk::<2>()?;
-            let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
-            let digits = str::from_utf8(digits).ok().filter(|_| is_hex)?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = behind;
-        } else {
-            bytes.push(first);
-            rest = behind;
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -27,11 +27,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::{ops::Range, str::FromStr as _, time::Duration};
+use std::{borrow::Cow, ops::Range, str::FromStr as _, time::Duration};
 
 use crate::database::SslMode;
 use secrecy::SecretString;
 use thiserror::Error;
+use ziggurat_runtime::percent;
 
 use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
 
@@ -352,20 +353,8 @@ fn host_name(text: &str) -> Result<String, InvalidUrl> {
 }
 
 fn decoded(text: &str) -> Result<String, InvalidUrl> {
-    let malformed = InvalidUrl::Malformed("percent-encoding");
-    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-    let mut bytes = text.bytes();
-    let mut out = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let (high, low) = (digit(bytes.next()), digit(bytes.next()));
-            let byte = high
-                .zip(low)
-                .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-            out.push(byte.filter(|byte| *byte != 0).ok_or(malformed)?);
-        } else {
-            out.push(byte);
-        }
-    }
-    String::from_utf8(out).map_err(|_| malformed)
+    percent::decode(text)
+        .filter(|text| !text.contains('\0'))
+        .map(Cow::into_owned)
+        .ok_or(InvalidUrl::Malformed("percent-encoding"))
 }

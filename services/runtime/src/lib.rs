@@ -27,6 +27,7 @@ pub mod logs;
 pub mod open_files;
 #[cfg(unix)]
 pub mod password_file;
+pub mod percent;
 pub mod private_file;
 pub mod redact;
 pub mod retry_after;

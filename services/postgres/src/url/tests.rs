@@ -172,6 +172,7 @@ fn parameters_a_caller_may_not_set_are_refused() {
             Malformed("a character that is not allowed"),
         ),
         ("postgres://app:p%ss@db/x", Malformed("percent-encoding")),
+        ("postgres://app:p%+1@db/x", Malformed("percent-encoding")),
         ("postgres://app:p%00@db/x", Malformed("percent-encoding")),
         ("postgres://app:p%ff@db/x", Malformed("percent-encoding")),
         ("postgres://app@db:x/x", Malformed("the host or its port")),

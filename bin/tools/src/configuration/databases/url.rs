@@ -4,8 +4,11 @@
 //! An ambiguous URL is refused: the cause is often a password that was not encoded. No error shows
 //! any part of the URL.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 use ziggurat_postgres::database::SslMode;
+use ziggurat_runtime::percent;
 
 use super::raw::RawDatabase;
 
@@ -164,21 +167,10 @@ fn number(port: &str) -> Option<String> {
 }
 
 fn decoded(encoded: &str) -> Result<String, InvalidUrl> {
-    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-    let mut bytes = encoded.bytes();
-    let mut decoded = Vec::with_capacity(encoded.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let (high, low) = (digit(bytes.next()), digit(bytes.next()));
-        let byte = high
-            .zip(low)
-            .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        decoded.push(byte.filter(|byte| *byte != 0).ok_or(InvalidUrl::Percent)?);
-    }
-    String::from_utf8(decoded).map_err(|_| InvalidUrl::Percent)
+    percent::decode(encoded)
+        .filter(|text| !text.contains('\0'))
+        .map(Cow::into_owned)
+        .ok_or(InvalidUrl::Percent)
 }
 
 #[cfg(test)]

@@ -1,0 +1,49 @@
+//! Percent-encoding, decoded strictly.
+//!
+//! ```
+//! use ziggurat_runtime::percent;
+//!
+//! assert_eq!(percent::decode("sword%40fish").as_deref(), Some("sword@fish"));
+//! assert_eq!(percent::decode("sword%fish"), None);
+//! ```
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+/// Decodes a text (RFC 3986, section 2.1). Returns `None` if a `%` is not followed by two
+/// hexadecimal digits, or if the result is not UTF-8.
+#[must_use]
+pub fn decode(text: &str) -> Option<Cow<'_, str>> {
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_valid = text.split('%').skip(1).all(is_escape);
+    let decoded = is_valid.then(|| percent_decode_str(text).decode_utf8());
+    decoded?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_escapes_of_utf_8_are_decoded() {
+        for (text, expected) in [
+            ("", Some("")),
+            ("a b", Some("a b")),
+            ("%61%2F%c3%BC", Some("a/ü")),
+            ("a%252Fb", Some("a%2Fb")),
+            ("%", None),
+            ("a%4", None),
+            ("%zz", None),
+            ("%+1", None),
+            ("%%41", None),
+            ("%4\u{fc}", None),
+            ("%ff", None),
+        ] {
+            assert_eq!(decode(text).as_deref(), expected, "{text}");
+        }
+    }
+}
