@@ -2,19 +2,18 @@
 
 mod api;
 mod auth;
-pub(crate) mod client;
+mod client;
 mod doctor;
 mod installation;
-pub(crate) mod invite;
-pub(crate) mod membership;
+mod invite;
+mod membership;
 mod profile;
-pub(crate) mod record;
-pub(crate) mod tenant;
+mod record;
+mod tenant;
 mod version;
 
 use tokio::runtime;
 
-pub(crate) use self::version::VERSION;
 use self::{client::CLIENT, invite::INVITE, membership::MEMBERSHIP, tenant::TENANT};
 use crate::{
     completion,

@@ -20,7 +20,7 @@ use ziggurat_runtime::{
     private_file::{self, Lock},
 };
 
-use crate::{context::Environment, failure::Failure};
+use crate::{context::Environment, failure::Failure, output::escape};
 
 /// The content of the configuration file, and its path.
 #[derive(Clone, Debug)]
@@ -159,6 +159,26 @@ impl Config {
     /// Returns the names of the profiles, sorted.
     pub(crate) fn profile_names(&self) -> impl Iterator<Item = &str> {
         self.content.profiles.keys().map(String::as_str)
+    }
+
+    /// Checks that a profile is in the file, except the default, which always exists.
+    pub(crate) fn require(&self, name: &str) -> Result<(), Failure> {
+        if name == DEFAULT_PROFILE || self.content.profiles.contains_key(name) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.profile_names().collect();
+        let shown = escape(name);
+        Err(Failure::config(if names.is_empty() {
+            format!(
+                "unknown profile \"{shown}\" — no profiles are configured; run 'ziggurat platform \
+                 auth login --profile {shown}' to create one"
+            )
+        } else {
+            format!(
+                "unknown profile \"{shown}\" — configured profiles: {}",
+                names.join(", ")
+            )
+        }))
     }
 
     /// Returns a warning if the file contains a secret that other users can read.

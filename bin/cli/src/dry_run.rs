@@ -9,9 +9,9 @@ use crate::{
     context::Context,
     failure::Failure,
     http::{
-        Recorded,
         log::shown_headers,
         mask::{Mask, is_json},
+        message::Recorded,
     },
     output::{self, View},
 };

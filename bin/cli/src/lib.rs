@@ -13,6 +13,7 @@
 //! assert_eq!(ziggurat_cli::run(["nonsense".into()], &environment, &mut streams), 2);
 //! ```
 
+mod api;
 mod commands;
 mod completion;
 mod config;
@@ -31,6 +32,7 @@ mod output;
 mod parser;
 mod reference;
 mod run;
+mod setup;
 mod terminal;
 mod token;
 mod tree;

@@ -175,6 +175,9 @@ const BLANK: Command = Command {
 /// The program's name.
 pub(crate) const PROGRAM: &str = "ziggurat";
 
+/// The program's version.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 // === impl Command ===
 
 impl Command {

@@ -12,10 +12,11 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::{
+    api::{Api, Call, Sent},
     context::Context,
     dry_run,
     failure::Failure,
-    http::{Answer, Api, Call, Sent, log::shown_headers},
+    http::{log::shown_headers, message::Incoming},
     output::{self, Format, Node, View},
     parser::Matches,
 };
@@ -70,7 +71,7 @@ pub(super) async fn api(context: &mut Context<'_>, matches: &Matches) -> Result<
 fn print(
     context: &mut Context<'_>,
     action: &str,
-    answer: &Answer,
+    answer: &Incoming,
     failure: Option<Failure>,
 ) -> Result<(), Failure> {
     let format = context.globals.output;
@@ -121,7 +122,7 @@ fn plain(format: Format, body: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the status and the headers of a response, masked.
-fn head(api: &Api<'_, '_>, answer: &Answer) -> String {
+fn head(api: &Api<'_, '_>, answer: &Incoming) -> String {
     let mut text = format!("HTTP {}\n", answer.status.as_u16());
     let shown = shown_headers(&answer.headers, api.mask());
     for group in shown.chunk_by(|one, other| one.0 == other.0) {

@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use super::auth::{TokenState, is_trial, look, records, token_state};
 use crate::{
+    api::Api,
     context::Context,
     credentials::{self, Missing, Source},
     failure::{Code, Failure},
-    http::{Api, address::Address, architecture, operating_system},
+    http::{address::Address, architecture, operating_system},
     keychain::{self, KeychainError},
     output::{self, Format, View},
     parser::Matches,

@@ -5,16 +5,15 @@ use std::{path::Path, time::Duration};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::version::VERSION;
 use crate::{
+    api::Api,
     context::Context,
     credentials::DEFAULT_API_URL,
     failure::Failure,
-    http::Api,
     keychain,
     output::{self, View},
     parser::Matches,
-    tree::PROGRAM,
+    tree::{PROGRAM, VERSION},
 };
 
 /// Maximum time for the response of a platform.

@@ -11,7 +11,6 @@ use crate::{
     keychain::{self, KeychainError},
     output::{self, Format, View, escape},
     parser::Matches,
-    run::require_profile,
     token::cache::Cache,
 };
 
@@ -98,7 +97,7 @@ pub(super) fn show(context: &mut Context<'_>, matches: &Matches) -> Result<(), F
         Some(name) => name.clone(),
         None => context.profile.clone(),
     };
-    require_profile(&context.config, &name)?;
+    context.config.require(&name)?;
     let profile = context.config.profile(&name).unwrap_or_default();
     let has_secret = profile.client_secret.is_some() || is_in_keychain(context, &name);
     let shown = Shown {
@@ -140,7 +139,7 @@ pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Fail
              login' to create it",
         ));
     }
-    require_profile(&context.config, name)?;
+    context.config.require(name)?;
     context.config.use_profile(name)?;
     context
         .streams
@@ -158,7 +157,7 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
     if let Some(refusal) = config::refuse_name(name) {
         return Err(refusal);
     }
-    require_profile(&context.config, name)?;
+    context.config.require(name)?;
     if !matches.is_on("force") {
         let question =
             format!("Delete profile {name}? Its credential is removed from this machine.");

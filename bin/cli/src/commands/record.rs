@@ -7,11 +7,11 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::{
+    api::{Api, Sent, undecodable},
     confirm,
     context::Context,
     dry_run,
     failure::Failure,
-    http::{Api, Sent},
     id,
     output::{self, Column, Format, Node, View},
     parser::Matches,
@@ -271,10 +271,6 @@ pub(super) fn decoded(action: &str, body: &[u8]) -> Result<Option<Node>, Failure
         Some(node) if node == Node::null() => Ok(None),
         Some(node) => Ok(Some(node)),
     }
-}
-
-fn undecodable(action: &str, reason: &str) -> Failure {
-    Failure::server(format!("{action}: {reason}"))
 }
 
 fn show(context: &mut Context<'_>, kind: &Kind, action: &str, body: &[u8]) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     failure::Failure,
     output::{self, View},
+    tree::VERSION,
 };
 
 #[derive(Serialize)]
@@ -26,9 +27,6 @@ struct Module {
     name: &'static str,
     version: &'static str,
 }
-
-/// The version of this program.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Prints the version. A release build sets commit and time; other builds leave them out, because
 /// asking git and the clock would make builds irreproducible.

@@ -6,13 +6,12 @@ use tokio::runtime;
 
 use super::offer::Offer;
 use crate::{
-    commands::{self, record::Kind},
+    api::Api,
     context::{Environment, Streams},
-    http::Api,
     keychain::NoKeychain,
     output::Node,
     parser,
-    run::{self, ErrorStyle},
+    setup::{ErrorStyle, guard, set_up},
     tree::{Action, Command},
 };
 
@@ -26,32 +25,29 @@ pub(super) fn offers(
     command: &'static Command,
     before: &[String],
 ) -> Vec<Offer> {
-    let Some((kind, note)) = command.action.and_then(kind) else {
+    let Some((collection, note)) = command.action.and_then(listed_by) else {
         return Vec::new();
     };
-    listed(environment, kind, before)
+    listed(environment, collection, before)
         .unwrap_or_default()
         .iter()
         .filter_map(|record| Some(Offer::new(record.text("id")?, record.text(note)?)))
         .collect()
 }
 
-/// Returns the kind of record whose id a command takes, and the member that describes a record.
-fn kind(action: Action) -> Option<(&'static Kind, &'static str)> {
+/// Returns the collection of the records whose id a command takes, and the member that describes a
+/// record.
+fn listed_by(action: Action) -> Option<(&'static str, &'static str)> {
     Some(match action {
-        Action::ClientDelete | Action::ClientGet | Action::ClientUpdate => {
-            (&commands::client::CLIENT, "name")
-        }
-        Action::InviteAccept | Action::InviteDelete | Action::InviteGet => {
-            (&commands::invite::INVITE, "email")
-        }
-        Action::MembershipDelete => (&commands::membership::MEMBERSHIP, "user_email"),
-        Action::TenantGet | Action::TenantUpdate => (&commands::tenant::TENANT, "name"),
+        Action::ClientDelete | Action::ClientGet | Action::ClientUpdate => ("clients", "name"),
+        Action::InviteAccept | Action::InviteDelete | Action::InviteGet => ("invites", "email"),
+        Action::MembershipDelete => ("memberships", "user_email"),
+        Action::TenantGet | Action::TenantUpdate => ("tenants", "name"),
         _ => return None,
     })
 }
 
-fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<Vec<Node>> {
+fn listed(environment: &Environment, collection: &str, before: &[String]) -> Option<Vec<Node>> {
     // The shell must not show any message.
     let mut silence = Streams {
         stdin: Box::new(std::io::empty()),
@@ -61,8 +57,8 @@ fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<V
     let matches = parser::parse(before).ok()?;
     let action = matches.command.action?;
     let mut style = ErrorStyle::default();
-    let mut context = run::set_up(&matches, action, environment, &mut silence, &mut style).ok()?;
-    run::guard(&context, action).ok()?;
+    let mut context = set_up(&matches, action, environment, &mut silence, &mut style).ok()?;
+    guard(&context, action).ok()?;
     context.keychain = Arc::new(NoKeychain);
     context.connection.timeout = Some(TIMEOUT);
     context.connection.retries = 0;
@@ -73,7 +69,7 @@ fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<V
         .enable_all()
         .build()
         .ok()?;
-    let path = format!("/account/v1/{}", kind.plural);
+    let path = format!("/account/v1/{collection}");
     let asked = async {
         let mut api = Api::new(&mut context).with_cached_token_alone();
         tokio::time::timeout(TIMEOUT, api.get("list", &path)).await

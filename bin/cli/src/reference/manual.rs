@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use super::{exit_codes, file_name};
 use crate::{
-    commands::VERSION,
     help,
     parser::full_name,
-    tree::{self, Command, Flag},
+    tree::{self, Command, Flag, VERSION},
 };
 
 /// Returns the manual page of a command.

@@ -1,5 +1,7 @@
 //! A machine for tests: a temporary home, and recorded streams.
 
+mod fake;
+
 use std::{
     fs,
     io::{self, Cursor, Write},
@@ -7,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::fake::Fake;
+pub(super) use self::fake::{Asked, Fake};
 use crate::{
     context::{Environment, Streams, Terminals},
     keychain::Keychain,

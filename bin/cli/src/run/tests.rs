@@ -1,9 +1,6 @@
 use std::fs;
 
-use super::{
-    fake::{Asked, Fake},
-    fixture::Fixture,
-};
+use super::fixture::{Asked, Fake, Fixture};
 use crate::{
     parser::full_name,
     tree::{self, Takes},

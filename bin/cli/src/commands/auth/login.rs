@@ -5,11 +5,12 @@ use ziggurat_runtime::Secret;
 
 use super::HIDDEN_BY_VARIABLES;
 use crate::{
+    api::Api,
     config::Profile,
     context::Context,
     credentials,
     failure::Failure,
-    http::{Api, address::Address},
+    http::address::Address,
     keychain,
     output::{self, Format, View, escape},
     parser::Matches,

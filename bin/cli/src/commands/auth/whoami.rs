@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::{
+    api::{Api, undecodable},
     context::Context,
     failure::Failure,
-    http::{Answer, Api},
     output::{self, Node, View},
 };
 
@@ -85,8 +85,8 @@ pub(in crate::commands) async fn records(
     }
     match Node::read(&answer.body) {
         Some(Node::Array(records)) => Ok(records),
-        Some(_) => Err(Answer::undecodable(action, "the answer is no list")),
-        None => Err(Answer::undecodable(action, "the answer is no JSON")),
+        Some(_) => Err(undecodable(action, "the answer is no list")),
+        None => Err(undecodable(action, "the answer is no JSON")),
     }
 }
 

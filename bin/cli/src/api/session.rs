@@ -5,10 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ziggurat_runtime::Secret;
 
-use super::{Api, address::Address, message::Outcome, own_headers};
+use super::Api;
 use crate::{
     credentials::{self, Credentials, Source},
     failure::Failure,
+    http::{address::Address, message::Outcome, own_headers},
     token::{Token, cache::Cache, exchange},
 };
 
