@@ -62,13 +62,6 @@ fn planned() -> impl Iterator<Item = (usize, &'static str)> {
     levels.flat_map(|(level, crates)| crates.iter().map(move |folder| (level, *folder)))
 }
 
-/// Returns the crates that are made to be used by others.
-fn libraries() -> impl Iterator<Item = &'static str> {
-    planned()
-        .map(|(_, folder)| folder)
-        .filter(|folder| !folder.starts_with("bin/"))
-}
-
 /// Returns the source files of a crate that are not tests, each with its text up to its tests.
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     fn add(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
