@@ -1,6 +1,6 @@
 //! Errors of searches.
 
-use std::io;
+use std::{borrow::Cow, io};
 
 use sqlx::{error::DatabaseError, sqlite::SqliteError};
 use thiserror::Error;
@@ -24,7 +24,7 @@ pub enum Error {
     Database(#[source] sqlx::Error),
     /// It is another kind of file.
     #[error("the configured file is not a knowledge base: {0}")]
-    Foreign(&'static str),
+    Foreign(Cow<'static, str>),
     /// A build was killed while it wrote.
     #[error(
         "the knowledge base was left half written by a build that was cut off; running the build \
@@ -87,7 +87,7 @@ impl From<sqlx::Error> for Error {
         };
         match code.as_deref() {
             Some(READONLY_ROLLBACK) => Self::HalfWritten,
-            Some(NOT_A_DATABASE) => Self::Foreign("it is no SQLite database"),
+            Some(NOT_A_DATABASE) => Self::Foreign("it is no SQLite database".into()),
             _ => Self::Database(error),
         }
     }

@@ -40,7 +40,6 @@ mod error;
 pub mod fixture;
 mod matrix;
 mod products;
-mod reader;
 mod schema;
 mod search;
 mod vector;

@@ -42,24 +42,21 @@ impl Columns {
     /// Checks that it has all columns a search needs, except vectors.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.0.is_empty() {
-            return Err(Error::Foreign("it has no table 'chunks'"));
+            return Err(Error::Foreign("it has no table 'chunks'".into()));
         }
         let needed = [
-            ("id", "its table 'chunks' has no column 'id'"),
-            ("text", "its table 'chunks' has no column 'text'"),
-            ("title", "its table 'chunks' has no column 'title'"),
-            ("section", "its table 'chunks' has no column 'section'"),
-            (
-                "project_name",
-                "its table 'chunks' has no column 'project_name'",
-            ),
-            (
-                "project_version",
-                "its table 'chunks' has no column 'project_version'",
-            ),
+            "id",
+            "text",
+            "title",
+            "section",
+            "project_name",
+            "project_version",
         ];
-        let missing = needed.into_iter().find(|(name, _)| !self.has(name));
-        missing.map_or(Ok(()), |(_, problem)| Err(Error::Foreign(problem)))
+        let missing = needed.into_iter().find(|name| !self.has(name));
+        missing.map_or(Ok(()), |name| {
+            let problem = format!("its table 'chunks' has no column '{name}'");
+            Err(Error::Foreign(problem.into()))
+        })
     }
 
     /// Returns whether there is a column for the vectors of a provider.

@@ -119,7 +119,7 @@ impl Search {
         question: &Question,
         best: &mut Best,
     ) -> Result<(), Error> {
-        let mut connection = self.snapshot.reader.turn().await;
+        let mut connection = self.snapshot.connection.lock().await;
         let mut rows = sqlx::query(self.provider.statements().some)
             .bind(passages::json(ids))
             .fetch(&mut *connection);
@@ -137,7 +137,7 @@ impl Search {
         let places = Places::new(&self.snapshot.products);
         let mut best = Best::new(count);
         let (mut is_any, mut other) = (false, None);
-        let mut connection = self.snapshot.reader.turn().await;
+        let mut connection = self.snapshot.connection.lock().await;
         let mut rows = sqlx::query(self.provider.statements().all).fetch(&mut *connection);
         while let Some(row) = rows.try_next().await? {
             let product = places.find(row.try_get(1)?, row.try_get(2)?);

@@ -2,7 +2,7 @@
 
 use std::{
     ops::AddAssign,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Serialize;
@@ -27,11 +27,7 @@ pub struct Usage {
 /// Sums the usage of one client; it only grows.
 #[derive(Debug, Default)]
 pub struct Meter {
-    prompt: AtomicU64,
-    completion: AtomicU64,
-    total: AtomicU64,
-    cache_creation: AtomicU64,
-    cache_read: AtomicU64,
+    sum: Mutex<Usage>,
 }
 
 // === impl Usage ===
@@ -88,28 +84,18 @@ impl AddAssign for Usage {
 impl Meter {
     /// Adds the usage of a call.
     pub fn add(&self, usage: Usage) {
-        for (sum, more) in [
-            (&self.prompt, usage.prompt_tokens),
-            (&self.completion, usage.completion_tokens),
-            (&self.total, usage.total_tokens),
-            (&self.cache_creation, usage.cache_creation_input_tokens),
-            (&self.cache_read, usage.cache_read_input_tokens),
-        ] {
-            sum.fetch_add(more, Ordering::Relaxed);
-        }
+        *self.sum() += usage;
     }
 
     /// Returns the usage of all calls.
     #[must_use]
     pub fn read(&self) -> Usage {
-        let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
-        Usage {
-            prompt_tokens: read(&self.prompt),
-            completion_tokens: read(&self.completion),
-            total_tokens: read(&self.total),
-            cache_creation_input_tokens: read(&self.cache_creation),
-            cache_read_input_tokens: read(&self.cache_read),
-        }
+        *self.sum()
+    }
+
+    fn sum(&self) -> MutexGuard<'_, Usage> {
+        // No code panics while it holds the lock.
+        self.sum.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -211,9 +211,9 @@ impl Client {
         } = self;
         let send = async {
             while output.has_remaining() {
-                socket.write_buf(output).await?;
+                socket.stream.write_buf(output).await?;
             }
-            socket.flush().await
+            socket.stream.flush().await
         };
         Ok(within(patient(*deadline), send).await??)
     }
@@ -286,12 +286,12 @@ impl Client {
     pub(crate) async fn close(mut self) -> io::Result<()> {
         postgres_protocol::message::frontend::terminate(&mut self.output);
         while self.output.has_remaining() {
-            self.socket.write_buf(&mut self.output).await?;
+            self.socket.stream.write_buf(&mut self.output).await?;
         }
-        self.socket.flush().await?;
+        self.socket.stream.flush().await?;
         loop {
             self.input.clear();
-            if self.socket.read_buf(&mut self.input).await? == 0 {
+            if self.socket.stream.read_buf(&mut self.input).await? == 0 {
                 return Ok(());
             }
         }
@@ -406,7 +406,7 @@ impl Client {
             ..
         } = self;
         input.reserve(READ);
-        let read = within(patient(*deadline), socket.read_buf(input)).await??;
+        let read = within(patient(*deadline), socket.stream.read_buf(input)).await??;
         if read == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }

@@ -163,6 +163,16 @@ impl QueryError {
         }
     }
 
+    /// Returns whether the connection was dead before it got the message.
+    pub(crate) fn is_dead_connection(&self) -> bool {
+        match self {
+            Self::Connection(DriverError::Io(_)) => true,
+            // The error that the server sent when it ended the idle connection.
+            Self::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
+            _ => false,
+        }
+    }
+
     /// Returns the error for an invalid value.
     pub fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Row(DriverError::value(error))

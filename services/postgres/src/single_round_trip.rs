@@ -39,7 +39,7 @@ impl Flight {
         let mut read = self.send(&mut lease, &row).await;
         if let Err(error) = &read
             && lease.is_untested()
-            && is_dead(error)
+            && error.is_dead_connection()
         {
             // The connection died while it was idle.
             lease.renew().await?;
@@ -152,16 +152,6 @@ async fn rows<T>(
         }
     }
     Ok(rows)
-}
-
-/// Returns whether the connection was dead before it got the message.
-fn is_dead(error: &QueryError) -> bool {
-    match error {
-        QueryError::Connection(DriverError::Io(_)) => true,
-        // The error that the server sent when it ended the idle connection.
-        QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
-        _ => false,
-    }
 }
 
 /// Returns the connection to the pool if it can be used again. Else the lease stays busy, and what

@@ -239,13 +239,9 @@ fn in_order(found: Vec<Hit>) -> Vec<Neighbour> {
     // The order of PostgreSQL: numbers first, then NaN and NULL.
     let distance = |row: &Neighbour| row.distance.unwrap_or(f64::NAN);
     rows.sort_by(|one, two| {
-        let both = (distance(one), distance(two));
-        let no_number = (both.0.is_nan(), both.1.is_nan());
-        no_number.0.cmp(&no_number.1).then_with(|| {
-            both.0
-                .partial_cmp(&both.1)
-                .unwrap_or(std::cmp::Ordering::Equal)
-        })
+        let (one, two) = (distance(one), distance(two));
+        let by_kind = || one.is_nan().cmp(&two.is_nan());
+        one.partial_cmp(&two).unwrap_or_else(by_kind)
     });
     rows
 }

@@ -3,20 +3,24 @@
 use std::{collections::HashMap, path::Path};
 
 use futures_util::TryStreamExt as _;
-use sqlx::{Connection as _, Row as _, SqliteConnection};
+use sqlx::{
+    ConnectOptions as _, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
+};
+use tokio::sync::Mutex;
 use tracing::{debug, warn};
 
 use crate::{
     Error, Product, Provider,
     matrix::Matrix,
-    reader::Reader,
     schema::{self, Columns},
     vector::{self, MAX_DIMENSIONS},
 };
 
 /// Contents of a file at one moment, and the connection for reading the texts.
 pub(crate) struct Snapshot {
-    pub(crate) reader: Reader,
+    /// The only connection, because a second would be opened later and might find another file
+    /// under the same path. Its lock is asynchronous, and held by one query at a time.
+    pub(crate) connection: Mutex<SqliteConnection>,
     /// By name and version.
     pub(crate) products: Vec<Product>,
     pub(crate) vectors: Vectors,
@@ -44,8 +48,8 @@ impl Snapshot {
         provider: Provider,
         max_bytes: usize,
     ) -> Result<Self, Error> {
-        let reader = Reader::open(path).await?;
-        let mut connection = reader.turn().await;
+        let options = SqliteConnectOptions::new().filename(path).read_only(true);
+        let mut connection = options.connect().await?;
         // A transaction, so that all reads see the same moment.
         let mut transaction = connection.begin().await?;
         let columns = Columns::read(&mut transaction).await?;
@@ -58,9 +62,8 @@ impl Snapshot {
             Vectors::Absent
         };
         transaction.commit().await?;
-        drop(connection);
         Ok(Self {
-            reader,
+            connection: Mutex::new(connection),
             products,
             vectors,
             model,

@@ -32,7 +32,7 @@ pub struct Passage {
 pub(super) async fn read(snapshot: &Snapshot, found: Vec<Scored>) -> Result<Vec<Passage>, Error> {
     let ids: Vec<_> = found.iter().map(|one| one.id).collect();
     let mut texts = HashMap::with_capacity(ids.len());
-    let mut connection = snapshot.reader.turn().await;
+    let mut connection = snapshot.connection.lock().await;
     let mut rows = sqlx::query(
         "SELECT id, project_name, project_version, title, section, substr(text, 1, ?2) \
          FROM chunks WHERE id IN (SELECT value FROM json_each(?1))",

@@ -35,13 +35,10 @@ pub(super) struct Answer<'a> {
 impl Answer<'_> {
     /// Writes the rows by their ids.
     pub(super) fn rows(&self, rows: &[Neighbour]) -> String {
-        let mut text = self.opening(" (IDs Only)");
-        line(
+        let (mut text, count) = (self.opening(" (IDs Only)"), rows.len());
+        add(
             &mut text,
-            format_args!(
-                "Found {} matching rows. Row IDs and distances:\n",
-                rows.len()
-            ),
+            format_args!("Found {count} matching rows. Row IDs and distances:\n\n"),
         );
         for (rank, row) in (1..).zip(rows) {
             let id = row.id.clone().unwrap_or_else(|| format!("#{rank}"));
@@ -49,14 +46,19 @@ impl Answer<'_> {
                 Some(distance) => format!("{distance:.4}"),
                 None => "unknown".to_owned(),
             };
-            line(
+            add(
                 &mut text,
-                format_args!("{rank}. ID: {id} | Distance: {distance}"),
+                format_args!("{rank}. ID: {id} | Distance: {distance}\n"),
             );
         }
-        line(&mut text, format_args!("\n{}", "=".repeat(WIDTH)));
-        line(&mut text, format_args!("Total: {} results", rows.len()));
-        text.push_str("Ask again with output_format=\"full\" to read what the rows say.");
+        add(
+            &mut text,
+            format_args!(
+                "\n{:=<WIDTH$}\nTotal: {count} results\n\
+                 Ask again with output_format=\"full\" to read what the rows say.",
+                ""
+            ),
+        );
         text
     }
 
@@ -98,34 +100,29 @@ impl Answer<'_> {
     }
 
     fn full(&self, passages: &[Passage]) -> String {
-        let mut text = self.opening("");
+        let (mut text, count) = (self.opening(""), passages.len());
         self.configuration(&mut text);
         for (number, passage) in (1..).zip(passages) {
-            line(
-                &mut text,
-                format_args!("Result {number}/{}", passages.len()),
-            );
-            line(
+            let (source, rank) = (self.source(passage), passage.row + 1);
+            let (chunk, score) = (passage.index + 1, passage.score);
+            let Passage {
+                tokens, text: body, ..
+            } = passage;
+            add(
                 &mut text,
                 format_args!(
-                    "Source: {} (vector search rank: #{}, chunk: {})",
-                    self.source(passage),
-                    passage.row + 1,
-                    passage.index + 1,
+                    "Result {number}/{count}\n\
+                     Source: {source} (vector search rank: #{rank}, chunk: {chunk})\n\
+                     Relevance Score: {score:.3}\nTokens: ~{tokens}\n\n{body}\n\n{:-<WIDTH$}\n\n",
+                    ""
                 ),
             );
-            line(
-                &mut text,
-                format_args!("Relevance Score: {:.3}", passage.score),
-            );
-            line(&mut text, format_args!("Tokens: ~{}\n", passage.tokens));
-            line(&mut text, format_args!("{}\n", passage.text));
-            line(&mut text, format_args!("{}\n", "-".repeat(WIDTH)));
         }
         let tokens: usize = passages.iter().map(|passage| passage.tokens).sum();
-        line(&mut text, format_args!("{}", "=".repeat(WIDTH)));
-        write!(text, "Total: {} chunks, ~{tokens} tokens", passages.len())
-            .expect("a string takes everything");
+        add(
+            &mut text,
+            format_args!("{:=<WIDTH$}\nTotal: {count} chunks, ~{tokens} tokens", ""),
+        );
         text
     }
 
@@ -137,74 +134,57 @@ impl Answer<'_> {
             ..
         } = self.wanted;
         let overlap = self.wanted.chunker().overlap_tokens();
-        line(text, format_args!("Configuration:"));
-        line(text, format_args!("  - Vector Search: Top {rows} rows"));
-        line(
-            text,
-            format_args!("  - Chunking: {chunk_tokens} tokens per chunk, {overlap} token overlap"),
-        );
-        line(
+        let (relevance, diversity) = (lambda * 100.0, (1.0 - lambda) * 100.0);
+        let metric = metric(self.wanted.metric);
+        add(
             text,
             format_args!(
-                "  - Diversity: λ={lambda:.2} ({:.0}% relevance, {:.0}% diversity)",
-                lambda * 100.0,
-                (1.0 - lambda) * 100.0,
+                "Configuration:\n  - Vector Search: Top {rows} rows\n  \
+                 - Chunking: {chunk_tokens} tokens per chunk, {overlap} token overlap\n  \
+                 - Diversity: λ={lambda:.2} ({relevance:.0}% relevance, {diversity:.0}% diversity)\n  \
+                 - Distance Metric: {metric}\n  - Column Weights:\n"
             ),
         );
-        line(
-            text,
-            format_args!("  - Distance Metric: {}", metric(self.wanted.metric)),
-        );
-        line(text, format_args!("  - Column Weights:"));
         for part in self.parts {
-            line(
+            let (name, percent) = (part.shown.name(), part.weight * 100.0);
+            let role = part.role.as_str();
+            add(
                 text,
-                format_args!(
-                    "      {} ({:.1}%) [{}]",
-                    part.shown.name(),
-                    part.weight * 100.0,
-                    part.role.as_str(),
-                ),
+                format_args!("      {name} ({percent:.1}%) [{role}]\n"),
             );
         }
         if self.is_local {
-            line(
-                text,
-                format_args!(
-                    "  - Query Embedding: local, made of words and parts of words without a model"
-                ),
+            text.push_str(
+                "  - Query Embedding: local, made of words and parts of words without a model\n",
             );
         }
         text.push('\n');
     }
 
     fn summary(&self, passages: &[Passage]) -> String {
-        let mut text = self.opening(" (Summary)");
-        line(
+        let (mut text, count) = (self.opening(" (Summary)"), passages.len());
+        add(
             &mut text,
-            format_args!(
-                "Found {} relevant chunks. Showing summaries:\n",
-                passages.len()
-            ),
+            format_args!("Found {count} relevant chunks. Showing summaries:\n\n"),
         );
         for (number, passage) in (1..).zip(passages) {
-            line(
+            let (score, rank) = (passage.score, passage.row + 1);
+            let (source, snippet) = (self.source(passage), snippet(&passage.text));
+            add(
                 &mut text,
                 format_args!(
-                    "{number}. Score: {:.3} | Source: {} (rank #{})",
-                    passage.score,
-                    self.source(passage),
-                    passage.row + 1,
+                    "{number}. Score: {score:.3} | Source: {source} (rank #{rank})\n   {snippet}\n\n"
                 ),
             );
-            line(&mut text, format_args!("   {}\n", snippet(&passage.text)));
         }
-        line(&mut text, format_args!("{}", "=".repeat(WIDTH)));
-        line(
+        add(
             &mut text,
-            format_args!("Total: {} results shown in summary mode", passages.len()),
+            format_args!(
+                "{:=<WIDTH$}\nTotal: {count} results shown in summary mode\n\
+                 Ask again with output_format=\"full\" to read the whole passages.",
+                ""
+            ),
         );
-        text.push_str("Ask again with output_format=\"full\" to read the whole passages.");
         text
     }
 
@@ -257,6 +237,6 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
-    writeln!(text, "{line}").expect("a string takes everything");
+fn add(text: &mut String, more: std::fmt::Arguments<'_>) {
+    text.write_fmt(more).expect("a string takes everything");
 }

@@ -47,11 +47,11 @@ impl CancelKey {
             self.secret,
             &mut request,
         );
-        socket.write_all(&request).await?;
-        socket.flush().await?;
+        socket.stream.write_all(&request).await?;
+        socket.stream.flush().await?;
         // The server closes the connection after it has passed on the request.
         let mut rest = [0; 64];
-        while matches!(socket.read(&mut rest).await, Ok(read) if read > 0) {}
+        while matches!(socket.stream.read(&mut rest).await, Ok(read) if read > 0) {}
         Ok(())
     }
 }

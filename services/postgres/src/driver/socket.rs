@@ -1,19 +1,13 @@
 //! Socket of a connection, with TLS or without.
 
-use std::{
-    io,
-    net::SocketAddr,
-    path::PathBuf,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpStream, UnixStream},
 };
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
 use super::{DriverError, Endpoint, Tls, tls::Asking};
 
@@ -22,18 +16,14 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// Connected socket.
 pub(super) struct Socket {
-    stream: Stream,
+    pub(super) stream: Stream,
     /// Address to connect to the same server again.
     pub(super) peer: Peer,
     pub(super) tls: Tls,
 }
 
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-    // Boxed: its buffers would make every connection as large.
-    Tls(Box<TlsStream<TcpStream>>),
-}
+// Boxed: the buffers of TLS would make every connection as large.
+type Stream = Either<Either<TcpStream, UnixStream>, Box<TlsStream<TcpStream>>>;
 
 /// Address of the server a socket is connected to, since a host name may have several.
 #[derive(Clone, Debug)]
@@ -79,7 +69,7 @@ impl Socket {
 
     async fn to_unix(path: PathBuf, tls: &Tls) -> Result<Self, DriverError> {
         Ok(Self {
-            stream: Stream::Unix(UnixStream::connect(&path).await?),
+            stream: Either::Left(Either::Right(UnixStream::connect(&path).await?)),
             peer: Peer::Unix(path),
             tls: tls.clone(),
         })
@@ -95,10 +85,10 @@ impl Socket {
         keep_alive(&stream, silence)?;
         let address = stream.peer_addr()?;
         let stream = match tls.asking() {
-            Asking::No => Stream::Tcp(stream),
+            Asking::No => Either::Left(Either::Left(stream)),
             asking => match (offers_tls(&mut stream).await?, asking) {
-                (true, _) => Stream::Tls(Box::new(tls.handshake(stream, &host).await?)),
-                (false, Asking::Preferred) => Stream::Tcp(stream),
+                (true, _) => Either::Right(Box::new(tls.handshake(stream, &host).await?)),
+                (false, Asking::Preferred) => Either::Left(Either::Left(stream)),
                 (false, _) => return Err(DriverError::NoTls),
             },
         };
@@ -138,48 +128,4 @@ fn keep_alive(stream: &TcpStream, silence: Duration) -> io::Result<()> {
         sockopt::set_tcp_user_timeout(stream, silence)?;
     }
     Ok(())
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
-            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
-    }
 }

@@ -141,13 +141,7 @@ impl Run {
     /// Returns whether the connection was dead before it got the statement, which is then sent
     /// again. A read-only statement may run twice if it did arrive.
     fn found_dead(&self, error: &QueryError) -> bool {
-        let is_dead = match error {
-            QueryError::Connection(DriverError::Io(_)) => true,
-            // The error that the server sent when it ended the idle connection.
-            QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
-            _ => false,
-        };
-        is_dead
+        error.is_dead_connection()
             && self.statement.access == Access::ReadOnly
             && self.lease.is_untested()
             && self.tally.completed == 0
