@@ -500,7 +500,7 @@ fn by_words<'a>(articles: &'a [[String; 3]], question: &str) -> &'a str {
     let question = Question::new(tokens::words(question));
     let tallies: Vec<_> = articles
         .iter()
-        .map(|[_, title, body]| question.tally(tokens::words(&format!("{title}. {body}"))))
+        .map(|[_, title, body]| question.count_terms(tokens::words(&format!("{title}. {body}"))))
         .collect();
     let scores = Bm25::PASSAGES.scores(&tallies);
     let best = articles

@@ -190,7 +190,7 @@ impl BuildContext<'_> {
             base_url: rerank.base_url.clone(),
             key,
             headers: rerank.headers.clone(),
-            patience: rerank.patience,
+            timeouts: rerank.patience,
             ..Access::default()
         };
         self.hide(&access);
@@ -203,7 +203,7 @@ impl BuildContext<'_> {
             base_url: model.base_url.clone(),
             key,
             headers: model.headers.clone(),
-            patience: model.patience,
+            timeouts: model.patience,
             retry: model.retry,
         };
         self.hide(&access);

@@ -101,7 +101,7 @@ impl Providers {
         let access = Access {
             base_url: base_url.map(str::to_owned),
             key: key.cloned().map(Into::into),
-            patience: Timeouts { call, attempt },
+            timeouts: Timeouts { call, attempt },
             ..Access::default()
         };
         let http = self.reach(provider, &access)?;

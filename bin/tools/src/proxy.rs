@@ -42,7 +42,7 @@ fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
     let access = |key: Option<&Secret>, base_url: Option<String>| Access {
         base_url,
         key: key.cloned().map(Into::into),
-        patience: Timeouts {
+        timeouts: Timeouts {
             attempt: Some(llm.per_attempt_timeout),
             ..Timeouts::default()
         },

@@ -86,11 +86,11 @@ struct OwnPool<'a> {
 impl MetadataError {
     /// Returns the message for a caller; also logs a connection error.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn public_message(&self) -> String {
         if let Self::Load(cause) = self
             && let QueryError::Lease(cause) = &**cause
         {
-            return cause.told();
+            return cause.public_message();
         }
         self.to_string()
     }

@@ -23,7 +23,7 @@ const DEFAULT_MAX_BYTES: usize = 256 << 20;
 
 /// Multiple of the time for reading a file: for this long, the old contents are searched while the
 /// file is being written to.
-const PATIENCE: u32 = 20;
+const STALE_FACTOR: u32 = 20;
 
 /// Searches one file, and notices when it changes or is replaced. Clones share the cached contents.
 #[derive(Clone)]
@@ -192,7 +192,7 @@ impl Shared {
         // A build writes at short intervals while it runs.
         let is_recent = latest.state.place == now.place
             && latest.took > Duration::from_millis(50)
-            && latest.since.elapsed() < latest.took * PATIENCE;
+            && latest.since.elapsed() < latest.took * STALE_FACTOR;
         (latest.state == now || is_recent).then(|| Arc::clone(&latest.snapshot))
     }
 }

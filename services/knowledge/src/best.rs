@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 /// Keeps the best of the chunks that it is shown, up to a fixed number.
 #[derive(Clone, Debug)]
 pub(super) struct Best {
-    room: usize,
+    capacity: usize,
     /// Best first.
     kept: Vec<Scored>,
 }
@@ -20,17 +20,17 @@ pub(super) struct Scored {
 // === impl Best ===
 
 impl Best {
-    pub(super) fn new(room: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         Self {
-            room,
-            kept: Vec::with_capacity(room),
+            capacity,
+            kept: Vec::with_capacity(capacity),
         }
     }
 
     /// Offers one more chunk. Of two with the same score, the one with the lower id is better.
-    pub(super) fn show(&mut self, new: Scored) {
+    pub(super) fn offer(&mut self, new: Scored) {
         // The list is short and rarely changes, so keeping it sorted is faster than a heap.
-        if self.kept.len() == self.room {
+        if self.kept.len() == self.capacity {
             match self.kept.last() {
                 Some(last) if new.order(last) == Ordering::Less => self.kept.pop(),
                 _ => return,
@@ -43,8 +43,8 @@ impl Best {
     }
 
     /// Returns the score that a chunk needs to be among the best; `None` while there is room.
-    pub(super) fn bar(&self) -> Option<f64> {
-        let is_full = self.kept.len() == self.room;
+    pub(super) fn threshold(&self) -> Option<f64> {
+        let is_full = self.kept.len() == self.capacity;
         self.kept.last().filter(|_| is_full).map(|last| last.score)
     }
 
@@ -76,7 +76,7 @@ mod tests {
         #[test]
         fn the_kept_chunks_are_the_first_of_a_sort(
             scores in prop::collection::vec(-3_i8..3, 0..60),
-            room in 0_usize..9,
+            capacity in 0_usize..9,
         ) {
             let all: Vec<_> = scores
                 .iter()
@@ -87,16 +87,16 @@ mod tests {
                     id: i64::try_from(at * 7 % 61).expect("small"),
                 })
                 .collect();
-            let mut best = Best::new(room);
+            let mut best = Best::new(capacity);
             for one in &all {
-                best.show(*one);
+                best.offer(*one);
             }
-            let bar = best.bar();
+            let threshold = best.threshold();
             let mut sorted = all;
             sorted.sort_by(Scored::order);
-            sorted.truncate(room);
-            let full = sorted.len() == room;
-            prop_assert_eq!(bar, sorted.last().filter(|_| full).map(|last| last.score));
+            sorted.truncate(capacity);
+            let full = sorted.len() == capacity;
+            prop_assert_eq!(threshold, sorted.last().filter(|_| full).map(|last| last.score));
             prop_assert_eq!(best.into_vec(), sorted);
         }
     }

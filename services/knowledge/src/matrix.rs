@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Number of candidates that are kept when their list is pruned.
-const CROWD: usize = 4096;
+const PRUNE_AT: usize = 4096;
 
 /// Bound on the rounding errors of floating point.
 const ROUNDING: f64 = 1e-6;
@@ -137,8 +137,11 @@ impl Matrix {
             // q·u - q'·u' = q·(u - u') + (q - q')·u', and q has length one.
             let slack = error + question.error * (1.0 + error) + ROUNDING;
             let id = row.id;
-            if sure.bar().is_none_or(|bar| score + slack >= bar) {
-                sure.show(Scored {
+            if sure
+                .threshold()
+                .is_none_or(|threshold| score + slack >= threshold)
+            {
+                sure.offer(Scored {
                     score: score - slack,
                     id,
                 });
@@ -146,7 +149,7 @@ impl Matrix {
                     score: score + slack,
                     id,
                 });
-                if promising.len() == 2 * CROWD {
+                if promising.len() == 2 * PRUNE_AT {
                     thin_out(&mut promising, &sure);
                 }
             }
@@ -162,11 +165,11 @@ impl Matrix {
 /// Removes candidates that cannot be among the best any more, and those with the lowest bounds if
 /// too many are left.
 fn thin_out(promising: &mut Vec<Scored>, sure: &Best) {
-    if let Some(bar) = sure.bar() {
-        promising.retain(|one| one.score >= bar);
+    if let Some(threshold) = sure.threshold() {
+        promising.retain(|one| one.score >= threshold);
     }
     promising.sort_by(Scored::order);
-    promising.truncate(CROWD);
+    promising.truncate(PRUNE_AT);
 }
 
 fn is_selected(selected: &[bool], product: u32) -> bool {
@@ -208,7 +211,7 @@ mod tests {
         let mut best = Best::new(count);
         for (id, vector) in (0..).zip(vectors) {
             if let Some(score) = question.similarity(&vector::bytes(vector)) {
-                best.show(Scored { score, id });
+                best.offer(Scored { score, id });
             }
         }
         best.into_vec().into_iter().map(|one| one.id).collect()
@@ -267,10 +270,10 @@ mod tests {
 
     #[test]
     fn too_many_similar_candidates_are_cut_off() {
-        let vectors = vec![vec![1.0, 2.0]; 3 * CROWD];
+        let vectors = vec![vec![1.0, 2.0]; 3 * PRUNE_AT];
         let question = Question::new(&[2.0, 1.0]).expect("it points somewhere");
         let found = matrix(2, &vectors).candidates(&question, &[true], 2);
-        assert_eq!(found.rows.len(), CROWD);
+        assert_eq!(found.rows.len(), PRUNE_AT);
         assert_eq!([found.rows[0].id, found.rows[1].id], [0, 1]);
     }
 

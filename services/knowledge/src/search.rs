@@ -102,7 +102,10 @@ impl Search {
         let mut rest = VecDeque::from(found.rows);
         while let Some(next) = rest.front() {
             // The remaining candidates cannot reach the best.
-            if best.bar().is_some_and(|bar| bar > next.score) {
+            if best
+                .threshold()
+                .is_some_and(|threshold| threshold > next.score)
+            {
                 break;
             }
             let batch = rest.drain(..rest.len().min(BATCH));
@@ -126,7 +129,7 @@ impl Search {
         while let Some(row) = rows.try_next().await? {
             if let Some(score) = question.similarity(row.try_get(1)?) {
                 let id = row.try_get(0)?;
-                best.show(Scored { score, id });
+                best.offer(Scored { score, id });
             }
         }
         Ok(())
@@ -153,7 +156,7 @@ impl Search {
             is_any = true;
             if let Some(score) = question.similarity(bytes) {
                 let id = row.try_get(0)?;
-                best.show(Scored { score, id });
+                best.offer(Scored { score, id });
             }
         }
         if is_any {

@@ -119,7 +119,7 @@ impl Error {
     }
 
     /// Returns whether a retry of the same request may succeed.
-    pub(super) fn is_passing(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Refused(refusal) => matches!(
                 refusal.status.as_u16(),
@@ -365,16 +365,19 @@ mod tests {
     fn only_transient_errors_are_retried() {
         for status in [408, 429, 500, 502, 503, 504, 529] {
             let refusal = refusal(Provider::Voyage, status, "");
-            assert!(Error::Refused(Box::new(refusal)).is_passing(), "{status}");
+            assert!(Error::Refused(Box::new(refusal)).is_transient(), "{status}");
         }
         for status in [301, 400, 401, 403, 404, 413, 422, 501] {
             let refusal = refusal(Provider::Voyage, status, "");
-            assert!(!Error::Refused(Box::new(refusal)).is_passing(), "{status}");
+            assert!(
+                !Error::Refused(Box::new(refusal)).is_transient(),
+                "{status}"
+            );
         }
-        assert!(Error::Unreachable(String::new()).is_passing());
-        assert!(Error::Slow.is_passing());
-        assert!(!Error::Late.is_passing());
-        assert!(!Error::Empty.is_passing());
-        assert!(!Error::Malformed(String::new()).is_passing());
+        assert!(Error::Unreachable(String::new()).is_transient());
+        assert!(Error::Slow.is_transient());
+        assert!(!Error::Late.is_transient());
+        assert!(!Error::Empty.is_transient());
+        assert!(!Error::Malformed(String::new()).is_transient());
     }
 }

@@ -79,7 +79,7 @@ struct Inner {
     base: Url,
     headers: HeaderMap,
     redactor: Redactor,
-    patience: Timeouts,
+    timeouts: Timeouts,
     retry: Retry,
 }
 
@@ -106,7 +106,7 @@ impl Http {
                 base: access::bare(base),
                 headers,
                 redactor,
-                patience: access.patience,
+                timeouts: access.timeouts,
                 retry: access.retry,
             }),
         })
@@ -206,10 +206,10 @@ impl Http {
         F: Future<Output = Result<T, Error>>,
     {
         let began = Instant::now();
-        let patience = self.inner.patience;
-        let call = deadline.or_earlier(Deadline::after(patience.call));
+        let timeouts = self.inner.timeouts;
+        let call = deadline.or_earlier(Deadline::after(timeouts.call));
         let outcome = retry.run(call, || {
-            let end = patience
+            let end = timeouts
                 .attempt
                 .map_or(call, |time| call.or_earlier(Deadline::after(time)));
             let attempt = attempt();

@@ -9,7 +9,7 @@ use tracing::debug;
 use super::{Deadline, Error, LOG_TARGET, Refusal};
 
 /// Minimum time that must remain after a wait that the provider asked for.
-const WORTH_IT: Duration = Duration::from_secs(1);
+const MIN_REMAINING: Duration = Duration::from_secs(1);
 
 /// Retries transient failures.
 ///
@@ -85,13 +85,13 @@ impl Retry {
 
     /// Returns the wait before the next attempt; `None` if there is none.
     fn wait(self, retries: u32, error: &Error, deadline: Deadline) -> Option<Duration> {
-        if retries >= self.max || !error.is_passing() {
+        if retries >= self.max || !error.is_transient() {
             return None;
         }
         let remaining = deadline.remaining().unwrap_or(Duration::MAX);
         let asked = error.refusal().and_then(Refusal::retry_after);
         let (wait, limit) = match asked {
-            Some(asked) => (asked, remaining.saturating_sub(WORTH_IT)),
+            Some(asked) => (asked, remaining.saturating_sub(MIN_REMAINING)),
             None => (self.backoff(retries), remaining),
         };
         (wait < limit).then_some(wait)

@@ -41,7 +41,7 @@ pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, 
 
 /// Describes a failed connection for the caller.
 pub(super) fn unavailable(cause: &LeaseError) -> Reported {
-    no_client(&cause.told())
+    no_client(&cause.public_message())
 }
 
 fn no_client(cause: &impl Display) -> Reported {

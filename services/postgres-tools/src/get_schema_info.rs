@@ -48,7 +48,7 @@ struct Arguments {
 
 /// The filters and options of a call.
 #[derive(Debug)]
-struct Wish {
+struct Filter {
     schema: Option<String>,
     table: Option<String>,
     only_vectors: bool,
@@ -58,7 +58,7 @@ struct Wish {
 
 /// A call with its output format.
 struct Request {
-    wish: Wish,
+    filter: Filter,
     /// Set if the caller wants a structured result.
     is_structured: bool,
 }
@@ -83,9 +83,9 @@ impl GetSchemaInfo {
         self
     }
 
-    fn answer(&self, asked: &Request, label: &str, metadata: &Metadata) -> Option<ToolResult> {
-        let wish = &asked.wish;
-        let tables = wish.tables(metadata);
+    fn answer(&self, lookup: &Request, label: &str, metadata: &Metadata) -> Option<ToolResult> {
+        let filter = &lookup.filter;
+        let tables = filter.tables(metadata);
         if tables.is_empty() {
             return None;
         }
@@ -97,13 +97,13 @@ impl GetSchemaInfo {
                  pg_catalog.pg_class.\n\n",
             );
         }
-        if wish.is_open() && tables.len() > SUMMARY_ABOVE {
+        if filter.is_open() && tables.len() > SUMMARY_ABOVE {
             summary::write(&mut text, &tables);
             let structure = || structured::schemas(&tables, self.max_bytes, metadata.is_cut());
-            let structure = asked.is_structured.then(structure);
+            let structure = lookup.is_structured.then(structure);
             return Some(ToolResult::text(text).with_structure(structure));
         }
-        let mut listing = if wish.is_compact {
+        let mut listing = if filter.is_compact {
             Listing::of_tables(self.max_bytes)
         } else {
             Listing::of_columns(self.max_bytes)
@@ -112,8 +112,8 @@ impl GetSchemaInfo {
         listing.write(&mut text, tables.len());
         let shown = &tables[..listing.tables()];
         let has_more = shown.len() < tables.len() || metadata.is_cut();
-        let structure = asked.is_structured.then(|| {
-            if wish.is_compact {
+        let structure = lookup.is_structured.then(|| {
+            if filter.is_compact {
                 structured::tables(shown, self.max_bytes, has_more)
             } else {
                 structured::columns(shown, self.max_bytes, has_more)
@@ -151,16 +151,16 @@ impl Tool for GetSchemaInfo {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
-        let asked = Request {
-            wish: Wish::try_from(request.arguments::<Arguments>()?)?,
+        let lookup = Request {
+            filter: Filter::try_from(request.arguments::<Arguments>()?)?,
             is_structured: request.wants_structure(),
         };
         let current = client::current(&self.databases, request.caller()).await?;
         let metadata = client::metadata(&current).await?;
-        if let Some(answer) = self.answer(&asked, current.label(), &metadata) {
+        if let Some(answer) = self.answer(&lookup, current.label(), &metadata) {
             return Ok(answer);
         }
-        self.answer_again(&asked, &current).await
+        self.answer_again(&lookup, &current).await
     }
 }
 
@@ -169,29 +169,29 @@ impl GetSchemaInfo {
     /// or its schema newly allowed.
     async fn answer_again(
         &self,
-        asked: &Request,
+        lookup: &Request,
         current: &Current,
     ) -> Result<ToolResult, ToolError> {
         let metadata = client::recent_metadata(current).await?;
-        if let Some(answer) = self.answer(asked, current.label(), &metadata) {
+        if let Some(answer) = self.answer(lookup, current.label(), &metadata) {
             return Ok(answer);
         }
-        let wish = &asked.wish;
-        let schema = wish.schema.as_deref();
+        let filter = &lookup.filter;
+        let schema = filter.schema.as_deref();
         Err(match schema.filter(|schema| metadata.is_denied(schema)) {
             // The message of PostgreSQL, which reading the catalogue does not produce.
             Some(schema) => Reported::new(format!(
                 "ERROR: permission denied for schema {schema} (SQLSTATE 42501)"
             )),
-            None => Reported::new(no_match::explain(wish, current.label(), &metadata)),
+            None => Reported::new(no_match::explain(filter, current.label(), &metadata)),
         }
         .into())
     }
 }
 
-// === impl Wish ===
+// === impl Filter ===
 
-impl TryFrom<Arguments> for Wish {
+impl TryFrom<Arguments> for Filter {
     type Error = Reported;
 
     fn try_from(arguments: Arguments) -> Result<Self, Reported> {
@@ -215,7 +215,7 @@ impl TryFrom<Arguments> for Wish {
     }
 }
 
-impl Wish {
+impl Filter {
     /// Returns whether the call has no filter.
     fn is_open(&self) -> bool {
         self.schema.is_none() && !self.only_vectors && !self.is_compact

@@ -25,9 +25,9 @@ use ziggurat_postgres::{
 
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
-    ad_hoc_connection::{Elsewhere, PATIENCE, UrlRules},
+    ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
     answer::{Request, complaint},
-    connection_directive::Phrase,
+    connection_directive::Directive,
 };
 use crate::{client, table::Table};
 
@@ -69,7 +69,7 @@ struct Arguments {
 
 /// The rows that a call requests, and whether it wants a structured result as well.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct CallOptions {
     limit: Option<u32>,
     offset: u64,
     is_structured: bool,
@@ -122,58 +122,58 @@ impl QueryDatabase {
         self
     }
 
-    async fn here(
+    async fn run_in_current(
         &self,
         query: &str,
-        wanted: Wanted,
+        options: CallOptions,
         request: &ToolRequest,
     ) -> Result<ToolResult, ToolError> {
         let current = client::current(&self.databases, request.caller()).await?;
         let statement = Statement::new(current.database(), query)
             .map_err(|error| complaint(&error))?
-            .with_window(wanted.window(current.database()))
+            .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone());
         if let Some(question) = confirm::question(&current, query, &statement, request).await? {
             return Ok(question);
         }
-        let asked = Request::here(current.label(), &statement, self.max_bytes)
-            .with_structure(wanted.is_structured);
+        let plan = Request::for_current(current.label(), &statement, self.max_bytes)
+            .with_structure(options.is_structured);
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
-        let answer = asked.run(statement, lease).await;
+        let answer = plan.run(statement, lease).await;
         if may_define {
             self.databases.changed(&current);
         }
         Ok(answer?)
     }
 
-    async fn once(
+    async fn run_ad_hoc(
         &self,
         url: &str,
         query: &str,
-        wanted: Wanted,
-        elsewhere: Elsewhere<'_>,
+        options: CallOptions,
+        ad_hoc: AdHocConnections<'_>,
     ) -> Result<ToolResult, ToolError> {
-        let (database, visit) = elsewhere.connect(url).await?;
+        let (database, connection) = ad_hoc.connect(url).await?;
         if query
             .trim_matches(|c: char| c == ';' || c.is_whitespace())
             .is_empty()
         {
-            let said = "Connection command executed successfully. No query to run.";
-            return Ok(wanted.done(said));
+            let text = "Connection command executed successfully. No query to run.";
+            return Ok(options.done(text));
         }
         let statement = Statement::read_only(&database, query)
             .map_err(|error| complaint(&error))?
-            .with_window(wanted.window(&database))
+            .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone());
-        let asked = Request::elsewhere(database.name(), &statement, self.max_bytes)
-            .with_structure(wanted.is_structured);
-        let (lease, _room) = visit.into_parts();
-        match time::timeout(PATIENCE, asked.run(statement, lease)).await {
+        let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
+            .with_structure(options.is_structured);
+        let (lease, _permit) = connection.into_parts();
+        match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(Reported::new(format!(
-                "Error iterating rows: no answer within {PATIENCE:?}"
+                "Error iterating rows: no answer within {CALL_TIMEOUT:?}"
             ))
             .into()),
         }
@@ -216,29 +216,31 @@ impl Tool for QueryDatabase {
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = request.arguments()?;
-        let wanted = Wanted {
+        let options = CallOptions {
             is_structured: request.wants_structure(),
-            ..Wanted::new(arguments.limit, arguments.offset)
+            ..CallOptions::new(arguments.limit, arguments.offset)
         };
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
-        let elsewhere = Elsewhere::new(&self.databases, request.caller(), &self.url_rules);
-        match Phrase::read(&query) {
-            Phrase::Absent => self.here(&query, wanted, &request).await,
+        let ad_hoc = AdHocConnections::new(&self.databases, request.caller(), &self.url_rules);
+        match Directive::read(&query) {
+            Directive::Absent => self.run_in_current(&query, options, &request).await,
             // Boxed: rare, and each future is larger than that of a query.
-            Phrase::Default(url) => {
-                let set = Box::pin(elsewhere.set_default(url));
-                Ok(wanted.done(set.await?))
+            Directive::Default(url) => {
+                let set = Box::pin(ad_hoc.set_default(url));
+                Ok(options.done(set.await?))
             }
-            Phrase::Once { url, rest } => Box::pin(self.once(url, &rest, wanted, elsewhere)).await,
+            Directive::Once { url, rest } => {
+                Box::pin(self.run_ad_hoc(url, &rest, options, ad_hoc)).await
+            }
         }
     }
 }
 
-// === impl Wanted ===
+// === impl CallOptions ===
 
-impl Wanted {
+impl CallOptions {
     /// A limit out of range means the default; a negative offset means none.
     fn new(limit: Lenient<Number>, offset: Lenient<Number>) -> Self {
         let limit = limit.0.and_then(|limit| limit.as_u64());
@@ -252,9 +254,9 @@ impl Wanted {
     }
 
     /// Makes the result of a call without rows.
-    fn done(self, said: impl Into<Text>) -> ToolResult {
+    fn done(self, text: impl Into<Text>) -> ToolResult {
         let structure = self.is_structured.then(|| Table::changed(0));
-        ToolResult::text(said).with_structure(structure)
+        ToolResult::text(text).with_structure(structure)
     }
 
     fn window(self, database: &Database) -> Window {

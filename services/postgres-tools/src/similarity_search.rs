@@ -26,7 +26,7 @@ use crate::{Embedder, client, embedder::EmbedError};
 
 use self::{
     answer::Answer,
-    arguments::{Arguments, Format, Wanted},
+    arguments::{Arguments, Format, SearchCall},
     target_table::TargetTable,
     weights::{Part, Sample},
 };
@@ -67,27 +67,27 @@ impl SimilaritySearch {
 
     async fn search(
         &self,
-        wanted: &Wanted,
+        search_call: &SearchCall,
         current: &Current,
         place: &TargetTable<'_>,
         is_structured: bool,
     ) -> Result<ToolResult, Reported> {
         // PostgreSQL samples the texts while the vector is computed.
-        let (asked, sample) = join!(self.ask(&wanted.question), sample(current, place));
+        let (asked, sample) = join!(self.ask(&search_call.question), sample(current, place));
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
         let parts = parts(place, asked.vector.len(), &sample?);
         if parts.is_empty() {
             return Err(advice::misfit(asked.vector.len(), place));
         }
-        let rows = find(wanted, current, place, &parts, &asked.vector).await?;
+        let rows = find(search_call, current, place, &parts, &asked.vector).await?;
         let answer = Answer {
             label: current.label(),
             place,
-            wanted,
+            search_call,
             parts: &parts,
             is_local: asked.is_local,
         };
-        if wanted.format == Format::Ids {
+        if search_call.format == Format::Ids {
             let text = if rows.is_empty() {
                 answer.nothing()
             } else {
@@ -96,7 +96,7 @@ impl SimilaritySearch {
             let structure = is_structured.then(|| structured::rows(&answer, &rows));
             return Ok(ToolResult::text(text).with_structure(structure));
         }
-        let passages = passages::take(&rows, wanted);
+        let passages = passages::take(&rows, search_call);
         let text = if rows.is_empty() {
             answer.nothing()
         } else if passages.is_empty() {
@@ -135,8 +135,8 @@ impl Tool for SimilaritySearch {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
-        let wanted = Wanted::read(request.arguments::<Arguments>()?)?;
-        let table = wanted.table.as_deref();
+        let search_call = SearchCall::read(request.arguments::<Arguments>()?)?;
+        let table = search_call.table.as_deref();
         let current = client::current(&self.databases, request.caller()).await?;
         let mut metadata = client::metadata(&current).await?;
         if TargetTable::find(&metadata, table).is_err() {
@@ -146,7 +146,7 @@ impl Tool for SimilaritySearch {
         let place = TargetTable::find(&metadata, table)
             .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
         let is_structured = request.wants_structure();
-        let found = self.search(&wanted, &current, &place, is_structured);
+        let found = self.search(&search_call, &current, &place, is_structured);
         Ok(found.await?)
     }
 }
@@ -178,15 +178,15 @@ fn parts<'a>(place: &TargetTable<'a>, dimensions: usize, sample: &Sample) -> Vec
 }
 
 async fn find(
-    wanted: &Wanted,
+    search_call: &SearchCall,
     current: &Current,
     place: &TargetTable<'_>,
     parts: &[Part<'_>],
     asked: &[f32],
 ) -> Result<Vec<Neighbour>, Reported> {
-    let mut nearest = nearest(place, parts, wanted.rows);
-    nearest.metric = wanted.metric;
-    if wanted.format == Format::Ids {
+    let mut nearest = nearest(place, parts, search_call.rows);
+    nearest.metric = search_call.metric;
+    if search_call.format == Format::Ids {
         nearest.texts.clear();
     }
     let found = nearest.find(asked, current.pool()).await;

@@ -55,7 +55,7 @@ pub use self::{
     error::{DriverError, ServerError},
     tls::{SslMode, UnknownSslMode},
 };
-use super::large_rows::{LargeRows, Room};
+use super::large_rows::{LargeRowPermit, LargeRows};
 
 /// Limit on the size of a message that is no row.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -95,7 +95,7 @@ pub struct Client {
     /// Size of a large row that waits for a permit.
     waiting: Option<usize>,
     /// Permit of the large row that is being read.
-    room: Option<Room>,
+    permit: Option<LargeRowPermit>,
     deadline: Option<Instant>,
 }
 
@@ -145,7 +145,7 @@ impl Client {
             max_row_bytes: DEFAULT_MAX_ROW,
             large_rows: None,
             waiting: None,
-            room: None,
+            permit: None,
             deadline: None,
         }
     }
@@ -229,8 +229,8 @@ impl Client {
             }
             match (self.waiting.take(), &self.large_rows) {
                 (Some(bytes), Some(rows)) => {
-                    let room = within(patient(self.deadline), rows.take(bytes)).await;
-                    self.room = Some(room.map_err(|_| DriverError::NoRoom)?);
+                    let permit = within(patient(self.deadline), rows.take(bytes)).await;
+                    self.permit = Some(permit.map_err(|_| DriverError::NoRoom)?);
                 }
                 _ => self.fill().await?,
             }
@@ -337,7 +337,7 @@ impl Client {
             }
             let total = length + 1;
             let is_large = header.tag() == DATA_ROW && LargeRows::is_large(total);
-            if is_large && self.large_rows.is_some() && self.room.is_none() {
+            if is_large && self.large_rows.is_some() && self.permit.is_none() {
                 self.waiting = Some(total);
                 return Ok(None);
             }
@@ -353,7 +353,7 @@ impl Client {
                     self.input = BytesMut::from(&*mem::take(&mut self.input));
                 }
                 let row = Row::new(body, &self.columns)?;
-                return Ok(Some(Event::Row(row.with_room(self.room.take()))));
+                return Ok(Some(Event::Row(row.with_permit(self.permit.take()))));
             }
             let message = Message::parse(&mut self.input)?;
             let message = message.ok_or(DriverError::LENGTH)?;

@@ -19,12 +19,12 @@ const UNIT: usize = 1 << 10;
 /// Clones share the limit.
 #[derive(Clone, Debug)]
 pub struct LargeRows {
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     units: usize,
 }
 
 /// Permit for one large row; its memory is free again when it is dropped.
-pub type Room = OwnedSemaphorePermit;
+pub type LargeRowPermit = OwnedSemaphorePermit;
 
 // === impl LargeRows ===
 
@@ -34,7 +34,7 @@ impl LargeRows {
     pub fn new(bytes: usize) -> Self {
         let units = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            room: Arc::new(Semaphore::new(units)),
+            permits: Arc::new(Semaphore::new(units)),
             units,
         }
     }
@@ -44,11 +44,11 @@ impl LargeRows {
     }
 
     /// Waits for a permit for a row of this size.
-    pub(super) async fn take(&self, bytes: usize) -> Room {
+    pub(super) async fn take(&self, bytes: usize) -> LargeRowPermit {
         let units = (bytes.saturating_mul(COPIES) / UNIT).min(self.units);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room).acquire_many_owned(units).await;
-        room.expect("never closed")
+        let permit = Arc::clone(&self.permits).acquire_many_owned(units).await;
+        permit.expect("never closed")
     }
 }
 

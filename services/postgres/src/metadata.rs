@@ -31,17 +31,17 @@ mod tests;
 
 use std::{fmt, ops::Range};
 
-use self::interner::{Word, Words};
+use self::interner::{Interner, TextId};
 
 /// Tables of a database and their columns, at one moment.
 #[derive(Default)]
 pub struct Metadata {
-    words: Words,
+    words: Interner,
     /// Sorted by the bytes of schema and name.
     tables: Vec<TableEntry>,
     columns: Vec<ColumnEntry>,
     /// Sorted by name.
-    denied: Vec<Word>,
+    denied: Vec<TextId>,
     is_cut: bool,
     powers: Vec<String>,
 }
@@ -56,7 +56,7 @@ pub struct Table<'a> {
 /// Column of a table.
 #[derive(Clone, Copy)]
 pub struct Column<'a> {
-    words: &'a Words,
+    words: &'a Interner,
     entry: &'a ColumnEntry,
 }
 
@@ -77,9 +77,9 @@ pub enum TableKind {
 }
 
 struct TableEntry {
-    schema: Word,
-    name: Word,
-    comment: Word,
+    schema: TextId,
+    name: TextId,
+    comment: TextId,
     kind: TableKind,
     is_partition: bool,
     has_vectors: bool,
@@ -87,11 +87,11 @@ struct TableEntry {
 }
 
 struct ColumnEntry {
-    name: Word,
-    data_type: Word,
-    comment: Word,
-    references: Word,
-    default: Word,
+    name: TextId,
+    data_type: TextId,
+    comment: TextId,
+    references: TextId,
+    default: TextId,
     vector_dims: Option<u32>,
     identity: Option<Identity>,
     facts: u8,

@@ -473,7 +473,7 @@ impl Lease {
         self.is_untested = false;
         self.state = State::Settled;
         let connection = &mut self.held_mut().connection;
-        fresh.seat = connection.seat.take();
+        fresh.permit = connection.permit.take();
         *connection = fresh;
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::{
     driver::{self, Field},
     error::QueryError,
     kind::Kind,
-    large_rows::Room,
+    large_rows::LargeRowPermit,
     scalar::Scalar,
     tsv,
 };
@@ -38,7 +38,7 @@ pub struct Rows {
     columns: Arc<[Column]>,
     is_command: bool,
     extent: Option<Extent>,
-    desk: Handoff,
+    handoff: Handoff,
     /// `None` after its end.
     driver: Option<Driver>,
     summary: Option<Summary>,
@@ -87,11 +87,11 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Summary, QueryError>
 /// The reader that takes the item also polls the driver, so neither needs a waker.
 #[derive(Clone, Default)]
 pub(super) struct Handoff {
-    found: Arc<Mutex<Option<Found>>>,
+    found: Arc<Mutex<Option<Item>>>,
 }
 
 /// Item of a driver: first the head, then rows.
-pub(super) enum Found {
+pub(super) enum Item {
     Head {
         columns: Arc<[Column]>,
         is_command: bool,
@@ -100,9 +100,9 @@ pub(super) enum Found {
     Row(driver::Row),
 }
 
-// === impl Found ===
+// === impl Item ===
 
-impl Found {
+impl Item {
     /// Makes a head for an unknown number of rows.
     pub(super) fn head(columns: Arc<[Column]>) -> Self {
         Self::Head {
@@ -141,16 +141,16 @@ impl Column {
 
 impl Rows {
     /// Runs until the columns of the result are known.
-    pub(super) async fn start(mut driver: Driver, desk: Handoff) -> Result<Self, QueryError> {
+    pub(super) async fn start(mut driver: Driver, handoff: Handoff) -> Result<Self, QueryError> {
         let head = poll_fn(|cx| match driver.as_mut().poll(cx) {
             Poll::Ready(end) => Poll::Ready(end.map(|_| None)),
-            Poll::Pending => match desk.take() {
+            Poll::Pending => match handoff.take() {
                 Some(found) => Poll::Ready(Ok(Some(found))),
                 None => Poll::Pending,
             },
         });
         match head.await? {
-            Some(Found::Head {
+            Some(Item::Head {
                 columns,
                 is_command,
                 extent,
@@ -158,11 +158,11 @@ impl Rows {
                 columns,
                 is_command,
                 extent,
-                desk,
+                handoff,
                 driver: Some(driver),
                 summary: None,
             }),
-            Some(Found::Row(_)) | None => unreachable!("a driver finds a head first"),
+            Some(Item::Row(_)) | None => unreachable!("a driver finds a head first"),
         }
     }
 
@@ -211,7 +211,7 @@ impl Stream for Rows {
             return Poll::Ready(None);
         };
         let polled = driver.as_mut().poll(cx);
-        if let Some(Found::Row(values)) = this.desk.take() {
+        if let Some(Item::Row(values)) = this.handoff.take() {
             let columns = Arc::clone(&this.columns);
             return Poll::Ready(Some(Ok(Row { values, columns })));
         }
@@ -249,8 +249,8 @@ impl Row {
 
     /// Returns its memory permit, if it is large. Text made of it should keep the permit.
     #[must_use]
-    pub fn room(&self) -> Option<&Arc<Room>> {
-        self.values.room()
+    pub fn permit(&self) -> Option<&Arc<LargeRowPermit>> {
+        self.values.permit()
     }
 
     /// Returns the text of a value, or `None` if it is NULL.
@@ -305,7 +305,7 @@ fn text(bytes: &[u8]) -> Result<&str, QueryError> {
 
 impl Handoff {
     /// Puts an item into the slot, and waits until it is taken.
-    pub(super) async fn leave(&self, found: Found) {
+    pub(super) async fn put(&self, found: Item) {
         *self.lock() = Some(found);
         poll_fn(|_| match *self.lock() {
             Some(_) => Poll::Pending,
@@ -314,11 +314,11 @@ impl Handoff {
         .await;
     }
 
-    fn take(&self) -> Option<Found> {
+    fn take(&self) -> Option<Item> {
         self.lock().take()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Item>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

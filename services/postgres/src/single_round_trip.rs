@@ -14,7 +14,7 @@ use super::{
 
 /// Query in one round trip, with its settings and values.
 #[derive(Debug)]
-pub struct Flight {
+pub struct ReadOnlyQuery {
     /// Its name in the log.
     pub name: &'static str,
     /// A query that runs first, whose rows are ignored: settings for this transaction.
@@ -25,9 +25,9 @@ pub struct Flight {
     pub values: Vec<Value>,
 }
 
-// === impl Flight ===
+// === impl ReadOnlyQuery ===
 
-impl Flight {
+impl ReadOnlyQuery {
     /// Runs the query in a read-only transaction limited by the query timeout of the database, and
     /// reads its rows. Dropped before the end, it is cancelled.
     pub async fn read<T>(
@@ -60,7 +60,7 @@ impl Flight {
                 lease.settle();
                 Ok(rows)
             }
-            Err(error) => Err(leave(lease, error).await),
+            Err(error) => Err(restore(lease, error).await),
         }
     }
 
@@ -156,7 +156,7 @@ async fn rows<T>(
 
 /// Returns the connection to the pool if it can be used again. Else the lease stays busy, and what
 /// runs is cancelled.
-async fn leave(mut lease: Lease, error: QueryError) -> QueryError {
+async fn restore(mut lease: Lease, error: QueryError) -> QueryError {
     match &error {
         QueryError::Failed { report, .. } if !report.is_fatal() => {
             // Without a transaction, ROLLBACK only causes a warning.

@@ -130,7 +130,7 @@ enum Route {
     /// At once, as a subquery with a LIMIT around it, since it has its own.
     Nested,
     /// At once, with a cursor.
-    Flight,
+    CursorAtOnce,
     /// In steps, with a cursor.
     Cursor,
     /// In steps, with a cursor; PostgreSQL keeps the rows until they are fetched.
@@ -291,7 +291,7 @@ impl Statement {
 
     fn route(&self) -> Route {
         match self.route {
-            Route::Limited | Route::Nested | Route::Flight | Route::Cursor
+            Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
                 if self.window.rows > MAX_ROWS =>
             {
                 Route::Spool
@@ -306,9 +306,9 @@ impl Statement {
     /// When PostgreSQL refuses it, or it fails before its first row. A later error comes after the
     /// rows before it. The connection stays usable then, unless it broke.
     pub async fn run(self, lease: Lease) -> Result<Rows, QueryError> {
-        let desk = Handoff::default();
-        let driver = Box::pin(executor::drive(lease, self, desk.clone()));
-        Rows::start(driver, desk).await
+        let handoff = Handoff::default();
+        let driver = Box::pin(executor::execute(lease, self, handoff.clone()));
+        Rows::start(driver, handoff).await
     }
 }
 
@@ -325,7 +325,7 @@ impl Route {
             } else if shape.takes_another_limit() {
                 Self::Nested
             } else {
-                Self::Flight
+                Self::CursorAtOnce
             }
         } else if shape.is_several() && access == Access::ReadWrite {
             Self::Script

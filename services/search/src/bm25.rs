@@ -7,7 +7,7 @@
 //! use ziggurat_search::{bm25::{Bm25, Collection, Question}, tokens};
 //!
 //! let question = Question::new(tokens::terms("dead tuples"));
-//! let found = question.tally(tokens::terms("Vacuum removes dead tuples."));
+//! let found = question.count_terms(tokens::terms("Vacuum removes dead tuples."));
 //!
 //! // Candidates of an index are scored with the statistics of the whole table.
 //! let table = Collection {
@@ -38,7 +38,7 @@ pub struct Question {
 
 /// Number of times that each word of a question occurs in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct TermCounts {
     /// The words that occur, by their index in the question: sparse, so a long question costs
     /// nothing for a short document.
     counts: Box<[(usize, u32)]>,
@@ -67,13 +67,13 @@ impl Bm25 {
 
     /// Scores documents against each other; one that shares no word with the question gets zero.
     #[must_use]
-    pub fn scores(&self, documents: &[Tally]) -> Vec<f64> {
+    pub fn scores(&self, documents: &[TermCounts]) -> Vec<f64> {
         self.scores_within(&Collection::of(documents), documents)
     }
 
     /// Scores some documents of a collection, with the statistics of the whole collection.
     #[must_use]
-    pub fn scores_within(&self, collection: &Collection, documents: &[Tally]) -> Vec<f64> {
+    pub fn scores_within(&self, collection: &Collection, documents: &[TermCounts]) -> Vec<f64> {
         let weights: Vec<f64> = collection
             .frequencies
             .iter()
@@ -85,7 +85,7 @@ impl Bm25 {
             .collect()
     }
 
-    fn score(&self, weights: &[f64], average_length: f64, document: &Tally) -> f64 {
+    fn score(&self, weights: &[f64], average_length: f64, document: &TermCounts) -> f64 {
         let length = if average_length > 0.0 {
             f64::from(document.length) / average_length
         } else {
@@ -130,7 +130,7 @@ impl Question {
     }
 
     /// Counts the words of the question in the tokens of a document.
-    pub fn tally<T: AsRef<str>>(&self, tokens: impl IntoIterator<Item = T>) -> Tally {
+    pub fn count_terms<T: AsRef<str>>(&self, tokens: impl IntoIterator<Item = T>) -> TermCounts {
         let mut length = 0_u32;
         let mut places: Vec<usize> = tokens
             .into_iter()
@@ -142,13 +142,13 @@ impl Question {
         let counts = runs
             .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
             .collect();
-        Tally { counts, length }
+        TermCounts { counts, length }
     }
 }
 
-// === impl Tally ===
+// === impl TermCounts ===
 
-impl Tally {
+impl TermCounts {
     /// Number of tokens of the document.
     #[must_use]
     pub fn length(&self) -> u32 {
@@ -167,7 +167,7 @@ impl Tally {
 impl Collection {
     /// Computes the statistics of a collection that consists of exactly these documents.
     #[must_use]
-    pub fn of(documents: &[Tally]) -> Self {
+    pub fn of(documents: &[TermCounts]) -> Self {
         let last = documents
             .iter()
             .filter_map(|document| document.counts.last());
@@ -212,11 +212,11 @@ mod tests {
 
     fn scores(question: &str, documents: &[&str]) -> Vec<f64> {
         let question = Question::new(tokens::terms(question));
-        let tallies: Vec<_> = documents
+        let counts: Vec<_> = documents
             .iter()
-            .map(|text| question.tally(tokens::terms(text)))
+            .map(|text| question.count_terms(tokens::terms(text)))
             .collect();
-        Bm25::DOCUMENTS.scores(&tallies)
+        Bm25::DOCUMENTS.scores(&counts)
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
             asked.words(),
             ["does", "vacuum", "remove", "dead", "tuples"]
         );
-        let lengths = DOCUMENTS.map(|text| asked.tally(tokens::terms(text)).length());
+        let lengths = DOCUMENTS.map(|text| asked.count_terms(tokens::terms(text)).length());
         assert_eq!(lengths, [5, 3, 5, 8]);
 
         let scores = scores(question, &DOCUMENTS);
@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn a_tally_is_as_long_as_what_was_found_and_not_as_the_question() {
         let question = Question::new((0..10_000).map(|n| n.to_string()));
-        let tally = question.tally(["7", "x", "9999", "7"]);
-        assert_eq!(*tally.counts, [(7, 2), (9999, 1)]);
-        assert_eq!(tally.length(), 4);
+        let term_counts = question.count_terms(["7", "x", "9999", "7"]);
+        assert_eq!(*term_counts.counts, [(7, 2), (9999, 1)]);
+        assert_eq!(term_counts.length(), 4);
     }
 
     #[test]
@@ -273,9 +273,9 @@ mod tests {
             average_length: 0.0,
             frequencies: vec![900.0],
         };
-        let tally = question.tally(["vacuum"]);
-        assert!(tally.is_hit());
-        let scores = Bm25::DOCUMENTS.scores_within(&table, &[tally]);
+        let term_counts = question.count_terms(["vacuum"]);
+        assert!(term_counts.is_hit());
+        let scores = Bm25::DOCUMENTS.scores_within(&table, &[term_counts]);
         assert!(scores[0] >= 0.0 && scores[0].is_finite(), "{scores:?}");
     }
 
@@ -286,15 +286,15 @@ mod tests {
             documents in prop::collection::vec("[a-f ]{0,30}", 0..8),
         ) {
             let question = Question::new(question.split_whitespace());
-            let tallies: Vec<_> = documents
+            let counts: Vec<_> = documents
                 .iter()
-                .map(|text| question.tally(text.split_whitespace()))
+                .map(|text| question.count_terms(text.split_whitespace()))
                 .collect();
-            let scores = Bm25::PASSAGES.scores(&tallies);
+            let scores = Bm25::PASSAGES.scores(&counts);
             prop_assert_eq!(scores.len(), documents.len());
-            for (score, tally) in scores.iter().zip(&tallies) {
+            for (score, term_counts) in scores.iter().zip(&counts) {
                 prop_assert!(score.is_finite());
-                prop_assert_eq!(*score > 0.0, tally.is_hit());
+                prop_assert_eq!(*score > 0.0, term_counts.is_hit());
             }
         }
     }

@@ -10,11 +10,11 @@
 //!
 //! let documents = ["Wool is washed by hand.", "Brass is polished with a cloth."];
 //! let question = Question::new(tokens::words("How do I wash wool?"));
-//! let tallies: Vec<_> = documents
+//! let counts: Vec<_> = documents
 //!     .iter()
-//!     .map(|text| question.tally(tokens::words(text)))
+//!     .map(|text| question.count_terms(tokens::words(text)))
 //!     .collect();
-//! let scores = Bm25::PASSAGES.scores(&tallies);
+//! let scores = Bm25::PASSAGES.scores(&counts);
 //! assert!(scores[0] > scores[1]);
 //! ```
 //!

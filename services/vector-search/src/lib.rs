@@ -55,7 +55,7 @@ use ziggurat_postgres::{
     error::QueryError,
     metadata::{Column, Table, TableKind},
     pool::Pool,
-    single_round_trip::Flight,
+    single_round_trip::ReadOnlyQuery,
 };
 
 use self::query::Query;
@@ -175,13 +175,15 @@ impl Nearest<'_> {
     /// # Errors
     /// As [`find`](Self::find).
     pub async fn sample(&self, pool: &Pool) -> Result<Vec<Vec<Option<String>>>, QueryError> {
-        let flight = Flight {
+        let read_query = ReadOnlyQuery {
             name: "SELECT",
             before: None,
             query: query::sample(self, SAMPLE_ROWS),
             values: Vec::new(),
         };
-        flight.read(pool.lease().await?, |row| texts(row, 0)).await
+        read_query
+            .read(pool.lease().await?, |row| texts(row, 0))
+            .await
     }
 
     /// Returns whether each column has an index, and rows can be identified by their location in
@@ -214,7 +216,7 @@ impl Nearest<'_> {
 }
 
 async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Hit>, QueryError> {
-    let flight = Flight {
+    let read_query = ReadOnlyQuery {
         name: "SELECT",
         before: Some(settings(reach)),
         query,
@@ -230,7 +232,7 @@ async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Hit>, QueryE
             reach: number(row, 1)?,
         })
     };
-    flight.read(pool.lease().await?, found).await
+    read_query.read(pool.lease().await?, found).await
 }
 
 /// Sorts the rows, since an index may return rows of almost equal distance in any order.

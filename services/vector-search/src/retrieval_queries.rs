@@ -44,7 +44,7 @@ pub use ziggurat_postgres::{
 
 pub use self::{
     condition::{Comparison, Condition, Conditions, Test},
-    lexemes::{Lexicon, Wanted},
+    lexemes::{LexemeQuery, Lexicon},
     ranked::{Extension, Ranking},
     rows::reach,
     shape::{Column, Finding, Shape},

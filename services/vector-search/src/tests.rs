@@ -32,13 +32,13 @@ fn mixed(rows: u32) -> String {
     )
 }
 
-struct Room {
+struct Setup {
     fixture: Fixture,
     pool: Pool,
     metadata: Metadata,
 }
 
-impl Room {
+impl Setup {
     async fn with(sql: &str) -> Self {
         Self::as_described(sql, |_| {}).await
     }
@@ -98,7 +98,7 @@ fn ids(rows: &[Neighbour]) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_closest_rows_come_first_whatever_the_type_and_the_metric() {
-    let room = Room::with(PLACES).await;
+    let setup = Setup::with(PLACES).await;
     let cases = [
         (Metric::Cosine, ["4", "3", "5"]),
         (Metric::Euclidean, ["4", "5", "3"]),
@@ -106,11 +106,11 @@ async fn the_closest_rows_come_first_whatever_the_type_and_the_metric() {
     ];
     for column in ["spot", "half", "sparse"] {
         for (metric, expected) in cases {
-            let mut nearest = room.nearest("my place", &[(column, 1.0)], &["na;me"]);
+            let mut nearest = setup.nearest("my place", &[(column, 1.0)], &["na;me"]);
             nearest.metric = metric;
             // Between two places, so that no two are equally far away.
             let asked = if metric == Metric::Cosine { 3.6 } else { 4.1 };
-            let rows = nearest.find(&[asked, 1.0], &room.pool).await;
+            let rows = nearest.find(&[asked, 1.0], &setup.pool).await;
             let rows = rows.expect("an answer");
             assert_eq!(ids(&rows), expected, "{column} {metric:?}");
             let text = format!("place {}", expected[0]);
@@ -121,35 +121,35 @@ async fn the_closest_rows_come_first_whatever_the_type_and_the_metric() {
 
 #[tokio::test]
 async fn distances_are_those_of_the_operators_and_rows_without_a_vector_are_left_out() {
-    let room = Room::with(PLACES).await;
-    let mut nearest = room.nearest("my place", &[("spot", 1.0)], &["na;me"]);
+    let setup = Setup::with(PLACES).await;
+    let mut nearest = setup.nearest("my place", &[("spot", 1.0)], &["na;me"]);
     nearest.rows = 50;
     nearest.metric = Metric::Euclidean;
-    let rows = nearest.find(&[0.0, 1.0], &room.pool).await.expect("rows");
+    let rows = nearest.find(&[0.0, 1.0], &setup.pool).await.expect("rows");
     let distances: Vec<_> = rows.iter().filter_map(|row| row.distance).collect();
     assert_eq!(distances, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
 }
 
 #[tokio::test]
 async fn texts_are_cut_by_postgresql_and_a_row_may_have_no_id() {
-    let mut room = Room::with(PLACES).await;
+    let mut setup = Setup::with(PLACES).await;
     let long = "UPDATE \"my place\" SET \"na;me\" = repeat('é', 500) WHERE id = 4";
-    room.fixture.given(long).await;
-    let mut nearest = room.nearest("my place", &[("spot", 1.0)], &["na;me"]);
+    setup.fixture.given(long).await;
+    let mut nearest = setup.nearest("my place", &[("spot", 1.0)], &["na;me"]);
     nearest.id = None;
     nearest.rows = 1;
     nearest.characters = 7;
-    let rows = nearest.find(&[4.0, 1.0], &room.pool).await.expect("rows");
+    let rows = nearest.find(&[4.0, 1.0], &setup.pool).await.expect("rows");
     assert_eq!(rows[0].texts, [Some("ééééééé".to_owned())]);
     assert_eq!(rows[0].id, None);
 }
 
 #[tokio::test]
 async fn an_index_serves_one_column() {
-    let mut room = Room::with(&mixed(2000)).await;
-    let nearest = room.nearest("mixed", &[("body_emb", 1.0)], &["body"]);
+    let mut setup = Setup::with(&mixed(2000)).await;
+    let nearest = setup.nearest("mixed", &[("body_emb", 1.0)], &["body"]);
     let query = Query::new(&nearest, &[0.5; 8]).ordered();
-    let plan = room.plan(3, &query).await;
+    let plan = setup.plan(3, &query).await;
     assert!(
         plan.contains("Index Scan using mixed_body_emb_idx"),
         "{plan}"
@@ -159,11 +159,11 @@ async fn an_index_serves_one_column() {
 
 #[tokio::test]
 async fn the_indexes_of_several_columns_serve_their_sum() {
-    let mut room = Room::with(&mixed(5000)).await;
+    let mut setup = Setup::with(&mixed(5000)).await;
     let weights = [("title_emb", 0.3), ("body_emb", 0.7)];
-    let nearest = room.nearest("mixed", &weights, &["title", "body"]);
+    let nearest = setup.nearest("mixed", &weights, &["title", "body"]);
     let query = Query::new(&nearest, &[0.5; 8]).joined(100);
-    let plan = room.plan(100, &query).await;
+    let plan = setup.plan(100, &query).await;
     for index in ["mixed_title_emb_idx", "mixed_body_emb_idx"] {
         assert!(
             plan.contains(&format!("Index Scan using {index}")),
@@ -174,17 +174,17 @@ async fn the_indexes_of_several_columns_serve_their_sum() {
 
 #[tokio::test]
 async fn the_order_of_several_columns_is_that_of_the_whole_table() {
-    let room = Room::with(&mixed(3000)).await;
+    let setup = Setup::with(&mixed(3000)).await;
     let weights = [("title_emb", 0.3), ("body_emb", 0.7)];
     for (rows, asked) in [(1, 0.5), (3, -0.1), (10, 0.3)] {
-        let mut nearest = room.nearest("mixed", &weights, &["title"]);
+        let mut nearest = setup.nearest("mixed", &weights, &["title"]);
         nearest.rows = rows;
         let asked: Vec<f32> = (0_u8..8).map(|n| asked + f32::from(n) / 10.0).collect();
         assert!(nearest.can_join_indexes());
-        let found = nearest.find(&asked, &room.pool).await.expect("rows");
+        let found = nearest.find(&asked, &setup.pool).await.expect("rows");
 
         let query = Query::new(&nearest, &asked).ordered();
-        let whole = read(query, rows, &room.pool).await.expect("rows");
+        let whole = read(query, rows, &setup.pool).await.expect("rows");
         let whole = in_order(whole);
         assert_eq!(ids(&found), ids(&whole), "{rows}");
     }
@@ -211,24 +211,24 @@ async fn rows_from_indexes_are_not_the_result_until_that_is_proven() {
         )
         .expect("a string takes everything");
     }
-    let room = Room::with(&sql).await;
-    let mut nearest = room.nearest(
+    let setup = Setup::with(&sql).await;
+    let mut nearest = setup.nearest(
         "split",
         &[("title_emb", 0.5), ("body_emb", 0.5)],
         &["title"],
     );
     nearest.metric = Metric::Euclidean;
-    let found = nearest.find(&[0.0], &room.pool).await.expect("rows");
+    let found = nearest.find(&[0.0], &setup.pool).await.expect("rows");
     assert_eq!(ids(&found), ["1", "2", "3"]);
 
     let query = Query::new(&nearest, &[0.0]).joined(100);
-    let first = read(query, 100, &room.pool).await.expect("rows");
+    let first = read(query, 100, &setup.pool).await.expect("rows");
     assert!(nearest.proven(first).is_none());
 }
 
 #[tokio::test]
 async fn rows_that_lack_a_vector_come_last() {
-    let room = Room::with(
+    let setup = Setup::with(
         "CREATE EXTENSION IF NOT EXISTS vector; CREATE TABLE part (id int, title text,
              title_emb vector(1), body_emb vector(1));
          CREATE INDEX ON part USING hnsw (title_emb vector_l2_ops);
@@ -237,21 +237,21 @@ async fn rows_that_lack_a_vector_come_last() {
              (3, 'none', NULL, NULL), (4, 'middle', '[4]', '[4]')",
     )
     .await;
-    let mut nearest = room.nearest("part", &[("title_emb", 0.5), ("body_emb", 0.5)], &["title"]);
+    let mut nearest = setup.nearest("part", &[("title_emb", 0.5), ("body_emb", 0.5)], &["title"]);
     nearest.metric = Metric::Euclidean;
-    let found = nearest.find(&[0.0], &room.pool).await.expect("rows");
+    let found = nearest.find(&[0.0], &setup.pool).await.expect("rows");
     assert_eq!(ids(&found), ["4", "2", "1"]);
     assert_eq!(found[2].distance, None);
 }
 
 #[tokio::test]
 async fn a_list_longer_than_the_default_of_an_index_is_complete() {
-    let room = Room::with(&mixed(2000)).await;
-    let mut nearest = room.nearest("mixed", &[("body_emb", 1.0)], &[]);
+    let setup = Setup::with(&mixed(2000)).await;
+    let mut nearest = setup.nearest("mixed", &[("body_emb", 1.0)], &[]);
     nearest.rows = 200;
     // The first search loads pgvector into the session, the second finds it loaded.
     for _ in 0..2 {
-        let found = nearest.find(&[0.5; 8], &room.pool).await.expect("rows");
+        let found = nearest.find(&[0.5; 8], &setup.pool).await.expect("rows");
         assert_eq!(found.len(), 200);
         assert!(found.is_sorted_by_key(|row| row.distance));
     }
@@ -259,15 +259,15 @@ async fn a_list_longer_than_the_default_of_an_index_is_complete() {
 
 #[tokio::test]
 async fn settings_of_a_search_end_with_it_and_those_of_an_operator_stay() {
-    let room = Room::as_described(&mixed(100), |settings| settings.max_connections = 1).await;
-    let mut nearest = room.nearest("mixed", &[("body_emb", 1.0)], &[]);
+    let setup = Setup::as_described(&mixed(100), |settings| settings.max_connections = 1).await;
+    let mut nearest = setup.nearest("mixed", &[("body_emb", 1.0)], &[]);
     nearest.rows = 60;
     let reach = "SELECT current_setting('hnsw.ef_search')";
-    nearest.find(&[0.5; 8], &room.pool).await.expect("rows");
-    let (answer, _) = ask(&room.pool, reach).await.expect(reach);
+    nearest.find(&[0.5; 8], &setup.pool).await.expect("rows");
+    let (answer, _) = ask(&setup.pool, reach).await.expect(reach);
     assert!(answer.ends_with("\n40"), "{answer}");
 
-    let mut lease = room.pool.lease().await.expect("a connection");
+    let mut lease = setup.pool.lease().await.expect("a connection");
     let client = lease.begin();
     client.ask("SET hnsw.ef_search = 300").await.expect("set");
     let settings = format!("BEGIN; {}", settings(60));
@@ -278,9 +278,9 @@ async fn settings_of_a_search_end_with_it_and_those_of_an_operator_stay() {
 
 #[tokio::test]
 async fn errors_of_postgresql_are_returned_and_the_connection_stays_usable() {
-    let room = Room::as_described(PLACES, |settings| settings.max_connections = 1).await;
-    let nearest = room.nearest("my place", &[("spot", 1.0)], &["na;me"]);
-    let error = nearest.find(&[1.0, 2.0, 3.0], &room.pool).await;
+    let setup = Setup::as_described(PLACES, |settings| settings.max_connections = 1).await;
+    let nearest = setup.nearest("my place", &[("spot", 1.0)], &["na;me"]);
+    let error = nearest.find(&[1.0, 2.0, 3.0], &setup.pool).await;
     let error = error.expect_err("three dimensions");
     let QueryError::Failed { report, .. } = &error else {
         panic!("{error:?}");
@@ -289,7 +289,7 @@ async fn errors_of_postgresql_are_returned_and_the_connection_stays_usable() {
         report.message.contains("different vector dimensions"),
         "{report}"
     );
-    let rows = nearest.find(&[1.0, 2.0], &room.pool).await.expect("rows");
+    let rows = nearest.find(&[1.0, 2.0], &setup.pool).await.expect("rows");
     assert_eq!(rows.len(), 3);
 }
 
@@ -300,16 +300,16 @@ async fn nothing_is_written_and_a_slow_search_ends_in_time() {
         INSERT INTO page VALUES (1, 'a', '[1]');
         CREATE VIEW writer AS SELECT nextval('seen') AS id, body, emb FROM page;
         CREATE VIEW slow AS SELECT id, body, emb FROM page WHERE pg_sleep(3600) IS NOT NULL";
-    let room = Room::as_described(sql, |settings| {
+    let setup = Setup::as_described(sql, |settings| {
         settings.query_timeout = Duration::from_millis(200);
         settings.allow_writes = true;
     })
     .await;
     let vectors = [("emb", 1.0)];
-    let writer = room.nearest("writer", &vectors, &["body"]);
-    let slow = room.nearest("slow", &vectors, &["body"]);
+    let writer = setup.nearest("writer", &vectors, &["body"]);
+    let slow = setup.nearest("slow", &vectors, &["body"]);
     for (nearest, expected) in [(writer, "25006"), (slow, "57014")] {
-        let error = nearest.find(&[1.0], &room.pool).await;
+        let error = nearest.find(&[1.0], &setup.pool).await;
         match error.expect_err(expected) {
             QueryError::Failed { report, .. } => assert_eq!(report.sqlstate, expected),
             error => panic!("{error:?}"),
@@ -319,30 +319,31 @@ async fn nothing_is_written_and_a_slow_search_ends_in_time() {
 
 #[tokio::test]
 async fn a_connection_that_died_while_it_was_idle_is_replaced() {
-    let mut room = Room::with(PLACES).await;
-    let nearest = room.nearest("my place", &[("spot", 1.0)], &["na;me"]);
-    nearest.find(&[1.0, 2.0], &room.pool).await.expect("rows");
-    room.fixture
+    let mut setup = Setup::with(PLACES).await;
+    let nearest = setup.nearest("my place", &[("spot", 1.0)], &["na;me"]);
+    nearest.find(&[1.0, 2.0], &setup.pool).await.expect("rows");
+    setup
+        .fixture
         .given(
             "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity
              WHERE datname = current_database() AND pid <> pg_backend_pid()",
         )
         .await;
-    let nearest = room.nearest("my place", &[("spot", 1.0)], &["na;me"]);
-    let rows = nearest.find(&[1.0, 2.0], &room.pool).await.expect("rows");
+    let nearest = setup.nearest("my place", &[("spot", 1.0)], &["na;me"]);
+    let rows = nearest.find(&[1.0, 2.0], &setup.pool).await.expect("rows");
     assert_eq!(rows.len(), 3);
 }
 
 #[tokio::test]
 async fn an_extension_that_is_not_on_the_search_path_is_found() {
-    let room = Room::with(
+    let setup = Setup::with(
         "CREATE SCHEMA \"my ext\"; DROP EXTENSION IF EXISTS vector; CREATE EXTENSION vector SCHEMA \"my ext\";
          CREATE TABLE page (id int, body text, emb \"my ext\".vector(2));
          INSERT INTO page VALUES (1, 'a', '[1,0]'), (2, 'b', '[0,1]')",
     )
     .await;
-    let nearest = room.nearest("page", &[("emb", 1.0)], &["body"]);
-    let rows = nearest.find(&[0.1, 1.0], &room.pool).await.expect("rows");
+    let nearest = setup.nearest("page", &[("emb", 1.0)], &["body"]);
+    let rows = nearest.find(&[0.1, 1.0], &setup.pool).await.expect("rows");
     assert_eq!(ids(&rows), ["2", "1"]);
 }
 
@@ -352,7 +353,7 @@ async fn a_dropped_search_is_cancelled() {
         CREATE TABLE page (id int, body text, emb vector(1));
         INSERT INTO page VALUES (1, 'a', '[1]');
         CREATE VIEW slow AS SELECT id, body, emb FROM page WHERE pg_sleep(3600) IS NOT NULL";
-    let mut room = Room::as_described(sql, |settings| {
+    let mut setup = Setup::as_described(sql, |settings| {
         settings.query_timeout = Duration::ZERO;
         settings.max_connections = 1;
     })
@@ -360,11 +361,11 @@ async fn a_dropped_search_is_cancelled() {
     let running = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
         AND state = 'active' AND pid <> pg_backend_pid()";
     {
-        let nearest = room.nearest("slow", &[("emb", 1.0)], &["body"]);
-        let search = nearest.find(&[1.0], &room.pool);
+        let nearest = setup.nearest("slow", &[("emb", 1.0)], &["body"]);
+        let search = nearest.find(&[1.0], &setup.pool);
         let mut search = pin!(search);
         let watch = async {
-            let mut watcher = room.fixture.connect().await;
+            let mut watcher = setup.fixture.connect().await;
             loop {
                 let count: i64 = sqlx::query_scalar(running)
                     .fetch_one(&mut watcher)
@@ -381,8 +382,8 @@ async fn a_dropped_search_is_cancelled() {
         }
     }
     // There is one connection, so this lease waits for the end of the search.
-    drop(room.pool.lease().await.expect("a connection"));
-    assert_eq!(room.fixture.count(running).await, 0);
+    drop(setup.pool.lease().await.expect("a connection"));
+    assert_eq!(setup.fixture.count(running).await, 0);
 }
 
 #[test]

@@ -45,23 +45,23 @@ impl Embed for Letters {
 }
 
 /// A folder of documents, and the file built from it.
-struct Desk {
+struct Setup {
     folder: TempDir,
     log: Mutex<Vec<String>>,
 }
 
-impl Desk {
+impl Setup {
     fn with(documents: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir_all(folder.path().join("docs")).expect("a folder");
-        let desk = Self {
+        let setup = Self {
             folder,
             log: Mutex::default(),
         };
         for (name, text) in documents {
-            desk.write(name, text);
+            setup.write(name, text);
         }
-        desk
+        setup
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -130,7 +130,7 @@ fn outcome(written: usize, kept: usize, removed: usize, skipped: usize, chunks: 
 
 #[tokio::test]
 async fn documents_of_every_kind_can_be_found_afterwards() {
-    let desk = Desk::with(&[
+    let setup = Setup::with(&[
         ("a.md", "# Beds\n\n## Soil\n\nloam and sand\n"),
         ("deep/er/b.HTML", "<title>Ponds</title><p>mud</p>"),
         ("c.txt", "plain words"),
@@ -139,9 +139,9 @@ async fn documents_of_every_kind_can_be_found_afterwards() {
         (".e.md", "hidden"),
     ]);
     let letters = Letters::default();
-    let built = desk.build(&letters).await.expect("built");
+    let built = setup.build(&letters).await.expect("built");
     assert_eq!(built, outcome(3, 0, 0, 0, 3));
-    let texts = desk.texts(Provider::OpenAi).await;
+    let texts = setup.texts(Provider::OpenAi).await;
     let found: Vec<_> = texts
         .iter()
         .map(|(title, texts)| (&**title, &*texts[0]))
@@ -154,61 +154,61 @@ async fn documents_of_every_kind_can_be_found_afterwards() {
             ("c", "plain words")
         ]
     );
-    let mode = fs::metadata(desk.file())
+    let mode = fs::metadata(setup.file())
         .expect("made")
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    let log = desk.log.lock().expect("whole").join("\n");
+    let log = setup.log.lock().expect("whole").join("\n");
     assert!(log.starts_with("Begun { documents: 3 }"), "{log}");
     assert!(log.contains("docs/deep/er/b.HTML"), "{log}");
 }
 
 #[tokio::test]
 async fn only_what_has_changed_is_made_again() {
-    let desk = Desk::with(&[("a.md", "one"), ("b.md", "two"), ("c.md", "three")]);
+    let setup = Setup::with(&[("a.md", "one"), ("b.md", "two"), ("c.md", "three")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
+    setup.build(&letters).await.expect("built");
     assert_eq!(letters.made.load(Ordering::Relaxed), 3);
 
-    let again = desk.build(&letters).await.expect("built");
+    let again = setup.build(&letters).await.expect("built");
     assert_eq!(again, outcome(0, 3, 0, 0, 3));
 
-    desk.write("a.md", "one more");
-    fs::rename(desk.path("b.md"), desk.path("moved.md")).expect("moved");
-    fs::remove_file(desk.path("c.md")).expect("removed");
-    let again = desk.build(&letters).await.expect("built");
+    setup.write("a.md", "one more");
+    fs::rename(setup.path("b.md"), setup.path("moved.md")).expect("moved");
+    fs::remove_file(setup.path("c.md")).expect("removed");
+    let again = setup.build(&letters).await.expect("built");
     assert_eq!(again, outcome(1, 1, 1, 0, 2));
     assert_eq!(letters.made.load(Ordering::Relaxed), 4);
-    assert_eq!(desk.text_of("a").await, "one more");
-    let log = desk.log.lock().expect("whole").join("\n");
+    assert_eq!(setup.text_of("a").await, "one more");
+    let log = setup.log.lock().expect("whole").join("\n");
     assert!(log.contains(r#"Removed { name: "docs/c.md" }"#), "{log}");
     assert!(!log.contains(r#"Removed { name: "docs/b.md" }"#), "{log}");
 }
 
 #[tokio::test]
 async fn two_documents_with_the_same_contents_are_one() {
-    let desk = Desk::with(&[("a.md", "same"), ("b.md", "same")]);
+    let setup = Setup::with(&[("a.md", "same"), ("b.md", "same")]);
     let letters = Letters::default();
-    let built = desk.build(&letters).await.expect("built");
+    let built = setup.build(&letters).await.expect("built");
     assert_eq!(built, outcome(1, 1, 0, 0, 1));
-    fs::remove_file(desk.path("a.md")).expect("removed");
-    let built = desk.build(&letters).await.expect("built");
+    fs::remove_file(setup.path("a.md")).expect("removed");
+    let built = setup.build(&letters).await.expect("built");
     assert_eq!(built, outcome(0, 1, 0, 0, 1));
 }
 
 #[tokio::test]
 async fn an_unreadable_document_is_named_and_its_old_contents_stay() {
-    let desk = Desk::with(&[("a.md", "one"), ("bad.md", "two"), ("gone.md", "three")]);
+    let setup = Setup::with(&[("a.md", "one"), ("bad.md", "two"), ("gone.md", "three")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
-    fs::write(desk.path("bad.md"), b"\xff\xfe").expect("written");
-    fs::remove_file(desk.path("gone.md")).expect("removed");
-    std::os::unix::fs::symlink("nowhere", desk.path("gone.md")).expect("linked");
-    let built = desk.build(&letters).await.expect("built");
+    setup.build(&letters).await.expect("built");
+    fs::write(setup.path("bad.md"), b"\xff\xfe").expect("written");
+    fs::remove_file(setup.path("gone.md")).expect("removed");
+    std::os::unix::fs::symlink("nowhere", setup.path("gone.md")).expect("linked");
+    let built = setup.build(&letters).await.expect("built");
     assert_eq!(built, outcome(0, 1, 0, 2, 3));
-    assert_eq!(desk.text_of("bad").await, "two");
-    let log = desk.log.lock().expect("whole").join("\n");
+    assert_eq!(setup.text_of("bad").await, "two");
+    let log = setup.log.lock().expect("whole").join("\n");
     assert!(
         log.contains("docs/bad.md") && log.contains("UTF-8"),
         "{log}"
@@ -217,15 +217,15 @@ async fn an_unreadable_document_is_named_and_its_old_contents_stay() {
 
 #[tokio::test]
 async fn links_out_of_the_folder_are_named_and_never_followed() {
-    let desk = Desk::with(&[("a.md", "one"), ("deep/b.md", "two"), ("was.md", "before")]);
+    let setup = Setup::with(&[("a.md", "one"), ("deep/b.md", "two"), ("was.md", "before")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
-    let outside = desk.folder.path().join("docs-secret");
+    setup.build(&letters).await.expect("built");
+    let outside = setup.folder.path().join("docs-secret");
     fs::create_dir(&outside).expect("a folder");
     fs::write(outside.join("key.md"), "outside words").expect("written");
-    fs::remove_file(desk.path("was.md")).expect("removed");
+    fs::remove_file(setup.path("was.md")).expect("removed");
     let link = |target: PathBuf, name: &str| {
-        std::os::unix::fs::symlink(target, desk.path(name)).expect("linked");
+        std::os::unix::fs::symlink(target, setup.path(name)).expect("linked");
     };
     link(outside.join("key.md"), "was.md");
     link("../../docs-secret/key.md".into(), "deep/up.txt");
@@ -233,13 +233,13 @@ async fn links_out_of_the_folder_are_named_and_never_followed() {
     link("deep".into(), "same");
     link("deep/b.md".into(), "again.md");
     link(outside.join("key.png"), "picture.png");
-    let built = desk.build(&letters).await.expect("built");
+    let built = setup.build(&letters).await.expect("built");
     // The link to a document in the folder counts as that document.
     assert_eq!(built, outcome(0, 3, 1, 0, 2));
-    let texts = desk.texts(Provider::OpenAi).await;
+    let texts = setup.texts(Provider::OpenAi).await;
     let all = texts.into_values().flatten().collect::<Vec<_>>().join("|");
     assert!(!all.contains("outside") && !all.contains("before"), "{all}");
-    let log = desk.log.lock().expect("whole").join("\n");
+    let log = setup.log.lock().expect("whole").join("\n");
     for (name, reason) in [
         ("docs/was.md", "the link leads out of the folder"),
         ("docs/deep/up.txt", "the link leads out of the folder"),
@@ -253,22 +253,22 @@ async fn links_out_of_the_folder_are_named_and_never_followed() {
 
 #[tokio::test]
 async fn a_build_without_documents_changes_nothing() {
-    let desk = Desk::with(&[("a.md", "one")]);
+    let setup = Setup::with(&[("a.md", "one")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
-    fs::remove_file(desk.path("a.md")).expect("removed");
-    let error = desk.build(&letters).await.expect_err("nothing");
+    setup.build(&letters).await.expect("built");
+    fs::remove_file(setup.path("a.md")).expect("removed");
+    let error = setup.build(&letters).await.expect_err("nothing");
     assert!(matches!(error, BuildError::NoDocuments), "{error}");
-    assert_eq!(desk.text_of("a").await, "one");
+    assert_eq!(setup.text_of("a").await, "one");
 
     let builder = Builder::new(&letters, (Provider::OpenAi, "model"), ("Garden", "2"));
-    let docs = desk.folder.path().join("docs");
+    let docs = setup.folder.path().join("docs");
     for (folders, reason) in [
-        (vec![desk.path("nowhere")], "No such file"),
-        (vec![desk.file()], "not a folder"),
+        (vec![setup.path("nowhere")], "No such file"),
+        (vec![setup.file()], "not a folder"),
         (vec![docs.clone(), docs.clone()], "overlaps"),
     ] {
-        let error = builder.build(&desk.file(), &folders, |_| {}).await;
+        let error = builder.build(&setup.file(), &folders, |_| {}).await;
         let text = error.expect_err("refused").to_string();
         assert!(text.contains(reason), "{text}");
     }
@@ -277,32 +277,32 @@ async fn a_build_without_documents_changes_nothing() {
 #[tokio::test]
 async fn a_build_that_fails_keeps_whole_documents_and_can_be_continued() {
     let long = format!("{}\n\npoison", "good words ".repeat(300));
-    let desk = Desk::with(&[("a.md", "one"), ("b.md", &long), ("c.md", "three")]);
+    let setup = Setup::with(&[("a.md", "one"), ("b.md", &long), ("c.md", "three")]);
     let letters = Letters {
         fails_at: Some("poison"),
         ..Letters::default()
     };
-    let error = desk.build(&letters).await.expect_err("poison");
+    let error = setup.build(&letters).await.expect_err("poison");
     assert_eq!(error.to_string(), "docs/b.md: out of letters");
-    let titles: Vec<_> = desk.texts(Provider::OpenAi).await.into_keys().collect();
+    let titles: Vec<_> = setup.texts(Provider::OpenAi).await.into_keys().collect();
     assert_eq!(titles, ["a"]);
 
     let letters = Letters::default();
-    let built = desk.build(&letters).await.expect("built");
+    let built = setup.build(&letters).await.expect("built");
     assert_eq!((built.written, built.kept), (2, 1));
 }
 
 #[tokio::test]
 async fn a_build_that_is_dropped_leaves_whole_documents() {
-    let desk = Desk::with(&[("a.md", "one"), ("b.md", "endless")]);
+    let setup = Setup::with(&[("a.md", "one"), ("b.md", "endless")]);
     let letters = Letters {
         waits_at: Some("endless"),
         ..Letters::default()
     };
     {
-        let mut build = task::spawn(desk.build(&letters));
+        let mut build = task::spawn(setup.build(&letters));
         let is_waiting = || {
-            let log = desk.log.lock().expect("whole");
+            let log = setup.log.lock().expect("whole");
             log.iter().any(|line| line.starts_with("Written"))
         };
         while !is_waiting() {
@@ -310,62 +310,64 @@ async fn a_build_that_is_dropped_leaves_whole_documents() {
             tokio::task::yield_now().await;
         }
     }
-    let titles: Vec<_> = desk.texts(Provider::OpenAi).await.into_keys().collect();
+    let titles: Vec<_> = setup.texts(Provider::OpenAi).await.into_keys().collect();
     assert_eq!(titles, ["a"]);
-    let built = desk.build(&Letters::default()).await.expect("built");
+    let built = setup.build(&Letters::default()).await.expect("built");
     assert_eq!((built.written, built.kept), (1, 1));
 }
 
 #[tokio::test]
 async fn another_provider_adds_its_vectors_to_those_there_are() {
-    let desk = Desk::with(&[("a.md", "one"), ("b.md", "two")]);
+    let setup = Setup::with(&[("a.md", "one"), ("b.md", "two")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
+    setup.build(&letters).await.expect("built");
     let local = (Provider::Local, "model");
-    let built = desk.build_with(&letters, local).await.expect("built");
+    let built = setup.build_with(&letters, local).await.expect("built");
     assert_eq!(built, outcome(2, 0, 0, 0, 2));
     for provider in [Provider::OpenAi, Provider::Local] {
-        assert_eq!(desk.texts(provider).await.len(), 2, "{provider:?}");
+        assert_eq!(setup.texts(provider).await.len(), 2, "{provider:?}");
     }
-    let built = desk.build_with(&letters, local).await.expect("built");
+    let built = setup.build_with(&letters, local).await.expect("built");
     assert_eq!(built.kept, 2);
 }
 
 #[tokio::test]
 async fn another_model_or_another_kind_of_file_is_refused() {
-    let desk = Desk::with(&[("a.md", "one")]);
+    let setup = Setup::with(&[("a.md", "one")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
-    let other = desk.build_with(&letters, (Provider::OpenAi, "large")).await;
+    setup.build(&letters).await.expect("built");
+    let other = setup
+        .build_with(&letters, (Provider::OpenAi, "large"))
+        .await;
     let text = other.expect_err("another").to_string();
     assert!(
         text.contains("'model'") && text.contains("'large'"),
         "{text}"
     );
 
-    fs::write(desk.file(), "dear diary ".repeat(100)).expect("written");
-    let text = desk.build(&letters).await.expect_err("text").to_string();
+    fs::write(setup.file(), "dear diary ".repeat(100)).expect("written");
+    let text = setup.build(&letters).await.expect_err("text").to_string();
     assert!(
         text.contains("base.db: ") && text.contains("SQLite"),
         "{text}"
     );
-    assert!(fs::read_to_string(desk.file()).is_ok(), "it is as it was");
+    assert!(fs::read_to_string(setup.file()).is_ok(), "it is as it was");
 }
 
 #[tokio::test]
 async fn products_and_versions_are_independent() {
-    let desk = Desk::with(&[("a.md", "one")]);
+    let setup = Setup::with(&[("a.md", "one")]);
     let letters = Letters::default();
-    desk.build(&letters).await.expect("built");
-    let folders = [desk.folder.path().join("docs")];
+    setup.build(&letters).await.expect("built");
+    let folders = [setup.folder.path().join("docs")];
     let builder = Builder::new(&letters, (Provider::OpenAi, "model"), ("Pond", ""));
     builder
-        .build(&desk.file(), &folders, |_| {})
+        .build(&setup.file(), &folders, |_| {})
         .await
         .expect("built");
-    desk.write("a.md", "two");
-    desk.build(&letters).await.expect("built");
-    let base = KnowledgeBase::new(desk.file(), Provider::OpenAi);
+    setup.write("a.md", "two");
+    setup.build(&letters).await.expect("built");
+    let base = KnowledgeBase::new(setup.file(), Provider::OpenAi);
     let products = base.products().await.expect("listed");
     let counts: Vec<_> = products
         .iter()

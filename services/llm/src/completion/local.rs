@@ -61,11 +61,11 @@ fn quote(question: &str, sources: &[Source<'_>]) -> Vec<String> {
     let Some(first) = sentences.first() else {
         return Vec::new();
     };
-    let tallies: Vec<_> = sentences
+    let counts: Vec<_> = sentences
         .iter()
-        .map(|sentence| question.tally(terms(sentence.text)))
+        .map(|sentence| question.count_terms(terms(sentence.text)))
         .collect();
-    let scores = Bm25::PASSAGES.scores(&tallies);
+    let scores = Bm25::PASSAGES.scores(&counts);
     let mut ranked: Vec<_> = sentences.iter().zip(scores).collect();
     ranked.retain(|(_, score)| *score > 0.0);
     if ranked.is_empty() {

@@ -29,7 +29,7 @@ pub struct Access {
     /// Headers for every request; they replace none of the client's own.
     pub headers: HeaderMap,
     /// Its timeouts.
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     /// Its retries.
     pub retry: Retry,
 }

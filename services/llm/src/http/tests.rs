@@ -244,7 +244,7 @@ async fn a_provider_that_sends_nothing_is_slow_unless_the_deadline_has_passed() 
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
     let mut access = access(&fake, Api::OpenAi);
-    access.patience.attempt = Some(Duration::from_secs(5));
+    access.timeouts.attempt = Some(Duration::from_secs(5));
     let patient = reach(Provider::OpenAi, &access);
     let (outcome, ()) = join!(embed(&patient, Deadline::none()), async {
         for attempt in 1..=3 {
@@ -261,8 +261,8 @@ async fn a_provider_that_sends_nothing_is_slow_unless_the_deadline_has_passed() 
     // The clients that timed out have disconnected.
     fake.left(3).await;
 
-    access.patience.attempt = None;
-    access.patience.call = Duration::from_secs(5);
+    access.timeouts.attempt = None;
+    access.timeouts.call = Duration::from_secs(5);
     let http = reach(Provider::OpenAi, &access);
     let (outcome, ()) = join!(embed(&http, Deadline::none()), pass(&fake, 4, 5));
     let error = outcome.expect_err("slow");

@@ -100,9 +100,9 @@ impl Resource for Rows {
 
 /// Converts a query error. The statement is the operator's, so its errors are logged too.
 fn unreadable(error: QueryError) -> ReadError {
-    let told = match &error {
+    let public_message = match &error {
         QueryError::Silent => "the database did not answer in time".to_owned(),
-        QueryError::Lease(cause) => return out_of_reach(cause.told()),
+        QueryError::Lease(cause) => return out_of_reach(cause.public_message()),
         QueryError::Connection(_) => {
             return out_of_reach("the connection to the database was lost".to_owned());
         }
@@ -112,7 +112,7 @@ fn unreadable(error: QueryError) -> ReadError {
         QueryError::Row(_) => "a value is not text".to_owned(),
         QueryError::NoRoom => "there is no room for a large row".to_owned(),
     };
-    Failure::new(told).with_source(error).into()
+    Failure::new(public_message).with_source(error).into()
 }
 
 fn out_of_reach(cause: String) -> ReadError {

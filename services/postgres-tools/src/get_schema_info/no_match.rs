@@ -4,31 +4,31 @@ use std::fmt::Write as _;
 
 use ziggurat_postgres::metadata::Metadata;
 
-use super::Wish;
+use super::Filter;
 
 /// Describes the empty result, its possible reasons and the next steps.
-pub(super) fn explain(wish: &Wish, label: &str, metadata: &Metadata) -> String {
+pub(super) fn explain(filter: &Filter, label: &str, metadata: &Metadata) -> String {
     let mut text = String::from("\nNo tables found matching your criteria.\n\n");
-    text.push_str(&found(wish));
+    text.push_str(&found(filter));
     write!(
         text,
         "\n\n<current_connection>\nConnected to: {label}\n</current_connection>\n\n\
          <diagnosis>\n{}</diagnosis>\n\n<next_steps>\n{}</next_steps>",
-        lines(&causes(wish, metadata)),
-        lines(&steps(wish)),
+        lines(&causes(filter, metadata)),
+        lines(&steps(filter)),
     )
     .expect("a string takes all that is written");
     text
 }
 
 /// Describes the filters.
-fn found(wish: &Wish) -> String {
-    let which = if wish.only_vectors {
+fn found(filter: &Filter) -> String {
+    let which = if filter.only_vectors {
         " with vector columns"
     } else {
         ""
     };
-    match (&wish.schema, &wish.table) {
+    match (&filter.schema, &filter.table) {
         (Some(schema), Some(table)) => {
             format!("No tables found{which} in schema '{schema}' under the name '{table}'.")
         }
@@ -37,11 +37,11 @@ fn found(wish: &Wish) -> String {
     }
 }
 
-fn causes(wish: &Wish, metadata: &Metadata) -> Vec<String> {
+fn causes(filter: &Filter, metadata: &Metadata) -> Vec<String> {
     let mut causes = Vec::new();
     let without_vectors = |schema: &str, table: &str| metadata.table(schema, table).is_some();
-    match (&wish.schema, &wish.table) {
-        (Some(schema), Some(table)) if wish.only_vectors && without_vectors(schema, table) => {
+    match (&filter.schema, &filter.table) {
+        (Some(schema), Some(table)) if filter.only_vectors && without_vectors(schema, table) => {
             causes.push("The table exists, but has no pgvector column.".to_owned());
         }
         (Some(schema), table) => {
@@ -56,7 +56,7 @@ fn causes(wish: &Wish, metadata: &Metadata) -> Vec<String> {
                 causes.push(format!(
                     "The schema has {count} tables and partitions, but none of that name."
                 ));
-            } else if wish.only_vectors {
+            } else if filter.only_vectors {
                 causes.push("None of the schema's tables has a pgvector column.".to_owned());
             }
             causes.push(
@@ -65,7 +65,7 @@ fn causes(wish: &Wish, metadata: &Metadata) -> Vec<String> {
                     .to_owned(),
             );
         }
-        (None, _) if wish.only_vectors => {
+        (None, _) if filter.only_vectors => {
             causes.push("No table of this database has a pgvector column.".to_owned());
         }
         (None, _) => causes
@@ -81,21 +81,21 @@ fn causes(wish: &Wish, metadata: &Metadata) -> Vec<String> {
     causes
 }
 
-fn steps(wish: &Wish) -> Vec<String> {
+fn steps(filter: &Filter) -> Vec<String> {
     let mut steps = Vec::new();
-    if let (Some(schema), Some(_)) = (&wish.schema, &wish.table) {
+    if let (Some(schema), Some(_)) = (&filter.schema, &filter.table) {
         steps.push(format!(
             "get_schema_info(schema_name=\"{schema}\", compact=true) lists the tables of the schema."
         ));
     }
-    if wish.only_vectors {
+    if filter.only_vectors {
         steps.push(
             "Leave vector_tables_only out to see the tables that have no vectors.".to_owned(),
         );
     }
-    if wish.schema.is_some() {
+    if filter.schema.is_some() {
         steps.push("get_schema_info(compact=true) lists the tables of all schemas.".to_owned());
-    } else if !wish.only_vectors {
+    } else if !filter.only_vectors {
         steps.push(
             "query_database with SELECT current_database(), current_user tells which database \
              and role this is."

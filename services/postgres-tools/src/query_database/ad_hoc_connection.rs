@@ -34,11 +34,11 @@ const NO_CONNECTION: &str = "no connection could be made; check the host, port, 
                              and database of the URL";
 
 /// Timeout of one call to an unknown server, statement included.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Connects to databases that are not configured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Elsewhere<'a> {
+pub(super) struct AdHocConnections<'a> {
     databases: &'a Databases,
     identity: Option<&'a Identity>,
     client: Option<IpAddr>,
@@ -66,9 +66,9 @@ impl Default for UrlRules {
     }
 }
 
-// === impl Elsewhere ===
+// === impl AdHocConnections ===
 
-impl<'a> Elsewhere<'a> {
+impl<'a> AdHocConnections<'a> {
     pub(super) fn new(databases: &'a Databases, caller: &'a Caller, rules: &'a UrlRules) -> Self {
         Self {
             databases,
@@ -83,8 +83,8 @@ impl<'a> Elsewhere<'a> {
         let (shown, database) = self.described(url)?;
         let set = async {
             let database = database?;
-            let connect_once = self.open(&database).await?;
-            let tables = in_time(count(connect_once)).await?;
+            let connection = self.open(&database).await?;
+            let tables = in_time(count(connection)).await?;
             self.databases
                 .select_ad_hoc(self.identity, database)
                 .map_err(|error| error.to_string())?;
@@ -110,8 +110,8 @@ impl<'a> Elsewhere<'a> {
         let (shown, database) = self.described(url)?;
         let connect = async {
             let database = database?;
-            let connect_once = self.open(&database).await?;
-            Ok((database, connect_once))
+            let connection = self.open(&database).await?;
+            Ok((database, connection))
         };
         let connected: Result<_, String> = connect.await;
         connected.map_err(|why| Reported::new(format!("Failed to connect to {shown}: {why}")))
@@ -124,8 +124,8 @@ impl<'a> Elsewhere<'a> {
         let hosts = settings.all_hosts();
         let hosts: Vec<String> = hosts.iter().map(Host::to_string).collect();
         let (hosts, user, database_name) = (hosts.join(","), &*settings.user, &*settings.database);
-        let connect_once = time::timeout(PATIENCE, self.databases.connect_once(database)).await;
-        let is_wrong = matches!(&connect_once, Ok(Err(error)) if is_about_the_password(error));
+        let connection = time::timeout(CALL_TIMEOUT, self.databases.connect_once(database)).await;
+        let is_wrong = matches!(&connection, Ok(Err(error)) if is_about_the_password(error));
         if let Some(attempt) = attempt {
             // A right password clears nothing: a client may own a database that accepts it.
             let outcome = if is_wrong {
@@ -135,18 +135,18 @@ impl<'a> Elsewhere<'a> {
             };
             attempt.settle(outcome).await;
         }
-        let cause = match connect_once {
-            Ok(Ok(connect_once)) => {
+        let cause = match connection {
+            Ok(Ok(connection)) => {
                 info!(
                     hosts,
                     user,
                     database = database_name,
                     "connected by a URL in a query"
                 );
-                return Ok(connect_once);
+                return Ok(connection);
             }
             Ok(Err(error)) => error.cause(),
-            Err(_) => format!("no answer within {PATIENCE:?}"),
+            Err(_) => format!("no answer within {CALL_TIMEOUT:?}"),
         };
         warn!(
             hosts,
@@ -198,7 +198,7 @@ impl<'a> Elsewhere<'a> {
             return Err(NOT_LOCAL.to_owned());
         }
         let allowed = self.databases.may_connect_ad_hoc(self.identity);
-        allowed.map_err(|confined| confined.to_string())
+        allowed.map_err(|error| error.to_string())
     }
 
     /// Returns the limits and timeouts of the first configured database, but without streaming:
@@ -225,8 +225,8 @@ fn is_about_the_password(error: &LeaseError) -> bool {
     })
 }
 
-async fn count(connect_once: AdHocConnection) -> Result<usize, String> {
-    let (lease, _permit) = connect_once.into_parts();
+async fn count(connection: AdHocConnection) -> Result<usize, String> {
+    let (lease, _permit) = connection.into_parts();
     match Metadata::load(lease).await {
         Ok(metadata) => Ok(metadata
             .tables()
@@ -238,8 +238,8 @@ async fn count(connect_once: AdHocConnection) -> Result<usize, String> {
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    match time::timeout(PATIENCE, work).await {
+    match time::timeout(CALL_TIMEOUT, work).await {
         Ok(done) => done,
-        Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+        Err(_) => Err(format!("no answer within {CALL_TIMEOUT:?}")),
     }
 }

@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use ziggurat_mcp::{Piece, Reported, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
-    large_rows::Room,
+    large_rows::LargeRowPermit,
     pool::Lease,
     rows::{Column, Row, Rows, Summary},
     statement::{Statement, Window},
@@ -43,11 +43,11 @@ pub(super) struct Request {
 
 /// The rows of the structured result, if requested.
 // Boxed: most calls do not request it.
-type Beside = Option<Box<Table>>;
+type StructuredRows = Option<Box<Table>>;
 
 /// An answer that is being read.
 struct Flow {
-    asked: Request,
+    request: Request,
     rows: Rows,
     /// The text that is not sent yet.
     piece: Text,
@@ -56,9 +56,9 @@ struct Flow {
     /// Number of rows so far.
     count: u64,
     /// Sent after the text.
-    beside: Beside,
+    structured: StructuredRows,
     /// The memory reservation of a large row whose text is not sent yet.
-    room: Option<Arc<Room>>,
+    permit: Option<Arc<LargeRowPermit>>,
     end: End,
 }
 
@@ -81,7 +81,7 @@ enum End {
 
 impl Request {
     /// Makes a request for the database of the caller.
-    pub(super) fn here(label: &str, statement: &Statement, max_bytes: usize) -> Self {
+    pub(super) fn for_current(label: &str, statement: &Statement, max_bytes: usize) -> Self {
         Self {
             place: format!("Database: {label}"),
             above: String::new(),
@@ -94,12 +94,12 @@ impl Request {
     }
 
     /// Makes a request for a URL of the caller, shown as `shown`.
-    pub(super) fn elsewhere(shown: &str, statement: &Statement, max_bytes: usize) -> Self {
+    pub(super) fn for_ad_hoc(shown: &str, statement: &Statement, max_bytes: usize) -> Self {
         let place = format!("Using connection: {shown}");
         Self {
             above: format!("{place}\n\n"),
             place,
-            ..Self::here("", statement, max_bytes)
+            ..Self::for_current("", statement, max_bytes)
         }
     }
 
@@ -119,25 +119,25 @@ impl Request {
         let statement = statement.with_max_row_bytes(self.max_bytes.max(SMALLEST_ROW));
         let run = statement.run(lease).await;
         let rows = run.map_err(|error| self.complaint(&error))?;
-        let beside = self.beside(&rows);
-        let mut flow = Flow::new(self, rows, beside);
+        let structured = self.structured(&rows);
+        let mut flow = Flow::new(self, rows, structured);
         if !matches!(flow.end, End::Counted { .. }) {
             let filled = flow.fill(STREAM_FROM).await;
-            filled.map_err(|error| flow.asked.complaint(&error))?;
+            filled.map_err(|error| flow.request.complaint(&error))?;
         }
         if matches!(flow.end, End::Open | End::Counted { .. }) {
             return Ok(ToolResult::stream(flow.stream()));
         }
-        let room = flow.room.take();
+        let permit = flow.permit.take();
         let (text, structure) = flow.whole(is_setting);
-        Ok(match room {
-            Some(room) => ToolResult::stream(held(text, structure, room)),
+        Ok(match permit {
+            Some(permit) => ToolResult::stream(held(text, structure, permit)),
             None => ToolResult::text(text).with_structure(structure),
         })
     }
 
     /// Makes a table for the structured result, if requested.
-    fn beside(&self, rows: &Rows) -> Beside {
+    fn structured(&self, rows: &Rows) -> StructuredRows {
         let columns = rows.columns().iter().map(Column::name);
         let table = || Box::new(Table::new(columns, self.max_bytes));
         self.is_structured.then(table)
@@ -209,18 +209,18 @@ impl End {
 // === impl Flow ===
 
 impl Flow {
-    fn new(asked: Request, rows: Rows, beside: Beside) -> Self {
+    fn new(request: Request, rows: Rows, structured: StructuredRows) -> Self {
         let mut piece = Text::new();
         rows.write_header(&mut piece);
         let has_more = rows.extent().map(|extent| extent.has_more);
         Self {
-            asked,
+            request,
             rows,
             piece,
             sent: 0,
             count: 0,
-            beside,
-            room: None,
+            structured,
+            permit: None,
             end: has_more.map_or(End::Open, |has_more| End::Counted { has_more }),
         }
     }
@@ -242,14 +242,14 @@ impl Flow {
             write_line(&mut self.piece, &row)?;
             let is_counted = matches!(self.end, End::Counted { .. });
             let size = self.sent + self.piece.text_len();
-            if !is_counted && self.count > 0 && size > self.asked.max_bytes {
+            if !is_counted && self.count > 0 && size > self.request.max_bytes {
                 self.piece.cut(before);
                 self.end = End::Cut;
                 return Ok(());
             }
             self.count += 1;
-            self.room = row.room().cloned().or(self.room.take());
-            if let Some(table) = &mut self.beside {
+            self.permit = row.permit().cloned().or(self.permit.take());
+            if let Some(table) = &mut self.structured {
                 table.add(|table| table.write_row(row.scalars()))?;
             }
         }
@@ -258,7 +258,7 @@ impl Flow {
 
     /// Returns the complete answer.
     fn whole(self, is_setting: bool) -> (Text, Option<Structure>) {
-        let mut text = self.asked.opening();
+        let mut text = self.request.opening();
         if let Some(summary) = self.rows.summary()
             && self.rows.is_command()
         {
@@ -269,30 +269,30 @@ impl Flow {
                      what needs it.",
                 );
             }
-            let structure = self.beside.map(|_| Table::changed(summary.affected));
+            let structure = self.structured.map(|_| Table::changed(summary.affected));
             return (text.into(), structure);
         }
         let mut notes = String::new();
-        self.asked.write_notes(&mut notes, self.end);
+        self.request.write_notes(&mut notes, self.end);
         text.push_str(&notes);
-        let extent = extent(self.asked.window, self.count, self.end.has_more());
+        let extent = extent(self.request.window, self.count, self.end.has_more());
         writeln!(text, "Results ({extent}):").expect("a string takes all that is written");
         let mut text = Text::from(text);
         text.append(&self.piece);
         let has_more = self.end.has_more();
-        let structure = self.beside.map(|table| table.finish(has_more));
+        let structure = self.structured.map(|table| table.finish(has_more));
         (text, structure)
     }
 
     /// Streams the answer.
     fn stream(mut self) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
-        let mut opening = self.asked.opening();
+        let mut opening = self.request.opening();
         match self.rows.extent() {
             Some(rows) => {
                 let mut notes = String::new();
-                self.asked.write_notes(&mut notes, self.end);
+                self.request.write_notes(&mut notes, self.end);
                 opening.push_str(&notes);
-                let extent = extent(self.asked.window, rows.rows.into(), rows.has_more);
+                let extent = extent(self.request.window, rows.rows.into(), rows.has_more);
                 writeln!(opening, "Results ({extent}):")
             }
             None => writeln!(opening, "Results (their number stands below):"),
@@ -319,10 +319,10 @@ impl Flow {
     /// dropped and the error is sent instead.
     async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
         // The text of the large row has been sent.
-        self.room = None;
+        self.permit = None;
         let is_counted = matches!(self.end, End::Counted { .. });
         let filled = self.fill(PIECE).await;
-        filled.map_err(|error| self.asked.complaint(&error))?;
+        filled.map_err(|error| self.request.complaint(&error))?;
         if matches!(self.end, End::Open | End::Counted { .. }) {
             let next = Text::with_capacity(PIECE + PIECE / 8);
             let piece = mem::replace(&mut self.piece, next);
@@ -332,14 +332,14 @@ impl Flow {
         let mut below = String::new();
         let is_short = matches!(self.end, End::Oversized { .. });
         if !is_counted || is_short {
-            self.asked.write_notes(&mut below, self.end);
+            self.request.write_notes(&mut below, self.end);
             let has_more = self.end.has_more();
-            let extent = extent(self.asked.window, self.count, has_more);
+            let extent = extent(self.request.window, self.count, has_more);
             below = format!("\n\n{below}({extent})");
         }
         self.piece.push_str(&below);
         let has_more = self.end.has_more();
-        let structure = self.beside.map(|table| table.finish(has_more));
+        let structure = self.structured.map(|table| table.finish(has_more));
         Ok((self.piece, (None, structure)))
     }
 }
@@ -348,12 +348,12 @@ impl Flow {
 fn held(
     text: Text,
     structure: Option<Structure>,
-    room: Arc<Room>,
+    permit: Arc<LargeRowPermit>,
 ) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
     let pieces = [Some(text.into()), structure.map(Into::into)];
     let pieces = pieces.into_iter().flatten();
-    stream::unfold((pieces, room), async |(mut pieces, room)| {
-        Some((Ok(pieces.next()?), (pieces, room)))
+    stream::unfold((pieces, permit), async |(mut pieces, permit)| {
+        Some((Ok(pieces.next()?), (pieces, permit)))
     })
 }
 

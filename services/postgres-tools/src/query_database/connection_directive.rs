@@ -1,14 +1,14 @@
-//! Connection phrases: a URL in a text that names the connection for it.
+//! Connection directives: a URL in a text that names the connection for it.
 //!
-//! Only the words of the text are searched. Strings, comments and quoted names are never phrases,
+//! Only the words of the text are searched. Strings, comments and quoted names are never directives,
 //! and neither is a URL without an introducing word.
 
 use ziggurat_sql::{Lexer, Token};
 
-/// The connection phrase of a text.
+/// The connection directive of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Phrase<'a> {
-    /// The text has no phrase.
+pub(super) enum Directive<'a> {
+    /// The text has no directive.
     Absent,
     /// Makes this URL the default of the session. The text has no SQL.
     Default(&'a str),
@@ -39,9 +39,9 @@ const ANYWHERE: [&str; 5] = ["at", "from", "on", "for", "in"];
 /// Words that introduce a URL at the start of the text.
 const FIRST: [&str; 2] = ["database", "db"];
 
-// === impl Phrase ===
+// === impl Directive ===
 
-impl<'a> Phrase<'a> {
+impl<'a> Directive<'a> {
     pub(super) fn read(text: &'a str) -> Self {
         // Only a text with a URL is split into words, and few texts have one.
         if !SCHEMES.iter().any(|scheme| text.contains(scheme)) {
@@ -85,7 +85,7 @@ impl<'a> Phrase<'a> {
 
 impl<'a> Found<'a> {
     /// Removes the phrase from the text, if one of these words introduces the URL.
-    fn cut(&self, text: &str, words: &[&str]) -> Option<Phrase<'a>> {
+    fn cut(&self, text: &str, words: &[&str]) -> Option<Directive<'a>> {
         let (start, word) = self.introduction?;
         if !words.iter().any(|known| word.eq_ignore_ascii_case(known)) {
             return None;
@@ -103,7 +103,7 @@ impl<'a> Found<'a> {
             // The words on both sides must not become one word.
             " "
         };
-        Some(Phrase::Once {
+        Some(Directive::Once {
             url: self.url,
             rest: format!("{before}{between}{after}"),
         })
@@ -185,9 +185,9 @@ mod tests {
 
     use super::*;
 
-    fn once<'a>(url: &'a str, rest: &str) -> Phrase<'a> {
+    fn once<'a>(url: &'a str, rest: &str) -> Directive<'a> {
         let rest = rest.to_owned();
-        Phrase::Once { url, rest }
+        Directive::Once { url, rest }
     }
 
     #[test]
@@ -206,33 +206,33 @@ mod tests {
             ("Database URL SELECT 1", url(URL, " SELECT 1")),
             ("/* so */ db URL SELECT 1", url(URL, "/* so */ SELECT 1")),
             ("db URL", url(URL, "")),
-            ("set default URL", Phrase::Default(URL)),
-            ("please Use  Database: URL;", Phrase::Default(URL)),
-            ("URL is what to switch to", Phrase::Default(URL)),
+            ("set default URL", Directive::Default(URL)),
+            ("please Use  Database: URL;", Directive::Default(URL)),
+            ("URL is what to switch to", Directive::Default(URL)),
             // With two phrases the default takes precedence, else the first.
-            ("switch to x in URL", Phrase::Default(URL)),
+            ("switch to x in URL", Directive::Default(URL)),
             (
                 "SELECT 1 in URL at postgresql://b",
                 url(URL, "SELECT 1 at postgresql://b"),
             ),
             // No phrase.
-            ("SELECT URL", Phrase::Absent),
-            ("SELECT 1 db URL", Phrase::Absent),
-            ("SELECT 1 at/**/URL", Phrase::Absent),
-            ("SELECT 1 (at URL)", Phrase::Absent),
-            ("SELECT 1 at xURL", Phrase::Absent),
-            ("SELECT 1 at mysql://host/db", Phrase::Absent),
-            ("ALTER TABLE t ALTER c SET DEFAULT 1", Phrase::Absent),
-            ("SELECT postgres at postgresql", Phrase::Absent),
+            ("SELECT URL", Directive::Absent),
+            ("SELECT 1 db URL", Directive::Absent),
+            ("SELECT 1 at/**/URL", Directive::Absent),
+            ("SELECT 1 (at URL)", Directive::Absent),
+            ("SELECT 1 at xURL", Directive::Absent),
+            ("SELECT 1 at mysql://host/db", Directive::Absent),
+            ("ALTER TABLE t ALTER c SET DEFAULT 1", Directive::Absent),
+            ("SELECT postgres at postgresql", Directive::Absent),
             // Strings, comments and quoted names.
-            ("SELECT ' at URL'", Phrase::Absent),
-            ("SELECT 'set default URL'", Phrase::Absent),
-            ("SELECT $$ at URL $$, E'\\' at URL'", Phrase::Absent),
-            ("SELECT 1 -- at URL", Phrase::Absent),
-            ("SELECT 1 /* at /* URL */ at URL */", Phrase::Absent),
-            ("SELECT 1 AS \" at URL\"", Phrase::Absent),
-            ("SELECT 'no end at URL", Phrase::Absent),
-            ("set default 'URL'", Phrase::Absent),
+            ("SELECT ' at URL'", Directive::Absent),
+            ("SELECT 'set default URL'", Directive::Absent),
+            ("SELECT $$ at URL $$, E'\\' at URL'", Directive::Absent),
+            ("SELECT 1 -- at URL", Directive::Absent),
+            ("SELECT 1 /* at /* URL */ at URL */", Directive::Absent),
+            ("SELECT 1 AS \" at URL\"", Directive::Absent),
+            ("SELECT 'no end at URL", Directive::Absent),
+            ("set default 'URL'", Directive::Absent),
             // Words in a string, the URL outside of it.
             (
                 "SELECT 'set default' at URL",
@@ -241,7 +241,7 @@ mod tests {
         ];
         for (pattern, expected) in cases {
             let text = pattern.replace("URL", URL);
-            assert_eq!(Phrase::read(&text), expected, "{text}");
+            assert_eq!(Directive::read(&text), expected, "{text}");
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
     fn a_quote_ends_a_url_and_starts_a_string() {
         let text = "SELECT 1 at postgres://host/db' at postgres://other/db'";
         let rest = "SELECT 1 ' at postgres://other/db'";
-        assert_eq!(Phrase::read(text), once("postgres://host/db", rest));
+        assert_eq!(Directive::read(text), once("postgres://host/db", rest));
     }
 
     fn fragment() -> impl Strategy<Value = String> {
@@ -265,13 +265,13 @@ mod tests {
         #[test]
         fn a_text_without_a_url_has_no_phrase(text: String) {
             prop_assume!(!text.contains("postgres://") && !text.contains("postgresql://"));
-            prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
+            prop_assert_eq!(Directive::read(&text), Directive::Absent);
         }
 
         #[test]
         fn a_phrase_removes_only_its_word_and_its_url(pieces in prop::collection::vec(fragment(), 0..12)) {
             let text = pieces.concat();
-            if let Phrase::Once { url, rest } = Phrase::read(&text) {
+            if let Directive::Once { url, rest } = Directive::read(&text) {
                 let is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
                 prop_assert!(is_url && !url.contains(char::is_whitespace));
                 let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
@@ -284,9 +284,9 @@ mod tests {
         fn a_string_or_comment_contains_no_phrase(inside in "[^']{0,20}") {
             for word in ["at", "set default", "db"] {
                 let text = format!("SELECT ' {word} postgres://u@h/d {inside}'");
-                prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
+                prop_assert_eq!(Directive::read(&text), Directive::Absent);
                 let text = format!("SELECT 1 -- {word} postgres://u@h/d");
-                prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
+                prop_assert_eq!(Directive::read(&text), Directive::Absent);
             }
         }
     }

@@ -80,7 +80,7 @@ impl Resource for SystemInfo {
         let ready = current.ready().await;
         ready.map_err(|error| not_ready(error.to_string()))?;
         let lease = current.pool().lease().await;
-        let lease = lease.map_err(|error| not_ready(error.told()))?;
+        let lease = lease.map_err(|error| not_ready(error.public_message()))?;
         let server = Server::ask(lease).await.map_err(|error| {
             Failure::new("PostgreSQL did not say which version it is").with_source(error)
         })?;

@@ -87,8 +87,9 @@ impl TableInfo {
         let metadata = self
             .databases
             .metadata(identity, placeholders.get(DATABASE)?);
-        let unavailable =
-            |error: MetadataError| Unavailable::new("DATABASE_NOT_READY", error.told()).retryable();
+        let unavailable = |error: MetadataError| {
+            Unavailable::new("DATABASE_NOT_READY", error.public_message()).retryable()
+        };
         Some(metadata.await?.map_err(unavailable))
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ziggurat_vector_search::{Metric, Neighbour};
 
 use super::{
-    arguments::{Format, Wanted},
+    arguments::{Format, SearchCall},
     passages::Passage,
     target_table::TargetTable,
     weights::Part,
@@ -24,7 +24,7 @@ pub(super) struct Answer<'a> {
     /// The name of the database.
     pub(super) label: &'a str,
     pub(super) place: &'a TargetTable<'a>,
-    pub(super) wanted: &'a Wanted,
+    pub(super) search_call: &'a SearchCall,
     pub(super) parts: &'a [Part<'a>],
     /// Set if the vector of the question was made by the local embedder.
     pub(super) is_local: bool,
@@ -64,7 +64,7 @@ impl Answer<'_> {
 
     /// Writes the passages, or a line for each.
     pub(super) fn passages(&self, passages: &[Passage]) -> String {
-        match self.wanted.format {
+        match self.search_call.format {
             Format::Summary => self.summary(passages),
             Format::Full | Format::Ids => self.full(passages),
         }
@@ -72,7 +72,7 @@ impl Answer<'_> {
 
     /// Returns the passage, or its beginning for a summary.
     pub(super) fn shown(&self, passage: &Passage) -> String {
-        match self.wanted.format {
+        match self.search_call.format {
             Format::Summary => snippet(&passage.text),
             Format::Full | Format::Ids => passage.text.clone(),
         }
@@ -127,15 +127,15 @@ impl Answer<'_> {
     }
 
     fn configuration(&self, text: &mut String) {
-        let Wanted {
+        let SearchCall {
             rows,
             chunk_tokens,
             lambda,
             ..
-        } = self.wanted;
-        let overlap = self.wanted.chunker().overlap_tokens();
+        } = self.search_call;
+        let overlap = self.search_call.chunker().overlap_tokens();
         let (relevance, diversity) = (lambda * 100.0, (1.0 - lambda) * 100.0);
-        let metric = metric(self.wanted.metric);
+        let metric = metric(self.search_call.metric);
         add(
             text,
             format_args!(
@@ -202,7 +202,7 @@ impl Answer<'_> {
     }
 
     fn question(&self) -> String {
-        shortened(&self.wanted.question, LONGEST_QUESTION)
+        shortened(&self.search_call.question, LONGEST_QUESTION)
     }
 
     fn source(&self, passage: &Passage) -> String {

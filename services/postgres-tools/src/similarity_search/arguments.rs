@@ -35,7 +35,7 @@ pub(super) struct Arguments {
 
 /// A search.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct SearchCall {
     pub(super) question: String,
     /// `None` if the call names no table.
     pub(super) table: Option<String>,
@@ -55,9 +55,9 @@ pub(super) enum Format {
     Ids,
 }
 
-// === impl Wanted ===
+// === impl SearchCall ===
 
-impl Wanted {
+impl SearchCall {
     /// Reads the arguments. A question is required; other invalid values become defaults.
     pub(super) fn read(arguments: Arguments) -> Result<Self, Reported> {
         let question = arguments.query_text.0.filter(|text| !text.is_empty());
@@ -174,18 +174,18 @@ mod tests {
 
     use super::*;
 
-    fn wanted(more: &Value) -> Wanted {
+    fn search_call(more: &Value) -> SearchCall {
         let mut arguments = json!({"query_text": "ferns"});
         for (name, value) in more.as_object().expect("an object") {
             arguments[name] = value.clone();
         }
         let arguments = serde_json::from_str(&arguments.to_string()).expect("arguments");
-        Wanted::read(arguments).expect("a question")
+        SearchCall::read(arguments).expect("a question")
     }
 
     #[test]
     fn invalid_values_become_defaults() {
-        let default = wanted(&json!({}));
+        let default = search_call(&json!({}));
         assert_eq!((default.rows, default.chunk_tokens), (10, 100));
         assert_eq!((default.lambda, default.output_tokens), (0.6, 1000));
         assert_eq!(default.metric, Metric::Cosine);
@@ -195,7 +195,7 @@ mod tests {
             json!({"top_n": 2.5, "lambda": "much", "distance_metric": "hamming"}),
             json!({"output_format": "FULL", "table_name": "", "distance_metric": 7}),
         ] {
-            assert_eq!(wanted(&more), default, "{more}");
+            assert_eq!(search_call(&more), default, "{more}");
         }
     }
 
@@ -203,10 +203,10 @@ mod tests {
     fn values_that_are_too_large_become_the_maximum() {
         let most = json!({"top_n": 1000, "chunk_size_tokens": u64::MAX,
             "max_output_tokens": 5_000_000, "lambda": 7});
-        let most = wanted(&most);
+        let most = search_call(&most);
         assert_eq!((most.rows, most.chunk_tokens), (100, 10_000));
         assert_eq!((most.lambda, most.output_tokens), (1.0, 100_000));
-        assert!(wanted(&json!({"lambda": -1})).lambda.abs() < f64::EPSILON);
+        assert!(search_call(&json!({"lambda": -1})).lambda.abs() < f64::EPSILON);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
             ("cosine", Metric::Cosine),
         ] {
             assert_eq!(
-                wanted(&json!({"distance_metric": name})).metric,
+                search_call(&json!({"distance_metric": name})).metric,
                 expected,
                 "{name}"
             );
@@ -234,8 +234,9 @@ mod tests {
             (50, 100, 10),
             (990, 99, 20),
         ] {
-            let wanted = wanted(&json!({"max_output_tokens": output, "chunk_size_tokens": chunk}));
-            assert_eq!(wanted.picks(), picks, "{output} / {chunk}");
+            let search_call =
+                search_call(&json!({"max_output_tokens": output, "chunk_size_tokens": chunk}));
+            assert_eq!(search_call.picks(), picks, "{output} / {chunk}");
         }
     }
 }

@@ -8,7 +8,7 @@ use ziggurat_search::{
 };
 use ziggurat_vector_search::Neighbour;
 
-use super::arguments::Wanted;
+use super::arguments::SearchCall;
 
 /// Limit on the passages that are ranked, because many short ones take long.
 const MAX_PASSAGES: usize = 4096;
@@ -40,26 +40,26 @@ pub(super) struct Passage {
 }
 
 /// Cuts the texts of rows into passages and returns the requested ones.
-pub(super) fn take(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
-    let mut passages = ranked(rows, wanted);
-    if passages.len() > wanted.picks() {
-        passages = different(passages, wanted);
+pub(super) fn take(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
+    let mut passages = ranked(rows, search_call);
+    if passages.len() > search_call.picks() {
+        passages = different(passages, search_call);
     }
-    let budget = wanted.output_tokens.try_into().unwrap_or(usize::MAX);
+    let budget = search_call.output_tokens.try_into().unwrap_or(usize::MAX);
     let costs = passages.iter().map(|passage| passage.tokens);
     passages.truncate(budget::fitting(costs, budget));
     passages
 }
 
 /// Ranks all passages by the words they share with the question; ties keep the rank of their rows.
-fn ranked(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
-    let mut passages = cut(rows, wanted);
-    let question = Question::new(tokens::words(&wanted.question));
-    let tallies: Vec<_> = passages
+fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
+    let mut passages = cut(rows, search_call);
+    let question = Question::new(tokens::words(&search_call.question));
+    let counts: Vec<_> = passages
         .iter()
-        .map(|passage| question.tally(tokens::words(&passage.text)))
+        .map(|passage| question.count_terms(tokens::words(&passage.text)))
         .collect();
-    let scores = Bm25::PASSAGES.scores(&tallies);
+    let scores = Bm25::PASSAGES.scores(&counts);
     for (passage, score) in passages.iter_mut().zip(scores) {
         passage.score = score;
     }
@@ -68,8 +68,8 @@ fn ranked(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
     passages
 }
 
-fn cut(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
-    let chunker = wanted.chunker();
+fn cut(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
+    let chunker = search_call.chunker();
     let texts = rows.iter().map(|row| row.texts.len()).sum::<usize>().max(1);
     let most = (MAX_PASSAGES / texts).max(1);
     let mut passages = Vec::new();
@@ -90,7 +90,7 @@ fn cut(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
 }
 
 /// Picks passages that differ from those before.
-fn different(mut passages: Vec<Passage>, wanted: &Wanted) -> Vec<Passage> {
+fn different(mut passages: Vec<Passage>, search_call: &SearchCall) -> Vec<Passage> {
     passages.truncate(MAX_COMPARED);
     let best = passages.first().map_or(0.0, |passage| passage.score);
     let relevance: Vec<_> = passages
@@ -119,7 +119,12 @@ fn different(mut passages: Vec<Passage>, wanted: &Wanted) -> Vec<Passage> {
             SAME_TEXT
         }
     };
-    let picked = mmr::select(&relevance, wanted.picks(), wanted.lambda, similarity);
+    let picked = mmr::select(
+        &relevance,
+        search_call.picks(),
+        search_call.lambda,
+        similarity,
+    );
     picked
         .iter()
         .map(|&place| passages[place].clone())

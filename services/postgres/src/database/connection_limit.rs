@@ -34,7 +34,7 @@ pub(crate) struct Permits {
 /// Caller that waits for a permit.
 #[derive(Debug)]
 pub(crate) struct Waiting<'a> {
-    seats: &'a ConnectionLimit,
+    permits: &'a ConnectionLimit,
 }
 
 // === impl ConnectionLimit ===
@@ -77,7 +77,7 @@ impl ConnectionLimit {
 
     /// Takes a permit if one is free.
     pub(crate) fn try_take(&self, holds_some: bool) -> Option<OwnedSemaphorePermit> {
-        let take = |seats: &Arc<Semaphore>| Arc::clone(seats).try_acquire_owned().ok();
+        let take = |permits: &Arc<Semaphore>| Arc::clone(permits).try_acquire_owned().ok();
         take(&self.free).or_else(|| if holds_some { None } else { take(&self.kept) })
     }
 
@@ -85,7 +85,7 @@ impl ConnectionLimit {
     /// connection released later is not kept.
     pub(crate) fn wait(&self) -> Waiting<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        Waiting { seats: self }
+        Waiting { permits: self }
     }
 
     pub(crate) fn are_awaited(&self) -> bool {
@@ -102,15 +102,15 @@ impl Waiting<'_> {
         holds_some: bool,
         limit: Duration,
     ) -> Option<OwnedSemaphorePermit> {
-        let take = |seats: &Arc<Semaphore>| Arc::clone(seats).acquire_owned();
+        let take = |permits: &Arc<Semaphore>| Arc::clone(permits).acquire_owned();
         let taken = async {
-            let free = take(&self.seats.free);
+            let free = take(&self.permits.free);
             if holds_some {
                 free.await
             } else {
                 tokio::select! {
-                    seat = free => seat,
-                    seat = take(&self.seats.kept) => seat,
+                    permit = free => permit,
+                    permit = take(&self.permits.kept) => permit,
                 }
             }
         };
@@ -121,6 +121,6 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.seats.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.permits.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -7,7 +7,7 @@ use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::RowDescriptionBody;
 
 use super::DriverError;
-use crate::large_rows::Room;
+use crate::large_rows::LargeRowPermit;
 
 /// Column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Row {
     body: Bytes,
     fields: Arc<[Field]>,
     /// Permit of a large row.
-    room: Option<Arc<Room>>,
+    permit: Option<Arc<LargeRowPermit>>,
 }
 
 /// Values of a row, in their order.
@@ -58,18 +58,18 @@ impl Row {
         Ok(Self {
             body: body.split_off(2),
             fields: Arc::clone(fields),
-            room: None,
+            permit: None,
         })
     }
 
-    pub(super) fn with_room(mut self, room: Option<Room>) -> Self {
-        self.room = room.map(Arc::new);
+    pub(super) fn with_permit(mut self, permit: Option<LargeRowPermit>) -> Self {
+        self.permit = permit.map(Arc::new);
         self
     }
 
     /// Returns its permit, if it is large.
-    pub(crate) fn room(&self) -> Option<&Arc<Room>> {
-        self.room.as_ref()
+    pub(crate) fn permit(&self) -> Option<&Arc<LargeRowPermit>> {
+        self.permit.as_ref()
     }
 
     /// Returns the columns.

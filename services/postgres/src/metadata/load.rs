@@ -6,7 +6,7 @@ use tracing::debug;
 
 use super::{
     ColumnEntry, Identity, Metadata, TableEntry, TableKind,
-    interner::{Gathering, Word},
+    interner::{InternerBuilder, TextId},
     query,
 };
 use crate::{
@@ -26,7 +26,7 @@ pub(super) struct Limits {
 }
 
 struct Reader {
-    words: Gathering,
+    words: InternerBuilder,
     metadata: Metadata,
     limits: Limits,
 }
@@ -83,7 +83,7 @@ impl Metadata {
 impl Reader {
     fn new(limits: Limits) -> Self {
         Self {
-            words: Gathering::default(),
+            words: InternerBuilder::default(),
             metadata: Metadata::default(),
             limits,
         }
@@ -180,7 +180,7 @@ impl Reader {
     }
 
     fn column_entry(&mut self, row: &Row) -> Result<Option<ColumnEntry>, DriverError> {
-        let mut words = [Word::EMPTY; 5];
+        let mut words = [TextId::EMPTY; 5];
         for (word, index) in words.iter_mut().zip([1, 2, 4, 5, 7]) {
             match self.word(row, index)? {
                 Some(kept) => *word = kept,
@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    fn word(&mut self, row: &Row, index: usize) -> Result<Option<Word>, DriverError> {
+    fn word(&mut self, row: &Row, index: usize) -> Result<Option<TextId>, DriverError> {
         Ok(self.words.keep(&text(row, index)?, self.limits.text))
     }
 

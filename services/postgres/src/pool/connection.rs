@@ -47,7 +47,7 @@ pub(super) struct Connection {
     pub(super) since: Instant,
     pub(super) session: Session,
     /// Its permits, if it is counted.
-    pub(super) seat: Option<Permits>,
+    pub(super) permit: Option<Permits>,
     /// Time of the last check of the server's role.
     pub(super) judged: Instant,
     /// Logs its end.
@@ -164,10 +164,13 @@ impl Connection {
     /// Closes the connection in order, if that is possible in time. The socket closes in any case.
     pub(super) async fn close(self) {
         let Self {
-            client, seat, _end, ..
+            client,
+            permit,
+            _end,
+            ..
         } = self;
         let _ = time::timeout(FAREWELL, client.close()).await;
-        drop(seat);
+        drop(permit);
     }
 
     /// Cancels what runs on it, and returns when PostgreSQL has confirmed that its process has
@@ -176,7 +179,7 @@ impl Connection {
         let Self {
             mut client,
             process,
-            seat,
+            permit,
             _end,
             ..
         } = self;
@@ -198,7 +201,7 @@ impl Connection {
             }
             pause = (pause * 2).min(16 * CANCEL);
         }
-        drop(seat);
+        drop(permit);
     }
 
     async fn reach(
@@ -223,7 +226,7 @@ impl Connection {
                 process,
                 since: now,
                 session,
-                seat: None,
+                permit: None,
                 judged: now,
                 _end: End { process },
             };

@@ -71,7 +71,7 @@ pub enum LeaseError {
 impl LeaseError {
     /// Returns the message for a caller, and logs a failed connection. The caller sees its cause
     /// only if the operator allows that; else it gets the request id of the line in the log.
-    pub fn told(&self) -> String {
+    pub fn public_message(&self) -> String {
         let Self::Connect {
             database,
             is_shown,

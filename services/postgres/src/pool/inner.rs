@@ -95,14 +95,14 @@ impl Inner {
     /// If PostgreSQL itself has no connection left, other programs hold the rest: idle connections
     /// of this server are closed, and connecting is tried again until the connect timeout.
     pub(super) async fn open(&self, wait: Wait) -> Result<Connection, LeaseError> {
-        let seat = self.seat(wait).await?;
+        let permit = self.permit(wait).await?;
         let until = wait.end_of_connecting();
         let mut waiting = None;
         let mut full = None;
         loop {
             match Connection::open(&self.database, until).await {
                 Ok(mut connection) => {
-                    connection.seat = Some(seat);
+                    connection.permit = Some(permit);
                     return Ok(connection);
                 }
                 Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < until => {
@@ -119,19 +119,19 @@ impl Inner {
     }
 
     /// Waits for the permits of a connection.
-    async fn seat(&self, wait: Wait) -> Result<Permits, LeaseError> {
-        if let Some(seat) = self.try_seat() {
-            return Ok(seat);
+    async fn permit(&self, wait: Wait) -> Result<Permits, LeaseError> {
+        if let Some(permit) = self.try_permit() {
+            return Ok(permit);
         }
         let database = || self.database.name().to_owned();
         let limit = self.database.settings().connect_timeout;
-        let of_account = if let Some(seat) = self.share.try_take(true) {
-            seat
+        let of_account = if let Some(permit) = self.share.try_take(true) {
+            permit
         } else {
             let waiting = self.share.wait();
             self.make_way(|pool| Arc::ptr_eq(&pool.share, &self.share));
-            let seat = waiting.take(true, wait.at_most(limit)).await;
-            seat.ok_or_else(|| LeaseError::Account {
+            let permit = waiting.take(true, wait.at_most(limit)).await;
+            permit.ok_or_else(|| LeaseError::Account {
                 database: database(),
                 connections: self.share.count(),
                 limit: wait.taken(),
@@ -152,7 +152,7 @@ impl Inner {
         })
     }
 
-    fn try_seat(&self) -> Option<Permits> {
+    fn try_permit(&self) -> Option<Permits> {
         let holds_some = self.share.taken() > 0;
         let of_account = self.share.try_take(true)?;
         let of_all = self.database.connection_limit().try_take(holds_some)?;
@@ -172,13 +172,13 @@ impl Inner {
     /// Opens an idle connection for the minimum, if permits are free.
     pub(super) async fn top_up(&self) {
         let room = Arc::clone(&self.room).try_acquire_owned();
-        let (Ok(room), Some(seat)) = (room, self.try_seat()) else {
+        let (Ok(room), Some(permit)) = (room, self.try_permit()) else {
             return;
         };
         let until = Wait::begin(&self.database).end_of_connecting();
         match Connection::open(&self.database, until).await {
             Ok(mut connection) => {
-                connection.seat = Some(seat);
+                connection.permit = Some(permit);
                 self.take_back(Held { connection, room });
             }
             // The next sweep tries again, and a caller that needs a connection gets its own error.

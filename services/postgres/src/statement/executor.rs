@@ -10,34 +10,34 @@ use tokio::time;
 use tracing::{error, warn};
 use ziggurat_sql::Refusal;
 
-use self::statement_log::Account;
+use self::statement_log::StatementLog;
 use super::{Access, Route, Statement, Window};
 use crate::{
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     pool::{Lease, Pool},
-    rows::{Column, Found, Handoff, Summary},
+    rows::{Column, Handoff, Item, Summary},
 };
 
 /// Name of the cursor. It only has to differ from those that callers declare.
 const CURSOR: &str = "ziggurat_cursor";
 
 /// Capacity for the text around the caller's in a message.
-const ROOM: usize = 256;
+const WRAPPER_CAPACITY: usize = 256;
 
 const INFALLIBLE: &str = "a string takes everything";
 
 /// Runs a statement to its end.
-pub(super) async fn drive(
+pub(super) async fn execute(
     lease: Lease,
     statement: Statement,
-    desk: Handoff,
+    handoff: Handoff,
 ) -> Result<Summary, QueryError> {
-    let account = Account::open(&lease, &statement);
+    let log = StatementLog::open(&lease, &statement);
     let mut run = Run {
         lease,
-        desk,
-        tally: Progress::default(),
+        handoff,
+        progress: Progress::default(),
         columns: None,
         statement,
     };
@@ -57,15 +57,15 @@ pub(super) async fn drive(
         let error = error as &dyn Error;
         error!(error, database, "the connection to a database was lost");
     }
-    account.close(&done);
+    log.close(&done);
     done
 }
 
 struct Run {
     lease: Lease,
     statement: Statement,
-    desk: Handoff,
-    tally: Progress,
+    handoff: Handoff,
+    progress: Progress,
     /// Columns, known after PostgreSQL has parsed the text, or before the first row.
     columns: Option<Arc<[Column]>>,
 }
@@ -104,7 +104,7 @@ enum Set {
 
 impl Run {
     async fn go(&mut self) -> Result<Summary, Stop> {
-        self.tally = Progress::default();
+        self.progress = Progress::default();
         self.columns = None;
         if self.statement.outlives
             && self.lease.session().is_shared
@@ -113,20 +113,20 @@ impl Run {
             return Err(Stop::Failed(Refusal::Session.into()));
         }
         match self.statement.route() {
-            Route::Limited | Route::Nested | Route::Flight => match self.flight().await {
-                Err(Stop::Unfit) => self.slowly(Route::Plain).await,
+            Route::Limited | Route::Nested | Route::CursorAtOnce => match self.at_once().await {
+                Err(Stop::Unfit) => self.boxed_steps(Route::Plain).await,
                 done => done,
             },
-            Route::Cursor | Route::Spool => match self.slowly(self.statement.route()).await {
-                Err(Stop::Unfit) => self.slowly(Route::Plain).await,
+            Route::Cursor | Route::Spool => match self.boxed_steps(self.statement.route()).await {
+                Err(Stop::Unfit) => self.boxed_steps(Route::Plain).await,
                 done => done,
             },
-            route => self.slowly(route).await,
+            route => self.boxed_steps(route).await,
         }
     }
 
     /// Runs a statement in steps. Boxed, so that the future of the usual, short case stays small.
-    fn slowly(
+    fn boxed_steps(
         &mut self,
         route: Route,
     ) -> Pin<Box<impl Future<Output = Result<Summary, Stop>> + Send>> {
@@ -144,16 +144,16 @@ impl Run {
         error.is_dead_connection()
             && self.statement.access == Access::ReadOnly
             && self.lease.is_untested()
-            && self.tally.completed == 0
-            && self.tally.set == Set::Awaited
+            && self.progress.completed == 0
+            && self.progress.set == Set::Awaited
     }
 
     /// Sends all in one write, and if the session allows it in one message, which PostgreSQL runs
     /// as one transaction.
-    async fn flight(&mut self) -> Result<Summary, Stop> {
-        let is_limited = self.statement.route != Route::Flight;
+    async fn at_once(&mut self) -> Result<Summary, Stop> {
+        let is_limited = self.statement.route != Route::CursorAtOnce;
         let is_one = self.lease.session().takes_one_message();
-        let mut sql = String::with_capacity(ROOM + self.statement.text.len());
+        let mut sql = String::with_capacity(WRAPPER_CAPACITY + self.statement.text.len());
         if is_one {
             self.write_opening("SET TRANSACTION", &mut sql);
         } else {
@@ -179,14 +179,14 @@ impl Run {
             let error = QueryError::new(error, Phase::Run, lead);
             let is_unfit = match (is_limited, is_one) {
                 // PostgreSQL parses all of a message before it runs any of it.
-                (true, true) => self.tally.completed < 1,
+                (true, true) => self.progress.completed < 1,
                 (true, false) => !is_understood && is_syntax(&error),
                 // The commands before the text, and DECLARE.
-                (false, true) => self.tally.completed < 3,
-                (false, false) => self.tally.completed < 2,
+                (false, true) => self.progress.completed < 3,
+                (false, false) => self.progress.completed < 2,
             };
             return Err(match self.stop(error, is_unfit, false).await {
-                Stop::Failed(error) if is_limited && !is_understood => self.judge(error).await,
+                Stop::Failed(error) if is_limited && !is_understood => self.find_phase(error).await,
                 stop => stop,
             });
         }
@@ -221,7 +221,7 @@ impl Run {
     }
 
     /// Finds out whether a text failed while running or could not be parsed.
-    async fn judge(&mut self, error: QueryError) -> Stop {
+    async fn find_phase(&mut self, error: QueryError) -> Stop {
         match &error {
             QueryError::Failed { report, .. }
                 if !report.is_fatal() && !report.is_intervention() => {}
@@ -252,7 +252,7 @@ impl Run {
         client.queue(&sql);
         self.queue_ending(route);
         if let Err(error) = self.read_on(skip).await {
-            let is_unfit = route == Route::Cursor && self.tally.completed == 0;
+            let is_unfit = route == Route::Cursor && self.progress.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, false).await);
         }
@@ -261,7 +261,7 @@ impl Run {
 
     /// Begins a transaction, and lets PostgreSQL parse the text if `is_proved`.
     async fn begin(&mut self, is_proved: bool) -> Result<(), Stop> {
-        self.tally = Progress::default();
+        self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
         if is_proved {
@@ -336,24 +336,24 @@ impl Run {
     async fn read(&mut self, skip: u64) -> Result<(), DriverError> {
         let pool = self.lease.pool();
         let wanted = self.statement.window.rows;
-        let tally = &mut self.tally;
+        let progress = &mut self.progress;
         let client = self.lease.begin();
         client.set_max_row_bytes(self.statement.max_row_bytes);
         client.set_large_rows(self.statement.large_rows.as_ref());
         while let Some(event) = client.next().await? {
             match event {
                 Event::Ready => break,
-                Event::Completed { rows } => tally.complete(rows),
-                Event::Columns(fields) if tally.set == Set::Awaited => {
+                Event::Completed { rows } => progress.complete(rows),
+                Event::Columns(fields) if progress.set == Set::Awaited => {
                     self.columns = Some(columns(&fields, &pool).await);
                 }
                 Event::Columns(_) => {}
-                _ if tally.set == Set::Over => {}
+                _ if progress.set == Set::Over => {}
                 Event::Oversized { bytes } => {
-                    tally.has_more = true;
-                    if tally.skipped >= skip && tally.rows < wanted {
-                        tally.oversized = Some(bytes);
-                        tally.set = Set::Over;
+                    progress.has_more = true;
+                    if progress.skipped >= skip && progress.rows < wanted {
+                        progress.oversized = Some(bytes);
+                        progress.set = Set::Over;
                         if self.statement.access == Access::ReadOnly {
                             // The lease is dropped in mid-result, which cancels the rest.
                             return Ok(());
@@ -361,19 +361,19 @@ impl Run {
                     }
                 }
                 Event::Row(row) => {
-                    if tally.set == Set::Awaited {
-                        tally.set = Set::Arriving;
-                        tally.has_head = true;
+                    if progress.set == Set::Awaited {
+                        progress.set = Set::Arriving;
+                        progress.has_head = true;
                         let columns = self.columns.clone().unwrap_or_default();
-                        self.desk.leave(Found::head(columns)).await;
+                        self.handoff.put(Item::head(columns)).await;
                     }
-                    if tally.skipped < skip {
-                        tally.skipped += 1;
-                    } else if tally.rows < wanted {
-                        tally.rows += 1;
-                        self.desk.leave(Found::Row(row)).await;
+                    if progress.skipped < skip {
+                        progress.skipped += 1;
+                    } else if progress.rows < wanted {
+                        progress.rows += 1;
+                        self.handoff.put(Item::Row(row)).await;
                     } else {
-                        tally.has_more = true;
+                        progress.has_more = true;
                     }
                 }
             }
@@ -420,15 +420,15 @@ impl Run {
 
     /// Returns the summary, and sends the columns if there was no row.
     async fn finish(&mut self, may_be_command: bool) -> Result<Summary, Stop> {
-        if self.tally.oversized.is_none() || self.statement.access == Access::ReadWrite {
+        if self.progress.oversized.is_none() || self.statement.access == Access::ReadWrite {
             self.end().await?;
         }
-        let tally = &self.tally;
+        let progress = &self.progress;
         let columns = self.columns.take().unwrap_or_default();
-        let is_command = may_be_command && tally.set == Set::Awaited && columns.is_empty();
-        if !tally.has_head {
-            self.desk
-                .leave(Found::Head {
+        let is_command = may_be_command && progress.set == Set::Awaited && columns.is_empty();
+        if !progress.has_head {
+            self.handoff
+                .put(Item::Head {
                     columns,
                     is_command,
                     extent: None,
@@ -436,12 +436,12 @@ impl Run {
                 .await;
         }
         Ok(Summary {
-            rows: tally.rows,
-            has_more: tally.has_more,
-            oversized: tally.oversized,
-            affected: if is_command { tally.affected } else { 0 },
+            rows: progress.rows,
+            has_more: progress.has_more,
+            oversized: progress.oversized,
+            affected: if is_command { progress.affected } else { 0 },
             command: if is_command {
-                tag(&self.statement.command, tally.affected)
+                tag(&self.statement.command, progress.affected)
             } else {
                 String::new()
             },

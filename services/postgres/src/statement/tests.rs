@@ -412,7 +412,7 @@ async fn postgresql_refuses_statements_that_would_pass_a_fooled_policy() {
     let in_flight = |other: Route| {
         let flights = UNGUARDED
             .iter()
-            .filter(|(route, _)| *route == Route::Flight);
+            .filter(|(route, _)| *route == Route::CursorAtOnce);
         flights.map(move |&(_, sql)| (other, sql))
     };
     let limited = in_flight(Route::Limited).chain(in_flight(Route::Nested));
@@ -437,26 +437,29 @@ async fn postgresql_refuses_statements_that_would_pass_a_fooled_policy() {
 const UNGUARDED: &[(Route, &str)] = &[
     // At once: no text without a `;` can leave the cursor, or turn a LIMIT of the server into its
     // own.
-    (Route::Flight, "DROP TABLE t"),
-    (Route::Flight, "SELECT 1 /*"),
-    (Route::Flight, "SELECT 'a"),
-    (Route::Flight, "SELECT E'\\"),
-    (Route::Flight, "SELECT \"a"),
-    (Route::Flight, "SELECT $a$"),
-    (Route::Flight, "SELECT U&'a"),
-    (Route::Flight, "DELETE FROM t RETURNING a"),
+    (Route::CursorAtOnce, "DROP TABLE t"),
+    (Route::CursorAtOnce, "SELECT 1 /*"),
+    (Route::CursorAtOnce, "SELECT 'a"),
+    (Route::CursorAtOnce, "SELECT E'\\"),
+    (Route::CursorAtOnce, "SELECT \"a"),
+    (Route::CursorAtOnce, "SELECT $a$"),
+    (Route::CursorAtOnce, "SELECT U&'a"),
+    (Route::CursorAtOnce, "DELETE FROM t RETURNING a"),
     (
-        Route::Flight,
+        Route::CursorAtOnce,
         "WITH x AS (DELETE FROM t RETURNING a) SELECT * FROM x",
     ),
-    (Route::Flight, "SELECT a INTO u FROM t"),
+    (Route::CursorAtOnce, "SELECT a INTO u FROM t"),
     (
-        Route::Flight,
+        Route::CursorAtOnce,
         "SELECT set_config('transaction_read_only', 'off', true)",
     ),
-    (Route::Flight, "SELECT nextval('pg_catalog.nope')"),
-    (Route::Flight, "SELECT 1) LIMIT 1 --"),
-    (Route::Flight, "SELECT 1) UNION (DELETE FROM t RETURNING a"),
+    (Route::CursorAtOnce, "SELECT nextval('pg_catalog.nope')"),
+    (Route::CursorAtOnce, "SELECT 1) LIMIT 1 --"),
+    (
+        Route::CursorAtOnce,
+        "SELECT 1) UNION (DELETE FROM t RETURNING a",
+    ),
     // In steps: the check for one statement and the read-only transaction hold.
     (Route::Plain, "SELECT 1; DROP TABLE t"),
     (Route::Plain, "SELECT 1; COMMIT; DROP TABLE t"),
@@ -502,7 +505,7 @@ async fn a_statement_that_ends_the_transaction_cannot_write_afterwards() {
     fixture.given("CREATE TABLE t (a int)").await;
     let pool = fixture.readable();
     for sql in ["COMMIT", "ROLLBACK", "COMMIT AND CHAIN", "END"] {
-        let statement = unguarded(pool.database(), sql, Route::Flight);
+        let statement = unguarded(pool.database(), sql, Route::CursorAtOnce);
         let rows = statement.run(pool.lease().await.expect("a lease")).await;
         assert!(rows.expect(sql).is_command(), "{sql}");
         let (_, report) = failure(&pool, "INSERT INTO t VALUES (1)").await;
@@ -538,7 +541,7 @@ async fn session_settings_do_not_allow_a_write() {
         r"\' ; COMMIT; DELETE FROM t; COMMIT; --"
     );
     let sql = "SELECT set_config('standard_conforming_strings', 'off', false)";
-    let statement = unguarded(pool.database(), sql, Route::Flight);
+    let statement = unguarded(pool.database(), sql, Route::CursorAtOnce);
     let rows = statement.run(pool.lease().await.expect("a lease")).await;
     rows.expect(sql).try_collect::<Vec<_>>().await.expect(sql);
     for sql in [ambiguous, "DELETE FROM t"] {

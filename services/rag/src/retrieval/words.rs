@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_search::{
-    bm25::{Bm25, Collection, Question, Tally},
+    bm25::{Bm25, Collection, Question, TermCounts},
     tokens,
 };
 use ziggurat_vector_search::retrieval_queries::{Hit, Lexicon, Search, SearchTable, Shape};
@@ -54,7 +54,7 @@ struct Candidate {
     id: Option<String>,
     /// Empty if the row contains none of the words.
     content: String,
-    tally: Tally,
+    term_counts: TermCounts,
 }
 
 // === impl Words ===
@@ -103,7 +103,7 @@ impl Words<'_> {
         let keep = |id, content| Candidate::new(question, id, content);
         let candidates = search.scan(None, keep, self.pool).await?;
         let is_cut = is_full(&candidates, MOST_READ);
-        let collection = Collection::of(&tallies(&candidates));
+        let collection = Collection::of(&counts(&candidates));
         let found = ranked(candidates, &collection, request.rows);
         Ok(Wordwise { found, is_cut })
     }
@@ -120,8 +120,8 @@ impl Words<'_> {
         let keep = |id, content| Candidate::new(question, id, content);
         let candidates = search.scan(Some(&words), keep, self.pool).await?;
         let is_cut = is_full(&candidates, limit);
-        let tallies = tallies(&candidates);
-        let counted = Collection::of(&tallies);
+        let counts = counts(&candidates);
+        let counted = Collection::of(&counts);
         let collection = Collection {
             documents: self.shape.rows().max(counted.documents),
             average_length: self.average_length(&counted).await?,
@@ -164,8 +164,8 @@ impl Words<'_> {
             }
             join(&mut candidates, more);
         }
-        let tallies = tallies(&candidates);
-        let counted = Collection::of(&tallies);
+        let counts = counts(&candidates);
+        let counted = Collection::of(&counts);
         let collection = Collection {
             documents: self.shape.rows().max(counted.documents),
             average_length: self.average_length(&counted).await?,
@@ -232,15 +232,15 @@ impl Learned {
 
 impl Candidate {
     fn new(question: &Question, id: Option<String>, content: String) -> Self {
-        let tally = question.tally(tokens::terms(&content));
+        let term_counts = question.count_terms(tokens::terms(&content));
         Self {
             id,
-            content: if tally.is_hit() {
+            content: if term_counts.is_hit() {
                 content
             } else {
                 String::new()
             },
-            tally,
+            term_counts,
         }
     }
 
@@ -276,7 +276,7 @@ fn settle(
 
 /// Returns the best rows that contain any of the words.
 fn ranked(candidates: Vec<Candidate>, collection: &Collection, rows: u32) -> Vec<Hit> {
-    let scores = Bm25::DOCUMENTS.scores_within(collection, &tallies(&candidates));
+    let scores = Bm25::DOCUMENTS.scores_within(collection, &counts(&candidates));
     let mut hits: Vec<_> = candidates
         .into_iter()
         .zip(scores)
@@ -297,9 +297,11 @@ fn ranked(candidates: Vec<Candidate>, collection: &Collection, rows: u32) -> Vec
         .collect()
 }
 
-fn tallies(candidates: &[Candidate]) -> Vec<Tally> {
-    let tallies = candidates.iter().map(|candidate| candidate.tally.clone());
-    tallies.collect()
+fn counts(candidates: &[Candidate]) -> Vec<TermCounts> {
+    let counts = candidates
+        .iter()
+        .map(|candidate| candidate.term_counts.clone());
+    counts.collect()
 }
 
 /// Adds the rows that are not candidates yet.

@@ -328,7 +328,7 @@ async fn timeouts_of_the_request_and_of_a_provider_have_different_messages() {
         );
 
         let mut access = access(&house.fake, held);
-        access.patience.call = soon;
+        access.timeouts.call = soon;
         let mut parts = parts();
         match held {
             Api::OpenAi => {

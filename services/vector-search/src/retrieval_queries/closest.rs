@@ -2,7 +2,7 @@
 
 use super::{Hit, Search};
 use crate::{quoted, settings, vector};
-use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Minimum and maximum number of rows that an index examines; the maximum is that of pgvector.
 const REACH: (u32, u32) = (40, 1000);
@@ -20,8 +20,8 @@ impl Search<'_> {
         least: Option<f64>,
         pool: &Pool,
     ) -> Result<Vec<Hit>, QueryError> {
-        let flight = self.closest_flight(asked, least);
-        let mut found = flight.read(pool.lease().await?, Hit::read).await?;
+        let read_query = self.closest_query(asked, least);
+        let mut found = read_query.read(pool.lease().await?, Hit::read).await?;
         // An index may return rows of almost equal distance in any order.
         found.sort_by(|one, two| match (one, two) {
             (Some(one), Some(two)) => two.score.total_cmp(&one.score),
@@ -30,7 +30,7 @@ impl Search<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    pub(super) fn closest_flight(&self, asked: &[f32], least: Option<f64>) -> Flight {
+    pub(super) fn closest_query(&self, asked: &[f32], least: Option<f64>) -> ReadOnlyQuery {
         let mut draft = self.draft();
         let column = self.shape.column(&self.place.vector);
         let data_type = column.map_or("vector", |column| &*column.data_type);
@@ -51,7 +51,7 @@ impl Search<'_> {
             self.allowed(&mut draft),
             self.rows,
         );
-        Flight {
+        ReadOnlyQuery {
             name: "SELECT",
             before: Some(settings(self.rows.clamp(REACH.0, REACH.1))),
             query,

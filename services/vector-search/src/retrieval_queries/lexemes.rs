@@ -13,7 +13,7 @@ pub(super) use ziggurat_postgres::{
     driver::{DriverError, Row},
     error::QueryError,
     pool::Pool,
-    single_round_trip::{Flight, Value},
+    single_round_trip::{ReadOnlyQuery, Value},
 };
 
 /// Parsing every text would take minutes, even if the planner prefers it; and JIT compilation takes
@@ -35,7 +35,7 @@ pub struct Lexicon {
 
 /// Rows that have all lexemes of one of these lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted(pub Vec<Vec<String>>);
+pub struct LexemeQuery(pub Vec<Vec<String>>);
 
 // === impl Shape ===
 
@@ -141,7 +141,7 @@ impl Lexicon {
             Some(constant) => format!("{constant}::regconfig, "),
             None => String::new(),
         };
-        let flight = Flight {
+        let read_query = ReadOnlyQuery {
             name: "SELECT",
             before: None,
             query: format!(
@@ -156,7 +156,7 @@ impl Lexicon {
             let place = text(row, 0)?.and_then(|place| place.parse::<usize>().ok());
             Ok(place.zip(text(row, 1)?))
         };
-        let pairs = flight.read(pool.lease().await?, pair).await?;
+        let pairs = read_query.read(pool.lease().await?, pair).await?;
         let mut lexemes = vec![Vec::new(); words.len()];
         for (place, lexeme) in pairs.into_iter().flatten() {
             if let Some(list) = place.checked_sub(1).and_then(|at| lexemes.get_mut(at)) {
@@ -214,7 +214,7 @@ impl Lexicon {
         let (queries, values) = self.each(&all, |condition| {
             format!("(SELECT count(*) FROM {} WHERE {condition})", place.table)
         });
-        let flight = Flight {
+        let read_query = ReadOnlyQuery {
             name: "EXPLAIN",
             // In a parallel plan the estimate is that of one process.
             before: Some(
@@ -224,7 +224,9 @@ impl Lexicon {
             query: format!("EXPLAIN (FORMAT JSON) SELECT {queries}"),
             values,
         };
-        let plans = flight.read(pool.lease().await?, |row| text(row, 0)).await?;
+        let plans = read_query
+            .read(pool.lease().await?, |row| text(row, 0))
+            .await?;
         let expected = plans.iter().flatten().find_map(|plan| expected(plan));
         let mut expected = expected.unwrap_or_default();
         expected.resize(lexemes.len() + 1, 1.0);
@@ -247,7 +249,7 @@ impl Lexicon {
                 place.table
             )
         });
-        let flight = Flight {
+        let read_query = ReadOnlyQuery {
             name: "SELECT",
             before: Some(BY_INDEX.to_owned()),
             query: format!("SELECT {queries}"),
@@ -257,7 +259,7 @@ impl Lexicon {
             let counts = (0..lexemes.len()).map(|at| number(row, at));
             counts.collect::<Result<Vec<_>, DriverError>>()
         };
-        let rows = flight.read(pool.lease().await?, counts).await?;
+        let rows = read_query.read(pool.lease().await?, counts).await?;
         let counts = rows.into_iter().flatten();
         Ok(counts.map(Option::unwrap_or_default).collect())
     }
@@ -269,8 +271,8 @@ impl Lexicon {
         let queries: Vec<_> = lexemes
             .iter()
             .map(|lexeme| {
-                let wanted = Wanted(vec![vec![(*lexeme).to_owned()]]);
-                values.push(Value::Text(wanted.query()));
+                let lexeme_query = LexemeQuery(vec![vec![(*lexeme).to_owned()]]);
+                values.push(Value::Text(lexeme_query.query()));
                 query(&format!(
                     "{} @@ ${}::text::tsquery",
                     self.vector,
@@ -290,9 +292,9 @@ fn expected(plan: &str) -> Option<Vec<f64>> {
     counts.iter().map(rows).collect()
 }
 
-// === impl Wanted ===
+// === impl LexemeQuery ===
 
-impl Wanted {
+impl LexemeQuery {
     /// Returns the lists as text of the type `tsquery`.
     fn query(&self) -> String {
         let mut query = String::new();
@@ -321,21 +323,25 @@ impl Search<'_> {
     pub async fn matching<T>(
         &self,
         lexicon: &Lexicon,
-        wanted: &Wanted,
+        lexeme_query: &LexemeQuery,
         keep: impl Fn(Option<String>, String) -> T,
         pool: &Pool,
     ) -> Result<Vec<T>, QueryError> {
-        let flight = self.matching_flight(lexicon, wanted);
-        flight
+        let read_query = self.matching_query(lexicon, lexeme_query);
+        read_query
             .read(pool.lease().await?, |row| read_row(row, &keep))
             .await
     }
 
-    pub(super) fn matching_flight(&self, lexicon: &Lexicon, wanted: &Wanted) -> Flight {
+    pub(super) fn matching_query(
+        &self,
+        lexicon: &Lexicon,
+        lexeme_query: &LexemeQuery,
+    ) -> ReadOnlyQuery {
         let mut draft: Draft<'_> = self.draft();
         let allowed = self.allowed(&mut draft);
-        let query = draft.text(&wanted.query());
-        Flight {
+        let query = draft.text(&lexeme_query.query());
+        ReadOnlyQuery {
             name: "SELECT",
             before: Some(BY_INDEX.to_owned()),
             query: format!(

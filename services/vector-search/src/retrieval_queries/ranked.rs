@@ -6,7 +6,7 @@
 
 use super::{Draft, Hit, Search, SearchTable, Shape, shape::literal};
 use crate::quoted;
-use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Factor for the number of rows from the index if a filter left too few.
 const SPARE: u32 = 4;
@@ -149,8 +149,8 @@ impl Search<'_> {
     ) -> Result<Vec<Hit>, QueryError> {
         let mut reach = self.rows;
         loop {
-            let flight = self.ranked_flight(ranking, question, reach);
-            let found = flight.read(pool.lease().await?, Hit::read).await?;
+            let read_query = self.ranked_query(ranking, question, reach);
+            let found = read_query.read(pool.lease().await?, Hit::read).await?;
             let found: Vec<_> = found
                 .into_iter()
                 .flatten()
@@ -168,7 +168,12 @@ impl Search<'_> {
 
     /// Returns the query, whose scores are higher for better rows. `reach` is the number of rows
     /// that the index returns.
-    pub(super) fn ranked_flight(&self, ranking: &Ranking, question: &str, reach: u32) -> Flight {
+    pub(super) fn ranked_query(
+        &self,
+        ranking: &Ranking,
+        question: &str,
+        reach: u32,
+    ) -> ReadOnlyQuery {
         let mut draft: Draft<'_> = self.draft();
         let allowed = self.allowed(&mut draft);
         let question = draft.text(question);
@@ -215,7 +220,7 @@ impl Search<'_> {
             )),
             _ => None,
         };
-        Flight {
+        ReadOnlyQuery {
             name: "SELECT",
             before: limit,
             query,

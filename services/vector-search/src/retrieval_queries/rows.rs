@@ -2,7 +2,7 @@
 
 use super::{Search, read_row};
 use crate::{quoted, text};
-use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Maximum number of rows of a sample.
 const SAMPLE: u32 = 300;
@@ -15,13 +15,16 @@ const SAMPLED: u32 = 100_000;
 /// # Errors
 /// As [`Search::closest`].
 pub async fn reach(pool: &Pool) -> Result<(), QueryError> {
-    let flight = Flight {
+    let read_query = ReadOnlyQuery {
         name: "SELECT",
         before: None,
         query: "SELECT 1".to_owned(),
         values: Vec::new(),
     };
-    flight.read(pool.lease().await?, |_| Ok(())).await.map(drop)
+    read_query
+        .read(pool.lease().await?, |_| Ok(()))
+        .await
+        .map(drop)
 }
 
 impl Search<'_> {
@@ -36,13 +39,13 @@ impl Search<'_> {
         keep: impl Fn(Option<String>, String) -> T,
         pool: &Pool,
     ) -> Result<Vec<T>, QueryError> {
-        let flight = self.scan_flight(words);
-        flight
+        let read_query = self.scan_query(words);
+        read_query
             .read(pool.lease().await?, |row| read_row(row, &keep))
             .await
     }
 
-    pub(super) fn scan_flight(&self, words: Option<&[&str]>) -> Flight {
+    pub(super) fn scan_query(&self, words: Option<&[&str]>) -> ReadOnlyQuery {
         let mut draft = self.draft();
         let mut allowed = self.allowed(&mut draft);
         if let Some(words) = words {
@@ -52,7 +55,7 @@ impl Search<'_> {
             let column = quoted(&self.place.text);
             allowed = format!("{allowed} AND {column}::text ILIKE ANY ({patterns})");
         }
-        Flight {
+        ReadOnlyQuery {
             name: "SELECT",
             before: None,
             query: format!(
@@ -75,13 +78,13 @@ impl Search<'_> {
         pool: &Pool,
     ) -> Result<Vec<u32>, QueryError> {
         let text_of = |row: &_| Ok(measure(&text(row, 0)?.unwrap_or_default()));
-        let flight = Flight {
+        let read_query = ReadOnlyQuery {
             name: "SELECT",
             before: None,
             query: self.sample_query(),
             values: Vec::new(),
         };
-        flight.read(pool.lease().await?, text_of).await
+        read_query.read(pool.lease().await?, text_of).await
     }
 
     fn sample_query(&self) -> String {

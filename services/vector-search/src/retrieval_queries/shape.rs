@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::SearchTable;
 use crate::{text, vector};
-use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 pub use self::finding::Finding;
 pub(super) use self::query::literal;
@@ -77,13 +77,13 @@ impl Shape {
     /// When a query fails. A missing table is no error.
     pub async fn load(place: &SearchTable, pool: &Pool) -> Result<Self, QueryError> {
         let document = |row: &_| Ok(text(row, 0)?.unwrap_or_default());
-        let flight = Flight {
+        let read_query = ReadOnlyQuery {
             name: "SELECT",
             before: Some("SELECT pg_catalog.set_config('jit', 'off', true)".to_owned()),
             query: query::relation(place.table()),
             values: Vec::new(),
         };
-        let found = flight.read(pool.lease().await?, document).await?;
+        let found = read_query.read(pool.lease().await?, document).await?;
         let Some(found) = found.first() else {
             return Ok(Self::default());
         };
@@ -130,13 +130,15 @@ impl Shape {
 /// Returns the number of rows that the planner expects. It also covers views and partitions, and
 /// growth since the last ANALYZE.
 async fn estimate(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
-    let flight = Flight {
+    let read_query = ReadOnlyQuery {
         name: "EXPLAIN",
         before: None,
         query: format!("EXPLAIN (FORMAT JSON) SELECT 1 FROM {}", place.table()),
         values: Vec::new(),
     };
-    let plans = flight.read(pool.lease().await?, |row| text(row, 0)).await;
+    let plans = read_query
+        .read(pool.lease().await?, |row| text(row, 0))
+        .await;
     match plans {
         Ok(plans) => Ok(plans
             .iter()

@@ -1,5 +1,5 @@
 use super::*;
-use ziggurat_postgres::{fixture::Fixture, pool::Pool, single_round_trip::Flight};
+use ziggurat_postgres::{fixture::Fixture, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 async fn shape_of(pool: &Pool, place: &SearchTable) -> Shape {
     Shape::load(place, pool).await.expect("an answer")
@@ -22,12 +22,12 @@ fn search<'a>(place: &'a SearchTable, shape: &'a Shape) -> Search<'a> {
     }
 }
 
-async fn plan(fixture: &mut Fixture, flight: &Flight) -> String {
-    let before = flight.before.as_deref().unwrap_or("SELECT 1");
+async fn plan(fixture: &mut Fixture, read_query: &ReadOnlyQuery) -> String {
+    let before = read_query.before.as_deref().unwrap_or("SELECT 1");
     fixture.given(&format!("BEGIN; {before}")).await;
-    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN {}", flight.query));
+    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN {}", read_query.query));
     let mut query = sqlx::query_scalar::<_, String>(explain).persistent(false);
-    for value in &flight.values {
+    for value in &read_query.values {
         query = match value {
             Value::Text(text) => query.bind(text),
             Value::Texts(texts) => query.bind(texts),
@@ -108,8 +108,8 @@ async fn a_table_that_cannot_be_searched_is_reported_with_the_fix() {
         "{}",
         shape.rows()
     );
-    let flight = search(&place, &shape).closest_flight(&[1.0, 0.0, 0.0], Some(0.5));
-    let plan = plan(&mut fixture, &flight).await;
+    let read_query = search(&place, &shape).closest_query(&[1.0, 0.0, 0.0], Some(0.5));
+    let plan = plan(&mut fixture, &read_query).await;
     assert!(
         plan.contains("Index Scan using docs_embedding_idx"),
         "{plan}"
@@ -223,9 +223,9 @@ async fn words_are_counted_and_found_by_the_index() {
     assert!((19_000.0..=20_000.0).contains(&counts[0]), "{counts:?}");
     assert!((1500.0..=2500.0).contains(&counts[1]), "{counts:?}");
     assert_eq!(counts[2..], [0.0, 1.0]);
-    let wanted = Wanted(vec![vec!["run".to_owned(), "alway".to_owned()]]);
-    let flight = search(&place, &shape).matching_flight(&lexicon, &wanted);
-    let plan = plan(&mut fixture, &flight).await;
+    let lexeme_query = LexemeQuery(vec![vec!["run".to_owned(), "alway".to_owned()]]);
+    let read_query = search(&place, &shape).matching_query(&lexicon, &lexeme_query);
+    let plan = plan(&mut fixture, &read_query).await;
     assert!(
         plan.contains("Bitmap Index Scan on docs_to_tsvector_idx"),
         "{plan}"
@@ -305,8 +305,8 @@ fn queries_for_extensions_follow_their_documentation() {
     for (json, extension, expected) in cases {
         let shape = relation(json);
         let ranking = shape.ranking(extension, &place).expect(json);
-        let flight = search(&place, &shape).ranked_flight(&ranking, "what's up", 20);
-        assert!(flight.query.contains(expected), "{}", flight.query);
-        assert_eq!(flight.values, [Value::Text("what's up".to_owned())]);
+        let read_query = search(&place, &shape).ranked_query(&ranking, "what's up", 20);
+        assert!(read_query.query.contains(expected), "{}", read_query.query);
+        assert_eq!(read_query.values, [Value::Text("what's up".to_owned())]);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Reader {
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
-    message: Option<Said<'a>>,
+    message: Option<MessageBody<'a>>,
     #[serde(default)]
     done: bool,
     done_reason: Option<String>,
@@ -34,7 +34,7 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct MessageBody<'a> {
     content: Option<String>,
     #[serde(borrow)]
     tool_calls: Option<Vec<Call<'a>>>,
@@ -72,10 +72,12 @@ impl StreamReader for Reader {
         if let Some(error) = line.error {
             return Err(Fault::reported(None, error));
         }
-        if let Some(said) = line.message {
-            let text = said.content.and_then(|text| self.thoughts.drop_from(text));
+        if let Some(message) = line.message {
+            let text = message
+                .content
+                .and_then(|text| self.thoughts.drop_from(text));
             chunks.extend(text.map(Chunk::Text));
-            for call in said.tool_calls.into_iter().flatten() {
+            for call in message.tool_calls.into_iter().flatten() {
                 self.has_tools = true;
                 chunks.push_back(Chunk::ToolUse(call.block()));
             }

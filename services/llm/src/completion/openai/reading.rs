@@ -37,13 +37,13 @@ struct Completion {
 
 #[derive(Deserialize)]
 struct Choice {
-    message: Option<Said>,
-    delta: Option<Said>,
+    message: Option<MessageBody>,
+    delta: Option<MessageBody>,
     finish_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-struct Said {
+struct MessageBody {
     content: Option<Content>,
     /// Text in place of a reply.
     refusal: Option<String>,
@@ -114,13 +114,13 @@ pub(super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     }
     let choice = completion.choices.into_iter().next();
     let choice = choice.ok_or(Fault::NoChoices)?;
-    let said = choice.message.unwrap_or_default();
-    let refused = said.refusal.filter(|text| !text.is_empty());
+    let message = choice.message.unwrap_or_default();
+    let refused = message.refusal.filter(|text| !text.is_empty());
     let is_refused = refused.is_some();
-    let text = said.content.map(Content::into_text);
+    let text = message.content.map(Content::into_text);
     let text = text.filter(|text| !text.is_empty()).or(refused);
     let mut blocks: Vec<_> = text.map(Block::text).into_iter().collect();
-    let calls = said.tool_calls.unwrap_or_default();
+    let calls = message.tool_calls.unwrap_or_default();
     let has_calls = !calls.is_empty();
     blocks.extend(calls.into_iter().filter_map(Call::block));
     Ok(Reply {
@@ -154,10 +154,10 @@ impl StreamReader for Reader {
         let Some(choice) = completion.choices.into_iter().next() else {
             return Ok(());
         };
-        if let Some(said) = choice.delta {
-            let texts = [said.content.map(Content::into_text), said.refusal];
+        if let Some(message) = choice.delta {
+            let texts = [message.content.map(Content::into_text), message.refusal];
             chunks.extend(texts.into_iter().filter_map(text));
-            for call in said.tool_calls.unwrap_or_default() {
+            for call in message.tool_calls.unwrap_or_default() {
                 self.call(call)?;
             }
         }

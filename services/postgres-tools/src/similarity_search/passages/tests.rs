@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn wanted(question: &str, more: &Value) -> Wanted {
+fn search_call(question: &str, more: &Value) -> SearchCall {
     let mut arguments = json!({"query_text": question});
     for (name, value) in more.as_object().expect("an object") {
         arguments[name] = value.clone();
     }
     let arguments = serde_json::from_str(&arguments.to_string()).expect("arguments");
-    Wanted::read(arguments).expect("a question")
+    SearchCall::read(arguments).expect("a question")
 }
 
 fn rows(texts: &[&[&str]]) -> Vec<Neighbour> {
@@ -33,12 +33,12 @@ fn shared_words_decide_and_the_rank_of_the_row_breaks_ties() {
         &["about ferns", "ferns want shade"],
         &["nothing else"],
     ]);
-    let taken = take(&rows, &wanted("ferns", &json!({})));
+    let taken = take(&rows, &search_call("ferns", &json!({})));
     let expected = [(1, 0, 0), (1, 1, 0), (0, 0, 0), (0, 1, 0), (2, 0, 0)];
     assert_eq!(places(&taken), expected);
     assert!(taken[1].score > 0.0 && taken[2].score == 0.0);
 
-    let taken = take(&rows, &wanted("zebra", &json!({})));
+    let taken = take(&rows, &search_call("zebra", &json!({})));
     assert_eq!(places(&taken)[..3], [(0, 0, 0), (0, 1, 0), (1, 0, 0)]);
 }
 
@@ -47,8 +47,8 @@ fn passages_are_taken_until_the_next_does_not_fit() {
     // Six tokens, three, and one.
     let rows = rows(&[&["a1 b1 c1 d1 e1 f1 g1 h1"], &["a2 b2 c2 d2"], &["a3"]]);
     for (budget, expected) in [(5, 0), (6, 1), (8, 1), (9, 2), (10, 3)] {
-        let wanted = wanted("zebra", &json!({"max_output_tokens": budget}));
-        let taken = take(&rows, &wanted);
+        let search_call = search_call("zebra", &json!({"max_output_tokens": budget}));
+        let taken = take(&rows, &search_call);
         assert_eq!(taken.len(), expected, "{budget}");
         let tokens: usize = taken.iter().map(|passage| passage.tokens).sum();
         assert!(tokens <= budget, "{tokens}");
@@ -63,7 +63,7 @@ fn a_text_that_repeats_another_ranks_lower_if_there_are_many() {
     let texts: Vec<&[&str]> = texts.iter().map(Vec::as_slice).collect();
     let rows = rows(&texts);
     let few = json!({"max_output_tokens": 100, "lambda": 0.5});
-    let taken = take(&rows, &wanted("shade for ferns", &few));
+    let taken = take(&rows, &search_call("shade for ferns", &few));
     assert_eq!(taken.len(), 10);
     assert_eq!(places(&taken)[..2], [(0, 0, 0), (10, 0, 0)]);
     // Each passage keeps its own score.
@@ -71,7 +71,7 @@ fn a_text_that_repeats_another_ranks_lower_if_there_are_many() {
 
     // With `lambda` 1 only relevance counts.
     let only = json!({"max_output_tokens": 100, "lambda": 1});
-    let taken = take(&rows, &wanted("shade for ferns", &only));
+    let taken = take(&rows, &search_call("shade for ferns", &only));
     assert_eq!(places(&taken)[..2], [(0, 0, 0), (1, 0, 0)]);
 }
 
@@ -79,11 +79,11 @@ fn a_text_that_repeats_another_ranks_lower_if_there_are_many() {
 fn the_number_of_very_short_passages_is_limited() {
     let long = "word ".repeat(60_000);
     let rows = rows(&[&[&*long, "fern"], &["fern fern"]]);
-    let wanted = wanted(
+    let search_call = search_call(
         "fern",
         &json!({"chunk_size_tokens": 1, "max_output_tokens": 100_000}),
     );
-    let taken = take(&rows, &wanted);
+    let taken = take(&rows, &search_call);
     assert!(taken.len() <= MAX_PASSAGES);
     assert!(taken[0].text.contains("fern"), "{:?}", taken[0]);
 }
@@ -95,8 +95,8 @@ fn rows_without_texts_have_no_passages() {
         distance: Some(0.5),
         texts: vec![None, Some(" \n".to_owned())],
     };
-    assert!(take(&[empty], &wanted("fern", &json!({}))).is_empty());
-    assert!(take(&[], &wanted("fern", &json!({}))).is_empty());
+    assert!(take(&[empty], &search_call("fern", &json!({}))).is_empty());
+    assert!(take(&[], &search_call("fern", &json!({}))).is_empty());
 }
 
 proptest! {
@@ -114,16 +114,16 @@ proptest! {
             .collect();
         let texts: Vec<&[&str]> = texts.iter().map(Vec::as_slice).collect();
         let rows = rows(&texts);
-        let wanted = wanted(
+        let search_call = search_call(
             &question,
             &json!({"chunk_size_tokens": chunk, "max_output_tokens": output, "lambda": lambda}),
         );
-        let taken = take(&rows, &wanted);
+        let taken = take(&rows, &search_call);
         let tokens: usize = taken.iter().map(|passage| passage.tokens).sum();
-        prop_assert!(tokens <= usize::try_from(wanted.output_tokens).expect("small"));
+        prop_assert!(tokens <= usize::try_from(search_call.output_tokens).expect("small"));
         let mut places = places(&taken);
         places.sort_unstable();
         prop_assert!(places.is_sorted_by(|one, two| one < two));
-        prop_assert_eq!(taken, take(&rows, &wanted));
+        prop_assert_eq!(taken, take(&rows, &search_call));
     }
 }

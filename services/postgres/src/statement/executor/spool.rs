@@ -6,7 +6,7 @@ use super::{CURSOR, Route, Run, Set, Stop};
 use crate::{
     driver::{DriverError, Event},
     error::{Phase, QueryError},
-    rows::{Extent, Found, Summary},
+    rows::{Extent, Item, Summary},
 };
 
 /// Rows of one FETCH, which PostgreSQL collects before it sends the first.
@@ -25,7 +25,7 @@ impl Run {
         let counted = match self.count(&sql).await {
             Ok(counted) => counted,
             Err(error) => {
-                let is_unfit = self.tally.completed == 0;
+                let is_unfit = self.progress.completed == 0;
                 let error = QueryError::new(error, Phase::Run, lead);
                 return Err(self.stop(error, is_unfit, true).await);
             }
@@ -35,20 +35,20 @@ impl Run {
             rows: u32::try_from(counted).unwrap_or(most).min(most),
             has_more: counted > most.into(),
         };
-        let head = Found::Head {
+        let head = Item::Head {
             columns: self.columns.clone().unwrap_or_default(),
             is_command: false,
             extent: Some(extent),
         };
-        self.desk.leave(head).await;
-        self.tally.has_head = true;
-        self.tally.set = Set::Over;
-        self.tally.has_more = extent.has_more;
+        self.handoff.put(head).await;
+        self.progress.has_head = true;
+        self.progress.set = Set::Over;
+        self.progress.has_more = extent.has_more;
         if let Err(error) = self.fetch(extent.rows).await {
             let error = QueryError::new(error, Phase::Run, 0);
             return Err(self.stop(error, false, true).await);
         }
-        if self.tally.oversized.is_none() {
+        if self.progress.oversized.is_none() {
             self.queue_ending(Route::Spool);
         }
         self.finish(false).await
@@ -77,14 +77,14 @@ impl Run {
     }
 
     async fn count(&mut self, sql: &str) -> Result<u64, DriverError> {
-        let tally = &mut self.tally;
+        let progress = &mut self.progress;
         let client = self.lease.begin();
         client.queue(sql);
         client.flush().await?;
         let mut counted = 0;
         while let Some(event) = client.next().await? {
             if let Event::Completed { rows } = event {
-                tally.completed += 1;
+                progress.completed += 1;
                 // The first MOVE reports the number of rows, the second zero.
                 counted = rows.max(counted);
             }
@@ -113,13 +113,13 @@ impl Run {
             while let Some(event) = client.next().await? {
                 match event {
                     Event::Row(row) => {
-                        self.tally.rows += 1;
-                        self.desk.leave(Found::Row(row)).await;
+                        self.progress.rows += 1;
+                        self.handoff.put(Item::Row(row)).await;
                     }
                     Event::Oversized { bytes } => {
                         // The lease is dropped in mid-result, which cancels the rest.
-                        self.tally.oversized = Some(bytes);
-                        self.tally.has_more = true;
+                        self.progress.oversized = Some(bytes);
+                        self.progress.has_more = true;
                         return Ok(());
                     }
                     _ => {}

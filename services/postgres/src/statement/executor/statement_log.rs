@@ -49,7 +49,7 @@ const KNOWN: [&str; 37] = [
 ];
 
 /// Log record of a statement, if its level is enabled.
-pub(super) struct Account {
+pub(super) struct StatementLog {
     running: Option<Running>,
 }
 
@@ -60,9 +60,9 @@ struct Running {
     began: Instant,
 }
 
-// === impl Account ===
+// === impl StatementLog ===
 
-impl Account {
+impl StatementLog {
     pub(super) fn open(lease: &Lease, statement: &Statement) -> Self {
         let is_wanted = enabled!(target: LOG_TARGET, Level::DEBUG);
         let running = is_wanted.then(|| Running {

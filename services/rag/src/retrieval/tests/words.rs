@@ -57,7 +57,7 @@ async fn exact(room: &mut Room, text: &str, count: usize) -> Vec<String> {
     let question = bm25::Question::new(tokens::terms(text));
     let tallies: Vec<_> = rows
         .iter()
-        .map(|(_, content)| question.tally(tokens::terms(content)))
+        .map(|(_, content)| question.count_terms(tokens::terms(content)))
         .collect();
     let scores = Bm25::DOCUMENTS.scores(&tallies);
     let mut ranked: Vec<_> = rows

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ziggurat_search::tokens;
-use ziggurat_vector_search::retrieval_queries::Wanted;
+use ziggurat_vector_search::retrieval_queries::LexemeQuery;
 
 use super::MOST_WORDS;
 
@@ -40,7 +40,7 @@ pub(super) struct Entry {
 /// One query to an index.
 #[derive(Debug, PartialEq)]
 pub(super) struct Round {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: LexemeQuery,
     /// True if all rows that contain any of the lexemes are requested.
     pub(super) is_complete: bool,
 }
@@ -69,7 +69,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
         let (now, later) = rare.split_at(fits.count());
         let wanted = now.iter().map(|entry| vec![entry.lexeme.clone()]);
         rounds.push(Round {
-            wanted: Wanted(wanted.collect()),
+            wanted: LexemeQuery(wanted.collect()),
             is_complete: true,
         });
         rare = later;
@@ -84,7 +84,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
     for together in (1..=together.count()).rev() {
         let all = common[..together].iter().map(|entry| entry.lexeme.clone());
         rounds.push(Round {
-            wanted: Wanted(vec![all.collect()]),
+            wanted: LexemeQuery(vec![all.collect()]),
             is_complete: false,
         });
     }

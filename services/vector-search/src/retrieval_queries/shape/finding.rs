@@ -92,8 +92,8 @@ impl Shape {
             let table = place.table.clone();
             return vec![Finding::NoTable { table }];
         }
-        let wanted = [Some(&place.text), Some(&place.vector), place.id.as_ref()];
-        let mut findings: Vec<_> = wanted
+        let lexeme_query = [Some(&place.text), Some(&place.vector), place.id.as_ref()];
+        let mut findings: Vec<_> = lexeme_query
             .into_iter()
             .flatten()
             .filter_map(|name| self.finding_of(name, place))
