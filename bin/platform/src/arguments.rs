@@ -150,6 +150,8 @@ Commands:
 
 #[cfg(test)]
 mod tests {
+    use ziggurat_runtime::committed;
+
     use super::*;
 
     fn parse(line: &str) -> Result<Arguments, Refusal> {
@@ -216,5 +218,15 @@ mod tests {
             usage.lines().all(|line| line.chars().count() <= 100),
             "{usage}"
         );
+    }
+
+    #[test]
+    fn the_reference_of_the_manual_shows_every_flag() {
+        // A program that is built for users has no flags for tests.
+        let usage = usage();
+        let lines = usage.lines().filter(|line| !line.ends_with("; for tests"));
+        let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/FLAGS.txt");
+        committed::assert_current(path, &text);
     }
 }

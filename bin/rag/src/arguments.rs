@@ -91,6 +91,8 @@ pub(crate) fn usage() -> String {
 
 #[cfg(test)]
 mod tests {
+    use ziggurat_runtime::committed;
+
     use super::*;
 
     fn parse(line: &str) -> Result<Arguments, Refusal> {
@@ -159,5 +161,11 @@ mod tests {
         for flag in ["config", "check-config", "openapi", "version", "help"] {
             assert!(usage.contains(&format!("\n  -{flag}")), "{flag}");
         }
+    }
+
+    #[test]
+    fn the_reference_of_the_manual_shows_every_flag() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/FLAGS.txt");
+        committed::assert_current(path, &usage());
     }
 }

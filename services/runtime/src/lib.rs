@@ -11,6 +11,8 @@
 //! assert!(duration::parse("90").is_err());
 //! ```
 
+#[cfg(feature = "test-support")]
+pub mod committed;
 #[cfg(unix)]
 pub mod config;
 mod config_sources;

@@ -1,4 +1,4 @@
-use std::path::Path;
+use ziggurat_runtime::committed;
 
 use super::*;
 
@@ -67,15 +67,6 @@ fn the_list_names_every_command_with_its_flags() {
 
 #[test]
 fn the_committed_reference_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("REFERENCE.md");
-    let current = markdown::reference();
-    if std::env::var_os("ZIGGURAT_BLESS").is_some() {
-        fs::write(&path, &current).expect("written");
-    }
-    let committed = fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        committed == current,
-        "REFERENCE.md is not what the tree says: run ZIGGURAT_BLESS=1 cargo test -p ziggurat-cli \
-         --lib reference"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/REFERENCE.md");
+    committed::assert_current(path, &markdown::reference());
 }

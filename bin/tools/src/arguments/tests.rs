@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use ziggurat_runtime::committed;
+
 use super::*;
 
 fn parse(words: &[&str]) -> Result<Arguments, Refusal> {
@@ -276,4 +278,10 @@ fn a_flag_for_folders_can_be_repeated() {
     assert_eq!(project.as_deref(), Some("Garden"));
     assert_eq!(version.as_deref(), Some("2"));
     assert_eq!(output, None);
+}
+
+#[test]
+fn the_reference_of_the_manual_shows_every_flag() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/FLAGS.txt");
+    committed::assert_current(path, &usage());
 }
