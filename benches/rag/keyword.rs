@@ -14,7 +14,7 @@ use ziggurat_postgres::{
     pool::{Pool, Pools},
 };
 use ziggurat_rag_service::retrieval::{
-    Backend, FilterColumns, Library, Question, SearchOptions, Table,
+    Backend, FilterColumns, Question, Retriever, SearchOptions, Table,
 };
 
 /// Rows of each table, and the most milliseconds a search by keywords may take.
@@ -57,14 +57,14 @@ fn main() -> ExitCode {
     report.print(format_args!("PostgreSQL {}", postgres.version()));
     for (rows, target) in SIZES {
         let table = fill(&postgres, rows);
-        let library = library(&pool, &table, "nothing");
-        let figure = measure(&runtime, &library, &questions, &report);
+        let retriever = retriever(&pool, &table, "nothing");
+        let figure = measure(&runtime, &retriever, &questions, &report);
         let what = format!("words, {rows} rows, p50");
         report.less_than(&what, figure, target, " ms");
         if rows == SIZES[2].0 {
             index(&postgres, &table, &report);
-            let library = self::library(&pool, &table, "embedding");
-            let figure = measure(&runtime, &library, &questions, &report);
+            let retriever = self::retriever(&pool, &table, "embedding");
+            let figure = measure(&runtime, &retriever, &questions, &report);
             let what = format!("words and meaning, {rows} rows, p50");
             report.less_than(&what, figure, HYBRID, " ms");
         }
@@ -115,7 +115,7 @@ fn index(postgres: &Postgres, table: &str, report: &Report) {
     ));
 }
 
-fn library(pool: &Pool, table: &str, vector: &str) -> Library {
+fn retriever(pool: &Pool, table: &str, vector: &str) -> Retriever {
     let table = Table {
         name: table.to_owned(),
         text: "content".to_owned(),
@@ -125,17 +125,17 @@ fn library(pool: &Pool, table: &str, vector: &str) -> Library {
         filter_columns: FilterColumns::Shown,
         keyword: Backend::Tsvector,
     };
-    Library::new(pool.clone(), "bench", vec![table], SearchOptions::default())
+    Retriever::new(pool.clone(), "bench", vec![table], SearchOptions::default())
 }
 
 /// The median of all questions, after a warm-up turn.
-fn measure(runtime: &Runtime, library: &Library, questions: &[String], report: &Report) -> f64 {
+fn measure(runtime: &Runtime, retriever: &Retriever, questions: &[String], report: &Report) -> f64 {
     let mut times = Vec::new();
     for turn in 0..=TURNS {
         let now: Vec<_> = questions
             .iter()
             .zip(0_u8..)
-            .map(|(text, number)| runtime.block_on(ask(library, text, number)))
+            .map(|(text, number)| runtime.block_on(ask(retriever, text, number)))
             .collect();
         if turn == 0 {
             report.print(format_args!("  cold: p50 {:.2} ms", median(&now)));
@@ -147,7 +147,7 @@ fn measure(runtime: &Runtime, library: &Library, questions: &[String], report: &
     median(&times)
 }
 
-async fn ask(library: &Library, text: &str, number: u8) -> f64 {
+async fn ask(retriever: &Retriever, text: &str, number: u8) -> f64 {
     let question = Question {
         text,
         filter: None,
@@ -159,7 +159,7 @@ async fn ask(library: &Library, text: &str, number: u8) -> f64 {
         .map(|(_, place)| f32::from(number.wrapping_mul(37) ^ place) - 100.0)
         .collect();
     let begun = Instant::now();
-    let found = library.find(&question, std::future::ready(Ok(vector)));
+    let found = retriever.find(&question, std::future::ready(Ok(vector)));
     let found = found.await.expect("passages");
     let time = begun.elapsed().as_secs_f64() * 1e3;
     assert!(!found.is_empty(), "{text}");

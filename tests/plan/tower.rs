@@ -28,13 +28,15 @@ fn layers(server: &str) -> Vec<&'static str> {
     layers.collect()
 }
 
-/// Returns the name of a layer that is there only if it is configured.
+/// Returns the name of a layer that a function or a variable holds.
 fn optional(layer: &str) -> &'static str {
     let variable = layer.trim_start_matches("option_layer(");
     match variable.split(|c: char| !c.is_alphanumeric()).next() {
         Some("bearer") => "Bearer",
         Some("limit") => "RateLimit",
-        Some("admitted") => "Origin",
+        Some("cors") => "Cors",
+        Some("headers") => "Headers",
+        Some("origins") => "Origin",
         unknown => panic!("{unknown:?} is not in the picture yet"),
     }
 }

@@ -30,18 +30,18 @@ pub(crate) async fn run(
     arguments: &Arguments,
     configuration: &Configuration,
 ) -> anyhow::Result<String> {
-    let rooms = Services::open(configuration).await?;
-    let outcome = act(arguments, configuration, &rooms).await;
-    rooms.close().await;
+    let services = Services::open(configuration).await?;
+    let outcome = act(arguments, configuration, &services).await;
+    services.close().await;
     outcome
 }
 
 async fn act(
     arguments: &Arguments,
     configuration: &Configuration,
-    rooms: &Services,
+    services: &Services,
 ) -> anyhow::Result<String> {
-    let (flags, store) = (&arguments.flags, &rooms.store);
+    let (flags, store) = (&arguments.flags, &services.store);
     match arguments.task {
         Task::Init => init(flags, configuration, store).await,
         Task::ListTenants => Ok(shown(&store.tenants().await?)),
@@ -57,10 +57,18 @@ async fn act(
             } else {
                 configuration.tokens.lifetime.as_secs().try_into()?
             };
-            rooms.keys.rotate(Timestamp::now(), kept)?;
-            Ok(shown(&rooms.keys.document()))
+            services.keys.rotate(Timestamp::now(), kept)?;
+            Ok(shown(&services.keys.document()))
         }
-        _ => act_for(tenant(flags, store).await?, arguments, configuration, rooms).await,
+        _ => {
+            act_for(
+                tenant(flags, store).await?,
+                arguments,
+                configuration,
+                services,
+            )
+            .await
+        }
     }
 }
 
@@ -69,16 +77,16 @@ async fn act_for(
     tenant: Id,
     arguments: &Arguments,
     configuration: &Configuration,
-    rooms: &Services,
+    services: &Services,
 ) -> anyhow::Result<String> {
-    let (flags, store) = (&arguments.flags, &rooms.store);
+    let (flags, store) = (&arguments.flags, &services.store);
     match arguments.task {
         Task::ListClients => return Ok(shown(&store.clients(tenant).await?)),
         Task::ListInvites => return Ok(shown(&store.invites(tenant).await?)),
         Task::ListMembers => return Ok(shown(&store.memberships(tenant).await?)),
         Task::CreateClient => return create_client(tenant, flags, store).await,
         Task::CreateInvite => return invite(tenant, flags, store).await,
-        Task::UserToken => return user_token(tenant, flags, configuration, rooms).await,
+        Task::UserToken => return user_token(tenant, flags, configuration, services).await,
         Task::DeleteClient => store.delete_client(tenant, about(arguments)?).await?,
         Task::DeleteInvite => store.delete_invite(tenant, about(arguments)?).await?,
         Task::MakeOwner => store.make_owner(tenant, about(arguments)?).await?,
@@ -199,7 +207,7 @@ async fn user_token(
     tenant: Id,
     flags: &Flags,
     configuration: &Configuration,
-    rooms: &Services,
+    services: &Services,
 ) -> anyhow::Result<String> {
     let destination = Destination::of(flags)?;
     let Some(issuer) = configuration.server.public_url.clone() else {
@@ -208,9 +216,9 @@ async fn user_token(
     let lifetime = duration::parse(flags.text("lifetime").unwrap_or("1h"));
     let lifetime = lifetime.context("-lifetime")?;
     let email = flags.text("email").unwrap_or_default();
-    let user = rooms.store.member(tenant, email).await?;
+    let user = services.store.member(tenant, email).await?;
     let settings = ziggurat_account_service::TokenSettings::new(issuer);
-    let tokens = Tokens::new(rooms.keys.clone(), settings, WallClock::default());
+    let tokens = Tokens::new(services.keys.clone(), settings, WallClock::default());
     let token = tokens.for_user(tenant, user, lifetime)?;
     destination.write(&json!({
         "access_token": token,

@@ -30,8 +30,8 @@ pub(crate) async fn serve(
         info!("shutting down");
         stopping.stop();
     };
-    let rooms = Services::open(configuration).await?;
-    if let Err(error) = rooms.store.check().await {
+    let services = Services::open(configuration).await?;
+    if let Err(error) = services.store.check().await {
         let error: &dyn std::error::Error = &error;
         warn!(error, "the store cannot be reached yet");
     }
@@ -39,20 +39,20 @@ pub(crate) async fn serve(
     let address = listener.local_addr().context("reading the address")?;
     let outcome = serve_on(
         configuration,
-        &rooms,
+        &services,
         readiness,
         (listener, address),
         stop,
         listening,
     )
     .await;
-    rooms.close().await;
+    services.close().await;
     outcome
 }
 
 async fn serve_on(
     configuration: &Configuration,
-    rooms: &Services,
+    services: &Services,
     readiness: Readiness,
     (listener, address): (TcpListener, SocketAddr),
     stop: impl Future<Output = ()>,
@@ -76,23 +76,22 @@ async fn serve_on(
     if configuration.tests.are_hooked {
         warn!("clients of this server can make it fail: it is for tests");
     }
-    let tokens = Tokens::new(rooms.keys.clone(), settings, clock.clone());
+    let tokens = Tokens::new(services.keys.clone(), settings, clock);
     let tower = stack::build(
         configuration,
         address.ip(),
         readiness.clone(),
-        rooms.store.clone(),
+        services.store.clone(),
         tokens,
-        &clock,
         cut_off,
     )?;
     let mut tasks = JoinSet::new();
-    let store = rooms.store.clone();
+    let store = services.store.clone();
     tasks.spawn(readiness.watch_shared(move || {
         let store = store.clone();
         async move { store.check().await }
     }));
-    tasks.spawn(follow_keys(rooms.keys.clone()));
+    tasks.spawn(follow_keys(services.keys.clone()));
     let scheme = if configuration.server.tls.is_some() {
         "https"
     } else {

@@ -3,16 +3,15 @@
 use std::{convert::Infallible, error::Error, net::IpAddr};
 
 use anyhow::Context as _;
-use axum::routing::get_service;
+use axum::{Router, routing::get};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, Coded, NumberLayer, Options, Store, Tokens};
-use ziggurat_accounts::WallClock;
 use ziggurat_http::{
-    CutOffLayer, ExceptLayer, HeadersLayer, HostLayer, OriginLayer, Origins,
-    serve::{Readiness, Ready, RequestBody},
+    ExceptLayer, HostLayer, OriginLayer, Origins, ShutdownLayer, headers,
+    serve::{Readiness, RequestBody},
 };
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
@@ -38,7 +37,6 @@ pub(crate) fn build(
     readiness: Readiness,
     store: Store,
     tokens: Tokens,
-    clock: &WallClock,
     cut_off: CutOff,
 ) -> anyhow::Result<
     impl Service<
@@ -52,20 +50,6 @@ pub(crate) fn build(
     + Send
     + 'static,
 > {
-    let mut options = Options::default();
-    options.attempts = configuration.attempts;
-    options.clock = clock.clone();
-    options.document = ziggurat_openapi::PLATFORM;
-    let [ready] = PROBES;
-    let mut service = platform::service(store, tokens, &options);
-    service = service.route(
-        ready,
-        get_service(Ready::<axum::body::Body>::new(readiness)),
-    );
-    #[cfg(feature = "test-support")]
-    if configuration.tests.are_hooked {
-        service = platform::Hooks::new(clock.clone()).on(service);
-    }
     let hosts = configuration.server.hosts(address);
     let hosts = hosts.context("server.allowed_hosts")?;
     // Clients are programs, so only pages of this machine and of the service itself are allowed.
@@ -79,7 +63,7 @@ pub(crate) fn build(
 
     Ok(ServiceBuilder::new()
         // Outermost, so that every response has these headers, including errors.
-        .layer(HeadersLayer::new().with_tls(configuration.server.tls.is_some()))
+        .layer(headers(configuration.server.tls.is_some()))
         // Gives each request the id that both the log and the response contain.
         .layer(NumberLayer)
         // Replaces the details of internal errors by one fixed sentence.
@@ -101,8 +85,29 @@ pub(crate) fn build(
         )
         .layer(OriginLayer::new(origins).without_cors().with_render(Coded))
         // Ends requests that still run when the shutdown time is over.
-        .layer(CutOffLayer::new(cut_off).with_render(Coded))
+        .layer(ShutdownLayer::new(cut_off).with_render(Coded))
         // One body limit for all routes.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
-        .service(service))
+        .service(routes(configuration, readiness, store, tokens)))
+}
+
+/// Serves the accounts and the probe, with hooks for tests of clients if they are configured.
+fn routes(
+    configuration: &Configuration,
+    readiness: Readiness,
+    store: Store,
+    tokens: Tokens,
+) -> Router {
+    let clock = &configuration.tests.clock;
+    let mut options = Options::default();
+    options.attempts = configuration.attempts;
+    options.clock = clock.clone();
+    options.document = ziggurat_openapi::PLATFORM;
+    let [ready] = PROBES;
+    let service = platform::service(store, tokens, &options).route(ready, get(readiness));
+    #[cfg(feature = "test-support")]
+    if configuration.tests.are_hooked {
+        return platform::Hooks::new(clock.clone()).on(service);
+    }
+    service
 }

@@ -28,8 +28,8 @@ pub(crate) struct HttpClients {
 /// Shared parts for building clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuildContext<'a> {
-    pub(crate) outside: &'a HttpClients,
-    pub(crate) around: &'a ConfigSources,
+    pub(crate) http_clients: &'a HttpClients,
+    pub(crate) sources: &'a ConfigSources,
     pub(crate) secrets: &'a Secrets,
     /// Limit on the idle time of a provider in a stream.
     pub(crate) idle: Duration,
@@ -38,16 +38,16 @@ pub(crate) struct BuildContext<'a> {
 /// The clients of one pipeline, with the settings each was built from.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients {
-    embedding: Made<Model, Embedder>,
-    completion: Made<Model, Completer>,
-    rerank: Option<Made<configuration::Rerank, Reranker>>,
+    embedding: BuiltClient<Model, Embedder>,
+    completion: BuiltClient<Model, Completer>,
+    rerank: Option<BuiltClient<configuration::Rerank, Reranker>>,
     /// The files that hold the keys, or would hold them.
     pub(crate) key_files: Vec<PathBuf>,
 }
 
 /// A client, with the settings and the key it was built from.
 #[derive(Clone, Debug)]
-struct Made<O, T> {
+struct BuiltClient<O, T> {
     of: O,
     key: Option<SecretString>,
     client: T,
@@ -77,12 +77,12 @@ impl Clients {
     /// Fails if a key is missing, or if a provider cannot be used as configured.
     pub(crate) fn of(
         pipeline: &Pipeline,
-        means: BuildContext<'_>,
+        context: BuildContext<'_>,
         before: Option<&Self>,
     ) -> anyhow::Result<Self> {
         let mut keys = Keys {
             pipeline,
-            means,
+            context,
             files: Vec::new(),
         };
         let embedding = keys.find(&pipeline.embedding);
@@ -95,23 +95,23 @@ impl Clients {
             .transpose()
             .context("failed to load API keys")?;
         Ok(Self {
-            embedding: Made::new(
+            embedding: BuiltClient::new(
                 &pipeline.embedding,
                 embedding,
                 before.map(|before| &before.embedding),
-                |key| means.embedder(&pipeline.embedding, key),
+                |key| context.embedder(&pipeline.embedding, key),
             )?,
-            completion: Made::new(
+            completion: BuiltClient::new(
                 &pipeline.completion,
                 completion,
                 before.map(|before| &before.completion),
-                |key| means.completer(&pipeline.completion, key),
+                |key| context.completer(&pipeline.completion, key),
             )?,
             rerank: rerank
                 .zip(rerank_key)
                 .map(|(rerank, key)| {
                     let before = before.and_then(|before| before.rerank.as_ref());
-                    Made::new(rerank, key, before, |key| means.reranker(rerank, key))
+                    BuiltClient::new(rerank, key, before, |key| context.reranker(rerank, key))
                 })
                 .transpose()?,
             key_files: keys.files,
@@ -134,9 +134,9 @@ impl Clients {
     }
 }
 
-// === impl Made ===
+// === impl BuiltClient ===
 
-impl<O: Clone + PartialEq, T: Clone> Made<O, T> {
+impl<O: Clone + PartialEq, T: Clone> BuiltClient<O, T> {
     fn new(
         of: &O,
         key: Option<SecretString>,
@@ -147,9 +147,10 @@ impl<O: Clone + PartialEq, T: Clone> Made<O, T> {
             let key = key.as_ref();
             key.map(|key| key.expose_secret().to_owned())
         };
-        let kept = before.filter(|before| before.of == *of && shown(&before.key) == shown(&key));
-        let client = match kept {
-            Some(kept) => kept.client.clone(),
+        let reusable =
+            before.filter(|before| before.of == *of && shown(&before.key) == shown(&key));
+        let client = match reusable {
+            Some(reusable) => reusable.client.clone(),
             None => make(key.clone())?,
         };
         Ok(Self {
@@ -167,7 +168,9 @@ impl BuildContext<'_> {
         let Maker::Provider(provider) = model.maker else {
             return Ok(Embedder::local());
         };
-        let http = self.outside.reach(provider, &self.access(model, key))?;
+        let http = self
+            .http_clients
+            .reach(provider, &self.access(model, key))?;
         let embedder = Embedder::new(http, Some(&model.name))?;
         Ok(embedder.with_input_type(model.input_type.as_deref()))
     }
@@ -176,7 +179,9 @@ impl BuildContext<'_> {
         let Maker::Provider(provider) = model.maker else {
             return Ok(Completer::local());
         };
-        let http = self.outside.reach(provider, &self.access(model, key))?;
+        let http = self
+            .http_clients
+            .reach(provider, &self.access(model, key))?;
         let completer = Completer::new(http, &model.name)?;
         Ok(completer.with_idle(self.idle))
     }
@@ -194,7 +199,7 @@ impl BuildContext<'_> {
             ..Access::default()
         };
         self.hide(&access);
-        let http = self.outside.reach(Provider::Voyage, &access)?;
+        let http = self.http_clients.reach(Provider::Voyage, &access)?;
         Ok(Reranker::new(http, &rerank.model)?)
     }
 
@@ -229,7 +234,7 @@ impl BuildContext<'_> {
 /// Finds the keys of a pipeline, and records the files they are in.
 struct Keys<'a> {
     pipeline: &'a Pipeline,
-    means: BuildContext<'a>,
+    context: BuildContext<'a>,
     files: Vec<PathBuf>,
 }
 
@@ -248,12 +253,12 @@ impl Keys<'_> {
         provider: Provider,
         base_url: Option<&str>,
     ) -> anyhow::Result<Option<SecretString>> {
-        let around = self.means.around;
+        let sources = self.context.sources;
         let configured = self.pipeline.key_files.of(provider);
         // A missing file is watched too, because it may be created later.
         self.files.extend(configured.map(PathBuf::from));
-        let environment = |name: &str| around.environment.get(name);
-        match key::find(provider, configured, environment, around.home()) {
+        let environment = |name: &str| sources.environment.get(name);
+        match key::find(provider, configured, environment, sources.home()) {
             Ok(key) => {
                 let file = key.as_ref().and_then(|key| key.file.clone());
                 self.files.extend(file);

@@ -15,7 +15,7 @@ use tracing::{debug, error, info, warn};
 use ziggurat_runtime::watch::{Folders, Stamp, settled};
 
 use crate::{
-    app::{App, PipelineBuilder, Reusable, Set},
+    app::{App, PipelineBuilder, PipelineSet, Reusable},
     configuration::{Configuration, Loaded, Server},
 };
 
@@ -27,9 +27,9 @@ pub(crate) struct Reload {
     server: Server,
     folders: Folders,
     /// The state of the files when they were last read.
-    seen: Stamps,
+    last: Stamps,
     /// Files to watch besides those in use, because a failed reload needs them.
-    awaited: BTreeSet<PathBuf>,
+    missing: BTreeSet<PathBuf>,
     hangups: Option<Signal>,
 }
 
@@ -55,19 +55,19 @@ impl Reload {
             builder,
             server: loaded.value.server,
             folders: Folders::new("configuration files"),
-            seen: Stamps::new(),
-            awaited: BTreeSet::new(),
+            last: Stamps::new(),
+            missing: BTreeSet::new(),
             hangups: hangups.ok(),
         }
     }
 
     /// Watches the files and reloads; it never ends, so drop it to stop.
     pub(crate) async fn run(&mut self, app: &mut App) -> Infallible {
-        self.seen = self.look(app);
-        self.folders.follow(self.seen.keys());
+        self.last = self.look(app);
+        self.folders.follow(self.last.keys());
         info!("watching for configuration changes");
         loop {
-            let is_asked = self.woken().await;
+            let is_asked = self.changed().await;
             if is_asked || self.has_settled(app).await {
                 self.reload(app).await;
             }
@@ -75,7 +75,7 @@ impl Reload {
     }
 
     /// Waits for a possible change and returns whether SIGHUP requests a reload.
-    async fn woken(&mut self) -> bool {
+    async fn changed(&mut self) -> bool {
         let hangups = &mut self.hangups;
         let hangup = async move {
             match hangups {
@@ -91,12 +91,12 @@ impl Reload {
 
     /// Waits until the files are stable, and returns whether they differ from the last read.
     async fn has_settled(&self, app: &App) -> bool {
-        if self.look(app) == self.seen {
+        if self.look(app) == self.last {
             debug!("another file has changed");
             return false;
         }
         // The content may be the old one again.
-        settled(|| self.look(app)).await != self.seen
+        settled(|| self.look(app)).await != self.last
     }
 
     /// Returns the state of all watched files.
@@ -104,7 +104,7 @@ impl Reload {
         let files: BTreeSet<_> = [self.path.clone()]
             .into_iter()
             .chain(app.key_files())
-            .chain(self.awaited.iter().cloned())
+            .chain(self.missing.iter().cloned())
             .collect();
         let stamps = files.into_iter();
         stamps
@@ -114,12 +114,12 @@ impl Reload {
 
     async fn reload(&mut self, app: &mut App) {
         // Taken before the files are read, so that a change during the read is noticed.
-        let seen = self.look(app);
+        let last = self.look(app);
         let (path, builder) = (self.path.clone(), Arc::clone(&self.builder));
-        let kept = app.set().kept();
+        let reusable = app.set().reusable();
         // Reading files may block, so it runs outside of the async tasks.
-        let made = spawn_blocking(move || make(&path, &builder, &kept)).await;
-        self.awaited.clear();
+        let made = spawn_blocking(move || make(&path, &builder, &reusable)).await;
+        self.missing.clear();
         match made {
             Ok(Ok((configuration, set))) => {
                 self.compare(&configuration.server);
@@ -135,7 +135,7 @@ impl Reload {
                 );
             }
             Ok(Err(Failure::Pipelines(reason, files))) => {
-                self.awaited = files;
+                self.missing = files;
                 let error = reason.as_str();
                 error!(
                     error,
@@ -149,12 +149,12 @@ impl Reload {
         let mut now = self.look(app);
         for (path, stamp) in &mut now {
             // The state before the read counts.
-            if let Some(before) = seen.get(path) {
+            if let Some(before) = last.get(path) {
                 stamp.clone_from(before);
             }
         }
-        self.seen = now;
-        self.folders.follow(self.seen.keys());
+        self.last = now;
+        self.folders.follow(self.last.keys());
     }
 
     fn compare(&self, server: &Server) {
@@ -170,13 +170,13 @@ impl Reload {
 fn make(
     path: &Path,
     builder: &PipelineBuilder,
-    kept: &Reusable,
-) -> Result<(Configuration, Set), Failure> {
-    let loaded = Configuration::load(path, builder.around())
+    reusable: &Reusable,
+) -> Result<(Configuration, PipelineSet), Failure> {
+    let loaded = Configuration::load(path, builder.sources())
         .map_err(|error| Failure::Configuration(error.to_string()))?;
     crate::warn(&loaded);
     let configuration = loaded.value;
-    let set = builder.make(&configuration, kept).map_err(|error| {
+    let set = builder.make(&configuration, reusable).map_err(|error| {
         let pipelines = configuration.pipelines.iter();
         let files = pipelines.flat_map(|pipeline| pipeline.key_files.all());
         Failure::Pipelines(format!("{error:#}"), files.map(PathBuf::from).collect())

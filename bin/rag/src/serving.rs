@@ -29,7 +29,7 @@ const MAX_CONNECTIONS: usize = 4096;
 /// Fails if the server cannot start, or if its listener fails.
 pub(crate) async fn serve(
     loaded: Loaded,
-    around: ConfigSources,
+    sources: ConfigSources,
     secrets: Secrets,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
@@ -37,7 +37,7 @@ pub(crate) async fn serve(
     let configuration = &loaded.value;
     let server = configuration.server.clone();
     let (pools, reaper) = Pools::new();
-    let builder = Arc::new(PipelineBuilder::new(pools.clone(), around, secrets));
+    let builder = Arc::new(PipelineBuilder::new(pools.clone(), sources, secrets));
     let set = builder
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     };
     // It also holds the pools, and connections close when the last holder is dropped.
     drop(reload);
-    app.take_down().await;
+    app.shut_down().await;
     outcome.context("cannot go on listening")
 }
 

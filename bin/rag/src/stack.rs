@@ -8,7 +8,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_http::{
-    AllowedOrigins, CorsLayer, CutOffLayer, ExceptLayer, HostLayer, OriginLayer, Origins,
+    AllowedOrigins, CorsLayer, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, ShutdownLayer,
     serve::RequestBody,
 };
 use ziggurat_layers::{
@@ -37,7 +37,7 @@ pub(crate) fn build(
     impl Service<
         Request<RequestBody>,
         Response = Response<
-            impl Body<Data = Bytes, Error = Box<dyn Error + Send + Sync>> + Send + 'static,
+            impl Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
         >,
         Error = Infallible,
         Future: Send + 'static,
@@ -45,30 +45,8 @@ pub(crate) fn build(
     + Send
     + 'static,
 > {
-    let options = Options {
-        patience: Timeouts {
-            request: server.request_timeout,
-            stream_idle: server.stream_idle_timeout,
-            stream_max: server.stream_max_duration,
-            ping: server.ping_timeout,
-        },
-        retrieval_error_codes: server.retrieval_error_codes,
-        keep_alive: server.stream_keep_alive,
-        max_query: server.max_query_bytes,
-        document: crate::DOCUMENT,
-        cut_off: cut_off.clone(),
-    };
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
-    let origins = server.cors.as_ref().map(AllowedOrigins::new);
-    let admitted = match &server.cors {
-        Some(listed) if listed.iter().any(|origin| origin == "*") => None,
-        Some(listed) => Some(Origins::exactly(listed)),
-        None => Some(Origins::loopback()),
-    };
-    let admitted = admitted.map(|origins| {
-        let guard = OriginLayer::new(origins.with_own(&hosts));
-        guard.without_cors().with_render(ErrorLine)
-    });
+    let origins = origins(server, &hosts);
     let limit = server.rate_limit.map(|quota| {
         let limit = RateLimitLayer::new(Steady::new(quota)).with_render(ErrorLine);
         ExceptLayer::new(&PROBES, limit)
@@ -80,7 +58,7 @@ pub(crate) fn build(
         // Outermost, so that every request is logged with its final status, preflights included.
         .layer(RequestsLayer)
         // Outside of the guards, so that pages can also read refusals and failures.
-        .layer(option_layer(origins.map(CorsLayer::new)))
+        .layer(option_layer(cors(server)))
         // Adds the `Link` header to every JSON response, failures included.
         .layer(LinkLayer::new([description]))
         // Replaces the details of any failure below by one fixed message.
@@ -94,9 +72,44 @@ pub(crate) fn build(
                 .with_exempt(&PROBES)
                 .with_render(ErrorLine),
         )
-        .layer(option_layer(admitted))
+        .layer(option_layer(origins))
         // Answers requests that still run at the end of the shutdown time; streams end themselves.
-        .layer(CutOffLayer::new(cut_off.clone()).with_render(ErrorLine))
+        .layer(ShutdownLayer::new(cut_off.clone()).with_render(ErrorLine))
         // The service limits the body itself, after it has found the pipeline.
-        .service(rag::service(pipelines, options)))
+        .service(rag::service(pipelines, options(server, cut_off))))
+}
+
+/// Lets pages of the listed origins read responses.
+fn cors(server: &Server) -> Option<CorsLayer> {
+    let listed = server.cors.as_ref()?;
+    Some(CorsLayer::new(AllowedOrigins::new(listed)))
+}
+
+/// Refuses pages of other origins than those listed, this machine and the server itself, unless all
+/// are allowed.
+fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer<ErrorLine>> {
+    let origins = match &server.cors {
+        Some(listed) if listed.iter().any(|origin| origin == "*") => return None,
+        Some(listed) => Origins::exactly(listed),
+        None => Origins::loopback(),
+    };
+    let guard = OriginLayer::new(origins.with_own(hosts));
+    Some(guard.without_cors().with_render(ErrorLine))
+}
+
+/// Returns the options of the service.
+fn options(server: &Server, cut_off: &CutOff) -> Options {
+    Options {
+        timeouts: Timeouts {
+            request: server.request_timeout,
+            stream_idle: server.stream_idle_timeout,
+            stream_max: server.stream_max_duration,
+            ping: server.ping_timeout,
+        },
+        retrieval_error_codes: server.retrieval_error_codes,
+        keep_alive: server.stream_keep_alive,
+        max_query: server.max_query_bytes,
+        document: crate::DOCUMENT,
+        cut_off: cut_off.clone(),
+    }
 }

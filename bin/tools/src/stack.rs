@@ -5,8 +5,8 @@ use std::{convert::Infallible, error::Error, net::IpAddr};
 use anyhow::Context as _;
 use axum::{
     Router,
-    body::Body,
-    routing::{MethodRouter, get_service, post_service},
+    handler::Handler,
+    routing::{MethodRouter, get, post_service},
 };
 use bytes::Bytes;
 use http::{Request, Response, header::ALLOW};
@@ -14,9 +14,8 @@ use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
-    CutOffLayer, Document, ExceptLayer, HeadersLayer, Health, HostLayer, Hosts, OriginLayer,
-    Origins, Refusal,
-    serve::{Ready, RequestBody},
+    Document, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, Refusal, ShutdownLayer, headers,
+    health, serve::RequestBody,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -116,13 +115,13 @@ pub(crate) fn build(
         // Sees every request and response as the client does; for debugging only.
         .layer(option_layer(configuration.debug.then_some(TrafficLayer)))
         // Outside of the rest, so that refusals and faults have the headers too.
-        .layer(HeadersLayer::new().with_tls(http.tls.is_some()))
+        .layer(headers(http.tls.is_some()))
         // Replaces every fault below by one fixed sentence.
         .layer(SanitizeLayer::new().with_detail(configuration.debug))
         // Tells where the description is, on refusals too.
         .layer(LinkLayer::new([description]))
         // Ends requests that run longer than a shutdown lasts; calls of tools end themselves.
-        .layer(CutOffLayer::new(app.cut_off.clone()))
+        .layer(ShutdownLayer::new(app.cut_off.clone()))
         // Finds the address of the client, by which requests and failed logins are counted.
         .layer(ClientIpLayer::new(
             http.client_ip.trusted.clone(),
@@ -200,23 +199,20 @@ fn others(
     challenge: &Challenge,
     max_bytes: u64,
 ) -> Router {
-    let document = Document::<Body>::new("application/json", ziggurat_openapi::TOOLS);
+    let document = Document::new("application/json", ziggurat_openapi::TOOLS);
     let [own, usual, page] = DESCRIPTION;
-    let [health, ready] = PROBES;
+    let [alive, ready] = PROBES;
     let mut router = chat(app)
         .route(LEGACY, legacy_calls(app, challenge, max_bytes))
-        .route(health, reading(Health::<Body>::new(NAME, VERSION)))
-        .route(ready, reading(Ready::<Body>::new(app.readiness.clone())))
+        .route(alive, reading(health(NAME, VERSION)))
+        .route(ready, reading(app.readiness.clone()))
         .route(own, reading(document.clone()))
         .route(usual, reading(document))
-        .route(
-            page,
-            reading(Document::<Body>::page(ziggurat_openapi::PAGE)),
-        );
+        .route(page, reading(Document::page(ziggurat_openapi::PAGE)));
     // Without a trusted issuer these paths do not exist: anything but 404 would have clients look
     // for one.
     if let Some(issuer) = issuer {
-        let metadata = Document::<Body>::new("application/json", issuer.metadata());
+        let metadata = Document::new("application/json", issuer.metadata());
         for path in METADATA {
             router = router.route(path, reading(metadata.clone()));
         }
@@ -259,14 +255,9 @@ fn chat(app: &App) -> Router {
 }
 
 /// Serves documents, which are only read.
-fn reading<S>(service: S) -> MethodRouter
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send + 'static,
-{
+fn reading<T: 'static>(document: impl Handler<T, ()>) -> MethodRouter {
     let refuse = async || ([(ALLOW, "GET, HEAD")], <Refusal>::no_such_method());
-    get_service(service).fallback(refuse)
+    get(document).fallback(refuse)
 }
 
 /// Reads messages of JSON-RPC up to the size of a body.

@@ -59,7 +59,7 @@ mod unix_time;
 mod users;
 mod well_known;
 
-use axum::{Router, body::Body, routing::get_service};
+use axum::{Router, routing::get};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::Document;
@@ -120,7 +120,7 @@ pub fn description() -> OpenApi {
 pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
     let (attempts, clock) = (options.attempts, &options.clock);
     let exchange = oauth::routes(store.clone(), tokens.clone(), attempts, clock);
-    let document = Document::<Body>::new("application/json", options.document);
+    let document = Document::new("application/json", options.document);
     let known = [
         clients::routes(store.clone()),
         invites::routes(store.clone()),
@@ -140,7 +140,7 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
         .fallback(async || reply::no_route())
 }
 
-fn described(path: &str, document: Document<Body>) -> Router {
-    let here = get_service(document).fallback(async || reply::no_method());
+fn described(path: &str, document: Document) -> Router {
+    let here = get(document).fallback(async || reply::no_method());
     Router::new().route(path, here)
 }

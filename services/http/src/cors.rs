@@ -1,4 +1,8 @@
 //! Lets pages of other origins use an API that does not use cookies.
+//!
+//! `tower-http` has a layer of this name, but it sends methods, headers and age only with preflights
+//! and with those of every origin, while here they go with every response to a listed origin and with
+//! no other.
 
 use std::{
     fmt,
@@ -71,7 +75,7 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         state: State<F>,
-        verdict: Verdict,
+        decision: Decision,
     }
 }
 
@@ -85,13 +89,13 @@ pin_project! {
 
 /// CORS decision about the origin of a request.
 #[derive(Debug)]
-enum Verdict {
+enum Decision {
     /// It may read the response: all origins may, or this one is listed.
     Allowed(HeaderValue),
     /// It may not. Caches must keep the response apart, because another origin may.
-    Other,
+    VaryOnly,
     /// There is no origin, or it makes no difference: no header is needed.
-    Silence,
+    NoHeaders,
 }
 
 // === impl AllowedOrigins ===
@@ -112,22 +116,22 @@ impl AllowedOrigins {
         }
     }
 
-    fn judge(&self, headers: &HeaderMap) -> Verdict {
+    fn decide(&self, headers: &HeaderMap) -> Decision {
         let origin = headers.get(header::ORIGIN);
         match origin {
-            Some(_) if self.allows_all => Verdict::Allowed(ANY_ORIGIN),
-            Some(origin) if self.listed.contains(origin) => Verdict::Allowed(origin.clone()),
-            _ if self.allows_all || self.listed.is_empty() => Verdict::Silence,
-            _ => Verdict::Other,
+            Some(_) if self.allows_all => Decision::Allowed(ANY_ORIGIN),
+            Some(origin) if self.listed.contains(origin) => Decision::Allowed(origin.clone()),
+            _ if self.allows_all || self.listed.is_empty() => Decision::NoHeaders,
+            _ => Decision::VaryOnly,
         }
     }
 }
 
-// === impl Verdict ===
+// === impl Decision ===
 
-impl Verdict {
+impl Decision {
     fn write(&mut self, headers: &mut HeaderMap) {
-        match std::mem::replace(self, Self::Silence) {
+        match std::mem::replace(self, Self::NoHeaders) {
             Self::Allowed(origin) => {
                 if origin != ANY_ORIGIN {
                     headers.append(header::VARY, ORIGIN);
@@ -137,10 +141,10 @@ impl Verdict {
                 headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
                 headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
             }
-            Self::Other => {
+            Self::VaryOnly => {
                 headers.append(header::VARY, ORIGIN);
             }
-            Self::Silence => {}
+            Self::NoHeaders => {}
         }
     }
 }
@@ -181,7 +185,7 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let verdict = self.origins.judge(request.headers());
+        let decision = self.origins.decide(request.headers());
         let state = if request.method() == Method::OPTIONS {
             State::Preflight
         } else {
@@ -189,7 +193,7 @@ where
                 response: self.inner.call(request),
             }
         };
-        ResponseFuture { state, verdict }
+        ResponseFuture { state, decision }
     }
 }
 
@@ -212,7 +216,7 @@ where
                 response
             }
         };
-        this.verdict.write(response.headers_mut());
+        this.decision.write(response.headers_mut());
         Poll::Ready(Ok(response))
     }
 }
@@ -220,7 +224,7 @@ where
 impl<F> fmt::Debug for ResponseFuture<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture")
-            .field("verdict", &self.verdict)
+            .field("decision", &self.decision)
             .finish_non_exhaustive()
     }
 }

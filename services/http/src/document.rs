@@ -2,129 +2,96 @@
 
 use std::{
     convert::Infallible,
-    fmt,
     future::{Ready, ready},
-    marker::PhantomData,
     sync::Arc,
-    task::{Context, Poll},
 };
 
+use axum::{
+    body::Body,
+    extract::Request,
+    handler::Handler,
+    response::{IntoResponse as _, Response},
+};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use futures_util::stream;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest as _, Sha256};
-use tower_service::Service;
 
-/// Sends a document, or 304 if the client has it already.
+/// A document, or 304 if the client has it already. It is the handler of its path.
 ///
-/// Clones are cheap: a server clones all services for each request.
-pub struct Document<B> {
-    sheet: Arc<Sheet>,
-    kind: PhantomData<fn() -> B>,
-}
+/// Clones are cheap: a router clones the handler for each request.
+#[derive(Clone, Debug)]
+pub struct Document(Arc<Content>);
 
-#[derive(Clone)]
-struct Sheet {
+#[derive(Debug)]
+struct Content {
     bytes: Bytes,
     headers: HeaderMap,
 }
 
 // === impl Document ===
 
-impl<B> Document<B> {
+impl Document {
     /// Creates a document from its content type and its bytes.
     #[must_use]
     pub fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
-        let bytes = bytes.into();
-        let headers = HeaderMap::from_iter([
-            (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (header::ETAG, entity_tag(&bytes)),
-            (
-                header::CACHE_CONTROL,
-                HeaderValue::from_static("public, max-age=3600"),
-            ),
-        ]);
-        Self {
-            sheet: Arc::new(Sheet { bytes, headers }),
-            kind: PhantomData,
-        }
+        Self::with_headers(content_type, bytes.into(), [])
     }
 
     /// Creates an HTML page that needs only its inline style, its inline script and this server;
     /// the content security policy forbids anything else.
     #[must_use]
     pub fn page(html: &'static str) -> Self {
-        Self::new("text/html; charset=utf-8", html)
-            .with_header(header::CONTENT_SECURITY_POLICY, policy(html))
+        let policy = (header::CONTENT_SECURITY_POLICY, policy(html));
+        Self::with_headers("text/html; charset=utf-8", html.into(), [policy])
     }
 
-    /// Adds a header to the response.
-    #[must_use]
-    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        Arc::make_mut(&mut self.sheet).headers.insert(name, value);
-        self
+    fn with_headers<const N: usize>(
+        content_type: &'static str,
+        bytes: Bytes,
+        more: [(HeaderName, HeaderValue); N],
+    ) -> Self {
+        let no_change = HeaderValue::from_static("public, max-age=3600");
+        let headers = [
+            (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
+            (header::ETAG, entity_tag(&bytes)),
+            (header::CACHE_CONTROL, no_change),
+        ];
+        let headers = headers.into_iter().chain(more).collect();
+        Self(Arc::new(Content { bytes, headers }))
     }
 
-    /// Returns whether the client has it already (RFC 9110, section 13.1.2).
-    fn is_known(&self, headers: &HeaderMap) -> bool {
-        let ours = &self.sheet.headers[header::ETAG];
-        let values = headers.get_all(header::IF_NONE_MATCH).iter();
-        let tags = values.filter_map(|value| value.to_str().ok());
-        tags.flat_map(|list| list.split(',')).any(|tag| {
-            let tag = tag.trim();
-            tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == ours
-        })
-    }
-}
-
-impl<B> Clone for Document<B> {
-    fn clone(&self) -> Self {
-        Self {
-            sheet: Arc::clone(&self.sheet),
-            kind: PhantomData,
+    fn response(&self, request: &HeaderMap) -> Response {
+        let Content { bytes, headers } = &*self.0;
+        let mut headers = headers.clone();
+        if !is_known(&headers[header::ETAG], request) {
+            return (headers, Body::from(bytes.clone())).into_response();
         }
+        headers.remove(header::CONTENT_TYPE);
+        // A body of unknown size: the router would send the length of any other, and that must be
+        // the length of the document or be absent (RFC 9110, section 8.6).
+        let none = stream::empty::<Result<Bytes, Infallible>>();
+        (StatusCode::NOT_MODIFIED, headers, Body::from_stream(none)).into_response()
     }
 }
 
-impl<B> fmt::Debug for Document<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Document")
-            .field("headers", &self.sheet.headers)
-            .field("length", &self.sheet.bytes.len())
-            .finish_non_exhaustive()
+impl<S> Handler<(), S> for Document {
+    type Future = Ready<Response>;
+
+    fn call(self, request: Request, _: S) -> Self::Future {
+        ready(self.response(request.headers()))
     }
 }
 
-impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Document<B> {
-    type Response = Response<B>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<B>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let is_known = self.is_known(request.headers());
-        let is_sent = !is_known && request.method() != Method::HEAD;
-        let body = if is_sent {
-            self.sheet.bytes.clone()
-        } else {
-            Bytes::new()
-        };
-        let mut response = Response::new(B::from(body));
-        *response.headers_mut() = self.sheet.headers.clone();
-        if is_known {
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response.headers_mut().remove(header::CONTENT_TYPE);
-        } else {
-            let length = self.sheet.bytes.len().into();
-            response
-                .headers_mut()
-                .insert(header::CONTENT_LENGTH, length);
-        }
-        ready(Ok(response))
-    }
+/// Returns whether the client has the version with this tag already (RFC 9110, section 13.1.2).
+fn is_known(ours: &HeaderValue, request: &HeaderMap) -> bool {
+    let values = request.get_all(header::IF_NONE_MATCH).iter();
+    let tags = values.filter_map(|value| value.to_str().ok());
+    tags.flat_map(|list| list.split(',')).any(|tag| {
+        let tag = tag.trim();
+        tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == ours
+    })
 }
 
 fn entity_tag(bytes: &[u8]) -> HeaderValue {
@@ -146,18 +113,31 @@ fn policy(html: &str) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use axum::{Router, routing::get};
+    use http::Method;
+    use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
     use super::*;
 
-    async fn answer(method: Method, tag: Option<&str>) -> Response<Bytes> {
-        let document = Document::new("text/plain", "some words");
+    async fn sent(document: Document, method: Method, tag: Option<&str>) -> Response<Bytes> {
         let mut request = Request::builder().method(method);
         if let Some(tag) = tag {
             request = request.header("if-none-match", tag);
         }
-        let request = request.body(()).expect("valid parts");
-        document.oneshot(request).await.expect("infallible")
+        let request = request.body(Body::empty()).expect("valid parts");
+        let router = Router::new().route("/", get(document));
+        let (head, body) = router
+            .oneshot(request)
+            .await
+            .expect("infallible")
+            .into_parts();
+        let body = body.collect().await.expect("whole").to_bytes();
+        Response::from_parts(head, body)
+    }
+
+    async fn answer(method: Method, tag: Option<&str>) -> Response<Bytes> {
+        sent(Document::new("text/plain", "some words"), method, tag).await
     }
 
     #[tokio::test]
@@ -187,9 +167,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_document_that_is_not_sent_again_has_no_length() {
+        for method in [Method::GET, Method::HEAD] {
+            let again = answer(method, Some("*")).await;
+            assert_eq!(again.status(), 304);
+            assert!(!again.headers().contains_key("content-length"));
+        }
+    }
+
+    #[tokio::test]
     async fn the_policy_of_a_page_allows_only_its_own_script() {
-        let page = Document::<Bytes>::page("<p>x</p><script>alert(1)</script><p>y</p>");
-        let response = page.oneshot(Request::new(())).await.expect("infallible");
+        let page = Document::page("<p>x</p><script>alert(1)</script><p>y</p>");
+        let response = sent(page, Method::GET, None).await;
         let policy = response.headers()["content-security-policy"].to_str();
         let policy = policy.expect("text");
         // `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`

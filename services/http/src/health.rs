@@ -1,93 +1,45 @@
 //! `/health`: reports that the process runs, with its name and version.
 
-use std::{
-    convert::Infallible,
-    fmt,
-    future::{Ready, ready},
-    marker::PhantomData,
-    task::{Context, Poll},
-};
-
+use axum::response::IntoResponse;
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::header;
 use serde_json::json;
-use tower_service::Service;
 
-/// Reports that the process runs, with its name and version. It makes no calls, in particular to no
-/// database: the answer is about this process only.
-pub struct Health<B> {
-    body: Bytes,
-    kind: PhantomData<fn() -> B>,
-}
-
-// === impl Health ===
-
-impl<B> Health<B> {
-    /// Takes the name and version of the server: the same as in `ServerInfo` of the MCP server.
-    #[must_use]
-    pub fn new(server: &str, version: &str) -> Self {
-        // Written by hand, because a map would sort the members.
-        let (server, version) = (json!(server), json!(version));
-        let body = format!(r#"{{"status":"ok","server":{server},"version":{version}}}"#);
-        let body = Bytes::from(body);
-        // The first clone of bytes made from a `String` allocates, so it is made here, once.
-        drop(body.clone());
-        let kind = PhantomData;
-        Self { body, kind }
-    }
-}
-
-impl<B> Clone for Health<B> {
-    fn clone(&self) -> Self {
-        Self {
-            body: self.body.clone(),
-            kind: PhantomData,
-        }
-    }
-}
-
-impl<B> fmt::Debug for Health<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Health").field(&self.body).finish()
-    }
-}
-
-impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Health<B> {
-    type Response = Response<B>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<B>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        // RFC 9110, section 9.3.2: a HEAD gets the headers of the GET, with its length, and no
-        // body.
-        let body = match *request.method() {
-            Method::HEAD => Bytes::new(),
-            _ => self.body.clone(),
-        };
-        let mut response = Response::new(B::from(body));
-        let headers = response.headers_mut();
-        let json = HeaderValue::from_static("application/json");
-        headers.insert(header::CONTENT_TYPE, json);
-        headers.insert(header::CONTENT_LENGTH, self.body.len().into());
-        ready(Ok(response))
-    }
+/// Returns the response of `/health`, which is also its handler.
+///
+/// It names the server as `ServerInfo` of the MCP server does. It is about this process only:
+/// nothing else is called, in particular no database.
+#[must_use]
+pub fn health(
+    server: &str,
+    version: &str,
+) -> impl IntoResponse + Clone + Send + Sync + 'static + use<> {
+    // Written by hand, because a map would sort the members.
+    let (server, version) = (json!(server), json!(version));
+    let body = format!(r#"{{"status":"ok","server":{server},"version":{version}}}"#);
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        Bytes::from(body),
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::{Router, body::Body, response::Response, routing::get};
+    use http::{Method, Request};
+    use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
     use super::*;
 
     async fn answer(method: Method) -> Response<Bytes> {
-        let mut request = Request::new(());
+        let mut request = Request::new(Body::empty());
         *request.method_mut() = method;
-        let health = Health::new("quoted \"name\"", "1.2.3");
-        health.oneshot(request).await.expect("infallible")
+        let health = health("quoted \"name\"", "1.2.3");
+        let answered = Router::new().route("/", get(health)).oneshot(request).await;
+        let (head, body) = answered.expect("infallible").into_parts();
+        let body = body.collect().await.expect("whole").to_bytes();
+        Response::from_parts(head, body)
     }
 
     #[tokio::test]

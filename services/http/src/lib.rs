@@ -1,32 +1,28 @@
 //! HTTP building blocks of all servers: accept loop, TLS, limits, checks of `Host` and `Origin`,
-//! response headers, and routes.
+//! response headers, bodies, documents and refusals.
 //!
-//! Each part is a separate layer or service, generic over the service it wraps; none of them boxes
-//! futures.
+//! Layers are generic over the service they wrap, and none of them boxes futures. Routes are those
+//! of axum: handlers return a [`Refusal`], and static responses are handlers themselves.
 //!
 //! ```
-//! use bytes::Bytes;
-//! use http::{Method, Request};
-//! use http_body_util::Full;
+//! use axum::{Router, body::Body, routing::get};
+//! use http::Request;
 //! use tower::{ServiceBuilder, ServiceExt as _};
-//! use ziggurat_http::{HeadersLayer, Health, OriginLayer, Origins, Routes};
+//! use ziggurat_http::{OriginLayer, Origins, headers, health};
 //!
 //! # tokio_test::block_on(async {
-//! let health = Health::<Full<Bytes>>::new("example", "1.0.0");
-//! let routes = Routes::new().at("/health", [Method::GET, Method::HEAD], health);
+//! let routes: Router = Router::new().route("/health", get(health("example", "1.0.0")));
 //! let service = ServiceBuilder::new()
-//!     .layer(HeadersLayer::new())
+//!     .layer(headers(false))
 //!     .layer(OriginLayer::new(Origins::loopback()))
 //!     .service(routes);
 //!
-//! let request = Request::get("/health").header("origin", "https://evil.example").body(())?;
-//! let response = service.clone().oneshot(request).await?;
+//! let request = Request::get("/health").header("origin", "https://evil.example");
+//! let response = service.clone().oneshot(request.body(Body::empty())?).await?;
 //! assert_eq!(response.status(), 403);
 //!
-//! let request = Request::post("/health").body(())?;
-//! let response = service.oneshot(request).await?;
-//! assert_eq!(response.status(), 405);
-//! assert_eq!(response.headers()["allow"], "GET, HEAD");
+//! let response = service.oneshot(Request::get("/health").body(Body::empty())?).await?;
+//! assert_eq!(response.status(), 200);
 //! assert_eq!(response.headers()["x-frame-options"], "DENY");
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # }).unwrap();
@@ -34,15 +30,13 @@
 //!
 //! # Order
 //!
-//! From the outside: [`HeadersLayer`], because every response gets the headers, [`CutOffLayer`],
-//! because everything inside it may take long, [`HostLayer`] and [`OriginLayer`], because a
-//! preflight carries no token, then authentication, then [`Routes`].
+//! From the outside: [`headers`], because every response gets them, [`ShutdownLayer`], because
+//! everything inside it may take long, [`HostLayer`] and [`OriginLayer`], because a preflight
+//! carries no token, then authentication, then the routes.
 
 mod content_type;
 mod cors;
-mod cut_off;
 mod document;
-mod either;
 mod except;
 mod headers;
 mod health;
@@ -50,22 +44,20 @@ mod host;
 mod origin;
 pub mod payload;
 mod refusal;
-mod routes;
 pub mod serve;
+mod shutdown;
 pub mod sse;
 
 pub use self::{
     content_type::is_json,
     cors::{AllowedOrigins, Cors, CorsLayer},
-    cut_off::{AnswerAtCutOff, CutOffLayer},
     document::Document,
-    either::EitherBody,
     except::{Except, ExceptLayer},
-    headers::{Headers, HeadersLayer},
-    health::Health,
+    headers::headers,
+    health::health,
     host::{Host, HostLayer, Hosts, InvalidHost},
     origin::{InvalidOrigin, Origin, OriginLayer, Origins},
     payload::{Malformed, Payload},
     refusal::Refusal,
-    routes::{Found, NoRoute, Nowhere, Route, Routes, Table},
+    shutdown::{Shutdown, ShutdownLayer},
 };

@@ -73,7 +73,7 @@ pin_project! {
 }
 
 /// Decision about a request.
-enum Verdict {
+enum Decision {
     Refuse,
     /// A preflight for a page of this origin.
     Preflight(HeaderValue),
@@ -113,18 +113,18 @@ impl<R> OriginLayer<R> {
         }
     }
 
-    fn judge<B>(&self, request: &Request<B>) -> Verdict {
+    fn decide<B>(&self, request: &Request<B>) -> Decision {
         let mut origins = request.headers().get_all(header::ORIGIN).iter();
         match (origins.next(), origins.next()) {
-            (None, _) => Verdict::Pass(None),
+            (None, _) => Decision::Pass(None),
             (Some(origin), None) if self.origins.admit(origin, request) => {
                 let origin = (!self.is_silent).then(|| origin.clone());
                 match origin {
-                    Some(origin) if is_preflight(request) => Verdict::Preflight(origin),
-                    origin => Verdict::Pass(origin),
+                    Some(origin) if is_preflight(request) => Decision::Preflight(origin),
+                    origin => Decision::Pass(origin),
                 }
             }
-            (Some(_), _) => Verdict::Refuse,
+            (Some(_), _) => Decision::Refuse,
         }
     }
 }
@@ -155,12 +155,12 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let state = match self.layer.judge(&request) {
-            Verdict::Refuse => State::Refused,
-            Verdict::Preflight(origin) => State::Preflight {
+        let state = match self.layer.decide(&request) {
+            Decision::Refuse => State::Refused,
+            Decision::Preflight(origin) => State::Preflight {
                 headers: preflight(request.headers(), origin),
             },
-            Verdict::Pass(origin) => State::Serving {
+            Decision::Pass(origin) => State::Serving {
                 response: self.inner.call(request),
                 origin,
             },

@@ -64,6 +64,12 @@ impl<R> Refusal<R> {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message).with_detail(detail)
     }
 
+    /// Returns the status, the code and the message.
+    #[must_use]
+    pub fn rejection(&self) -> &Rejection {
+        &self.parts.0
+    }
+
     /// Adds a detail for the log.
     #[must_use]
     pub fn with_detail(mut self, detail: ErrorDetail) -> Self {

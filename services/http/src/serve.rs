@@ -33,7 +33,6 @@ mod idle;
 mod listeners;
 mod ready;
 mod socket;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -57,6 +56,8 @@ use hyper_util::{
     server::conn::auto,
 };
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::watch, time};
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tower_service::Service;
 use tracing::{debug, warn};
 use ziggurat_layers::client_ip::ClientIp;
@@ -64,24 +65,27 @@ use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
 
 use self::{
     connection::{Watched, drive},
-    connections::Crowd,
+    connections::Connections,
     idle::Activity,
     socket::Socket,
-    stream::Stream,
-    tls::Unsafe,
+    tls::HandshakeError,
 };
 
 pub use self::{
     body::{BodyError, RequestBody},
     listeners::Listeners,
-    ready::{Readiness, Ready, Report, Status},
+    ready::{Readiness, Report, Status},
     tls::{Tls, TlsError},
 };
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
+/// A connection without or with TLS.
+// Boxed: one per connection, and a hundred times as large as the other variant.
+type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
 /// Response to a client that uses plain HTTP on a TLS port.
-const SPEAK_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     content-type: application/json\r\n\
     content-length: 44\r\n\
     connection: close\r\n\r\n\
@@ -199,7 +203,7 @@ impl Server {
         let listeners = listeners.into();
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = watch::channel(());
-        let mut crowd = Crowd::new(&self.limits);
+        let mut connections = Connections::new(&self.limits);
         let tls = self.tls.clone();
         let mut renewals = pin!(async {
             match tls {
@@ -210,22 +214,22 @@ impl Server {
         loop {
             let (stream, peer) = tokio::select! {
                 () = &mut shutdown => break,
-                () = poll_fn(|cx| crowd.poll_forget(cx)) => continue,
+                () = poll_fn(|cx| connections.poll_forget(cx)) => continue,
                 never = &mut renewals => match never {},
                 accepted = listeners.accept() => match accepted {
                     Ok(accepted) => accepted,
                     Err(error) if is_exhaustion(&error) => tokio::select! {
                         () = &mut shutdown => break,
-                        () = crowd.thin_out(&error) => continue,
+                        () = connections.evict_for_open_files(&error) => continue,
                     },
                     Err(error) => return Err(error),
                 },
             };
             tokio::select! {
                 () = &mut shutdown => break,
-                () = crowd.make_room() => {}
+                () = connections.make_room() => {}
             }
-            let activity = crowd.activity(&self.limits);
+            let activity = connections.activity(&self.limits);
             let peer = ClientIp::from_peer(peer);
             let connection = self.clone().connection(
                 stream,
@@ -234,16 +238,19 @@ impl Server {
                 Arc::clone(&activity),
                 stopped.clone(),
             );
-            crowd.join(activity, connection);
+            connections.join(activity, connection);
         }
         drop((listeners, stop));
         let grace = self.limits.shutdown_grace;
-        if time::timeout(grace, crowd.dissolve()).await.is_err() {
-            warn!(connections = crowd.len(), "cut off after the grace period");
+        if time::timeout(grace, connections.join_all()).await.is_err() {
+            warn!(
+                connections = connections.len(),
+                "cut off after the grace period"
+            );
             self.cut_off.happen();
-            time::timeout(LAST_WORDS, crowd.dissolve()).await.ok();
+            time::timeout(LAST_WORDS, connections.join_all()).await.ok();
         }
-        crowd.shutdown().await;
+        connections.shutdown().await;
         Ok(())
     }
 
@@ -263,7 +270,7 @@ impl Server {
     {
         let opened = tokio::select! {
             opened = self.open(stream, &activity) => opened,
-            () = activity.has_to_leave() => None,
+            () = activity.evicted() => None,
             _ = stop.changed() => None,
         };
         let Some(stream) = opened else { return };
@@ -279,19 +286,19 @@ impl Server {
     /// Does the TLS handshake, if the server uses TLS.
     async fn open(&self, stream: TcpStream, activity: &Arc<Activity>) -> Option<Stream> {
         let Some(tls) = &self.tls else {
-            return Some(Stream::Plain(stream));
+            return Some(Stream::Left(stream));
         };
         let accepted = time::timeout(self.limits.handshake_timeout, tls.accept(stream)).await;
         match accepted {
-            Ok(Ok(stream)) => return Some(Stream::Tls(Box::new(stream))),
-            Ok(Err(Unsafe::Http(stream))) => {
+            Ok(Ok(stream)) => return Some(Stream::Right(Box::new(stream))),
+            Ok(Err(HandshakeError::Http(stream))) => {
                 let mut socket = Socket::new(stream, Arc::clone(activity), &self.limits);
-                if socket.write_all(SPEAK_TLS).await.is_ok() {
+                if socket.write_all(PLAIN_HTTP_RESPONSE).await.is_ok() {
                     socket.shutdown().await.ok();
                 }
                 debug!("a client spoke HTTP without TLS");
             }
-            Ok(Err(Unsafe::Handshake(error))) => {
+            Ok(Err(HandshakeError::Handshake(error))) => {
                 debug!(error = &error as &dyn Error, "TLS handshake failed");
             }
             Err(_) => debug!("TLS handshake took too long"),

@@ -5,14 +5,14 @@ use utoipa::ToSchema;
 use ziggurat_llm::Deadline;
 
 use super::{
-    ask::Ask,
     failure::Failure,
-    pipeline::{NOTHING, Pipeline},
+    pipeline::{NO_RESULTS, Pipeline},
+    request::Query,
     retrieval::Passage,
 };
 
 /// Limit on the text of a source, in characters, because a row may hold a whole book.
-const LONGEST: usize = 16_384;
+const MAX_SOURCE_CHARS: usize = 16_384;
 
 /// The answer of a pipeline.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,32 +50,32 @@ struct Source {
 /// Answers a question within the time limit of the request.
 pub(super) async fn answer(
     pipeline: &Pipeline,
-    ask: Ask,
+    query: Query,
     deadline: Deadline,
 ) -> Result<Answered, Failure> {
-    deadline.cut(answer_by(pipeline, ask, deadline)).await?
+    deadline.cut(answer_by(pipeline, query, deadline)).await?
 }
 
 async fn answer_by(
     pipeline: &Pipeline,
-    mut ask: Ask,
+    mut query: Query,
     deadline: Deadline,
 ) -> Result<Answered, Failure> {
-    let shows_sources = pipeline.shows_sources(&ask);
+    let shows_sources = pipeline.shows_sources(&query);
     let (shows_sources, notice) = match shows_sources {
         Ok(shows_sources) => (shows_sources, None),
         Err(notice) => (false, Some(notice)),
     };
-    let passages = pipeline.find(&ask, deadline).await?;
+    let passages = pipeline.find(&query, deadline).await?;
     if passages.is_empty() {
         return Ok(Answered {
-            answer: NOTHING.to_owned(),
+            answer: NO_RESULTS.to_owned(),
             sources: Vec::new(),
             tokens_used: 0,
             notice,
         });
     }
-    let prompt = pipeline.prompt(&mut ask, &passages)?;
+    let prompt = pipeline.prompt(&mut query, &passages)?;
     // Frees passages that the answer does not show before the long wait for the model.
     let sources = if shows_sources { passages } else { Vec::new() };
     let reply = pipeline.completer().complete_by(&prompt, deadline).await?;
@@ -88,10 +88,10 @@ async fn answer_by(
     })
 }
 
-/// Cuts a text to [`LONGEST`] characters.
+/// Cuts a text to [`MAX_SOURCE_CHARS`] characters.
 fn bounded(mut text: String) -> String {
-    if text.char_indices().nth(LONGEST).is_some() {
-        let end = text.char_indices().nth(LONGEST - 1);
+    if text.char_indices().nth(MAX_SOURCE_CHARS).is_some() {
+        let end = text.char_indices().nth(MAX_SOURCE_CHARS - 1);
         text.truncate(end.map_or(0, |(end, _)| end));
         text.push('…');
     }

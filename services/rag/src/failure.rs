@@ -8,7 +8,7 @@ use thiserror::Error;
 use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
 use ziggurat_llm::{self as llm, Class, Passed};
 
-use super::retrieval::{self, Trouble};
+use super::retrieval::{self, FailureKind};
 
 /// Message for a request that exceeded its own time limit; a slow provider has another message.
 const TOO_LATE: &str = "request took too long to process";
@@ -35,7 +35,7 @@ pub(super) enum Failure {
     Filter(#[source] retrieval::Failure),
     /// The tables could not be searched.
     #[error("the tables could not be searched")]
-    Retrieval(Trouble, #[source] retrieval::Failure),
+    Retrieval(FailureKind, #[source] retrieval::Failure),
     /// The system returned no random bytes.
     #[error("there is no randomness")]
     Random(#[from] SysError),
@@ -66,7 +66,7 @@ impl Failure {
                     "invalid filter: column or value does not fit the searched tables",
                 );
             }
-            Self::Retrieval(trouble, _) if has_retrieval_codes => return retrieval(*trouble),
+            Self::Retrieval(kind, _) if has_retrieval_codes => return retrieval(*kind),
             Self::Provider(error) => error.class(),
             Self::Retrieval(..) | Self::Random(_) | Self::Panicked => Class::Internal,
         };
@@ -109,27 +109,27 @@ impl From<retrieval::Failure> for Failure {
     fn from(failure: retrieval::Failure) -> Self {
         match failure {
             retrieval::Failure::Embedding(error) => error.into(),
-            retrieval::Failure::Database(trouble, _) => Self::Retrieval(trouble, failure),
+            retrieval::Failure::Database(kind, _) => Self::Retrieval(kind, failure),
             retrieval::Failure::Filter => Self::Filter(failure),
         }
     }
 }
 
-fn retrieval(trouble: Trouble) -> Rejection {
+fn retrieval(kind: FailureKind) -> Rejection {
     let fault = StatusCode::INTERNAL_SERVER_ERROR;
-    let (status, code, message) = match trouble {
-        Trouble::Refused => (
+    let (status, code, message) = match kind {
+        FailureKind::Refused => (
             fault,
             "retrieval_refused",
             "the document search could not be run because of a server-side configuration or \
              permissions problem; no documents were searched",
         ),
-        Trouble::Unavailable => (
+        FailureKind::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
             "retrieval_unavailable",
             "the document store could not be reached; no documents were searched",
         ),
-        Trouble::Failed => (
+        FailureKind::Failed => (
             fault,
             "retrieval_failed",
             "the document search failed; no documents were searched",

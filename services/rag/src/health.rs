@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use axum::{extract::State, response::Response};
 use futures_util::{
     FutureExt as _,
     future::{Shared, WeakShared, join_all},
@@ -26,17 +27,20 @@ use tracing::warn;
 use utoipa::ToSchema;
 use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 
-use super::pipelines::{Pipelines, Served};
+use super::{
+    pipelines::{Pipelines, Served},
+    reply::json,
+};
 
 /// Pings the providers of all pipelines.
 #[derive(Clone)]
-pub(super) struct Pulse {
+pub(super) struct HealthCheck {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     pipelines: Pipelines,
-    patience: Duration,
+    timeout: Duration,
     latest: Mutex<Option<Latest>>,
 }
 
@@ -54,7 +58,7 @@ type Round = Pin<Box<dyn Future<Output = Arc<Report>> + Send>>;
 /// The health of all pipelines.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = HealthResponse)]
-pub(super) struct Report {
+struct Report {
     #[schema(inline)]
     status: Status,
     /// All pipelines, in the order of the configuration.
@@ -122,19 +126,19 @@ enum Target<'a> {
         unreachable",
         body = Report)),
 )]
-pub(super) async fn health(pulse: &Pulse) -> Arc<Report> {
-    pulse.report().await
+pub(super) async fn health(State(check): State<HealthCheck>) -> Response {
+    json(&*check.report().await)
 }
 
-// === impl Pulse ===
+// === impl HealthCheck ===
 
-impl Pulse {
+impl HealthCheck {
     /// Pings the providers of these pipelines with a time limit for each round.
-    pub(super) fn new(pipelines: Pipelines, patience: Duration) -> Self {
+    pub(super) fn new(pipelines: Pipelines, timeout: Duration) -> Self {
         let latest = Mutex::default();
         let inner = Inner {
             pipelines,
-            patience,
+            timeout,
             latest,
         };
         Self {
@@ -159,7 +163,7 @@ impl Pulse {
         let of = Arc::downgrade(&served);
         let own = Weak::clone(&of);
         let round: Round = Box::pin(async move {
-            let report = Arc::new(Report::of(&served, inner.patience).await);
+            let report = Arc::new(Report::of(&served, inner.timeout).await);
             // Nothing is cached, so the next call pings again.
             let is_own = |latest: &mut Latest| Weak::ptr_eq(&latest.of, &own);
             inner.latest().take_if(is_own);
@@ -171,9 +175,9 @@ impl Pulse {
     }
 }
 
-impl fmt::Debug for Pulse {
+impl fmt::Debug for HealthCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pulse")
+        f.debug_struct("HealthCheck")
             .field("pipelines", &self.inner.pipelines)
             .finish_non_exhaustive()
     }
@@ -201,8 +205,8 @@ impl Latest {
 
 impl Report {
     /// Pings all providers at the same time.
-    async fn of(served: &Served, patience: Duration) -> Self {
-        let deadline = Deadline::after(patience);
+    async fn of(served: &Served, timeout: Duration) -> Self {
+        let deadline = Deadline::after(timeout);
         let mut targets: Vec<(Target<'_>, &Http)> = Vec::new();
         let wanted = served.iter().flat_map(|pipeline| {
             [

@@ -24,16 +24,16 @@
 //! # }).unwrap();
 //! ```
 //!
+//! `examples/pipeline.rs` assembles a pipeline with a database and providers, and serves it.
+//!
 //! # What the program adds
 //!
 //! The program adds the `Link` header and turns panics into responses, both with [`ErrorLine`]
 //! where they render a body. There is no authentication: that is the task of a proxy in front.
 
 mod answer;
-mod ask;
 mod failure;
 pub mod filter;
-mod handler;
 mod health;
 mod page;
 mod pipeline;
@@ -41,27 +41,33 @@ mod pipelines;
 mod prompt;
 mod query;
 mod reply;
+mod request;
 mod rerank;
 pub mod retrieval;
 mod stats;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod whole;
 
-use std::{convert::Infallible, error::Error, future::ready, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{Method, Request, Response};
-use http_body::Body;
+use axum::{
+    Router,
+    handler::Handler,
+    response::Response,
+    routing::{MethodRouter, get, post},
+};
+use http::header;
 use serde::Serialize;
 use serde_json::Value;
-use tower_service::Service;
 use utoipa::{OpenApi, ToSchema};
-use ziggurat_http::{Document, EitherBody, Routes, serve::Ready, sse::EventStream};
+use ziggurat_http::Document;
 use ziggurat_runtime::cut_off::CutOff;
 
-use self::{handler::Handler, health::Pulse, whole::Whole};
+use self::{
+    health::HealthCheck,
+    reply::{Refused, json},
+};
 
 pub use self::{
     pipeline::{Parts, Pipeline},
@@ -75,11 +81,6 @@ pub const DESCRIPTION: &str = "/v1/openapi.json";
 
 /// Default limit on the question, in bytes: embedding models read less.
 pub const MAX_QUERY: usize = 65_536;
-
-/// Response of this server: a whole body or a stream of events.
-type Responded<S> = Response<EitherBody<Whole, EventStream<S>>>;
-
-type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Time limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub struct Timeouts {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Time limits.
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     /// Gives failures of the database error codes of their own.
     pub retrieval_error_codes: bool,
     /// Idle time after which a stream sends a keep-alive comment; `None` sends none.
@@ -134,48 +135,32 @@ enum LiveStatus {
 }
 
 /// Serves the pipelines, their statistics and their health.
-#[must_use]
-pub fn service<B>(
-    pipelines: Pipelines,
-    options: Options,
-) -> impl Service<
-    Request<B>,
-    Response = Response<impl Body<Data = Bytes, Error = BoxError> + From<Bytes> + Send + 'static>,
-    Error = Infallible,
-    Future: Send + 'static,
-> + Clone
-+ Send
-+ 'static
-where
-    B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
-{
-    let reading = [Method::GET, Method::HEAD];
+pub fn service(pipelines: Pipelines, options: Options) -> Router {
     let document = Document::new("application/json", compact(options.document));
-    let pulse = Pulse::new(pipelines.clone(), options.patience.ping);
-    let health = Handler(move |request: Request<B>| {
-        let (pulse, method) = (pulse.clone(), request.method().clone());
-        async move { Ok(reply::page(&method, &*health::health(&pulse).await)) }
-    });
-    let live = Handler(|request: Request<B>| ready(Ok(reply::page(request.method(), &live()))));
-    let listed = pipelines.clone();
-    let list = Handler(move |request: Request<B>| {
-        ready(Ok(reply::page(request.method(), &pipelines::list(&listed))))
-    });
-    let counted = pipelines.clone();
-    let stats = Handler(move |request: Request<B>| {
-        ready(Ok(reply::page(request.method(), &stats::stats(&counted))))
-    });
-    let readiness = Ready::new(pipelines.readiness().clone());
-    Routes::new()
-        .under(query::ROOT, query::service(pipelines, Arc::new(options)))
-        .at("/v1/pipelines", reading.clone(), list)
-        .at("/v1/stats", reading.clone(), stats)
-        .at("/v1/health", reading.clone(), health)
-        .at("/v1/live", reading.clone(), live)
-        .at(DESCRIPTION, reading.clone(), document)
-        .at(Ready::<Whole>::PATH, reading.clone(), readiness)
-        .at("/", reading, Document::page(page::PAGE))
-        .with_render(ErrorLine)
+    let readiness = pipelines.readiness().clone();
+    let check = HealthCheck::new(pipelines.clone(), options.timeouts.ping);
+    let health = reading(health::health).with_state(check);
+    let questions = post(query::query).with_state((pipelines.clone(), Arc::new(options)));
+    Router::new()
+        .route("/v1/pipelines", reading(pipelines::list))
+        .route("/v1/stats", reading(stats::stats))
+        .with_state(pipelines)
+        .route(query::PATH, questions)
+        .route("/v1/health", health)
+        .route("/v1/live", reading(live))
+        .route("/ready", reading(readiness))
+        .route(DESCRIPTION, reading(document))
+        .route("/", reading(Document::page(page::PAGE)))
+        .fallback(async || Refused::not_found())
+        .method_not_allowed_fallback(async || Refused::no_such_method())
+}
+
+/// Serves a resource that is only read.
+fn reading<T: 'static, S: Clone + Send + Sync + 'static>(
+    handler: impl Handler<T, S>,
+) -> MethodRouter<S> {
+    let refuse = async || ([(header::ALLOW, "GET, HEAD")], Refused::no_such_method());
+    get(handler).fallback(refuse)
 }
 
 /// Reports whether the server is running
@@ -184,10 +169,10 @@ where
 #[utoipa::path(get, path = "/live", tag = "System", operation_id = "getLive",
     responses((status = 200, description = "The server is running", body = Live)),
 )]
-fn live() -> Live {
-    Live {
+async fn live() -> Response {
+    json(&Live {
         status: LiveStatus::Ok,
-    }
+    })
 }
 
 /// Returns the OpenAPI document on one line, like all JSON of this server.
@@ -205,7 +190,7 @@ fn compact(document: &str) -> String {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            patience: Timeouts::default(),
+            timeouts: Timeouts::default(),
             retrieval_error_codes: false,
             keep_alive: None,
             max_query: MAX_QUERY,

@@ -10,22 +10,22 @@ use tracing::{debug, warn};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
 
 use super::{
-    ask::Ask,
     failure::Failure,
     prompt::Nonce,
-    reply::{Refused, invalid},
+    reply::Refused,
+    request::Query,
     rerank::Rerank,
-    retrieval::{Library, Obstacle, Passage, Question},
+    retrieval::{Passage, ProbeError, Question, Retriever},
 };
 
 /// Default limit on the results that a request may ask for; a larger configured `top_n` raises it.
-const MOST: usize = 1000;
+const MAX_RESULTS: usize = 1000;
 
 /// Notice for a client that asks for sources without permission.
 const NO_SOURCES: &str = "This pipeline does not share its sources.";
 
 /// Answer when nothing was found.
-pub(super) const NOTHING: &str = "No relevant information found in the available documents.";
+pub(super) const NO_RESULTS: &str = "No relevant information found in the available documents.";
 
 /// Text that is embedded to find out how many dimensions the vectors of a model have.
 const PROBE: &str = "dimensions";
@@ -41,7 +41,7 @@ pub struct Parts {
     /// A description for users.
     pub description: String,
     /// The tables to search.
-    pub library: Library,
+    pub retriever: Retriever,
     /// The model that computes the vectors of questions.
     pub embedder: Embedder,
     /// The model that answers.
@@ -98,16 +98,18 @@ impl Pipeline {
 
     /// Checks that the database responds and that at least one table can be searched with vectors
     /// of the model. A model with unknown dimensions is asked for a vector, within the time limit.
-    pub(super) async fn probe(&self, patience: Duration) -> Result<(), Obstacle> {
+    pub(super) async fn probe(&self, timeout: Duration) -> Result<(), ProbeError> {
         let Parts {
-            library, embedder, ..
+            retriever,
+            embedder,
+            ..
         } = &self.parts;
-        library.probe(embedder.dimensions()).await?;
+        retriever.probe(embedder.dimensions()).await?;
         if embedder.dimensions().is_some() || !self.may_probe() {
             return Ok(());
         }
-        match embedder.embed_by(PROBE, Deadline::after(patience)).await {
-            Ok(_) => library.probe(embedder.dimensions()).await,
+        match embedder.embed_by(PROBE, Deadline::after(timeout)).await {
+            Ok(_) => retriever.probe(embedder.dimensions()).await,
             Err(error) => {
                 // Failures of providers are reported by `/v1/health`.
                 let pipeline = self.name();
@@ -120,7 +122,7 @@ impl Pipeline {
     /// Returns false if a table is known not to support vector search.
     pub(super) fn is_sound(&self) -> bool {
         let dimensions = self.parts.embedder.dimensions();
-        self.parts.library.is_sound(dimensions)
+        self.parts.retriever.is_sound(dimensions)
     }
 
     fn may_probe(&self) -> bool {
@@ -133,51 +135,51 @@ impl Pipeline {
     }
 
     /// Checks the parts of a request that need no access to the tables.
-    pub(super) fn check(&self, ask: &Ask) -> Result<(), Refused> {
-        let checked = ask
+    pub(super) fn check(&self, query: &Query) -> Result<(), Refused> {
+        let checked = query
             .filter
             .as_ref()
-            .map(|filter| self.parts.library.check_filter(filter));
+            .map(|filter| self.parts.retriever.check_filter(filter));
         let checked = checked.transpose().map(|_| ());
-        checked.map_err(|error| invalid(format!("invalid filter: {error}")))
+        checked.map_err(|error| Refused::invalid(format!("invalid filter: {error}")))
     }
 
     /// Returns whether the answer includes sources.
     ///
     /// # Errors
     /// Returns the notice for a client that asks for sources without permission.
-    pub(super) fn shows_sources(&self, ask: &Ask) -> Result<bool, &'static str> {
+    pub(super) fn shows_sources(&self, query: &Query) -> Result<bool, &'static str> {
         let is_allowed = self.parts.allow_include_sources;
-        if ask.include_sources && !is_allowed {
+        if query.include_sources && !is_allowed {
             let pipeline = self.name();
             warn!(pipeline, "sources were asked for, and are not permitted");
             return Err(NO_SOURCES);
         }
-        Ok(ask.include_sources)
+        Ok(query.include_sources)
     }
 
     /// Finds passages for the question, best first.
     pub(super) async fn find(
         &self,
-        ask: &Ask,
+        query: &Query,
         deadline: Deadline,
     ) -> Result<Vec<Passage>, Failure> {
         let parts = &self.parts;
-        let most = parts.top_n.max(MOST);
+        let most = parts.top_n.max(MAX_RESULTS);
         let question = Question {
-            text: &ask.query,
-            filter: ask.filter.as_ref(),
-            top_n: ask.top_n.unwrap_or(parts.top_n).min(most),
-            disable_hybrid: ask.disable_hybrid,
+            text: &query.text,
+            filter: query.filter.as_ref(),
+            top_n: query.top_n.unwrap_or(parts.top_n).min(most),
+            disable_hybrid: query.disable_hybrid,
         };
         let embedding = async {
-            let embedding = parts.embedder.embed_by(&ask.query, deadline).await?;
+            let embedding = parts.embedder.embed_by(&query.text, deadline).await?;
             Ok(embedding.vector)
         };
-        let passages = parts.library.find(&question, embedding).await?;
+        let passages = parts.retriever.find(&question, embedding).await?;
         match &parts.reranker {
             Some(rerank) if !passages.is_empty() => {
-                let ordered = rerank.order(&ask.query, passages, deadline, self.name());
+                let ordered = rerank.order(&query.text, passages, deadline, self.name());
                 ordered.await
             }
             _ => Ok(passages),
@@ -185,11 +187,15 @@ impl Pipeline {
     }
 
     /// Builds the prompt for the model.
-    pub(super) fn prompt(&self, ask: &mut Ask, passages: &[Passage]) -> Result<Prompt, Failure> {
+    pub(super) fn prompt(
+        &self,
+        query: &mut Query,
+        passages: &[Passage],
+    ) -> Result<Prompt, Failure> {
         let parts = &self.parts;
         let nonce = Nonce::new()?;
-        let turn = nonce.question(&ask.query, passages, parts.token_budget);
-        let mut messages = std::mem::take(&mut ask.history);
+        let turn = nonce.question(&query.text, passages, parts.token_budget);
+        let mut messages = std::mem::take(&mut query.history);
         messages.push(Message::user(turn));
         let persona = parts.system_prompt.as_deref();
         let persona = persona.filter(|persona| !persona.trim().is_empty());

@@ -3,13 +3,14 @@
 use std::{convert::Infallible, error::Error, fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
+use axum::{extract::State, response::Response};
 use futures_util::future;
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
 use ziggurat_http::serve::Readiness;
 
-use super::pipeline::Pipeline;
+use super::{pipeline::Pipeline, reply::json};
 
 /// The pipelines that are served now, in the order of the configuration. Clones share them.
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub(super) type Served = Vec<Arc<Pipeline>>;
 /// The list of pipelines.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PipelinesResponse)]
-pub(super) struct Listing {
+struct Listing {
     /// All pipelines, in the order of the configuration.
     #[schema(inline = false)]
     pipelines: Vec<PipelineInfo>,
@@ -65,12 +66,12 @@ impl Pipelines {
     /// Checks every pipeline periodically and records which of them can serve: those whose database
     /// responds and has at least one table that can be searched with vectors of the model. A model
     /// with unknown dimensions is asked for a vector, within the time limit.
-    pub async fn watch(self, patience: Duration) -> Infallible {
+    pub async fn watch(self, timeout: Duration) -> Infallible {
         loop {
             let replaced = self.replaced.notified();
             let served = self.now();
             let round = async {
-                let probes = served.iter().map(|pipeline| self.probe(pipeline, patience));
+                let probes = served.iter().map(|pipeline| self.probe(pipeline, timeout));
                 future::join_all(probes).await;
                 self.readiness.pause().await;
             };
@@ -81,11 +82,11 @@ impl Pipelines {
         }
     }
 
-    async fn probe(&self, pipeline: &Pipeline, patience: Duration) {
-        let found = pipeline.probe(patience).await;
+    async fn probe(&self, pipeline: &Pipeline, timeout: Duration) {
+        let found = pipeline.probe(timeout).await;
         let found = match &found {
             Ok(()) => Ok(()),
-            Err(obstacle) => Err(obstacle as &(dyn Error + 'static)),
+            Err(probe_error) => Err(probe_error as &(dyn Error + 'static)),
         };
         self.readiness.note(pipeline.name(), found);
     }
@@ -122,15 +123,15 @@ impl fmt::Debug for Pipelines {
     responses((status = 200, description = "All of them, in the order of the \
         configuration", body = Listing)),
 )]
-pub(super) fn list(pipelines: &Pipelines) -> Listing {
+pub(super) async fn list(State(pipelines): State<Pipelines>) -> Response {
     let served = pipelines.now();
     let entries = served.iter().map(|pipeline| PipelineInfo {
         name: pipeline.name().to_owned(),
         description: pipeline.description().to_owned(),
     });
-    Listing {
+    json(&Listing {
         pipelines: entries.collect(),
-    }
+    })
 }
 
 fn shared(list: Vec<Pipeline>) -> Served {

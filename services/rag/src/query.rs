@@ -1,35 +1,31 @@
 //! `POST /v1/pipelines/{name}`: a question to a pipeline.
 
-use std::{convert::Infallible, error::Error as StdError, future::poll_fn, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
-use futures_util::Stream;
-use http::{HeaderMap, Method, Request, StatusCode, header};
-use http_body::Body;
-use tower_layer::Layer as _;
-use tower_service::Service;
-use ziggurat_http::{
-    EitherBody, is_json,
-    sse::{Event, EventStream},
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::Response,
 };
-use ziggurat_layers::{
-    body_limit::{BodyLimitLayer, LimitedBody},
-    reject::Rejection,
-};
+use http::{HeaderMap, StatusCode, header};
+use percent_encoding::percent_decode_str;
+use tower::{Layer as _, ServiceExt as _, service_fn};
+use ziggurat_http::{is_json, sse::EventStream};
+use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
 use ziggurat_llm::Deadline;
 
 use super::{
-    Options, Responded,
+    Options,
     answer::{Answered, answer},
-    ask::{Ask, QueryRequest, whole},
-    handler::Handler,
     pipeline::Pipeline,
     pipelines::Pipelines,
-    reply::{ErrorLine, ErrorResponse, Refused, json, no_such_method, not_found},
+    reply::{ErrorLine, ErrorResponse, Refused, json},
+    request::{Query, QueryRequest, whole},
     stream::events,
 };
 
-/// Path prefix of the pipelines.
-pub(super) const ROOT: &str = "/v1/pipelines/";
+/// Path of a pipeline.
+pub(super) const PATH: &str = "/v1/pipelines/{name}";
 
 /// Limit on the body, in bytes.
 const MAX_BODY: u64 = 1 << 20;
@@ -38,49 +34,6 @@ const NOT_JSON: &str = "a request with the header Origin or Sec-Fetch-Site, as w
     must have the header Content-Type: application/json";
 
 const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
-
-/// Answers questions. The pipeline is looked up before the body is checked, and the size of the
-/// body is checked before it is read.
-pub(super) fn service<B>(
-    pipelines: Pipelines,
-    options: Arc<Options>,
-) -> impl Service<
-    Request<B>,
-    Response = Responded<impl Stream<Item = Event> + Send + 'static>,
-    Error = Infallible,
-    Future: Send + 'static,
-> + Clone
-+ Send
-+ 'static
-where
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
-{
-    let ask = Handler(move |mut request: Request<LimitedBody<B>>| {
-        let options = Arc::clone(&options);
-        async move {
-            let pipeline = request.extensions_mut().remove::<Arc<Pipeline>>();
-            let pipeline = pipeline.expect("it was found");
-            let asked = query(pipeline, request, &options).await;
-            Ok::<_, Infallible>(asked.unwrap_or_else(|no| no.into_response(&ErrorLine)))
-        }
-    });
-    let ask = BodyLimitLayer::new(MAX_BODY)
-        .with_message(TOO_LARGE)
-        .with_render(ErrorLine)
-        .layer(ask);
-    Handler(move |mut request: Request<B>| {
-        let found = find(&pipelines, &request);
-        let mut ask = ask.clone();
-        async move {
-            match found {
-                Ok(pipeline) => request.extensions_mut().insert(pipeline),
-                Err(rejection) => return Ok(rejection.into_response(&ErrorLine)),
-            };
-            poll_fn(|cx| Service::<Request<B>>::poll_ready(&mut ask, cx)).await?;
-            ask.call(request).await
-        }
-    })
-}
 
 /// Sends a question to a pipeline
 ///
@@ -109,32 +62,39 @@ where
         (status = 504, description = "The request has timed out", body = ErrorResponse),
     ),
 )]
-async fn query<B>(
-    pipeline: Arc<Pipeline>,
-    request: Request<LimitedBody<B>>,
+pub(super) async fn query(
+    State((pipelines, options)): State<(Pipelines, Arc<Options>)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    // An unknown pipeline is refused before the size of the body is checked.
+    let pipeline = find(&pipelines, &request)?;
+    let respond = service_fn(|request| respond(&pipeline, request, &options));
+    let limit = BodyLimitLayer::new(MAX_BODY).with_message(TOO_LARGE);
+    let limited = limit.with_render(ErrorLine).layer(respond);
+    limited.oneshot(request).await
+}
+
+/// Reads a question and answers it.
+async fn respond(
+    pipeline: &Arc<Pipeline>,
+    request: Request<LimitedBody<Body>>,
     options: &Options,
-) -> Result<Responded<impl Stream<Item = Event> + Send + use<B>>, Refused>
-where
-    B: Body<Error: Into<Box<dyn StdError + Send + Sync>>>,
-{
+) -> Result<Response, Refused> {
     let version = request.version();
-    let ask = Ask::read(whole(request.into_body()).await?, options.max_query)?;
-    pipeline.check(&ask)?;
-    let patience = &options.patience;
-    let has_codes = options.retrieval_error_codes;
-    if ask.stream {
-        // Boxed, here and below: the future is large, and every layer that passes it on would need
-        // space for it on the stack.
-        let events = events(pipeline, ask, options);
-        let events = EventStream::new(Box::pin(events));
+    let query = Query::read(whole(request.into_body()).await?, options.max_query)?;
+    pipeline.check(&query)?;
+    if query.stream {
+        let events = EventStream::new(events(Arc::clone(pipeline), query, options));
         let events = events.with_keep_alive(options.keep_alive);
-        return Ok(events.into_response(version).map(EitherBody::second));
+        return Ok(events.into_response(version).map(Body::new));
     }
-    let deadline = Deadline::after(patience.request);
-    match Box::pin(answer(&pipeline, ask, deadline)).await {
-        Ok(answer) => Ok(json(&answer).map(Into::into)),
+    let deadline = Deadline::after(options.timeouts.request);
+    // Boxed: the future is large, and every layer that passes it on would need space for it on the
+    // stack.
+    match Box::pin(answer(pipeline, query, deadline)).await {
+        Ok(answer) => Ok(json(&answer)),
         Err(failure) => {
-            let rejection = failure.rejection(has_codes);
+            let rejection = failure.rejection(options.retrieval_error_codes);
             failure.log(pipeline.name());
             Err(rejection.into())
         }
@@ -142,23 +102,22 @@ where
 }
 
 /// Finds the pipeline that a request names.
-fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>, Refused> {
-    let name = request.uri().path().strip_prefix(ROOT).unwrap_or_default();
-    if name.is_empty() || name.contains('/') {
-        return Err(not_found());
-    }
-    if request.method() != Method::POST {
-        return Err(no_such_method("POST"));
-    }
+fn find(pipelines: &Pipelines, request: &Request) -> Result<Arc<Pipeline>, Refused> {
     if is_of_page(request.headers()) && !is_json(request.headers()) {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Rejection::new(status, "unsupported_media_type", NOT_JSON).into());
+        return Err(Refused::new(status, "unsupported_media_type", NOT_JSON));
     }
-    let name = decoded(name);
+    let name = name(request.uri().path());
     pipelines.find(&name).ok_or_else(|| {
         let message = format!("pipeline not found: {name}");
-        Rejection::new(StatusCode::NOT_FOUND, "pipeline_not_found", message).into()
+        Refused::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)
     })
+}
+
+/// Returns the last segment of a path, decoded; invalid escapes stay unchanged.
+fn name(path: &str) -> Cow<'_, str> {
+    let (_, name) = path.rsplit_once('/').unwrap_or_default();
+    percent_decode_str(name).decode_utf8_lossy()
 }
 
 /// Returns whether a browser sent the request for a web page.
@@ -167,29 +126,6 @@ fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>,
 /// sends one, and must continue to work.
 fn is_of_page(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
-}
-
-/// Decodes percent escapes in a part of a path; invalid escapes stay unchanged.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let digit = |at: usize| {
-            let digit = char::from(*after.get(at)?).to_digit(16)?;
-            u8::try_from(digit).ok()
-        };
-        match digit(0).zip(digit(1)) {
-            Some((high, low)) if *first == b'%' => {
-                bytes.push(high << 4 | low);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -210,7 +146,8 @@ mod tests {
             ("%c3%bc", "ü"),
             ("%ff", "\u{fffd}"),
         ] {
-            assert_eq!(decoded(text), expected, "{text}");
+            let path = format!("/v1/pipelines/{text}");
+            assert_eq!(name(&path), expected, "{text}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Responses: answers and refusals.
 
+use axum::response::IntoResponse as _;
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderValue, Response, header};
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 
 use super::failure::STOPPED;
@@ -16,8 +18,7 @@ use super::failure::STOPPED;
 pub struct ErrorLine;
 
 /// The response to a refused request.
-// Boxed, so that a `Result` with it is not much larger than its `Ok` value.
-pub(super) type Refused = Box<Rejection>;
+pub(super) type Refused = Refusal<ErrorLine>;
 
 /// The body of the response to a refused request.
 #[derive(Debug, ToSchema)]
@@ -68,49 +69,18 @@ fn ours(rejection: &Rejection) -> Option<Rejection> {
     Some(Rejection::new(rejection.status(), code, message))
 }
 
-/// Returns a JSON response to a GET or HEAD request.
-pub(super) fn page<B: From<Bytes>>(method: &Method, value: &impl Serialize) -> Response<B> {
-    let response = json(value);
-    if *method != Method::HEAD {
-        return response.map(Into::into);
-    }
-    // A response to HEAD has the header fields of GET and no content (RFC 9110, section 9.3.2).
-    let (mut head, body) = response.into_parts();
-    head.headers
-        .insert(header::CONTENT_LENGTH, body.len().into());
-    Response::from_parts(head, Bytes::new().into())
-}
-
 /// Returns a JSON response that ends with a line feed.
-pub(super) fn json(value: &impl Serialize) -> Response<Bytes> {
+pub(super) fn json(value: &impl Serialize) -> axum::response::Response {
     let mut body = serde_json::to_vec(value).expect("strings, numbers, and lists of them");
     body.push(b'\n');
-    let mut response = Response::new(Bytes::from(body));
     let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
-}
-
-/// Returns 400: the request is invalid.
-pub(super) fn invalid(message: String) -> Refused {
-    Rejection::new(StatusCode::BAD_REQUEST, "invalid_request", message).into()
-}
-
-/// Returns 404: there is no resource at this path.
-pub(super) fn not_found() -> Refused {
-    Rejection::new(StatusCode::NOT_FOUND, "not_found", "resource not found").into()
-}
-
-/// Returns 405: the resource does not support this method.
-pub(super) fn no_such_method(allow: &'static str) -> Refused {
-    let status = StatusCode::METHOD_NOT_ALLOWED;
-    Rejection::new(status, "method_not_allowed", "method not allowed")
-        .with_header(header::ALLOW, HeaderValue::from_static(allow))
-        .into()
+    ([(header::CONTENT_TYPE, json)], body).into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+
     use super::*;
 
     fn rendered(rejection: Rejection) -> (u16, Bytes) {
@@ -120,7 +90,11 @@ mod tests {
 
     #[test]
     fn a_refusal_is_one_line_with_the_code_first() {
-        let said = rendered(*invalid("query is \"required\"".to_owned()));
+        let said = rendered(
+            Refused::invalid("query is \"required\"")
+                .rejection()
+                .clone(),
+        );
         let line = "{\"error\":{\"code\":\"INVALID_REQUEST\",\
             \"message\":\"query is \\\"required\\\"\"}}\n";
         assert_eq!(said, (400, line.into()));
@@ -160,18 +134,5 @@ mod tests {
             let line = format!("{{\"error\":{{\"code\":{line}}}}}\n");
             assert_eq!(said, (status.as_u16(), line.into()), "{code}");
         }
-    }
-
-    #[test]
-    fn a_response_to_head_has_the_header_fields_of_get() {
-        let get: Response<Bytes> = page(&Method::GET, &["a"]);
-        assert_eq!(get.body(), "[\"a\"]\n");
-        let head: Response<Bytes> = page(&Method::HEAD, &["a"]);
-        assert_eq!(head.headers()["content-length"], "6");
-        assert_eq!(
-            head.headers()["content-type"],
-            get.headers()["content-type"]
-        );
-        assert_eq!(head.body(), "");
     }
 }

@@ -8,7 +8,7 @@
 //! use ziggurat_llm::Embedder;
 //! use ziggurat_postgres::pool::Pool;
 //! use ziggurat_rag_service::retrieval::{
-//!     Backend, Failure, FilterColumns, Library, SearchOptions, Question, Table,
+//!     Backend, Failure, FilterColumns, Question, Retriever, SearchOptions, Table,
 //! };
 //!
 //! # async fn example(pool: Pool, embedder: Embedder) -> Result<(), Failure> {
@@ -21,8 +21,8 @@
 //!     filter_columns: FilterColumns::Shown,
 //!     keyword: Backend::Auto,
 //! };
-//! let library = Library::new(pool, "support", vec![table], SearchOptions::default());
-//! library.check().await;
+//! let retriever = Retriever::new(pool, "support", vec![table], SearchOptions::default());
+//! retriever.check().await;
 //!
 //! let text = "How is wool washed?";
 //! let question = Question {
@@ -32,7 +32,7 @@
 //!     disable_hybrid: false,
 //! };
 //! let embedding = async { Ok(embedder.embed(text).await?.vector) };
-//! for passage in library.find(&question, embedding).await? {
+//! for passage in retriever.find(&question, embedding).await? {
 //!     println!("{:?}: {}", passage.id, passage.content);
 //! }
 //! # Ok(())
@@ -47,11 +47,11 @@ mod backend;
 mod columns;
 mod failure;
 mod fusion;
-mod obstacle;
+mod keywords;
+mod probe_error;
 mod table_search;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::{fmt, iter, sync::Arc};
 
@@ -65,11 +65,11 @@ use super::filter::{CheckedFilter, RawFilter};
 pub use self::{
     backend::{Backend, UnknownBackend},
     columns::{FilterColumns, ForbiddenColumn},
-    failure::{Failure, Trouble},
-    obstacle::Obstacle,
+    failure::{Failure, FailureKind},
+    probe_error::ProbeError,
 };
 use self::{
-    failure::{Missed, Verdict},
+    failure::{Missed, Outcome},
     fusion::Hits,
     table_search::{Request, TableSearch},
 };
@@ -139,17 +139,17 @@ pub struct Passage {
     pub score: f64,
 }
 
-/// The tables of a pipeline. Clones share what was learned about the tables.
+/// The tables of a pipeline. Clones share the descriptions of the tables.
 #[derive(Clone)]
-pub struct Library {
+pub struct Retriever {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     pipeline: String,
     pool: Pool,
-    manner: SearchOptions,
-    shelves: Vec<TableSearch>,
+    options: SearchOptions,
+    tables: Vec<TableSearch>,
 }
 
 // === impl SearchOptions ===
@@ -165,15 +165,15 @@ impl Default for SearchOptions {
     }
 }
 
-// === impl Library ===
+// === impl Retriever ===
 
-impl Library {
+impl Retriever {
     /// Creates the search of a pipeline's tables with a pool for their database. It opens no
     /// connection.
     #[must_use]
-    pub fn new(pool: Pool, pipeline: &str, tables: Vec<Table>, manner: SearchOptions) -> Self {
-        let is_hybrid = manner.hybrid && manner.vector_weight < 1.0;
-        let shelves = tables
+    pub fn new(pool: Pool, pipeline: &str, tables: Vec<Table>, options: SearchOptions) -> Self {
+        let is_hybrid = options.hybrid && options.vector_weight < 1.0;
+        let tables = tables
             .into_iter()
             .zip(iter::repeat(pool.clone()))
             .map(|(table, pool)| TableSearch::new(table, pipeline, pool, is_hybrid));
@@ -181,8 +181,8 @@ impl Library {
             inner: Arc::new(Inner {
                 pipeline: pipeline.to_owned(),
                 pool,
-                manner,
-                shelves: shelves.collect(),
+                options,
+                tables: tables.collect(),
             }),
         }
     }
@@ -190,7 +190,7 @@ impl Library {
     /// Inspects the tables and logs what prevents a search of them or makes it slow. An unreachable
     /// database is also logged.
     pub async fn check(&self) {
-        future::join_all(self.inner.shelves.iter().map(TableSearch::check)).await;
+        future::join_all(self.inner.tables.iter().map(TableSearch::check)).await;
     }
 
     /// Checks that the database responds and that at least one table can be searched with vectors
@@ -198,15 +198,15 @@ impl Library {
     ///
     /// # Errors
     /// Returns the reason why not.
-    pub async fn probe(&self, dimensions: Option<usize>) -> Result<(), Obstacle> {
-        obstacle::reach(&self.inner.pool).await?;
-        obstacle::of_all(&self.inner.shelves, dimensions).await
+    pub async fn probe(&self, dimensions: Option<usize>) -> Result<(), ProbeError> {
+        probe_error::reach(&self.inner.pool).await?;
+        probe_error::of_all(&self.inner.tables, dimensions).await
     }
 
     /// Returns false if a table is known not to support vectors of this many dimensions.
     pub(super) fn is_sound(&self, dimensions: Option<usize>) -> bool {
-        let mut shelves = self.inner.shelves.iter();
-        shelves.all(|shelf| shelf.known_obstacle(dimensions).is_none())
+        let mut tables = self.inner.tables.iter();
+        tables.all(|table| table.known_probe_error(dimensions).is_none())
     }
 
     /// Checks that at least one table allows a request to filter by these columns. The other tables
@@ -216,8 +216,8 @@ impl Library {
     /// Names a column that no table allows with the others, and the allowed columns.
     pub(crate) fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
         let mut forbidden: Option<ForbiddenColumn> = None;
-        for shelf in &self.inner.shelves {
-            let Err(now) = shelf.check_filter(filter) else {
+        for table in &self.inner.tables {
+            let Err(now) = table.check_filter(filter) else {
                 return Ok(());
             };
             forbidden = Some(match forbidden {
@@ -245,44 +245,44 @@ impl Library {
             text: question.text,
             filter: question.filter,
             rows: u32::try_from(question.top_n.saturating_mul(2)).unwrap_or(u32::MAX),
-            manner: &inner.manner,
+            options: &inner.options,
         };
         let is_hybrid =
-            inner.manner.hybrid && inner.manner.vector_weight < 1.0 && !question.disable_hybrid;
+            inner.options.hybrid && inner.options.vector_weight < 1.0 && !question.disable_hybrid;
         let vector = async {
             let embedding = embedding.await.map_err(Failure::Embedding)?;
-            let arms = inner.shelves.iter();
-            Ok(future::join_all(arms.map(|shelf| shelf.closest(&request, &embedding))).await)
+            let arms = inner.tables.iter();
+            Ok(future::join_all(arms.map(|table| table.closest(&request, &embedding))).await)
         };
         let words = async {
             if !is_hybrid {
                 return Ok(Vec::new());
             }
-            let arms = inner.shelves.iter();
-            Ok(future::join_all(arms.map(|shelf| shelf.wordwise(&request))).await)
+            let arms = inner.tables.iter();
+            Ok(future::join_all(arms.map(|table| table.keyword_search(&request))).await)
         };
         // If the embedding fails, the keyword search is cancelled at once.
         let (vector, words) = future::try_join(vector, words).await?;
-        inner.say_unfit(&vector);
-        let mut verdict = Verdict::default();
+        inner.log_unfit(&vector);
+        let mut outcome = Outcome::default();
         let mut words = words.into_iter();
         let hits = vector.into_iter().map(|found| Hits {
-            vector: verdict.of(found),
+            vector: outcome.of(found),
             words: words.next().unwrap_or_default(),
         });
         let hits: Vec<_> = hits.collect();
-        let weight = is_hybrid.then_some(inner.manner.vector_weight);
-        let passages = fusion::blend(hits, weight, question.top_n);
+        let weight = is_hybrid.then_some(inner.options.vector_weight);
+        let passages = fusion::fuse_hits(hits, weight, question.top_n);
         if passages.is_empty() {
-            verdict.judge()?;
+            outcome.into_result()?;
         }
         Ok(passages)
     }
 }
 
-impl fmt::Debug for Library {
+impl fmt::Debug for Retriever {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Library")
+        f.debug_struct("Retriever")
             .field("pipeline", &self.inner.pipeline)
             .finish_non_exhaustive()
     }
@@ -293,15 +293,15 @@ impl fmt::Debug for Library {
 impl Inner {
     /// Logs the tables that the filter of a request does not fit, if it fits others. If it fits
     /// none, the client gets an error.
-    fn say_unfit<T>(&self, found: &[Result<T, Missed>]) {
+    fn log_unfit<T>(&self, found: &[Result<T, Missed>]) {
         if !found.iter().any(Result::is_ok) {
             return;
         }
-        for (shelf, found) in self.shelves.iter().zip(found) {
+        for (table, found) in self.tables.iter().zip(found) {
             if matches!(found, Err(Missed::Unfit)) {
                 warn!(
                     pipeline = self.pipeline,
-                    table = shelf.name(),
+                    table = table.name(),
                     "the filter of a request does not fit the table"
                 );
             }

@@ -1,10 +1,11 @@
 //! `/v1/stats`: the tokens that the pipelines have used.
 
+use axum::{extract::State, response::Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_llm::{Embedder, Provider, Usage};
 
-use super::pipelines::Pipelines;
+use super::{pipelines::Pipelines, reply::json};
 
 /// Shows the tokens of embeddings for all providers if set. The specification shows them only
 /// for Voyage; they are counted for all.
@@ -13,7 +14,7 @@ const SHOWS_ALL_EMBEDDINGS: bool = false;
 /// Token usage of all pipelines.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StatsResponse)]
-pub(super) struct Stats {
+struct Stats {
     /// All pipelines, in the order of the configuration.
     pipelines: Vec<PipelineUsage>,
 }
@@ -63,7 +64,7 @@ struct TokenUsage {
     responses((status = 200, description = "All of them, in the order of the \
         configuration", body = Stats)),
 )]
-pub(super) fn stats(pipelines: &Pipelines) -> Stats {
+pub(super) async fn stats(State(pipelines): State<Pipelines>) -> Response {
     let served = pipelines.now();
     let entries = served.iter().map(|pipeline| PipelineUsage {
         name: pipeline.name().to_owned(),
@@ -71,9 +72,9 @@ pub(super) fn stats(pipelines: &Pipelines) -> Stats {
         embedding: shown(pipeline.embedder()),
         completion: pipeline.completer().usage(),
     });
-    Stats {
+    json(&Stats {
         pipelines: entries.collect(),
-    }
+    })
 }
 
 fn shown(embedder: &Embedder) -> Usage {

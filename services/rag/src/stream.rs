@@ -17,9 +17,9 @@ use ziggurat_runtime::cut_off::CutOff;
 
 use super::{
     Options,
-    ask::Ask,
     failure::Failure,
-    pipeline::{NOTHING, Pipeline},
+    pipeline::{NO_RESULTS, Pipeline},
+    request::Query,
 };
 
 /// An event of a stream. The last one is `done` or `error`, and nothing follows it.
@@ -54,20 +54,20 @@ struct AnswerStream {
 #[derive(Debug)]
 enum Stage {
     /// The search has not started.
-    Asked(Box<Asked>),
+    Pending(Box<Pending>),
     /// The model is answering.
     Answering(Box<Chunks>),
     /// The last text was sent.
-    Told,
+    LastText,
     /// The last event was sent.
-    Over,
+    Ended,
 }
 
 #[derive(Debug)]
-struct Asked {
-    ask: Ask,
+struct Pending {
+    query: Query,
     /// Deadline for the first text.
-    begin: Deadline,
+    first_text: Deadline,
     /// Limit on the idle time of the provider after that.
     idle: Duration,
 }
@@ -78,25 +78,25 @@ struct Asked {
 /// for.
 pub(super) fn events(
     pipeline: Arc<Pipeline>,
-    ask: Ask,
+    query: Query,
     options: &Options,
 ) -> impl Stream<Item = Event> + Send + use<> {
-    let patience = &options.patience;
-    let asked = Asked {
-        ask,
-        begin: Deadline::after(patience.request),
-        idle: patience.stream_idle,
+    let timeouts = &options.timeouts;
+    let pending = Pending {
+        query,
+        first_text: Deadline::after(timeouts.request),
+        idle: timeouts.stream_idle,
     };
-    let telling = AnswerStream {
+    let state = AnswerStream {
         pipeline,
         has_retrieval_codes: options.retrieval_error_codes,
         cut_off: options.cut_off.clone(),
-        end: Deadline::after(patience.stream_max),
-        stage: Stage::Asked(Box::new(asked)),
+        end: Deadline::after(timeouts.stream_max),
+        stage: Stage::Pending(Box::new(pending)),
     };
-    stream::unfold(telling, async |mut telling| {
-        let event = telling.next().await?;
-        Some((event, telling))
+    stream::unfold(state, async |mut state| {
+        let event = state.next().await?;
+        Some((event, state))
     })
 }
 
@@ -105,26 +105,26 @@ pub(super) fn events(
 impl AnswerStream {
     /// Returns the next event; `None` after the last.
     async fn next(&mut self) -> Option<Event> {
-        if matches!(self.stage, Stage::Over) {
+        if matches!(self.stage, Stage::Ended) {
             return None;
         }
         // A panic would break off the body without a final event.
         let cut_off = self.cut_off.clone();
-        let words = tokio::select! {
+        let text = tokio::select! {
             biased;
-            words = AssertUnwindSafe(self.words()).catch_unwind() => words,
+            text = AssertUnwindSafe(self.next_text()).catch_unwind() => text,
             () = cut_off.happened() => Ok(Err(Failure::Stopped)),
         };
-        let failure = match words {
-            Ok(Ok(Some(words))) => return Some(event(&StreamEvent::Chunk { content: &words })),
+        let failure = match text {
+            Ok(Ok(Some(text))) => return Some(event(&StreamEvent::Chunk { content: &text })),
             Ok(Ok(None)) => {
-                self.stage = Stage::Over;
+                self.stage = Stage::Ended;
                 return Some(event(&StreamEvent::Done));
             }
             Ok(Err(failure)) => failure,
             Err(_) => Failure::Panicked,
         };
-        self.stage = Stage::Over;
+        self.stage = Stage::Ended;
         let rejection = failure.rejection(self.has_retrieval_codes);
         failure.log(self.pipeline.name());
         let error = rejection.message();
@@ -132,41 +132,48 @@ impl AnswerStream {
     }
 
     /// Returns the next text; `None` after the last.
-    async fn words(&mut self) -> Result<Option<String>, Failure> {
-        match mem::replace(&mut self.stage, Stage::Told) {
-            Stage::Asked(asked) => {
-                let begin = asked.begin.or_earlier(self.end);
+    async fn next_text(&mut self) -> Result<Option<String>, Failure> {
+        match mem::replace(&mut self.stage, Stage::LastText) {
+            Stage::Pending(pending) => {
+                let deadline = pending.first_text.or_earlier(self.end);
                 // Boxed, so that its memory is freed before the rest of the answer arrives.
-                begin.cut(Box::pin(self.begin(*asked, begin))).await?
+                let text = Box::pin(self.first_text(*pending, deadline));
+                deadline.cut(text).await?
             }
-            Stage::Answering(chunks) => self.end.cut(self.go_on(chunks)).await?,
-            Stage::Told | Stage::Over => Ok(None),
+            Stage::Answering(chunks) => self.end.cut(self.continue_text(chunks)).await?,
+            Stage::LastText | Stage::Ended => Ok(None),
         }
     }
 
     /// Runs all steps up to the first text.
-    async fn begin(&mut self, asked: Asked, deadline: Deadline) -> Result<Option<String>, Failure> {
-        let Asked { mut ask, idle, .. } = asked;
+    async fn first_text(
+        &mut self,
+        pending: Pending,
+        deadline: Deadline,
+    ) -> Result<Option<String>, Failure> {
+        let Pending {
+            mut query, idle, ..
+        } = pending;
         // Boxed for the same reason: a search takes tens of kilobytes until it ends.
-        let passages = Box::pin(self.pipeline.find(&ask, deadline)).await?;
+        let passages = Box::pin(self.pipeline.find(&query, deadline)).await?;
         if passages.is_empty() {
-            return Ok(Some(NOTHING.to_owned()));
+            return Ok(Some(NO_RESULTS.to_owned()));
         }
-        let prompt = self.pipeline.prompt(&mut ask, &passages)?;
+        let prompt = self.pipeline.prompt(&mut query, &passages)?;
         // The prompt contains them, so their memory is freed before the long wait for the model.
         drop(passages);
         let chunks = self.pipeline.completer().stream_by(&prompt, deadline);
         let chunks = chunks.await?.with_idle(idle);
-        self.go_on(Box::new(chunks)).await
+        self.continue_text(Box::new(chunks)).await
     }
 
     /// Returns the next text of the provider. Texts before a failure were already sent.
-    async fn go_on(&mut self, mut chunks: Box<Chunks>) -> Result<Option<String>, Failure> {
+    async fn continue_text(&mut self, mut chunks: Box<Chunks>) -> Result<Option<String>, Failure> {
         loop {
             match chunks.next().await.transpose()? {
-                Some(Chunk::Text(words)) => {
+                Some(Chunk::Text(text)) => {
                     self.stage = Stage::Answering(chunks);
-                    return Ok(Some(words));
+                    return Ok(Some(text));
                 }
                 // The prompt offers no tools.
                 Some(Chunk::ToolUse(_)) => {}
@@ -182,7 +189,7 @@ impl AnswerStream {
 
 impl Drop for AnswerStream {
     fn drop(&mut self) {
-        if !matches!(self.stage, Stage::Over) {
+        if !matches!(self.stage, Stage::Ended) {
             let pipeline = self.pipeline.name();
             debug!(pipeline, "the client left before the end of its answer");
         }

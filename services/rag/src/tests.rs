@@ -7,7 +7,7 @@ mod log;
 mod sockets;
 mod streams;
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use ziggurat_postgres::{
 };
 
 use super::{
-    retrieval::{Backend, FilterColumns, Library, SearchOptions, Table},
+    retrieval::{Backend, FilterColumns, Retriever, SearchOptions, Table},
     *,
 };
 
@@ -42,30 +42,30 @@ const DOCS: &str = "CREATE EXTENSION IF NOT EXISTS vector;
         ('cactus', 'A cactus likes the sun.', '[0,0,1]');";
 
 /// Returns the provider that a fake API stands for.
-pub(super) fn provider(face: Api) -> Provider {
-    Provider::find(face.name()).expect("they have the same names")
+pub(super) fn provider(api: Api) -> Provider {
+    Provider::find(api.name()).expect("they have the same names")
 }
 
-pub(super) fn access(played: &Fake, face: Api) -> Access {
+pub(super) fn access(fake: &Fake, api: Api) -> Access {
     Access {
-        base_url: Some(played.url(face)),
+        base_url: Some(fake.url(api)),
         key: Some(KEY.to_owned().into()),
         retry: Retry::never(),
         ..Access::default()
     }
 }
 
-pub(super) fn http(face: Api, access: &Access) -> Http {
+pub(super) fn http(api: Api, access: &Access) -> Http {
     let client = llm::client().expect("a client");
-    Http::new(&client, provider(face), access).expect("usable")
+    Http::new(&client, provider(api), access).expect("usable")
 }
 
-pub(super) fn embedder(played: &Fake, face: Api) -> Embedder {
-    Embedder::new(http(face, &access(played, face)), Some("embedding-1")).expect("an embedder")
+pub(super) fn embedder(fake: &Fake, api: Api) -> Embedder {
+    Embedder::new(http(api, &access(fake, api)), Some("embedding-1")).expect("an embedder")
 }
 
-pub(super) fn completer(played: &Fake, face: Api) -> Completer {
-    Completer::new(http(face, &access(played, face)), "model-1").expect("a completer")
+pub(super) fn completer(fake: &Fake, api: Api) -> Completer {
+    Completer::new(http(api, &access(fake, api)), "model-1").expect("a completer")
 }
 
 /// Returns the pool of a database that does not exist.
@@ -81,14 +81,14 @@ fn nowhere() -> Pool {
     Pools::new().0.pool("docs", &Arc::new(database))
 }
 
-fn library(pool: Pool, tables: Vec<Table>) -> Library {
-    let manner = SearchOptions {
+fn retriever(pool: Pool, tables: Vec<Table>) -> Retriever {
+    let options = SearchOptions {
         hybrid: false,
         vector_weight: 0.5,
         min_similarity: None,
         max_scanned: 10_000,
     };
-    Library::new(pool, "docs", tables, manner)
+    Retriever::new(pool, "docs", tables, options)
 }
 
 fn table(name: &str) -> Table {
@@ -108,7 +108,7 @@ pub(super) fn bare(name: &str, embedder: Embedder, completer: Completer) -> Part
     Parts {
         name: name.to_owned(),
         description: format!("All about {name}"),
-        library: library(nowhere(), Vec::new()),
+        retriever: retriever(nowhere(), Vec::new()),
         embedder,
         completer,
         reranker: None,
@@ -123,14 +123,14 @@ pub(super) fn bare(name: &str, embedder: Embedder, completer: Completer) -> Part
 
 /// Three documents, and providers to answer from them: `OpenAI` for embeddings, Anthropic for
 /// answers.
-struct House {
+struct Setup {
     fixture: Fixture,
     /// One pool for all pipelines: another description of the database would close it.
     pool: Pool,
     fake: Fake,
 }
 
-impl House {
+impl Setup {
     async fn new() -> Self {
         let mut fixture = Fixture::new().await;
         fixture.given(DOCS).await;
@@ -153,7 +153,7 @@ impl House {
         let embedder = embedder(&self.fake, embedding);
         let completer = completer(&self.fake, completion);
         Parts {
-            library: library(self.pool.clone(), vec![table("docs")]),
+            retriever: retriever(self.pool.clone(), vec![table("docs")]),
             ..bare("docs", embedder, completer)
         }
     }
@@ -180,20 +180,13 @@ fn served(parts: impl IntoIterator<Item = Parts>) -> Router {
 
 fn served_with(parts: impl IntoIterator<Item = Parts>, options: Options) -> Router {
     let pipelines = parts.into_iter().map(Pipeline::new).collect();
-    over(service(Pipelines::new(pipelines), options))
+    linked(service(Pipelines::new(pipelines), options))
 }
 
-/// Returns the service in a type that can be named.
-fn over<S, B>(service: S) -> Router
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,
-    S: Service<Request<Body>, Future: Send + 'static> + Clone + Send + Sync + 'static,
-    B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
-{
+/// Adds the layer for the description, as the program does.
+fn linked(service: Router) -> Router {
     let link = Link::service_desc(DESCRIPTION).expect("a path");
-    Router::new()
-        .fallback_service(service)
-        .layer(LinkLayer::new([link]))
+    service.layer(LinkLayer::new([link]))
 }
 
 async fn sent(service: &Router, method: &str, path: &str, body: impl Into<Body>) -> Response<Body> {

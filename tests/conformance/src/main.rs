@@ -14,15 +14,15 @@ use std::{
     io::{self, Write as _},
 };
 
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use axum::{Router, body::to_bytes, extract::Request, response::IntoResponse as _, routing::post};
+use http::StatusCode;
+use http_body_util::Full;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tower::{Service as _, ServiceBuilder, service_fn};
+use tower::{ServiceBuilder, ServiceExt as _};
 use ziggurat_http::{
-    EitherBody, HostLayer, Hosts, OriginLayer, Origins, Routes,
-    serve::{Limits, RequestBody, Server},
+    HostLayer, Hosts, OriginLayer, Origins,
+    serve::{Limits, Server},
 };
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
@@ -52,35 +52,23 @@ async fn main() -> Result<(), Error> {
         .layer(ProtocolLayer::http())
         .layer(LegacyLayer)
         .service(mcp);
-    let front = service_fn(move |request: Request<RequestBody>| {
-        let (client, mut calls) = (client.clone(), calls.clone());
-        async move {
-            let (head, body) = request.into_parts();
-            let Ok(body) = body.collect().await else {
-                return Ok(said(StatusCode::BAD_REQUEST));
-            };
-            let message = body.to_bytes();
-            let json = serde_json::from_slice::<Value>(&message).unwrap_or_default();
-            if client.deliver(json) {
-                return Ok(said(StatusCode::ACCEPTED));
-            }
-            let response = calls.call(Request::from_parts(head, Full::new(message)));
-            response
-                .await
-                .map(|response| response.map(EitherBody::second))
+    let front = async move |request: Request| {
+        let (head, body) = request.into_parts();
+        let Ok(message) = to_bytes(body, usize::MAX).await else {
+            return StatusCode::BAD_REQUEST.into_response();
+        };
+        let json = serde_json::from_slice::<Value>(&message).unwrap_or_default();
+        if client.deliver(json) {
+            return StatusCode::ACCEPTED.into_response();
         }
-    });
+        let request = Request::from_parts(head, Full::new(message));
+        calls.oneshot(request).await.into_response()
+    };
     let tower = ServiceBuilder::new()
         .layer(HostLayer::new(Hosts::of(address.ip(), [""; 0])?))
         .layer(OriginLayer::new(Origins::loopback()))
-        .service(Routes::new().at("/mcp", [Method::POST], front));
+        .service(Router::new().route("/mcp", post(front)));
     let stop = signals::stop()?;
     let server = Server::new(Limits::default());
     Ok(server.serve(listener, tower, stop).await?)
-}
-
-fn said<B>(status: StatusCode) -> Response<EitherBody<Full<Bytes>, B>> {
-    let mut response = Response::new(EitherBody::first(Full::default()));
-    *response.status_mut() = status;
-    response
 }

@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{
     Limits,
-    idle::{Activity, FAR, InFlight},
+    idle::{Activity, FAR_FUTURE, InFlight},
     unread::Unread,
 };
 
@@ -78,7 +78,7 @@ impl RequestBody {
         Self {
             inner: Some(inner),
             activity,
-            timeout: limits.body_timeout.min(FAR),
+            timeout: limits.body_timeout.min(FAR_FUTURE),
             received: 0,
             begun: None,
             deadline: None,
@@ -109,7 +109,7 @@ impl RequestBody {
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let begun = *self.begun.get_or_insert_with(Instant::now);
         let earned = Duration::from_millis(self.received.saturating_mul(1000) / SLOWEST);
-        let until = begun + (self.timeout + earned).min(FAR);
+        let until = begun + (self.timeout + earned).min(FAR_FUTURE);
         let deadline = self
             .deadline
             .get_or_insert_with(|| Box::pin(sleep_until(until)));

@@ -49,7 +49,7 @@ pin_project! {
     }
 }
 
-/// Drives a connection until it ends, is asked to leave, or its client has timed out.
+/// Drives a connection until it ends, is evicted, or its client has timed out.
 pub(super) async fn drive<C>(
     connection: C,
     activity: &Activity,
@@ -60,7 +60,7 @@ where
 {
     let mut connection = pin!(connection);
     let mut is_ending = false;
-    let mut was_told = false;
+    let mut was_notified = false;
     loop {
         tokio::select! {
             biased;
@@ -69,17 +69,17 @@ where
                 is_ending = true;
                 connection.as_mut().graceful_shutdown();
             }
-            () = activity.has_to_leave() => {
+            () = activity.evicted() => {
                 debug!("connection closed to make room");
                 return Ok(());
             }
-            why = activity.worn_out() => {
-                if was_told || why == TimeoutReason::Slow {
+            why = activity.timed_out() => {
+                if was_notified || why == TimeoutReason::Slow {
                     debug!(?why, "connection closed");
                     return Ok(());
                 }
-                was_told = true;
-                activity.was_told();
+                was_notified = true;
+                activity.was_notified();
                 connection.as_mut().graceful_shutdown();
             }
         }
@@ -120,7 +120,7 @@ where
             let rest = request.body_mut().pass_on();
             Unread::of(rest, &self.activity, &self.limits)
         } else {
-            Unread::Nothing
+            Unread::Drained
         };
         request.extensions_mut().insert(self.peer);
         let mut inner = self.inner.borrow_mut();
@@ -151,7 +151,7 @@ where
         let response = ready!(this.response.poll(cx))?;
         let request = this.request.take().expect("not polled after it is ready");
         let is_withheld = *this.is_withheld;
-        let unread = mem::replace(this.unread, Unread::Nothing);
+        let unread = mem::replace(this.unread, Unread::Drained);
         Poll::Ready(Ok(
             response.map(|body| ResponseBody::new(body, is_withheld, unread, request))
         ))

@@ -18,33 +18,33 @@ use tracing::warn;
 
 use super::{
     Limits,
-    idle::{Activity, Room},
+    idle::{Activity, EvictionSignal},
 };
 
 /// Maximum time to wait for a connection to end, and minimum time between two warnings about it.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause before the next look for a connection that may be closed: new ones get some time first.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+const RETRY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The connections that are open.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(super) struct Connections {
     tasks: JoinSet<()>,
     members: HashMap<Id, Arc<Activity>>,
-    room: Arc<Room>,
+    signal: Arc<EvictionSignal>,
     capacity: usize,
     warned_at: Option<Instant>,
 }
 
-// === impl Crowd ===
+// === impl Connections ===
 
-impl Crowd {
+impl Connections {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             tasks: JoinSet::new(),
             members: HashMap::new(),
-            room: Arc::default(),
+            signal: Arc::default(),
             capacity: limits.max_connections.max(1),
             warned_at: None,
         }
@@ -52,7 +52,7 @@ impl Crowd {
 
     /// Creates the activity of the next connection.
     pub(super) fn activity(&self, limits: &Limits) -> Arc<Activity> {
-        Arc::new(Activity::new(Arc::clone(&self.room), limits))
+        Arc::new(Activity::new(Arc::clone(&self.signal), limits))
     }
 
     /// Starts a connection. Call [`make_room`](Self::make_room) before.
@@ -91,23 +91,23 @@ impl Crowd {
         if self.len() < self.capacity {
             return;
         }
-        self.room.is_wanted(true);
+        self.signal.is_wanted(true);
         while self.len() >= self.capacity {
-            self.ask_one_to_leave();
+            self.evict_one();
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.forget(ended),
-                () = self.room.freed() => {}
-                () = time::sleep(LOOK_AGAIN) => {}
+                () = self.signal.freed() => {}
+                () = time::sleep(RETRY_PAUSE) => {}
             }
         }
-        self.room.is_wanted(false);
+        self.signal.is_wanted(false);
     }
 
     /// Makes room when the system has no more open files: the connection whose client has kept the
     /// server waiting longest is closed.
     ///
     /// If all are at work, or other processes hold the open files, it returns after a pause.
-    pub(super) async fn thin_out(&mut self, cause: &io::Error) {
+    pub(super) async fn evict_for_open_files(&mut self, cause: &io::Error) {
         if self.warned_at.is_none_or(|at| at.elapsed() >= PAUSE) {
             self.warned_at = Some(Instant::now());
             let connections = self.len();
@@ -117,7 +117,7 @@ impl Crowd {
                 connections, "cannot accept before another connection ends"
             );
         }
-        self.ask_one_to_leave();
+        self.evict_one();
         let gone = async {
             match self.tasks.join_next_with_id().await {
                 Some(gone) => gone,
@@ -130,7 +130,7 @@ impl Crowd {
     }
 
     /// Waits until all connections have ended.
-    pub(super) async fn dissolve(&mut self) {
+    pub(super) async fn join_all(&mut self) {
         while let Some(ended) = self.tasks.join_next_with_id().await {
             self.forget(ended);
         }
@@ -142,14 +142,14 @@ impl Crowd {
     }
 
     /// Asks one connection at a time. Linear search is enough: it runs only per new connection.
-    fn ask_one_to_leave(&self) {
+    fn evict_one(&self) {
         let members = self.members.values();
-        if members.clone().any(|member| member.was_asked_to_leave()) {
+        if members.clone().any(|member| member.is_evicted()) {
             return;
         }
         let waiting = members.filter_map(|member| Some((member.waits_since()?, member)));
         if let Some((_, member)) = waiting.min_by_key(|(since, _)| *since) {
-            member.ask_to_leave();
+            member.evict();
         }
     }
 
@@ -161,31 +161,35 @@ impl Crowd {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::idle::FIRST_WORDS, *};
+    use super::{super::idle::FIRST_REQUEST_TIME, *};
 
     #[tokio::test(start_paused = true)]
     async fn without_open_files_an_idle_connection_is_closed_and_one_at_work_stays() {
         const EMFILE: i32 = 24;
         let cause = io::Error::from_raw_os_error(EMFILE);
         let limits = Limits::default();
-        let mut crowd = Crowd::new(&limits);
+        let mut connections = Connections::new(&limits);
         let begun = Instant::now();
-        crowd.thin_out(&cause).await;
+        connections.evict_for_open_files(&cause).await;
         assert_eq!(begun.elapsed(), PAUSE, "nobody is there");
 
-        let at_work = crowd.activity(&limits);
+        let at_work = connections.activity(&limits);
         let _work = at_work.begin();
-        for activity in [at_work, crowd.activity(&limits), crowd.activity(&limits)] {
-            join(&mut crowd, activity);
+        for activity in [
+            at_work,
+            connections.activity(&limits),
+            connections.activity(&limits),
+        ] {
+            join(&mut connections, activity);
         }
-        time::advance(FIRST_WORDS).await;
+        time::advance(FIRST_REQUEST_TIME).await;
         let begun = Instant::now();
         for left in [2, 1] {
-            crowd.thin_out(&cause).await;
-            assert_eq!((crowd.len(), begun.elapsed()), (left, Duration::ZERO));
+            connections.evict_for_open_files(&cause).await;
+            assert_eq!((connections.len(), begun.elapsed()), (left, Duration::ZERO));
         }
-        crowd.thin_out(&cause).await;
-        assert_eq!((crowd.len(), begun.elapsed()), (1, PAUSE));
+        connections.evict_for_open_files(&cause).await;
+        assert_eq!((connections.len(), begun.elapsed()), (1, PAUSE));
     }
 
     #[tokio::test(start_paused = true)]
@@ -194,33 +198,33 @@ mod tests {
             max_connections: 2,
             ..Limits::default()
         };
-        let mut crowd = Crowd::new(&limits);
+        let mut connections = Connections::new(&limits);
         let begun = Instant::now();
-        let quick = crowd.activity(&limits);
-        for activity in [Arc::clone(&quick), crowd.activity(&limits)] {
-            join(&mut crowd, activity);
+        let quick = connections.activity(&limits);
+        for activity in [Arc::clone(&quick), connections.activity(&limits)] {
+            join(&mut connections, activity);
         }
         let request = async {
-            time::sleep(FIRST_WORDS / 2).await;
+            time::sleep(FIRST_REQUEST_TIME / 2).await;
             let at_work = quick.begin();
             // Longer than it takes until one of the two is closed.
-            time::sleep(FIRST_WORDS).await;
+            time::sleep(FIRST_REQUEST_TIME).await;
             drop(at_work);
         };
         let made = async {
-            crowd.make_room().await;
+            connections.make_room().await;
             begun.elapsed()
         };
         let (made, ()) = tokio::join!(made, request);
         assert!(
-            made >= FIRST_WORDS && made < FIRST_WORDS * 3 / 2,
+            made >= FIRST_REQUEST_TIME && made < FIRST_REQUEST_TIME * 3 / 2,
             "{made:?}"
         );
-        assert!(!quick.was_asked_to_leave());
+        assert!(!quick.is_evicted());
     }
 
-    fn join(crowd: &mut Crowd, activity: Arc<Activity>) {
+    fn join(connections: &mut Connections, activity: Arc<Activity>) {
         let watched = Arc::clone(&activity);
-        crowd.join(activity, async move { watched.has_to_leave().await });
+        connections.join(activity, async move { watched.evicted().await });
     }
 }

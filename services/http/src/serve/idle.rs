@@ -17,14 +17,14 @@ use tokio::{
 use super::Limits;
 
 /// Longer than any connection lasts.
-pub(super) const FAR: Duration = Duration::from_hours(24 * 365);
+pub(super) const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);
 
 /// Minimum time between two checks of the clock, for any limits.
-const SHORTEST_NAP: Duration = Duration::from_millis(1);
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Time for a new client to send its request. Until it is over, the connection is not closed to make
 /// room for another.
-pub(super) const FIRST_WORDS: Duration = Duration::from_millis(250);
+pub(super) const FIRST_REQUEST_TIME: Duration = Duration::from_millis(250);
 
 /// State of one connection.
 ///
@@ -35,15 +35,15 @@ pub(super) const FIRST_WORDS: Duration = Duration::from_millis(250);
 pub(super) struct Activity {
     // Locked only by the tasks of one connection, for a few instructions.
     state: Mutex<State>,
-    leave: Notify,
-    room: Arc<Room>,
+    eviction: Notify,
+    signal: Arc<EvictionSignal>,
     header_timeout: Duration,
     idle_timeout: Duration,
 }
 
 /// Signals the accept loop that a connection may be closed.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct EvictionSignal {
     is_wanted: AtomicBool,
     freed: Notify,
 }
@@ -75,7 +75,7 @@ struct State {
     head_since: Option<Instant>,
     /// True after the first request.
     has_begun: bool,
-    was_asked_to_leave: bool,
+    is_evicted: bool,
 }
 
 enum Timeouts {
@@ -87,7 +87,7 @@ enum Timeouts {
 
 impl Activity {
     /// Creates the state of a new connection; it waits for the head of its first request.
-    pub(super) fn new(room: Arc<Room>, limits: &Limits) -> Self {
+    pub(super) fn new(signal: Arc<EvictionSignal>, limits: &Limits) -> Self {
         let now = Instant::now();
         Self {
             state: Mutex::new(State {
@@ -97,10 +97,10 @@ impl Activity {
                 since: now,
                 head_since: Some(now),
                 has_begun: false,
-                was_asked_to_leave: false,
+                is_evicted: false,
             }),
-            leave: Notify::new(),
-            room,
+            eviction: Notify::new(),
+            signal,
             header_timeout: limits.header_timeout,
             idle_timeout: limits.idle_timeout,
         }
@@ -114,14 +114,14 @@ impl Activity {
 
     /// Notes that the client uses HTTP/2. Frames arrive at any time, and the protocol library
     /// handles a head in several frames.
-    pub(super) fn speaks_http2(&self) {
+    pub(super) fn uses_http2(&self) {
         let mut state = self.state();
         state.head_since = None;
         state.since = Instant::now();
     }
 
     /// Notes that bytes have arrived on HTTP/1: outside of a request they begin one.
-    pub(super) fn heard(&self) {
+    pub(super) fn received(&self) {
         let mut state = self.state();
         if state.in_flight == 0 && state.head_since.is_none() {
             state.head_since = Some(Instant::now());
@@ -157,9 +157,9 @@ impl Activity {
     ///
     /// Not woken when a request begins or ends: checking again after the shortest timeout costs
     /// less.
-    pub(super) async fn worn_out(&self) -> TimeoutReason {
+    pub(super) async fn timed_out(&self) -> TimeoutReason {
         loop {
-            match self.patience(Instant::now()) {
+            match self.timeouts(Instant::now()) {
                 Timeouts::Until(then) => sleep_until(then).await,
                 Timeouts::Over(why) => return why,
             }
@@ -167,14 +167,14 @@ impl Activity {
     }
 
     /// Restarts the idle time, because the client was notified that the connection ends.
-    pub(super) fn was_told(&self) {
+    pub(super) fn was_notified(&self) {
         self.state().since = Instant::now();
     }
 
     /// Waits until the connection has to be closed to make room for another.
-    pub(super) async fn has_to_leave(&self) {
+    pub(super) async fn evicted(&self) {
         loop {
-            self.leave.notified().await;
+            self.eviction.notified().await;
             // A request may have arrived that has not been read yet: the runtime polls for input
             // before it continues a task that yields.
             for _ in 0..2 {
@@ -185,49 +185,49 @@ impl Activity {
                 return;
             }
             // A request arrived in the meantime, so another connection is closed instead.
-            state.was_asked_to_leave = false;
+            state.is_evicted = false;
             drop(state);
-            self.room.freed.notify_one();
+            self.signal.freed.notify_one();
         }
     }
 
     /// Returns since when the client is waited for, if the connection may be closed to make room
-    /// and was not asked to leave.
+    /// and was not evicted yet.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         let state = self.state();
-        let is_new = !state.has_begun && state.since.elapsed() < FIRST_WORDS;
-        let may_leave = state.waits_for_client() && !is_new && !state.was_asked_to_leave;
+        let is_new = !state.has_begun && state.since.elapsed() < FIRST_REQUEST_TIME;
+        let may_leave = state.waits_for_client() && !is_new && !state.is_evicted;
         may_leave.then_some(state.since)
     }
 
-    pub(super) fn was_asked_to_leave(&self) -> bool {
-        self.state().was_asked_to_leave
+    pub(super) fn is_evicted(&self) -> bool {
+        self.state().is_evicted
     }
 
-    pub(super) fn ask_to_leave(&self) {
-        self.state().was_asked_to_leave = true;
-        self.leave.notify_one();
+    pub(super) fn evict(&self) {
+        self.state().is_evicted = true;
+        self.eviction.notify_one();
     }
 
-    fn patience(&self, now: Instant) -> Timeouts {
+    fn timeouts(&self, now: Instant) -> Timeouts {
         let state = self.state();
-        let nap = self
+        let interval = self
             .header_timeout
             .min(self.idle_timeout)
-            .clamp(SHORTEST_NAP, FAR);
+            .clamp(MIN_CHECK_INTERVAL, FAR_FUTURE);
         if state.in_flight > 0 || state.is_stalled {
             // The body of a request and the writing of a response have their own timeouts.
-            return Timeouts::Until(now + nap);
+            return Timeouts::Until(now + interval);
         }
-        let (begun, patience, why) = match state.head_since {
+        let (begun, limit, why) = match state.head_since {
             Some(begun) => (begun, self.header_timeout, TimeoutReason::Slow),
             None => (state.since, self.idle_timeout, TimeoutReason::Idle),
         };
-        let end = begun + patience.min(FAR);
+        let end = begun + limit.min(FAR_FUTURE);
         if end <= now {
             Timeouts::Over(why)
         } else {
-            Timeouts::Until(end.min(now + nap))
+            Timeouts::Until(end.min(now + interval))
         }
     }
 
@@ -238,8 +238,8 @@ impl Activity {
         state.since = Instant::now();
         let waits = state.waits_for_client();
         drop(state);
-        if waits && self.room.is_wanted.load(Ordering::SeqCst) {
-            self.room.freed.notify_one();
+        if waits && self.signal.is_wanted.load(Ordering::SeqCst) {
+            self.signal.freed.notify_one();
         }
     }
 
@@ -248,9 +248,9 @@ impl Activity {
     }
 }
 
-// === impl Room ===
+// === impl EvictionSignal ===
 
-impl Room {
+impl EvictionSignal {
     /// Sets whether connections report when they begin to wait for their client.
     pub(super) fn is_wanted(&self, wanted: bool) {
         self.is_wanted.store(wanted, Ordering::SeqCst);

@@ -88,9 +88,9 @@ mod tests {
         let (busy, quiet) = (socket().await, socket().await);
         let at = [&busy, &quiet].map(|socket| socket.local_addr().expect("bound"));
         let listeners = Listeners::from(vec![busy, quiet]);
-        let mut crowd = Vec::new();
+        let mut connections = Vec::new();
         for _ in 0..4 {
-            crowd.push(TcpStream::connect(at[0]).await.expect("connected"));
+            connections.push(TcpStream::connect(at[0]).await.expect("connected"));
         }
         let late = TcpStream::connect(at[1]).await.expect("connected");
         let late = late.local_addr().expect("connected");

@@ -1,66 +1,59 @@
 //! `/ready`: tells a load balancer whether the server can serve requests.
 //!
-//! The parts of a server report their state to a [`Readiness`], which logs each change. [`Ready`]
-//! answers with a count: the names of databases and pipelines, and their errors, are only in the
-//! log, because the endpoint needs no authentication.
+//! The parts of a server report their state to a [`Readiness`], which logs each change. Its response
+//! is a count: the names of databases and pipelines, and their errors, are only in the log, because
+//! the endpoint needs no authentication.
 //!
 //! ```
-//! use bytes::Bytes;
+//! use axum::{Router, body::Body, routing::get};
 //! use http::Request;
-//! use http_body_util::Full;
 //! use tower::ServiceExt as _;
-//! use ziggurat_http::serve::{Readiness, Ready};
+//! use ziggurat_http::serve::Readiness;
 //!
 //! # tokio_test::block_on(async {
 //! let readiness = Readiness::new("pipeline");
 //! readiness.set_parts(["docs", "mail"]);
-//! let ready = Ready::<Full<Bytes>>::new(readiness.clone());
-//! assert_eq!(ready.clone().oneshot(Request::get("/ready").body(())?).await?.status(), 503);
+//! let router: Router = Router::new().route("/ready", get(readiness.clone()));
+//! let request = || Request::get("/ready").body(Body::empty());
+//! assert_eq!(router.clone().oneshot(request()?).await?.status(), 503);
 //!
 //! readiness.note("docs", Ok(()));
 //! readiness.note("mail", Err(&std::io::Error::other("no such table")));
-//! let response = ready.oneshot(Request::get("/ready").body(())?).await?;
-//! assert_eq!(response.status(), 200);
+//! assert_eq!(router.oneshot(request()?).await?.status(), 200);
 //! assert_eq!(readiness.report().to_string(), r#"{"status":"ready","unavailable":1}"#);
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
 
 use std::{
-    convert::Infallible,
     error::Error,
     fmt,
-    future::{self, ready},
-    marker::PhantomData,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::{
+    Extension,
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, header};
 use tokio::time;
-use tower_service::Service;
 use tracing::warn;
 use ziggurat_layers::sanitize::Public;
 
 /// Time between two checks of something that was reached.
-const USUAL: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Time between two checks while something is unreachable.
-const SHORT: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Knows which parts of a server can serve requests. Clones share the state.
+///
+/// It is also the response of `/ready`, and thus its handler.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     kind: &'static str,
     state: Arc<Mutex<State>>,
-}
-
-/// Answers `/ready`.
-pub struct Ready<B> {
-    readiness: Readiness,
-    body: PhantomData<fn() -> B>,
 }
 
 /// The response of `/ready`; `Display` writes it as JSON.
@@ -92,13 +85,13 @@ pub enum Status {
 struct State {
     is_stopping: bool,
     /// State of the database that replicas share, if there is one.
-    shared: Option<Found>,
-    parts: Vec<(String, Found)>,
+    shared: Option<PartState>,
+    parts: Vec<(String, PartState)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    Nothing,
+enum PartState {
+    Unknown,
     Available,
     Unavailable,
 }
@@ -123,7 +116,7 @@ impl Readiness {
         state.parts = names
             .map(|name| {
                 let before = known.iter().find(|(known, _)| *known == name);
-                let found = before.map_or(Found::Nothing, |(_, found)| *found);
+                let found = before.map_or(PartState::Unknown, |(_, found)| *found);
                 (name, found)
             })
             .collect();
@@ -132,15 +125,15 @@ impl Readiness {
     /// Records whether a part can serve, and logs a change. A part that the server no longer has is
     /// ignored.
     pub fn note(&self, name: &str, found: Result<(), &(dyn Error + 'static)>) {
-        let Some(before) = self.replace(name, Found::new(&found)) else {
+        let Some(before) = self.replace(name, PartState::new(&found)) else {
             return;
         };
         let kind = self.kind;
         match found {
-            Err(error) if before != Found::Unavailable => {
+            Err(error) if before != PartState::Unavailable => {
                 warn!(name, error, "a {kind} is unavailable");
             }
-            Ok(()) if before == Found::Unavailable => {
+            Ok(()) if before == PartState::Unavailable => {
                 warn!(name, "a {kind} is available again");
             }
             _ => {}
@@ -149,12 +142,12 @@ impl Readiness {
 
     /// Records whether the database that replicas share can be reached, and logs a change.
     pub(crate) fn note_shared(&self, found: Result<(), &(dyn Error + 'static)>) {
-        let before = self.state().shared.replace(Found::new(&found));
+        let before = self.state().shared.replace(PartState::new(&found));
         match found {
-            Err(error) if before != Some(Found::Unavailable) => {
+            Err(error) if before != Some(PartState::Unavailable) => {
                 warn!(error, "the state database is unreachable");
             }
-            Ok(()) if before == Some(Found::Unavailable) => {
+            Ok(()) if before == Some(PartState::Unavailable) => {
                 warn!("the state database is reachable again");
             }
             _ => {}
@@ -169,7 +162,7 @@ impl Readiness {
         F: Future<Output = Result<(), E>>,
         E: Error + 'static,
     {
-        self.state().shared.get_or_insert(Found::Nothing);
+        self.state().shared.get_or_insert(PartState::Unknown);
         async move {
             loop {
                 let found = check().await;
@@ -199,7 +192,7 @@ impl Readiness {
     }
 
     /// Replaces the known state of a part, if there is such a part.
-    fn replace(&self, name: &str, found: Found) -> Option<Found> {
+    fn replace(&self, name: &str, found: PartState) -> Option<PartState> {
         let mut state = self.state();
         let part = state.parts.iter_mut().find(|(part, _)| part == name);
         part.map(|(_, known)| std::mem::replace(known, found))
@@ -211,21 +204,42 @@ impl Readiness {
     }
 }
 
+impl IntoResponse for Readiness {
+    fn into_response(self) -> Response {
+        let report = self.report();
+        let headers = [
+            (header::CONTENT_TYPE, "application/json"),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        let response = (headers, report.to_string());
+        if report.status == Status::Ready {
+            return response.into_response();
+        }
+        // It has no secrets, so the sanitizer leaves it unchanged.
+        let public = Extension(Public);
+        (StatusCode::SERVICE_UNAVAILABLE, public, response).into_response()
+    }
+}
+
 fn pause(is_well: bool) -> Duration {
-    if is_well { USUAL } else { SHORT }
+    if is_well {
+        CHECK_INTERVAL
+    } else {
+        RETRY_INTERVAL
+    }
 }
 
 // === impl State ===
 
 impl State {
     fn report(&self) -> Report {
-        let unavailable = self.count(|found| found != Found::Available);
-        let is_unknown = self.count(|found| found == Found::Nothing) > 0;
+        let unavailable = self.count(|found| found != PartState::Available);
+        let is_unknown = self.count(|found| found == PartState::Unknown) > 0;
         let status = if self.is_stopping {
             Status::Stopping
-        } else if self.shared == Some(Found::Unavailable) {
+        } else if self.shared == Some(PartState::Unavailable) {
             Status::StateUnreachable
-        } else if self.shared == Some(Found::Nothing) {
+        } else if self.shared == Some(PartState::Unknown) {
             Status::Starting
         } else if unavailable < self.parts.len() || self.parts.is_empty() {
             Status::Ready
@@ -240,15 +254,15 @@ impl State {
         }
     }
 
-    fn count(&self, is_counted: impl Fn(Found) -> bool) -> usize {
+    fn count(&self, is_counted: impl Fn(PartState) -> bool) -> usize {
         let parts = self.parts.iter();
         parts.filter(|(_, found)| is_counted(*found)).count()
     }
 }
 
-// === impl Found ===
+// === impl PartState ===
 
-impl Found {
+impl PartState {
     fn new<E>(found: &Result<(), E>) -> Self {
         match found {
             Ok(()) => Self::Available,
@@ -273,77 +287,18 @@ impl fmt::Display for Report {
     }
 }
 
-// === impl Ready ===
-
-impl<B> Ready<B> {
-    /// The path, for routes and exemptions.
-    pub const PATH: &'static str = "/ready";
-
-    /// Answers with the state of this readiness.
-    #[must_use]
-    pub fn new(readiness: Readiness) -> Self {
-        let body = PhantomData;
-        Self { readiness, body }
-    }
-}
-
-impl<B> Clone for Ready<B> {
-    fn clone(&self) -> Self {
-        Self::new(self.readiness.clone())
-    }
-}
-
-impl<B> fmt::Debug for Ready<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ready").field(&self.readiness).finish()
-    }
-}
-
-impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Ready<B> {
-    type Response = Response<B>;
-    type Error = Infallible;
-    type Future = future::Ready<Result<Response<B>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let report = self.readiness.report();
-        let text = report.to_string();
-        let length = text.len();
-        let body = match *request.method() {
-            // RFC 9110, section 9.3.2: a HEAD gets the headers of the GET, with its length, and no
-            // body.
-            Method::HEAD => Bytes::new(),
-            _ => text.into(),
-        };
-        let mut response = Response::new(B::from(body));
-        if report.status != Status::Ready {
-            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            // It has no secrets, so the sanitizer leaves it unchanged.
-            response.extensions_mut().insert(Public);
-        }
-        let headers = response.headers_mut();
-        for (name, value) in [
-            (header::CONTENT_TYPE, "application/json"),
-            (header::CACHE_CONTROL, "no-store"),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        headers.insert(header::CONTENT_LENGTH, length.into());
-        ready(Ok(response))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
+        future::ready,
         io,
         pin::pin,
         sync::atomic::{AtomicU32, Ordering},
     };
 
+    use axum::{Router, body::Body, extract::Request, routing::get};
+    use http::Method;
+    use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
     use super::*;
@@ -405,10 +360,10 @@ mod tests {
             ready(if look == 0 { Err(down()) } else { Ok(()) })
         };
         let mut watching = pin!(readiness.clone().watch_shared(check));
-        let soon = time::timeout(SHORT / 2, &mut watching);
+        let soon = time::timeout(RETRY_INTERVAL / 2, &mut watching);
         soon.await.expect_err("it goes on");
         assert_eq!(readiness.report().status, Status::StateUnreachable);
-        let later = time::timeout(SHORT, watching);
+        let later = time::timeout(RETRY_INTERVAL, watching);
         later.await.expect_err("it goes on");
         assert_eq!(readiness.report().status, Status::Ready);
     }
@@ -421,15 +376,16 @@ mod tests {
             (Method::GET, r#"{"status":"starting","unavailable":1}"#),
             (Method::HEAD, ""),
         ] {
-            let mut request = Request::new(());
+            let mut request = Request::new(Body::empty());
             *request.method_mut() = method;
-            let ready = Ready::<Bytes>::new(readiness.clone());
-            let response = ready.oneshot(request).await.expect("infallible");
+            let router = Router::new().route("/", get(readiness.clone()));
+            let response = router.oneshot(request).await.expect("infallible");
             assert_eq!(response.status(), 503);
             assert_eq!(response.headers()["content-length"], "37");
             assert_eq!(response.headers()["cache-control"], "no-store");
-            assert_eq!(response.body(), body);
             assert!(response.extensions().get::<Public>().is_some());
+            let bytes = response.into_body().collect().await.expect("whole");
+            assert_eq!(bytes.to_bytes(), body);
         }
     }
 }

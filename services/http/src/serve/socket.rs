@@ -23,7 +23,7 @@ const DRAIN_BUFFER: usize = 4096;
 
 /// Maximum pause of a client that is still sending. One that sends nothing and does not close
 /// either is not waited for.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// Reports the reads of a connection to [`Activity`], limits its writes, and closes it in stages.
 ///
@@ -40,7 +40,7 @@ pub(super) struct Socket<T> {
     stall: Option<Pin<Box<Sleep>>>,
     /// Deadline for the closing.
     // Boxed: one per connection, and hyper has to move its socket.
-    farewell: Option<Pin<Box<Sleep>>>,
+    closing: Option<Pin<Box<Sleep>>>,
     write_timeout: Duration,
     linger: Duration,
     linger_bytes: u64,
@@ -49,7 +49,7 @@ pub(super) struct Socket<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// This many bytes have arrived, all of them equal to the preface.
-    Opening {
+    Detecting {
         matched: usize,
     },
     Http1,
@@ -72,9 +72,9 @@ impl<T> Socket<T> {
         Self {
             inner,
             activity,
-            phase: Phase::Opening { matched: 0 },
+            phase: Phase::Detecting { matched: 0 },
             stall: None,
-            farewell: None,
+            closing: None,
             write_timeout: limits.write_timeout,
             linger: limits.linger,
             linger_bytes: limits.linger_bytes,
@@ -105,42 +105,42 @@ impl<T> Socket<T> {
     }
 
     /// Detects the protocol from the bytes that arrived, or the begin of a request.
-    fn heard(&mut self, bytes: &[u8]) {
+    fn received(&mut self, bytes: &[u8]) {
         match self.phase {
-            Phase::Opening { matched } => {
-                self.phase = Phase::opened(matched, bytes);
+            Phase::Detecting { matched } => {
+                self.phase = Phase::detected(matched, bytes);
                 if self.phase == Phase::Http2 {
-                    self.activity.speaks_http2();
+                    self.activity.uses_http2();
                 }
             }
-            Phase::Http1 => self.activity.heard(),
+            Phase::Http1 => self.activity.received(),
             Phase::Http2 | Phase::Closing { .. } | Phase::Lingering { .. } => {}
         }
     }
 
-    fn part_by(&mut self, deadline: Instant) {
-        match &mut self.farewell {
-            Some(farewell) => farewell.as_mut().reset(deadline),
-            None => self.farewell = Some(Box::pin(sleep_until(deadline))),
+    fn close_by(&mut self, deadline: Instant) {
+        match &mut self.closing {
+            Some(closing) => closing.as_mut().reset(deadline),
+            None => self.closing = Some(Box::pin(sleep_until(deadline))),
         }
     }
 
     /// Returns ready when the closing has taken too long.
-    fn has_to_part(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let farewell = self.farewell.as_mut();
-        farewell.map_or(Poll::Ready(()), |farewell| farewell.as_mut().poll(cx))
+    fn poll_closing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let closing = self.closing.as_mut();
+        closing.map_or(Poll::Ready(()), |closing| closing.as_mut().poll(cx))
     }
 }
 
 impl Phase {
     /// Returns the phase after `bytes` more, when `matched` bytes equal the preface.
-    fn opened(matched: usize, bytes: &[u8]) -> Self {
+    fn detected(matched: usize, bytes: &[u8]) -> Self {
         let rest = &PREFACE[matched..];
         if bytes.starts_with(rest) {
             Self::Http2
         } else if rest.starts_with(bytes) {
             let matched = matched + bytes.len();
-            Self::Opening { matched }
+            Self::Detecting { matched }
         } else {
             Self::Http1
         }
@@ -156,7 +156,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Socket<T> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
-        this.heard(&buffer.filled()[before..]);
+        this.received(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -184,23 +184,23 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         let this = self.get_mut();
         loop {
             match this.phase {
-                Phase::Opening { .. } | Phase::Http1 | Phase::Http2 => {
+                Phase::Detecting { .. } | Phase::Http1 | Phase::Http2 => {
                     let until = Instant::now() + this.linger;
-                    this.part_by(until);
+                    this.close_by(until);
                     this.phase = Phase::Closing { until };
                 }
                 Phase::Closing { until } => {
                     if Pin::new(&mut this.inner).poll_shutdown(cx)?.is_pending() {
                         // A client that reads nothing gets no more time than the others.
-                        ready!(this.has_to_part(cx));
+                        ready!(this.poll_closing(cx));
                         return Poll::Ready(Ok(()));
                     }
                     let bytes = this.linger_bytes;
                     this.phase = Phase::Lingering { bytes, until };
-                    this.part_by(until.min(Instant::now() + LONGEST_PAUSE));
+                    this.close_by(until.min(Instant::now() + MAX_PAUSE));
                 }
                 Phase::Lingering { bytes, until } => {
-                    if this.has_to_part(cx).is_ready() || bytes == 0 {
+                    if this.poll_closing(cx).is_ready() || bytes == 0 {
                         return Poll::Ready(Ok(()));
                     }
                     let mut space = [0; DRAIN_BUFFER];
@@ -213,7 +213,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
                     }
                     let bytes = bytes.saturating_sub(dropped);
                     this.phase = Phase::Lingering { bytes, until };
-                    this.part_by(until.min(Instant::now() + LONGEST_PAUSE));
+                    this.close_by(until.min(Instant::now() + MAX_PAUSE));
                 }
             }
         }
@@ -268,7 +268,7 @@ mod tests {
             let mut read = vec![0; beginning.len()];
             socket.read_exact(&mut read).await.expect("there");
             assert_eq!(
-                activity.worn_out().await,
+                activity.timed_out().await,
                 TimeoutReason::Slow,
                 "{beginning:?}"
             );
@@ -289,7 +289,7 @@ mod tests {
             }
             assert_eq!(socket.phase, Phase::Http2, "{piece}");
             assert_eq!(
-                socket.activity.worn_out().await,
+                socket.activity.timed_out().await,
                 TimeoutReason::Idle,
                 "{piece}"
             );
@@ -343,8 +343,8 @@ mod tests {
         let (socket, client) = guarded(&limits());
         let begun = Instant::now();
         Box::pin(socket).shutdown().await.expect("given up");
-        assert!(begun.elapsed() >= LONGEST_PAUSE);
-        assert!(begun.elapsed() < LONGEST_PAUSE * 2);
+        assert!(begun.elapsed() >= MAX_PAUSE);
+        assert!(begun.elapsed() < MAX_PAUSE * 2);
         drop(client);
     }
 
@@ -354,7 +354,7 @@ mod tests {
         let mut socket = Box::pin(socket);
         let begun = Instant::now();
         let dribbling = async {
-            let mut pause = tokio::time::interval(LONGEST_PAUSE / 2);
+            let mut pause = tokio::time::interval(MAX_PAUSE / 2);
             loop {
                 pause.tick().await;
                 client.write_all(b".").await.expect("open");
@@ -365,7 +365,7 @@ mod tests {
             () = dribbling => unreachable!("it never ends"),
         }
         assert!(begun.elapsed() >= limits().linger);
-        assert!(begun.elapsed() < limits().linger + LONGEST_PAUSE);
+        assert!(begun.elapsed() < limits().linger + MAX_PAUSE);
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,10 +13,10 @@ use tower::service_fn;
 use tower_layer::Layer as _;
 
 use super::{
-    idle::{FIRST_WORDS, TimeoutReason},
+    idle::{FIRST_REQUEST_TIME, TimeoutReason},
     *,
 };
-use crate::CutOffLayer;
+use crate::ShutdownLayer;
 
 /// Timeout after which a test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -153,14 +153,14 @@ async fn an_idle_connection_gets_more_time_than_one_that_has_begun_a_request() {
     let activity = activity(&limits);
     drop(activity.begin());
     let begun = Instant::now();
-    assert_eq!(activity.worn_out().await, TimeoutReason::Idle);
+    assert_eq!(activity.timed_out().await, TimeoutReason::Idle);
     assert_eq!(begun.elapsed(), limits.idle_timeout);
 
-    activity.was_told();
+    activity.was_notified();
     time::advance(limits.idle_timeout / 2).await;
-    activity.heard();
+    activity.received();
     let begun = Instant::now();
-    assert_eq!(activity.worn_out().await, TimeoutReason::Slow);
+    assert_eq!(activity.timed_out().await, TimeoutReason::Slow);
     assert_eq!(begun.elapsed(), limits.header_timeout);
 }
 
@@ -169,11 +169,11 @@ async fn a_connection_does_not_time_out_while_the_server_works() {
     let limits = Limits::default();
     let activity = activity(&limits);
     let request = activity.begin();
-    let waiting = timeout(limits.idle_timeout * 10, activity.worn_out());
+    let waiting = timeout(limits.idle_timeout * 10, activity.timed_out());
     waiting.await.expect_err("still patient");
     drop(request);
     let begun = Instant::now();
-    assert_eq!(activity.worn_out().await, TimeoutReason::Idle);
+    assert_eq!(activity.timed_out().await, TimeoutReason::Idle);
     assert_eq!(begun.elapsed(), limits.idle_timeout);
 }
 
@@ -187,11 +187,11 @@ async fn a_timeout_that_was_started_early_sees_later_events() {
         time::sleep(Duration::from_secs(13)).await;
         drop(request);
         time::sleep(Duration::from_secs(8)).await;
-        activity.heard();
+        activity.received();
         pending::<()>().await;
     };
     let why = tokio::select! {
-        why = activity.worn_out() => why,
+        why = activity.timed_out() => why,
         () = later => unreachable!("it never ends"),
     };
     assert_eq!(why, TimeoutReason::Slow);
@@ -204,7 +204,7 @@ async fn a_connection_waits_for_its_client_unless_a_response_is_due() {
     let activity = activity(&limits());
     let waits = || activity.waits_since().is_some();
     assert!(!waits(), "it is new");
-    time::advance(FIRST_WORDS).await;
+    time::advance(FIRST_REQUEST_TIME).await;
     assert!(waits(), "nothing was said");
     let request = activity.begin();
     assert!(!waits(), "a request is worked on");
@@ -399,7 +399,7 @@ async fn a_request_that_is_cut_off_after_the_grace_period_gets_a_response() {
         ..limits()
     };
     let cut_off = CutOff::default();
-    let service = CutOffLayer::new(cut_off.clone()).layer(stuck);
+    let service = ShutdownLayer::new(cut_off.clone()).layer(stuck);
     let server = Server::new(limits).with_cut_off(cut_off);
     let server = start_service(server, service).await;
     let mut asking = server.say(GET).await;

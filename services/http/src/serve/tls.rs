@@ -132,7 +132,7 @@ pub enum TlsError {
 
 /// Reason why a connection could not be encrypted.
 #[derive(Debug)]
-pub(super) enum Unsafe {
+pub(super) enum HandshakeError {
     /// The client uses HTTP without TLS.
     Http(TcpStream),
     /// The handshake failed; the client was notified.
@@ -180,15 +180,21 @@ impl Tls {
     }
 
     /// Does the handshake with a client.
-    pub(super) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Unsafe> {
+    pub(super) async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, HandshakeError> {
         let mut first = [0];
-        let peeked = stream.peek(&mut first).await.map_err(Unsafe::Handshake)?;
+        let peeked = stream
+            .peek(&mut first)
+            .await
+            .map_err(HandshakeError::Handshake)?;
         if peeked == 1 && first[0] != HANDSHAKE && first[0].is_ascii_uppercase() {
-            return Err(Unsafe::Http(stream));
+            return Err(HandshakeError::Http(stream));
         }
         let acceptor = TlsAcceptor::from(self.0.config.load_full());
         let accepted = acceptor.accept(stream).await;
-        accepted.map_err(Unsafe::Handshake)
+        accepted.map_err(HandshakeError::Handshake)
     }
 }
 

@@ -23,15 +23,15 @@ use tokio::{
 
 use super::{
     Limits,
-    idle::{Activity, FAR},
-    socket::LONGEST_PAUSE,
+    idle::{Activity, FAR_FUTURE},
+    socket::MAX_PAUSE,
 };
 
 /// The part of a request that the service did not read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// Nothing is waited for.
-    Nothing,
+    /// No part is left to wait for.
+    Drained,
     /// Not known until the body of the request is dropped.
     Unknown(Expected),
     // Boxed, because few requests have an unread part.
@@ -76,7 +76,7 @@ impl Unread {
     /// Returns whether no unread part is left or known.
     pub(super) fn is_drained(&self) -> bool {
         match self {
-            Self::Nothing => true,
+            Self::Drained => true,
             Self::Unknown(expected) => expected.rest.is_empty(),
             Self::Draining(_) => false,
         }
@@ -88,12 +88,12 @@ impl Unread {
         if let Self::Unknown(expected) = self {
             *self = match expected.rest.try_recv() {
                 Ok(rest) => Self::Draining(Box::new(Draining::new(rest, expected))),
-                Err(_) => Self::Nothing,
+                Err(_) => Self::Drained,
             };
         }
         if let Self::Draining(draining) = self {
             ready!(draining.poll(cx));
-            *self = Self::Nothing;
+            *self = Self::Drained;
         }
         Poll::Ready(())
     }
@@ -109,13 +109,13 @@ impl Draining {
         // The connection waits for the client now, so it may be closed to make room for others.
         activity.awaits_body();
         let now = Instant::now();
-        let until = now + limits.linger.min(FAR);
+        let until = now + limits.linger.min(FAR_FUTURE);
         Self {
             rest,
             activity: Arc::clone(activity),
             bytes: limits.linger_bytes,
             until,
-            pause: Box::pin(sleep_until(until.min(now + LONGEST_PAUSE))),
+            pause: Box::pin(sleep_until(until.min(now + MAX_PAUSE))),
         }
     }
 
@@ -131,7 +131,7 @@ impl Draining {
                         return Poll::Ready(());
                     };
                     self.bytes = bytes;
-                    let pause = self.until.min(Instant::now() + LONGEST_PAUSE);
+                    let pause = self.until.min(Instant::now() + MAX_PAUSE);
                     self.pause.as_mut().reset(pause);
                 }
                 Poll::Ready(_) => return Poll::Ready(()),

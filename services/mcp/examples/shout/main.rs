@@ -13,12 +13,12 @@ mod tests;
 
 use std::{env, error::Error};
 
-use http::Method;
+use axum::{Router, routing::post_service};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tower::ServiceBuilder;
 use ziggurat_http::{
-    HostLayer, Hosts, OriginLayer, Origins, Routes,
+    HostLayer, Hosts, OriginLayer, Origins,
     serve::{Limits, Server},
 };
 use ziggurat_layers::{body_limit::BodyLimitLayer, json_rpc::JsonRpcLayer};
@@ -80,7 +80,7 @@ async fn serve(
         // Pages of other origins cannot call the server.
         .layer(HostLayer::new(hosts))
         .layer(OriginLayer::new(Origins::loopback()))
-        .service(Routes::new().at("/mcp", [Method::POST], calls));
+        .service(Router::new().route("/mcp", post_service(calls)));
     Ok(Server::new(Limits::default())
         .serve(listener, tower, stop)
         .await?)

@@ -2,8 +2,12 @@
 
 use std::{convert::Infallible, future::pending};
 
+use axum::{
+    Router,
+    routing::{get, post_service},
+};
 use bytes::Bytes;
-use http::{Method, Request};
+use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -14,7 +18,7 @@ use tokio::{
 use tower::{ServiceBuilder, service_fn};
 use ziggurat_accounts::{Holder, Identity};
 use ziggurat_http::{
-    HeadersLayer, Health, HostLayer, Hosts, OriginLayer, Origins, Routes,
+    HostLayer, Hosts, OriginLayer, Origins, Refusal, headers, health,
     serve::{Limits, Server},
 };
 use ziggurat_layers::{
@@ -47,15 +51,13 @@ async fn start(tasks: &mut JoinSet<()>) -> TcpStream {
             let reply = Json::new(call.method()).expect("text");
             Ok::<Reply, Infallible>(reply.into())
         }));
-    let routes = Routes::new()
-        .at(
-            "/health",
-            [Method::GET, Method::HEAD],
-            Health::new("edge", "1"),
-        )
-        .at("/mcp/v1", [Method::POST], calls);
+    let routes = Router::new()
+        .route("/health", get(health("edge", "1")))
+        .route("/mcp/v1", post_service(calls))
+        .fallback(async || <Refusal>::not_found())
+        .method_not_allowed_fallback(async || <Refusal>::no_such_method());
     let stack = ServiceBuilder::new()
-        .layer(HeadersLayer::new())
+        .layer(headers(false))
         .layer(HostLayer::new(
             Hosts::of(address.ip(), [""; 0]).expect("none"),
         ))

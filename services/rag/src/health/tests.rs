@@ -13,17 +13,17 @@ use crate::{
 const SPEAKERS: [Api; 4] = [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama];
 const EMBEDDERS: [Api; 4] = [Api::Voyage, Api::OpenAi, Api::Gemini, Api::Ollama];
 
-fn pulse(parts: Vec<Parts>) -> Pulse {
+fn check(parts: Vec<Parts>) -> HealthCheck {
     let pipelines = parts.into_iter().map(Pipeline::new).collect();
-    Pulse::new(Pipelines::new(pipelines), Duration::from_secs(3))
+    HealthCheck::new(Pipelines::new(pipelines), Duration::from_secs(3))
 }
 
-fn with_completer(played: &Fake, face: Api) -> Parts {
-    bare("docs", Embedder::local(), completer(played, face))
+fn with_completer(fake: &Fake, api: Api) -> Parts {
+    bare("docs", Embedder::local(), completer(fake, api))
 }
 
-fn with_embedder(played: &Fake, face: Api) -> Parts {
-    bare("docs", embedder(played, face), Completer::local())
+fn with_embedder(fake: &Fake, api: Api) -> Parts {
+    bare("docs", embedder(fake, api), Completer::local())
 }
 
 fn written(report: &Report) -> String {
@@ -39,13 +39,13 @@ async fn the_report_names_reachable_providers_and_the_reason_for_others() {
         completer(&fake, Api::Gemini),
     );
     fake.next_of(Api::Gemini, Turn::refusal(401));
-    let report = pulse(vec![parts]).report().await;
+    let report = check(vec![parts]).report().await;
     let expected = "{\"status\":\"degraded\",\"pipelines\":[{\"name\":\"docs\",\
         \"embedding\":{\"reachable\":true},\"completion\":{\"reachable\":false,\
         \"error\":\"the configured provider rejected the server's credentials\"}}]}";
     assert_eq!(written(&report), expected);
     assert_eq!(
-        written(&*pulse(Vec::new()).report().await),
+        written(&*check(Vec::new()).report().await),
         "{\"status\":\"healthy\"}"
     );
 }
@@ -53,12 +53,12 @@ async fn the_report_names_reachable_providers_and_the_reason_for_others() {
 #[tokio::test]
 async fn every_fault_of_every_provider_has_its_message_at_the_first_attempt() {
     let fake = Fake::start();
-    let both = SPEAKERS.map(|face| (face, with_completer(&fake, face)));
+    let both = SPEAKERS.map(|api| (api, with_completer(&fake, api)));
     let both = both
         .into_iter()
-        .chain(EMBEDDERS.map(|face| (face, with_embedder(&fake, face))));
-    for (face, parts) in both {
-        let is_voyage = face == Api::Voyage;
+        .chain(EMBEDDERS.map(|api| (api, with_embedder(&fake, api))));
+    for (api, parts) in both {
+        let is_voyage = api == Api::Voyage;
         for (turn, class) in [
             (
                 Turn::refusal_with(401, "bad key {key}"),
@@ -78,7 +78,7 @@ async fn every_fault_of_every_provider_has_its_message_at_the_first_attempt() {
         ] {
             let before = fake.requests().len();
             fake.next(turn.clone());
-            let report = pulse(vec![parts.clone()]).report().await;
+            let report = check(vec![parts.clone()]).report().await;
             let PipelineHealth {
                 embedding,
                 completion,
@@ -90,9 +90,9 @@ async fn every_fault_of_every_provider_has_its_message_at_the_first_attempt() {
                 embedding
             };
             let sentence = class.map(Class::sentence);
-            assert_eq!(health.error, sentence, "{face:?} {turn:?}");
+            assert_eq!(health.error, sentence, "{api:?} {turn:?}");
             assert_eq!(health.reachable, class.is_none());
-            assert_eq!(fake.requests().len(), before + 1, "{face:?} {turn:?}");
+            assert_eq!(fake.requests().len(), before + 1, "{api:?} {turn:?}");
         }
     }
 }
@@ -110,7 +110,7 @@ async fn a_connection_that_is_refused_is_not_tried_again() {
     drop(closed);
     let completer = Completer::new(http(Api::OpenAi, &access), "model-1");
     let parts = bare("docs", Embedder::local(), completer.expect("a completer"));
-    let report = pulse(vec![parts]).report().await;
+    let report = check(vec![parts]).report().await;
     let error = report.pipelines[0].completion.error;
     assert_eq!(error, Some("the provider could not be reached"));
 }
@@ -119,16 +119,16 @@ async fn a_connection_that_is_refused_is_not_tried_again() {
 async fn a_provider_that_hangs_delays_the_report_only_until_the_deadline() {
     let fake = Fake::start();
     fake.always_of(Api::Gemini, Turn::answer().held(&Gate::new()));
-    let parts = SPEAKERS.map(|face| with_completer(&fake, face));
+    let parts = SPEAKERS.map(|api| with_completer(&fake, api));
     let pipelines = parts.into_iter().map(Pipeline::new).collect();
-    let patience = Duration::from_millis(300);
-    let pulse = Pulse::new(Pipelines::new(pipelines), patience);
+    let timeout = Duration::from_millis(300);
+    let check = HealthCheck::new(Pipelines::new(pipelines), timeout);
     let began = Instant::now();
-    let report = pulse.report().await;
-    assert!(began.elapsed() >= patience);
-    for (face, health) in SPEAKERS.iter().zip(&report.pipelines) {
-        let error = (*face == Api::Gemini).then_some("the request took too long to process");
-        assert_eq!(health.completion.error, error, "{face:?}");
+    let report = check.report().await;
+    assert!(began.elapsed() >= timeout);
+    for (api, health) in SPEAKERS.iter().zip(&report.pipelines) {
+        let error = (*api == Api::Gemini).then_some("the request took too long to process");
+        assert_eq!(health.completion.error, error, "{api:?}");
     }
 }
 
@@ -157,14 +157,10 @@ async fn a_provider_shared_by_pipelines_is_pinged_once() {
     let other = Completer::new(http(Api::OpenAi, &access), "model-1");
     parts.push(bare("d", Embedder::local(), other.expect("a completer")));
     fake.next_of(Api::Ollama, Turn::refusal(500));
-    let report = pulse(parts).report().await;
-    let faces: Vec<_> = fake.requests().iter().map(|seen| seen.api).collect();
-    let count = |face: Api| faces.iter().filter(|other| **other == face).count();
-    assert_eq!(
-        (count(Api::OpenAi), count(Api::Ollama)),
-        (2, 1),
-        "{faces:?}"
-    );
+    let report = check(parts).report().await;
+    let apis: Vec<_> = fake.requests().iter().map(|seen| seen.api).collect();
+    let count = |api: Api| apis.iter().filter(|other| **other == api).count();
+    assert_eq!((count(Api::OpenAi), count(Api::Ollama)), (2, 1), "{apis:?}");
     let broken = Some("the provider returned an error");
     assert_eq!(report.pipelines[1].completion.error, broken);
     assert_eq!(report.pipelines[2].embedding.error, broken);
@@ -176,8 +172,8 @@ async fn simultaneous_calls_share_one_round_of_pings() {
     let fake = Fake::start();
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
-    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
-    let asking = join_all((0..50).map(|_| pulse.report()));
+    let check = check(vec![with_completer(&fake, Api::OpenAi)]);
+    let asking = join_all((0..50).map(|_| check.report()));
     let opening = async {
         fake.asked(1).await;
         gate.open();
@@ -194,14 +190,14 @@ async fn simultaneous_calls_share_one_round_of_pings() {
 #[tokio::test]
 async fn every_call_pings_again() {
     let fake = Fake::start();
-    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
+    let check = check(vec![with_completer(&fake, Api::OpenAi)]);
     for (turn, is_there) in [
         (Turn::answer(), true),
         (Turn::refusal(500), false),
         (Turn::answer(), true),
     ] {
         fake.next(turn);
-        let report = pulse.report().await;
+        let report = check.report().await;
         assert_eq!(report.pipelines[0].completion.reachable, is_there);
     }
     assert_eq!(fake.requests().len(), 3);
@@ -210,13 +206,13 @@ async fn every_call_pings_again() {
 #[tokio::test]
 async fn replaced_pipelines_start_another_round() {
     let fake = Fake::start();
-    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
-    pulse.report().await;
+    let check = check(vec![with_completer(&fake, Api::OpenAi)]);
+    check.report().await;
     let parts = with_completer(&fake, Api::Gemini);
-    let before = Arc::downgrade(&pulse.inner.pipelines.now());
-    pulse.inner.pipelines.replace(vec![Pipeline::new(parts)]);
+    let before = Arc::downgrade(&check.inner.pipelines.now());
+    check.inner.pipelines.replace(vec![Pipeline::new(parts)]);
     assert!(before.upgrade().is_none(), "replaced pipelines are dropped");
-    pulse.report().await;
+    check.report().await;
     assert_eq!(fake.requests()[1].api, Api::Gemini);
 }
 
@@ -224,9 +220,9 @@ async fn replaced_pipelines_start_another_round() {
 async fn a_round_is_cancelled_with_the_last_call_that_waits_for_it() {
     let fake = Fake::start();
     fake.always(Turn::answer().held(&Gate::new()));
-    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
-    let mut first = Box::pin(pulse.report());
-    let mut second = Box::pin(pulse.report());
+    let check = check(vec![with_completer(&fake, Api::OpenAi)]);
+    let mut first = Box::pin(check.report());
+    let mut second = Box::pin(check.report());
     tokio::select! {
         _ = &mut first => panic!("it hangs"),
         _ = &mut second => panic!("it hangs"),

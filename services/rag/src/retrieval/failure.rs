@@ -19,13 +19,13 @@ pub enum Failure {
     Filter,
     /// The tables could not be searched.
     #[error("document search failed")]
-    Database(Trouble, #[source] QueryError),
+    Database(FailureKind, #[source] QueryError),
 }
 
 /// Kinds of database failures, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum FailureKind {
     /// The database is unreachable or has no free connection.
     Unavailable,
     /// The database refuses the login, a name or a permission.
@@ -36,10 +36,10 @@ pub enum Trouble {
 
 /// The outcome of a search over all tables.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct Outcome {
     was_searched: bool,
     was_unfit: bool,
-    worst: Option<(Trouble, QueryError)>,
+    worst: Option<(FailureKind, QueryError)>,
 }
 
 /// The reason why a table was not searched.
@@ -59,9 +59,9 @@ const UNFIT: [&str; 10] = [
     "22021", "22P05",
 ];
 
-// === impl Trouble ===
+// === impl FailureKind ===
 
-impl Trouble {
+impl FailureKind {
     /// Classifies an error by its `SQLSTATE`.
     #[must_use]
     pub fn of(error: &QueryError) -> Self {
@@ -92,9 +92,9 @@ impl Trouble {
     }
 }
 
-// === impl Verdict ===
+// === impl Outcome ===
 
-impl Verdict {
+impl Outcome {
     /// Records the outcome of one table and returns its rows.
     pub(super) fn of<T: Default>(&mut self, found: Result<T, Missed>) -> T {
         match found {
@@ -107,13 +107,9 @@ impl Verdict {
                 T::default()
             }
             Err(Missed::Failed(error)) => {
-                let trouble = Trouble::of(&error);
-                if self
-                    .worst
-                    .as_ref()
-                    .is_none_or(|(worst, _)| trouble < *worst)
-                {
-                    self.worst = Some((trouble, error));
+                let kind = FailureKind::of(&error);
+                if self.worst.as_ref().is_none_or(|(worst, _)| kind < *worst) {
+                    self.worst = Some((kind, error));
                 }
                 T::default()
             }
@@ -122,9 +118,9 @@ impl Verdict {
 
     /// Decides whether an empty result is a failure. A table that the filter does not fit has no
     /// matching rows, unless the filter fits none of the tables.
-    pub(super) fn judge(self) -> Result<(), Failure> {
+    pub(super) fn into_result(self) -> Result<(), Failure> {
         match self.worst {
-            Some((trouble, error)) => Err(Failure::Database(trouble, error)),
+            Some((kind, error)) => Err(Failure::Database(kind, error)),
             None if self.was_unfit && !self.was_searched => Err(Failure::Filter),
             None => Ok(()),
         }
@@ -163,33 +159,33 @@ mod tests {
     #[test]
     fn errors_of_postgresql_are_classified_by_sqlstate() {
         let cases = [
-            ("57014", Trouble::Unavailable),
-            ("53300", Trouble::Unavailable),
-            ("08006", Trouble::Unavailable),
-            ("42501", Trouble::Refused),
-            ("42P01", Trouble::Refused),
-            ("28P01", Trouble::Refused),
-            ("3D000", Trouble::Refused),
-            ("3F000", Trouble::Refused),
-            ("22000", Trouble::Failed),
-            ("XX000", Trouble::Failed),
+            ("57014", FailureKind::Unavailable),
+            ("53300", FailureKind::Unavailable),
+            ("08006", FailureKind::Unavailable),
+            ("42501", FailureKind::Refused),
+            ("42P01", FailureKind::Refused),
+            ("28P01", FailureKind::Refused),
+            ("3D000", FailureKind::Refused),
+            ("3F000", FailureKind::Refused),
+            ("22000", FailureKind::Failed),
+            ("XX000", FailureKind::Failed),
         ];
         for (sqlstate, expected) in cases {
-            assert_eq!(Trouble::of(&failed(sqlstate)), expected, "{sqlstate}");
+            assert_eq!(FailureKind::of(&failed(sqlstate)), expected, "{sqlstate}");
         }
     }
 
     #[test]
     fn the_most_severe_failure_of_several_tables_counts() {
         for order in [["XX000", "42501", "53300"], ["53300", "XX000", "42501"]] {
-            let mut verdict = Verdict::default();
+            let mut outcome = Outcome::default();
             for sqlstate in order {
                 let missed = Missed::new(failed(sqlstate), false);
-                assert!(verdict.of::<Vec<u8>>(Err(missed)).is_empty());
+                assert!(outcome.of::<Vec<u8>>(Err(missed)).is_empty());
             }
-            let failure = verdict.judge().expect_err("all have failed");
+            let failure = outcome.into_result().expect_err("all have failed");
             assert!(
-                matches!(failure, Failure::Database(Trouble::Unavailable, _)),
+                matches!(failure, Failure::Database(FailureKind::Unavailable, _)),
                 "{failure:?}"
             );
         }
@@ -197,14 +193,14 @@ mod tests {
 
     #[test]
     fn a_filter_error_needs_a_filter_that_fits_no_table() {
-        let mut verdict = Verdict::default();
-        verdict.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
-        assert!(matches!(verdict.judge(), Err(Failure::Filter)));
+        let mut outcome = Outcome::default();
+        outcome.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
+        assert!(matches!(outcome.into_result(), Err(Failure::Filter)));
 
-        let mut verdict = Verdict::default();
-        verdict.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
-        verdict.of::<Vec<u8>>(Ok(Vec::new()));
-        assert!(verdict.judge().is_ok());
+        let mut outcome = Outcome::default();
+        outcome.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
+        outcome.of::<Vec<u8>>(Ok(Vec::new()));
+        assert!(outcome.into_result().is_ok());
 
         let missed = Missed::new(failed("42703"), false);
         assert!(matches!(missed, Missed::Failed(_)));

@@ -26,7 +26,7 @@ enum Key<'a> {
 
 /// Merges the results. With a weight, both orders of a table are fused by rank; without one, only
 /// the vector search counts, and its scores are kept.
-pub(super) fn blend(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -> Vec<Passage> {
+pub(super) fn fuse_hits(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -> Vec<Passage> {
     let tables = hits.iter().map(|hits| {
         let mut entries = match vector_weight {
             Some(weight) => fuse(keys(&hits.vector), keys(&hits.words), weight),
@@ -147,13 +147,13 @@ mod tests {
                 words: found(&["C", "D"]),
             }]
         };
-        let passages = blend(hits(), Some(0.5), 3);
+        let passages = fuse_hits(hits(), Some(0.5), 3);
         assert_eq!(ids(&passages), ["C", "A", "B"]);
         assert!((passages[0].score - 0.016_133).abs() < 1e-6);
         assert_eq!(passages[0].content, "text of C");
-        assert_eq!(ids(&blend(hits(), Some(0.0), 9)), ["C", "D"]);
-        assert_eq!(ids(&blend(hits(), Some(1.0), 9)), ["A", "B", "C"]);
-        let alone = blend(hits(), None, 2);
+        assert_eq!(ids(&fuse_hits(hits(), Some(0.0), 9)), ["C", "D"]);
+        assert_eq!(ids(&fuse_hits(hits(), Some(1.0), 9)), ["A", "B", "C"]);
+        let alone = fuse_hits(hits(), None, 2);
         assert_eq!(ids(&alone), ["A", "B"]);
         assert!((alone[1].score - 0.89).abs() < 1e-9);
     }
@@ -173,7 +173,7 @@ mod tests {
                 words: Vec::new(),
             },
         ];
-        let passages = blend(hits, None, 10);
+        let passages = fuse_hits(hits, None, 10);
         assert_eq!(ids(&passages), ["A", "A", "B", "Z"]);
         assert_eq!(passages[0].content, "another");
         assert_eq!(passages[1].content, "text of A");
@@ -191,7 +191,7 @@ mod tests {
                 words: Vec::new(),
             },
         ];
-        let passages = blend(hits, Some(0.5), 10);
+        let passages = fuse_hits(hits, Some(0.5), 10);
         let texts: Vec<_> = passages.iter().map(|passage| &*passage.content).collect();
         assert_eq!(texts, ["one", "two", "three"]);
     }

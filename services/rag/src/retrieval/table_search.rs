@@ -21,8 +21,8 @@ use super::{
     Backend, ForbiddenColumn, SearchOptions, Table, TableFilter,
     columns::Allowed,
     failure::Missed,
-    obstacle::Obstacle,
-    words::{Learned, Means, Words},
+    keywords::{KeywordMethod, KeywordSearch, TextStatistics},
+    probe_error::ProbeError,
 };
 use crate::filter::CheckedFilter;
 
@@ -30,10 +30,10 @@ use crate::filter::CheckedFilter;
 const MAX_AGE: Duration = Duration::from_mins(5);
 
 /// Maximum age of a table description that may be wrong.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_DOUBTFUL_AGE: Duration = Duration::from_secs(10);
 
 /// Age from which the description of a table that cannot be searched is loaded again.
-const RECENT: Duration = Duration::from_secs(1);
+const MIN_RELOAD_AGE: Duration = Duration::from_secs(1);
 
 /// The search of one table of a pipeline.
 pub(super) struct TableSearch {
@@ -46,10 +46,10 @@ pub(super) struct TableSearch {
     allowed: Allowed,
     backend: Backend,
     /// The method of keyword search that was last logged, and whether an index was missing.
-    said: Mutex<Option<(&'static str, bool)>>,
+    logged: Mutex<Option<(&'static str, bool)>>,
     known: ArcSwapOption<Known>,
     /// Permit to load the description again: one task at a time does so.
-    looking: Semaphore,
+    loading: Semaphore,
     /// Set once the mismatch between the dimensions of vectors and column is logged.
     has_warned_of_size: AtomicBool,
     /// Set once the log says that more rows match than are read.
@@ -60,8 +60,8 @@ pub(super) struct TableSearch {
 #[derive(Debug)]
 pub(super) struct Known {
     shape: Shape,
-    means: Means,
-    learned: Learned,
+    method: KeywordMethod,
+    statistics: TextStatistics,
     since: Instant,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Request<'a> {
     pub(super) filter: Option<&'a CheckedFilter>,
     /// Maximum number of rows that a search returns.
     pub(super) rows: u32,
-    pub(super) manner: &'a SearchOptions,
+    pub(super) options: &'a SearchOptions,
 }
 
 // === impl TableSearch ===
@@ -104,9 +104,9 @@ impl TableSearch {
             } else {
                 Backend::Off
             },
-            said: Mutex::default(),
+            logged: Mutex::default(),
             known: ArcSwapOption::empty(),
-            looking: Semaphore::new(1),
+            loading: Semaphore::new(1),
             has_warned_of_size: AtomicBool::new(false),
             has_warned_of_limit: AtomicBool::new(false),
         }
@@ -114,7 +114,7 @@ impl TableSearch {
 
     /// Logs what prevents a search of the table or makes it slow.
     pub(super) async fn check(&self) {
-        let known = match self.look().await {
+        let known = match self.load().await {
             Ok(known) => known,
             Err(error) => {
                 error!(
@@ -138,36 +138,36 @@ impl TableSearch {
 
     /// Returns the reason why vectors of this many dimensions cannot be searched. It loads the
     /// description again before it reports one.
-    pub(super) async fn look_for_obstacle(
+    pub(super) async fn check_probe(
         &self,
         made: Option<usize>,
-    ) -> Result<Option<Obstacle>, QueryError> {
+    ) -> Result<Option<ProbeError>, QueryError> {
         let known = self.known().await?;
-        let Some(obstacle) = self.obstacle(&known, made) else {
+        let Some(probe_error) = self.probe_error(&known, made) else {
             return Ok(None);
         };
-        if known.since.elapsed() < RECENT {
-            return Ok(Some(obstacle));
+        if known.since.elapsed() < MIN_RELOAD_AGE {
+            return Ok(Some(probe_error));
         }
-        Ok(self.obstacle(&*self.look().await?, made))
+        Ok(self.probe_error(&*self.load().await?, made))
     }
 
     /// Returns a known reason why vectors of this many dimensions cannot be searched.
-    pub(super) fn known_obstacle(&self, made: Option<usize>) -> Option<Obstacle> {
-        self.obstacle(self.known.load().as_deref()?, made)
+    pub(super) fn known_probe_error(&self, made: Option<usize>) -> Option<ProbeError> {
+        self.probe_error(self.known.load().as_deref()?, made)
     }
 
-    fn obstacle(&self, known: &Known, made: Option<usize>) -> Option<Obstacle> {
+    fn probe_error(&self, known: &Known, made: Option<usize>) -> Option<ProbeError> {
         let table = self.name.clone();
         let mut findings = known.shape.findings(&self.place).into_iter();
         if let Some(finding) = findings.find(Finding::is_fatal) {
-            return Some(Obstacle::Table { table, finding });
+            return Some(ProbeError::Table { table, finding });
         }
         let made = made?;
         self.compare_sizes(known, made);
         let column = self.place.vector();
         let held = known.shape.column(column).and_then(Column::dimensions)?;
-        (held != made).then(|| Obstacle::Dimensions {
+        (held != made).then(|| ProbeError::Dimensions {
             table,
             column: column.to_owned(),
             held,
@@ -204,7 +204,7 @@ impl TableSearch {
             let known = self.known_for(request).await?;
             self.compare_sizes(&known, asked.len());
             let search = self.search(&known, request);
-            let least = request.manner.min_similarity;
+            let least = request.options.min_similarity;
             search.closest(asked, least, &self.pool).await
         };
         let result = result.await;
@@ -224,23 +224,24 @@ impl TableSearch {
 
     /// Finds the rows that contain words of the question. Failures are logged and do not affect the
     /// vector search.
-    pub(super) async fn wordwise(&self, request: &Request<'_>) -> Vec<Hit> {
+    pub(super) async fn keyword_search(&self, request: &Request<'_>) -> Vec<Hit> {
         if !self.takes(request) {
             return Vec::new();
         }
         let result = async {
             let known = self.known_for(request).await?;
-            let words = Words {
+            let words = KeywordSearch {
                 place: &self.place,
                 shape: &known.shape,
-                learned: &known.learned,
+                statistics: &known.statistics,
                 pool: &self.pool,
             };
-            words.find(&known.means, request).await
+            words.find(&known.method, request).await
         };
         match result.await {
-            Ok(wordwise) => {
-                if wordwise.is_cut && !self.has_warned_of_limit.swap(true, Ordering::Relaxed) {
+            Ok(keyword_search) => {
+                if keyword_search.is_cut && !self.has_warned_of_limit.swap(true, Ordering::Relaxed)
+                {
                     warn!(
                         pipeline = self.pipeline,
                         table = self.name,
@@ -248,7 +249,7 @@ impl TableSearch {
                          are not found by them: create an index for the words"
                     );
                 }
-                wordwise.found
+                keyword_search.found
             }
             Err(error) => {
                 if let Missed::Failed(error) = self.missed(error, request) {
@@ -279,7 +280,7 @@ impl TableSearch {
         // If the table differs from its configuration, the filter is not the cause of the error.
         let is_sound = known.as_ref().is_some_and(is_sound);
         let missed = Missed::new(error, request.filter.is_some() && is_sound);
-        let is_old = known.is_some_and(|known| known.since.elapsed() > PATIENCE);
+        let is_old = known.is_some_and(|known| known.since.elapsed() > MAX_DOUBTFUL_AGE);
         if is_old && matches!(missed, Missed::Failed(QueryError::Failed { .. })) {
             // The table may have changed.
             self.known.store(None);
@@ -294,8 +295,8 @@ impl TableSearch {
             let mut names = filter.columns();
             names.any(|name| known.shape.column(name).is_none())
         };
-        if known.since.elapsed() > PATIENCE && request.filter.is_some_and(is_new) {
-            return self.look().await;
+        if known.since.elapsed() > MAX_DOUBTFUL_AGE && request.filter.is_some_and(is_new) {
+            return self.load().await;
         }
         Ok(known)
     }
@@ -304,27 +305,27 @@ impl TableSearch {
         // The first load is not shared: while the database is down, each waiting task would wait
         // for the failures of the others.
         let Some(known) = self.known.load_full() else {
-            return self.look().await;
+            return self.load().await;
         };
         if known.since.elapsed() < MAX_AGE {
             return Ok(known);
         }
         // The other tasks use the previous description meanwhile.
-        let Ok(_turn) = self.looking.try_acquire() else {
+        let Ok(_turn) = self.loading.try_acquire() else {
             return Ok(known);
         };
-        Ok(self.look().await.unwrap_or(known))
+        Ok(self.load().await.unwrap_or(known))
     }
 
-    async fn look(&self) -> Result<Arc<Known>, QueryError> {
+    async fn load(&self) -> Result<Arc<Known>, QueryError> {
         let since = Instant::now();
         let shape = Shape::load(&self.place, &self.pool).await?;
-        let (means, advice) = Means::choose(self.backend, &shape, &self.place);
-        self.say(&means, advice);
+        let (method, advice) = KeywordMethod::choose(self.backend, &shape, &self.place);
+        self.log_method(&method, advice);
         let known = Arc::new(Known {
             shape,
-            means,
-            learned: Learned::default(),
+            method,
+            statistics: TextStatistics::default(),
             since,
         });
         self.known.store(Some(Arc::clone(&known)));
@@ -332,16 +333,16 @@ impl TableSearch {
     }
 
     /// Logs the method of keyword search if it has changed.
-    fn say(&self, means: &Means, advice: Option<String>) {
+    fn log_method(&self, method: &KeywordMethod, advice: Option<String>) {
         if self.backend == Backend::Off {
             return;
         }
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = (means.name(), advice.is_some());
-        if said.replace(now) == Some(now) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (method.name(), advice.is_some());
+        if logged.replace(now) == Some(now) {
             return;
         }
-        let (pipeline, table, backend) = (&*self.pipeline, &*self.name, means.name());
+        let (pipeline, table, backend) = (&*self.pipeline, &*self.name, method.name());
         match advice {
             None => info!(pipeline, table, backend, "keyword back-end chosen"),
             Some(index) => warn!(

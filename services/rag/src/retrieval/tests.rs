@@ -36,8 +36,8 @@ impl Room {
         Self { fixture, pool }
     }
 
-    pub(super) fn library(&self, tables: Vec<Table>, manner: SearchOptions) -> Library {
-        Library::new(self.pool.clone(), "pipeline", tables, manner)
+    pub(super) fn retriever(&self, tables: Vec<Table>, options: SearchOptions) -> Retriever {
+        Retriever::new(self.pool.clone(), "pipeline", tables, options)
     }
 }
 
@@ -71,11 +71,11 @@ pub(super) fn question(text: &str) -> Question<'_> {
 
 /// Asks with a vector that is available at once.
 pub(super) async fn ask(
-    library: &Library,
+    retriever: &Retriever,
     question: &Question<'_>,
     vector: &[f32],
 ) -> Result<Vec<Passage>, Failure> {
-    library
+    retriever
         .find(question, future::ready(Ok(vector.to_vec())))
         .await
 }
@@ -88,8 +88,8 @@ pub(super) fn ids(passages: &[Passage]) -> Vec<&str> {
 #[tokio::test]
 async fn the_closest_rows_come_first_and_rows_without_a_text_or_a_vector_are_left_out() {
     let room = Room::with(DOCS).await;
-    let library = room.library(vec![table("docs")], by_meaning());
-    let found = ask(&library, &question("?"), &[1.0, 0.0]).await;
+    let retriever = room.retriever(vec![table("docs")], by_meaning());
+    let found = ask(&retriever, &question("?"), &[1.0, 0.0]).await;
     let found = found.expect("passages");
     assert_eq!(ids(&found), ["1", "2", "3", "4"]);
     assert!((found[0].score - 1.0).abs() < 1e-9);
@@ -99,24 +99,28 @@ async fn the_closest_rows_come_first_and_rows_without_a_text_or_a_vector_are_lef
         top_n: 2,
         ..question("?")
     };
-    let found = ask(&library, &two, &[0.0, 1.0]).await.expect("passages");
+    let found = ask(&retriever, &two, &[0.0, 1.0]).await.expect("passages");
     assert_eq!(ids(&found), ["4", "3"]);
 }
 
 #[tokio::test]
 async fn min_similarity_limits_vector_search_and_not_keyword_search() {
     let room = Room::with(DOCS).await;
-    let manner = |hybrid| SearchOptions {
+    let options = |hybrid| SearchOptions {
         hybrid,
         min_similarity: Some(0.9),
         ..SearchOptions::default()
     };
     let asked = question("Replication");
-    let library = room.library(vec![table("docs")], manner(false));
-    let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+    let retriever = room.retriever(vec![table("docs")], options(false));
+    let found = ask(&retriever, &asked, &[1.0, 0.0])
+        .await
+        .expect("passages");
     assert_eq!(ids(&found), ["1", "2"]);
-    let library = room.library(vec![table("docs")], manner(true));
-    let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+    let retriever = room.retriever(vec![table("docs")], options(true));
+    let found = ask(&retriever, &asked, &[1.0, 0.0])
+        .await
+        .expect("passages");
     assert_eq!(ids(&found), ["1", "3", "2"]);
 }
 
@@ -125,17 +129,17 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
     let room = Room::with(DOCS).await;
     let asked = question("How does vacuum remove dead tuples?");
     let find = async |weight, hybrid, disable_hybrid| {
-        let manner = SearchOptions {
+        let options = SearchOptions {
             hybrid,
             vector_weight: weight,
             ..SearchOptions::default()
         };
-        let library = room.library(vec![table("docs")], manner);
+        let retriever = room.retriever(vec![table("docs")], options);
         let asked = Question {
             disable_hybrid,
             ..asked
         };
-        let found = ask(&library, &asked, &[1.0, 1.0]).await;
+        let found = ask(&retriever, &asked, &[1.0, 1.0]).await;
         let found = found.expect("passages");
         let ids: Vec<_> = ids(&found).into_iter().map(str::to_owned).collect();
         (ids, found[0].score)
@@ -175,24 +179,24 @@ async fn names_may_contain_any_character_and_rows_without_an_id_are_identified_b
         id: None,
         ..table("My Shop.seen")
     };
-    for manner in [by_meaning(), SearchOptions::default()] {
-        let library = room.library(vec![named.clone()], manner);
-        let found = ask(&library, &question("two"), &[1.0, 0.0]).await;
+    for options in [by_meaning(), SearchOptions::default()] {
+        let retriever = room.retriever(vec![named.clone()], options);
+        let found = ask(&retriever, &question("two"), &[1.0, 0.0]).await;
         let found = found.expect("passages");
         let mut texts: Vec<_> = found.iter().map(|passage| &*passage.content).collect();
         texts.sort_unstable();
         assert_eq!(texts, ["one", "two"]);
         assert!(found.iter().any(|passage| passage.id.is_none()));
         assert!(found.iter().any(|passage| passage.id.is_some()));
-        let library = room.library(vec![seen.clone()], manner);
-        let found = ask(&library, &question("two"), &[1.0, 0.0]).await;
+        let retriever = room.retriever(vec![seen.clone()], options);
+        let found = ask(&retriever, &question("two"), &[1.0, 0.0]).await;
         assert_eq!(ids(&found.expect("passages")), ["none", "none"]);
         let nothing = Table {
             id: None,
             ..table("nothing")
         };
-        let library = room.library(vec![nothing], manner);
-        let found = ask(&library, &question("two"), &[1.0, 0.0]).await;
+        let retriever = room.retriever(vec![nothing], options);
+        let found = ask(&retriever, &question("two"), &[1.0, 0.0]).await;
         assert_eq!(found.expect("no passages"), []);
     }
 }
@@ -205,25 +209,27 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
     );
     let room = Room::with(&sql).await;
     let tables = vec![table("docs"), table("missing"), table("more")];
-    let library = room.library(tables, by_meaning());
+    let retriever = room.retriever(tables, by_meaning());
     let three = Question {
         top_n: 3,
         ..question("?")
     };
-    let found = ask(&library, &three, &[1.0, 0.0]).await.expect("passages");
+    let found = ask(&retriever, &three, &[1.0, 0.0])
+        .await
+        .expect("passages");
     assert_eq!(ids(&found), ["1", "1", "2"]);
     assert_eq!(found[1].content, "Another first.");
 
-    let manner = SearchOptions {
+    let options = SearchOptions {
         min_similarity: Some(0.99),
         ..by_meaning()
     };
     let tables = vec![table("docs"), table("missing")];
-    let library = room.library(tables, manner);
-    let failure = ask(&library, &three, &[-1.0, 0.0]).await;
+    let retriever = room.retriever(tables, options);
+    let failure = ask(&retriever, &three, &[-1.0, 0.0]).await;
     let failure = failure.expect_err("nothing, and one has failed");
     assert!(
-        matches!(failure, Failure::Database(Trouble::Refused, _)),
+        matches!(failure, Failure::Database(FailureKind::Refused, _)),
         "{failure:?}"
     );
 }
@@ -231,16 +237,16 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
 #[tokio::test]
 async fn a_vector_of_another_size_is_a_failure() {
     let room = Room::with(DOCS).await;
-    let library = room.library(vec![table("docs")], SearchOptions::default());
-    library.check().await;
-    let failure = ask(&library, &question("zebra"), &[1.0, 0.0, 0.0]).await;
+    let retriever = room.retriever(vec![table("docs")], SearchOptions::default());
+    retriever.check().await;
+    let failure = ask(&retriever, &question("zebra"), &[1.0, 0.0, 0.0]).await;
     let failure = failure.expect_err("three are not two");
     assert!(
-        matches!(failure, Failure::Database(Trouble::Failed, _)),
+        matches!(failure, Failure::Database(FailureKind::Failed, _)),
         "{failure:?}"
     );
     // Keyword search does not need the vector.
-    let found = ask(&library, &question("vacuum"), &[1.0, 0.0, 0.0]).await;
+    let found = ask(&retriever, &question("vacuum"), &[1.0, 0.0, 0.0]).await;
     assert_eq!(found.expect("passages").len(), 3);
 }
 
@@ -251,10 +257,10 @@ async fn without_a_vector_the_keyword_search_is_cancelled() {
              pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
     );
     let room = Room::with(&sql).await;
-    let library = room.library(vec![table("slow")], SearchOptions::default());
+    let retriever = room.retriever(vec![table("slow")], SearchOptions::default());
     let asked = question("vacuum");
     let failed = future::ready(Err(llm::Error::Empty));
-    let failure = library.find(&asked, failed).await.expect_err("no vector");
+    let failure = retriever.find(&asked, failed).await.expect_err("no vector");
     assert!(matches!(failure, Failure::Embedding(llm::Error::Empty)));
 }
 
@@ -265,12 +271,12 @@ async fn a_search_that_is_dropped_is_cancelled() {
              pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
     );
     let mut room = Room::as_described(&sql, |settings| settings.max_connections = 2).await;
-    let library = room.library(vec![table("slow")], SearchOptions::default());
+    let retriever = room.retriever(vec![table("slow")], SearchOptions::default());
     let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%slow%'
         AND query LIKE '%near%' AND state = 'active' AND pid <> pg_backend_pid()";
     {
         let asked = question("vacuum");
-        let search = ask(&library, &asked, &[1.0, 0.0]);
+        let search = ask(&retriever, &asked, &[1.0, 0.0]);
         let watch = async {
             let mut watcher = room.fixture.connect().await;
             loop {
@@ -309,79 +315,86 @@ async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up(
         settings.connect_timeout = Duration::from_millis(50);
     });
     let pool = room.fixture.pools.pool("another user", &silent);
-    let library = Library::new(
+    let retriever = Retriever::new(
         pool,
         "pipeline",
         vec![table("docs")],
         SearchOptions::default(),
     );
-    library.check().await;
-    let failure = ask(&library, &question("vacuum"), &[1.0, 0.0]).await;
+    retriever.check().await;
+    let failure = ask(&retriever, &question("vacuum"), &[1.0, 0.0]).await;
     let failure = failure.expect_err("the database is down");
     assert!(
-        matches!(failure, Failure::Database(Trouble::Unavailable, _)),
+        matches!(failure, Failure::Database(FailureKind::Unavailable, _)),
         "{failure:?}"
     );
 
     // All connections are closed, as when PostgreSQL restarts; the next search reconnects.
-    let library = room.library(vec![table("docs")], SearchOptions::default());
+    let retriever = room.retriever(vec![table("docs")], SearchOptions::default());
     let asked = question("vacuum");
     for _ in 0..2 {
-        let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+        let found = ask(&retriever, &asked, &[1.0, 0.0])
+            .await
+            .expect("passages");
         assert_eq!(found.len(), 4);
         let kill = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid()";
         assert!(room.fixture.count(kill).await > 0);
     }
-    let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+    let found = ask(&retriever, &asked, &[1.0, 0.0])
+        .await
+        .expect("passages");
     assert_eq!(found.len(), 4);
 }
 
 #[test]
 fn a_search_can_be_sent_between_threads() {
     fn is_send<T: Send>(_: &T) {}
-    let _ = |library: &Library, question: &Question<'_>| {
-        is_send(&library.find(question, future::ready(Ok(Vec::new()))));
-        is_send(&library.check());
+    let _ = |retriever: &Retriever, question: &Question<'_>| {
+        is_send(&retriever.find(question, future::ready(Ok(Vec::new()))));
+        is_send(&retriever.check());
     };
 }
 
-fn told(outcome: Result<(), Obstacle>) -> String {
+fn told(outcome: Result<(), ProbeError>) -> String {
     outcome.expect_err("an obstacle").to_string()
 }
 
 #[tokio::test]
 async fn a_table_without_vector_search_is_reported_until_it_is_repaired() {
     let mut room = Room::with(DOCS).await;
-    let library = room.library(vec![table("docs")], SearchOptions::default());
-    assert!(library.is_sound(Some(3)), "nothing is known yet");
+    let retriever = room.retriever(vec![table("docs")], SearchOptions::default());
+    assert!(retriever.is_sound(Some(3)), "nothing is known yet");
     for dimensions in [None, Some(2)] {
-        library.probe(dimensions).await.expect("it fits");
-        assert!(library.is_sound(dimensions));
+        retriever.probe(dimensions).await.expect("it fits");
+        assert!(retriever.is_sound(dimensions));
     }
     let expected = "table docs: the column embedding holds vectors of 2 dimensions and the \
         embedding model makes 3: configure the model the table was filled with";
-    assert_eq!(told(library.probe(Some(3)).await), expected);
-    assert!(!library.is_sound(Some(3)));
+    assert_eq!(told(retriever.probe(Some(3)).await), expected);
+    assert!(!retriever.is_sound(Some(3)));
     let change = "ALTER TABLE docs ALTER embedding TYPE vector(3) USING NULL::vector(3)";
     room.fixture.given(change).await;
     time::pause();
     time::advance(2 * Duration::from_secs(1)).await;
     time::resume();
-    library.probe(Some(3)).await.expect("it fits now");
-    assert!(library.is_sound(Some(3)));
+    retriever.probe(Some(3)).await.expect("it fits now");
+    assert!(retriever.is_sound(Some(3)));
 }
 
 #[tokio::test]
 async fn a_pipeline_is_ready_while_one_of_its_tables_can_be_searched() {
     let room = Room::with(DOCS).await;
     let missing = || table("nope");
-    let both = room.library(vec![missing(), table("docs")], SearchOptions::default());
+    let both = room.retriever(vec![missing(), table("docs")], SearchOptions::default());
     both.probe(Some(2)).await.expect("one is there");
     assert!(!both.is_sound(Some(2)));
-    let none = room.library(vec![missing()], SearchOptions::default());
-    let said = told(none.probe(Some(2)).await);
-    assert!(said.starts_with("table nope: there is no table"), "{said}");
+    let none = room.retriever(vec![missing()], SearchOptions::default());
+    let logged = told(none.probe(Some(2)).await);
+    assert!(
+        logged.starts_with("table nope: there is no table"),
+        "{logged}"
+    );
 
     let away = Room::as_described("SELECT 1", |settings| {
         settings.host = "127.0.0.1".into();
@@ -389,7 +402,7 @@ async fn a_pipeline_is_ready_while_one_of_its_tables_can_be_searched() {
     });
     let away = away
         .await
-        .library(vec![table("docs")], SearchOptions::default());
-    let said = told(away.probe(None).await);
-    assert_eq!(said, "the database cannot be reached");
+        .retriever(vec![table("docs")], SearchOptions::default());
+    let logged = told(away.probe(None).await);
+    assert_eq!(logged, "the database cannot be reached");
 }

@@ -8,9 +8,9 @@ use super::*;
 
 #[tokio::test]
 async fn an_answer_has_the_text_of_the_model_and_its_token_count() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
-    house.fake.next_of(
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
+    setup.fake.next_of(
         Api::Anthropic,
         Turn::saying(Answer::text(" Shade.\n").with_usage(90, 7)),
     );
@@ -19,18 +19,18 @@ async fn an_answer_has_the_text_of_the_model_and_its_token_count() {
 
     // An empty text is a valid answer, and so is one without a token count.
     let silent = Answer::silent().without_usage();
-    house.fake.next_of(Api::Anthropic, Turn::saying(silent));
+    setup.fake.next_of(Api::Anthropic, Turn::saying(silent));
     let expected = json!({"answer": "", "tokens_used": 0});
     assert_eq!(ask(&service, question()).await, (200, expected));
 }
 
 #[tokio::test]
 async fn sources_are_shown_if_they_are_requested_and_permitted() {
-    let house = House::new().await;
-    let permitted = served([house.parts()]);
+    let setup = Setup::new().await;
+    let permitted = served([setup.parts()]);
     let refused = served([Parts {
         allow_include_sources: false,
-        ..house.parts()
+        ..setup.parts()
     }]);
     let wanted = json!({"query": QUESTION, "include_sources": true, "top_n": 2});
     let (status, answer) = ask(&permitted, wanted.clone()).await;
@@ -58,11 +58,11 @@ async fn sources_are_shown_if_they_are_requested_and_permitted() {
 
 #[tokio::test]
 async fn the_text_of_a_source_has_an_upper_limit() {
-    let mut house = House::new().await;
+    let mut setup = Setup::new().await;
     let long = "TRUNCATE docs; INSERT INTO docs VALUES
         ('fits', repeat('ä', 16384), '[1,0,0]'), ('long', repeat('ä', 16385), '[0.9,0.1,0]')";
-    house.fixture.given(long).await;
-    let service = served([house.parts()]);
+    setup.fixture.given(long).await;
+    let service = served([setup.parts()]);
     let wanted = json!({"query": QUESTION, "include_sources": true});
     let (_, answer) = ask(&service, wanted).await;
     let content = |at: usize| answer["sources"][at]["content"].as_str().expect("a text");
@@ -72,10 +72,10 @@ async fn the_text_of_a_source_has_an_upper_limit() {
 
 #[tokio::test]
 async fn sources_list_all_results_and_not_only_those_in_the_prompt() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let service = served([Parts {
         token_budget: 5,
-        ..house.parts()
+        ..setup.parts()
     }]);
     let (_, answer) = ask(
         &service,
@@ -83,7 +83,7 @@ async fn sources_list_all_results_and_not_only_those_in_the_prompt() {
     )
     .await;
     assert_eq!(answer["sources"].as_array().map(Vec::len), Some(3));
-    let (messages, _) = house.told();
+    let (messages, _) = setup.told();
     let turn = messages[0]["content"][0]["text"].as_str().expect("a text");
     assert!(turn.contains("Document 1 (Source: fern)"), "{turn}");
     assert!(!turn.contains("Document 2"), "{turn}");
@@ -91,14 +91,14 @@ async fn sources_list_all_results_and_not_only_those_in_the_prompt() {
 
 #[tokio::test]
 async fn a_filter_by_a_column_that_is_not_allowed_is_refused_before_a_provider_is_called() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let hidden = Table {
         filter_columns: FilterColumns::Shown,
         ..table("docs")
     };
     let service = served([Parts {
-        library: library(house.pool.clone(), vec![hidden]),
-        ..house.parts()
+        retriever: retriever(setup.pool.clone(), vec![hidden]),
+        ..setup.parts()
     }]);
     let condition = json!({"column": "ctid", "operator": "IS NOT NULL"});
     let message = "invalid filter: column ctid cannot be filtered by; allowed columns: content, id";
@@ -108,32 +108,32 @@ async fn a_filter_by_a_column_that_is_not_allowed_is_refused_before_a_provider_i
         let expected = (400, error("INVALID_REQUEST", message));
         assert_eq!(ask(&service, body).await, expected);
     }
-    assert_eq!(house.fake.requests().len(), 0);
+    assert_eq!(setup.fake.requests().len(), 0);
 }
 
 #[tokio::test]
 async fn without_results_the_model_is_not_called() {
-    let mut house = House::new().await;
-    house.fixture.given("TRUNCATE docs").await;
-    let service = served([house.parts()]);
+    let mut setup = Setup::new().await;
+    setup.fixture.given("TRUNCATE docs").await;
+    let service = served([setup.parts()]);
     let nothing = "No relevant information found in the available documents.";
     let expected = json!({"answer": nothing, "tokens_used": 0});
     let asked = json!({"query": QUESTION, "include_sources": true});
     assert_eq!(ask(&service, asked).await, (200, expected));
     let frames = text(stream(&service, question()).await).await;
     assert_eq!(frames, chunk(nothing) + DONE);
-    let faces: Vec<_> = house.fake.requests().iter().map(|seen| seen.api).collect();
-    assert_eq!(faces, [Api::OpenAi; 2], "two vectors and nothing else");
+    let apis: Vec<_> = setup.fake.requests().iter().map(|seen| seen.api).collect();
+    assert_eq!(apis, [Api::OpenAi; 2], "two vectors and nothing else");
 }
 
 #[tokio::test]
 async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let service = served([Parts {
         system_prompt: Some("You are a gardener.".to_owned()),
         temperature: Some(0.5),
         max_tokens: Some(77),
-        ..house.parts()
+        ..setup.parts()
     }]);
     let asked = json!({"query": QUESTION, "top_n": 2, "messages": [
         {"role": "user", "content": "Hello"},
@@ -146,7 +146,7 @@ async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
         } else {
             assert_eq!(ask(&service, asked.clone()).await.0, 200);
         }
-        let (messages, system) = house.told();
+        let (messages, system) = setup.told();
         let texts: Vec<_> = messages
             .as_array()
             .expect("messages")
@@ -176,7 +176,7 @@ async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
         nonces.push(nonce.to_owned());
     }
     assert_ne!(nonces[0], nonces[1]);
-    let seen = house.fake.requests().pop().expect("a request").json();
+    let seen = setup.fake.requests().pop().expect("a request").json();
     assert_eq!(
         (&seen["max_tokens"], &seen["temperature"]),
         (&json!(77), &json!(0.5))
@@ -185,9 +185,9 @@ async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
 
 #[tokio::test]
 async fn the_number_of_results_has_an_upper_limit() {
-    let mut house = House::new().await;
+    let mut setup = Setup::new().await;
     let many = "INSERT INTO docs SELECT 'n' || n, 'x', '[0,1,0]' FROM generate_series(1, 1100) n";
-    house.fixture.given(many).await;
+    setup.fixture.given(many).await;
     for (configured, asked, expected) in [
         (10, json!(null), 10),
         (10, json!(0), 10),
@@ -198,7 +198,7 @@ async fn the_number_of_results_has_an_upper_limit() {
     ] {
         let service = served([Parts {
             top_n: configured,
-            ..house.parts()
+            ..setup.parts()
         }]);
         let body = json!({"query": QUESTION, "include_sources": true, "top_n": asked});
         let (_, answer) = ask(&service, body).await;
@@ -209,17 +209,17 @@ async fn the_number_of_results_has_an_upper_limit() {
 
 #[tokio::test]
 async fn results_are_reranked_before_they_are_shown() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let service = served([Parts {
-        reranker: Some(house.rerank(2)),
-        ..house.parts()
+        reranker: Some(setup.rerank(2)),
+        ..setup.parts()
     }]);
     let order = json!({"data": [
         {"index": 2, "relevance_score": 0.75},
         {"index": 0, "relevance_score": 0.25},
     ]});
     let asked = json!({"query": QUESTION, "include_sources": true});
-    house
+    setup
         .fake
         .next_of(Api::Voyage, Turn::raw(200, order.to_string()));
     let (_, answer) = ask(&service, asked.clone()).await;
@@ -232,7 +232,7 @@ async fn results_are_reranked_before_they_are_shown() {
     let expected = [(json!("cactus"), json!(0.75)), (json!("fern"), json!(0.25))];
     assert_eq!(shown(&answer), expected);
 
-    house.fake.next_of(Api::Voyage, Turn::refusal(500));
+    setup.fake.next_of(Api::Voyage, Turn::refusal(500));
     let (status, answer) = ask(&service, asked).await;
     assert_eq!((status, shown(&answer).len()), (200, 3));
     assert_eq!(shown(&answer)[0].0, "fern");
@@ -240,15 +240,15 @@ async fn results_are_reranked_before_they_are_shown() {
 
 #[tokio::test]
 async fn tokens_are_counted_with_and_without_streaming() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let zero = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
-    for (face, with_cache) in [
+    for (api, with_cache) in [
         (Api::Anthropic, true),
         (Api::OpenAi, false),
         (Api::Gemini, false),
         (Api::Ollama, false),
     ] {
-        let service = served([house.parts_of(Api::Voyage, face)]);
+        let service = served([setup.parts_of(Api::Voyage, api)]);
         let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
         let entry = &stats["pipelines"][0];
         assert_eq!(entry["name"], "docs");
@@ -258,7 +258,7 @@ async fn tokens_are_counted_with_and_without_streaming() {
         if with_cache {
             answer = answer.with_cache(3, 4);
         }
-        house.fake.always_of(face, Turn::saying(answer));
+        setup.fake.always_of(api, Turn::saying(answer));
         ask(&service, question()).await;
         text(stream(&service, question()).await).await;
         let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
@@ -269,39 +269,39 @@ async fn tokens_are_counted_with_and_without_streaming() {
             expected["cache_creation_input_tokens"] = json!(6);
             expected["cache_read_input_tokens"] = json!(8);
         }
-        assert_eq!(entry["completion"], expected, "{face:?}");
+        assert_eq!(entry["completion"], expected, "{api:?}");
         // Two questions of four words each.
         let expected = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 8});
-        assert_eq!(entry["embedding"], expected, "{face:?}");
+        assert_eq!(entry["embedding"], expected, "{api:?}");
     }
 }
 
 #[tokio::test]
 async fn tokens_of_embeddings_are_shown_only_for_voyage() {
-    let house = House::new().await;
-    for face in [Api::OpenAi, Api::Gemini, Api::Ollama] {
-        let parts = house.parts_of(face, Api::Anthropic);
+    let setup = Setup::new().await;
+    for api in [Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let parts = setup.parts_of(api, Api::Anthropic);
         let embedder = parts.embedder.clone();
         let service = served([parts]);
         assert_eq!(ask(&service, question()).await.0, 200);
         let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
         assert_eq!(
             stats["pipelines"][0]["embedding"]["total_tokens"], 0,
-            "{face:?}"
+            "{api:?}"
         );
-        let is_counted = face != Api::Gemini;
-        assert_eq!(embedder.usage().total_tokens > 0, is_counted, "{face:?}");
+        let is_counted = api != Api::Gemini;
+        assert_eq!(embedder.usage().total_tokens > 0, is_counted, "{api:?}");
     }
 }
 
 #[tokio::test]
 async fn timeouts_of_the_request_and_of_a_provider_have_different_messages() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let late = error("REQUEST_TIMEOUT", "request took too long to process");
     let slow = error("EXECUTION_ERROR", "the request took too long to process");
     let soon = Duration::from_millis(50);
     let options = || Options {
-        patience: Timeouts {
+        timeouts: Timeouts {
             request: Duration::from_millis(300),
             ..Timeouts::default()
         },
@@ -310,11 +310,11 @@ async fn timeouts_of_the_request_and_of_a_provider_have_different_messages() {
     for held in [Api::OpenAi, Api::Voyage, Api::Anthropic] {
         let gate = Gate::new();
         let parts = || Parts {
-            reranker: Some(house.rerank(0)),
-            ..house.parts()
+            reranker: Some(setup.rerank(0)),
+            ..setup.parts()
         };
         let service = served_with([parts()], options());
-        house.fake.always_of(held, Turn::answer().held(&gate));
+        setup.fake.always_of(held, Turn::answer().held(&gate));
         assert_eq!(
             ask(&service, question()).await,
             (504, late.clone()),
@@ -327,7 +327,7 @@ async fn timeouts_of_the_request_and_of_a_provider_have_different_messages() {
             "{held:?}"
         );
 
-        let mut access = access(&house.fake, held);
+        let mut access = access(&setup.fake, held);
         access.timeouts.call = soon;
         let mut parts = parts();
         match held {
@@ -354,32 +354,32 @@ async fn timeouts_of_the_request_and_of_a_provider_have_different_messages() {
             let frames = text(stream(&service, question()).await).await;
             assert_eq!(frames, failed("the request took too long to process"));
         }
-        house.fake.always_of(held, Turn::answer());
+        setup.fake.always_of(held, Turn::answer());
     }
 }
 
 #[tokio::test]
 async fn provider_calls_end_when_the_client_disconnects() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
-    for face in [Api::OpenAi, Api::Anthropic] {
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
+    for api in [Api::OpenAi, Api::Anthropic] {
         let gate = Gate::new();
-        let before = house.fake.requests().len();
-        house.fake.next_of(face, Turn::answer().held(&gate));
-        let asked = if face == Api::OpenAi { 1 } else { 2 };
+        let before = setup.fake.requests().len();
+        setup.fake.next_of(api, Turn::answer().held(&gate));
+        let asked = if api == Api::OpenAi { 1 } else { 2 };
         tokio::select! {
             answered = ask(&service, question()) => panic!("{answered:?}"),
-            () = house.fake.asked(before + asked) => {}
+            () = setup.fake.asked(before + asked) => {}
         }
-        let left = if face == Api::OpenAi { 1 } else { 2 };
-        house.fake.left(left).await;
+        let left = if api == Api::OpenAi { 1 } else { 2 };
+        setup.fake.left(left).await;
     }
 }
 
 #[tokio::test]
 async fn a_filter_narrows_the_results_and_one_that_does_not_fit_is_refused() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
     let asked = |column: &str, operator: &str, value: Value| {
         let condition = json!({"column": column, "operator": operator, "value": value});
         json!({"query": QUESTION, "include_sources": true, "filter": {"conditions": [condition]}})
@@ -405,7 +405,7 @@ async fn a_filter_narrows_the_results_and_one_that_does_not_fit_is_refused() {
         assert_eq!((status, ids), (200, expected), "{filtered}");
     }
     let misfit = "invalid filter: column or value does not fit the searched tables";
-    let before = house.fake.requests().len();
+    let before = setup.fake.requests().len();
     for filtered in [
         asked("nobody", "=", json!("x")),
         asked("embedding", "=", json!("x")),
@@ -420,16 +420,16 @@ async fn a_filter_narrows_the_results_and_one_that_does_not_fit_is_refused() {
         assert_eq!(frames, failed(misfit));
     }
     // A filter that is invalid in itself is refused before a provider is called.
-    let asks = house.fake.requests().len() - before;
+    let asks = setup.fake.requests().len() - before;
     let (status, _) = ask(&service, asked("id", "~", json!("x"))).await;
     assert_eq!(status, 400);
-    assert_eq!(house.fake.requests().len() - before, asks);
+    assert_eq!(setup.fake.requests().len() - before, asks);
 }
 
 #[tokio::test]
 async fn keyword_search_is_used_unless_the_request_turns_it_off() {
-    let house = House::new().await;
-    let manner = SearchOptions {
+    let setup = Setup::new().await;
+    let options = SearchOptions {
         hybrid: true,
         ..SearchOptions::default()
     };
@@ -438,12 +438,12 @@ async fn keyword_search_is_used_unless_the_request_turns_it_off() {
         ..table("docs")
     };
     let service = served([Parts {
-        library: Library::new(house.pool.clone(), "docs", vec![scanned], manner),
-        ..house.parts()
+        retriever: Retriever::new(setup.pool.clone(), "docs", vec![scanned], options),
+        ..setup.parts()
     }]);
     // The vector is close to the fern; the word is in the text about the cactus.
     let mut asked = json!({"query": "sun", "include_sources": true, "top_n": 2});
-    house.fake.set_vector("sun", &[1.0, 0.1, 0.0]);
+    setup.fake.set_vector("sun", &[1.0, 0.1, 0.0]);
     let ids = |answer: &Value| -> Vec<String> {
         let sources = answer["sources"].as_array().expect("sources").iter();
         let ids = sources.filter_map(|source| source["id"].as_str());

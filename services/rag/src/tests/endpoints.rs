@@ -1,6 +1,7 @@
 //! Paths, methods, and the parts that all responses share.
 
 use futures_util::{FutureExt as _, stream};
+use http::HeaderValue;
 use ziggurat_fake_providers::{Gate, Turn};
 
 use super::*;
@@ -74,6 +75,7 @@ async fn head_has_the_header_fields_of_get_and_no_body() {
 async fn other_methods_get_405_with_the_allowed_methods() {
     let service = local();
     let refused = error("METHOD_NOT_ALLOWED", "method not allowed");
+    let post = HeaderValue::from_static("POST");
     for path in READING {
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {
             let response = sent(&service, method, path, "").await;
@@ -82,11 +84,19 @@ async fn other_methods_get_405_with_the_allowed_methods() {
         }
     }
     for path in ["/v1/pipelines/docs", "/v1/pipelines/gone"] {
-        for method in ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"] {
+        for method in ["GET", "PUT", "DELETE", "OPTIONS"] {
             let response = sent(&service, method, path, "").await;
             assert_eq!(response.headers()["allow"], "POST", "{method} {path}");
             assert_eq!(said(response).await, (405, refused.clone()));
         }
+        let head = sent(&service, "HEAD", path, "").await;
+        assert_eq!(
+            (head.status().as_u16(), &head.headers()["allow"]),
+            (405, &post)
+        );
+        let length = refused.to_string().len() + 1;
+        assert_eq!(head.headers()["content-length"], length.to_string());
+        assert_eq!(text(head).await, "");
     }
 }
 
@@ -266,7 +276,7 @@ async fn it_is_alive_while_all_providers_hang() {
 async fn replaced_pipelines_are_served_at_once() {
     let parts = |name: &str| Pipeline::new(bare(name, Embedder::local(), Completer::local()));
     let pipelines = Pipelines::new(vec![parts("docs")]);
-    let service = over(service(pipelines.clone(), Options::default()));
+    let service = linked(service(pipelines.clone(), Options::default()));
     assert_eq!(ask(&service, question()).await.0, 200);
     pipelines.replace(vec![parts("new")]);
     assert_eq!(ask(&service, question()).await.0, 404);

@@ -16,7 +16,7 @@ const OURS: &str = "an internal error occurred";
 const GEMINI_KEY: &str = r#"{"error":{"code":400,"message":"API key not valid: sk-wq8JkLmN2pRs7TuV",
     "status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#;
 
-fn faults(face: Api) -> Vec<(Turn, &'static str)> {
+fn faults(api: Api) -> Vec<(Turn, &'static str)> {
     let mut faults = vec![
         (Turn::refusal_with(401, "bad key {key}"), CREDENTIALS),
         (Turn::refusal_with(403, "bad key {stars}"), CREDENTIALS),
@@ -31,15 +31,15 @@ fn faults(face: Api) -> Vec<(Turn, &'static str)> {
         (Turn::malformed(), BROKEN),
         (Turn::reset(), AWAY),
     ];
-    if face == Api::Gemini {
+    if api == Api::Gemini {
         faults.push((Turn::raw(400, GEMINI_KEY), CREDENTIALS));
     }
     faults
 }
 
 /// Asserts the message for a fault, once in JSON and once in a stream.
-async fn is_said(service: &Router, played: &Fake, face: Api, turn: &Turn, sentence: &str) {
-    played.next_of(face, turn.clone());
+async fn is_said(service: &Router, fake: &Fake, api: Api, turn: &Turn, sentence: &str) {
+    fake.next_of(api, turn.clone());
     let response = sent(
         service,
         "POST",
@@ -48,76 +48,76 @@ async fn is_said(service: &Router, played: &Fake, face: Api, turn: &Turn, senten
     )
     .await;
     let expected = error("EXECUTION_ERROR", sentence);
-    assert_eq!(said(response).await, (500, expected), "{face:?} {turn:?}");
-    played.next_of(face, turn.clone());
+    assert_eq!(said(response).await, (500, expected), "{api:?} {turn:?}");
+    fake.next_of(api, turn.clone());
     let frames = text(stream(service, question()).await).await;
-    assert_eq!(frames, failed(sentence), "{face:?} {turn:?}");
+    assert_eq!(frames, failed(sentence), "{api:?} {turn:?}");
 }
 
 #[tokio::test]
 async fn every_fault_of_a_completion_provider_has_its_message() {
-    let house = House::new().await;
-    for face in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
-        let service = served([house.parts_of(Api::Voyage, face)]);
-        for (turn, sentence) in faults(face) {
-            is_said(&service, &house.fake, face, &turn, sentence).await;
+    let setup = Setup::new().await;
+    for api in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let service = served([setup.parts_of(Api::Voyage, api)]);
+        for (turn, sentence) in faults(api) {
+            is_said(&service, &setup.fake, api, &turn, sentence).await;
         }
     }
 }
 
 #[tokio::test]
 async fn every_fault_of_an_embedding_provider_has_its_message() {
-    let house = House::new().await;
-    for face in [Api::Voyage, Api::OpenAi, Api::Gemini, Api::Ollama] {
-        let service = served([house.parts_of(face, Api::Anthropic)]);
-        for (turn, sentence) in faults(face) {
-            is_said(&service, &house.fake, face, &turn, sentence).await;
+    let setup = Setup::new().await;
+    for api in [Api::Voyage, Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let service = served([setup.parts_of(api, Api::Anthropic)]);
+        for (turn, sentence) in faults(api) {
+            is_said(&service, &setup.fake, api, &turn, sentence).await;
         }
     }
 }
 
 #[tokio::test]
 async fn a_provider_that_refuses_connections_is_unreachable() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("bound");
     drop(closed);
-    for face in Api::ALL {
+    for api in Api::ALL {
         let access = Access {
             base_url: Some(format!("http://{address}")),
-            ..access(&house.fake, face)
+            ..access(&setup.fake, api)
         };
-        let http = http(face, &access);
+        let http = http(api, &access);
         let mut all = Vec::new();
         if let Ok(completer) = Completer::new(http.clone(), "model-1") {
             all.push(Parts {
                 completer,
-                ..house.parts()
+                ..setup.parts()
             });
         }
         if let Ok(embedder) = Embedder::new(http, None) {
             all.push(Parts {
                 embedder,
-                ..house.parts()
+                ..setup.parts()
             });
         }
         for parts in all {
             let service = served([parts]);
             let expected = (500, error("EXECUTION_ERROR", AWAY));
-            assert_eq!(ask(&service, question()).await, expected, "{face:?}");
+            assert_eq!(ask(&service, question()).await, expected, "{api:?}");
             let frames = text(stream(&service, question()).await).await;
-            assert_eq!(frames, failed(AWAY), "{face:?}");
+            assert_eq!(frames, failed(AWAY), "{api:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
-    let house = House::new().await;
-    let library = |pool| library(pool, vec![table("absent")]);
+    let setup = Setup::new().await;
+    let retriever = |pool| retriever(pool, vec![table("absent")]);
     for (pool, status, code, message) in [
         (
-            house.pool.clone(),
+            setup.pool.clone(),
             500,
             "RETRIEVAL_REFUSED",
             "the document search could not be run because of a server-side configuration or \
@@ -131,8 +131,8 @@ async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
         ),
     ] {
         let parts = || Parts {
-            library: library(pool.clone()),
-            ..house.parts()
+            retriever: retriever(pool.clone()),
+            ..setup.parts()
         };
         let service = served([parts()]);
         let expected = (500, error("EXECUTION_ERROR", OURS));
@@ -155,15 +155,15 @@ async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
 
 #[tokio::test]
 async fn health_reports_vectors_with_other_dimensions_than_the_model() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
     let health = async || said(sent(&service, "GET", "/v1/health", "").await).await;
     let there = json!({"reachable": true});
     let docs = json!({"name": "docs", "embedding": there, "completion": there});
     let healthy = json!({"status": "healthy", "pipelines": [docs]});
     assert_eq!(health().await, (200, healthy.clone()));
 
-    house.fake.set_dimensions(2);
+    setup.fake.set_dimensions(2);
     let (status, _) = ask(&service, json!({"query": "Where do ferns grow?"})).await;
     assert_eq!(status, 500);
     let (status, answer) = health().await;
@@ -174,7 +174,7 @@ async fn health_reports_vectors_with_other_dimensions_than_the_model() {
     });
     assert_eq!(answer["pipelines"][0]["search"], expected);
 
-    house.fake.set_dimensions(3);
+    setup.fake.set_dimensions(3);
     assert_eq!(ask(&service, question()).await.0, 200);
     assert_eq!(health().await, (200, healthy));
 }

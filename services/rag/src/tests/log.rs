@@ -7,37 +7,37 @@ use super::*;
 
 #[tokio::test]
 async fn a_failure_is_logged_once_without_the_key_and_without_the_question() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();
-    for face in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
-        let service = served([house.parts_of(Api::Voyage, face)]);
+    for api in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let service = served([setup.parts_of(Api::Voyage, api)]);
         for turn in [
             Turn::refusal_with(401, "bad key {key}"),
             Turn::refusal_with(403, "bad key {stars}"),
             Turn::refusal_with(500, "token={key}"),
         ] {
-            house.fake.next_of(face, turn.clone());
+            setup.fake.next_of(api, turn.clone());
             ask(&service, question()).await;
             let told = lines.take();
             let failed = "ERROR pipeline execution failed";
-            assert_eq!(told.matches(failed).count(), 1, "{face:?} {told}");
+            assert_eq!(told.matches(failed).count(), 1, "{api:?} {told}");
             assert!(told.contains("pipeline=docs"), "{told}");
             assert!(told.contains("API request failed with status"), "{told}");
 
-            house.fake.next_of(face, turn.clone());
+            setup.fake.next_of(api, turn.clone());
             text(stream(&service, question()).await).await;
             let streamed = lines.take();
-            assert_eq!(streamed.matches(failed).count(), 1, "{face:?} {streamed}");
+            assert_eq!(streamed.matches(failed).count(), 1, "{api:?} {streamed}");
 
-            house.fake.next_of(face, turn);
-            let fresh = served([house.parts_of(Api::Voyage, face)]);
+            setup.fake.next_of(api, turn);
+            let fresh = served([setup.parts_of(Api::Voyage, api)]);
             said(sent(&fresh, "GET", "/v1/health", "").await).await;
             let pinged = lines.take();
             assert!(pinged.contains("WARN "), "{pinged}");
             for told in [told, streamed, pinged] {
                 for secret in ["wq8J", "7TuV", QUESTION] {
-                    assert!(!told.contains(secret), "{face:?} {told}");
+                    assert!(!told.contains(secret), "{api:?} {told}");
                 }
             }
         }
@@ -46,12 +46,12 @@ async fn a_failure_is_logged_once_without_the_key_and_without_the_question() {
 
 #[tokio::test]
 async fn an_incomplete_answer_is_logged_as_a_warning() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();
     let service = served([Parts {
         allow_include_sources: false,
-        ..house.parts()
+        ..setup.parts()
     }]);
     ask(
         &service,
@@ -64,7 +64,7 @@ async fn an_incomplete_answer_is_logged_as_a_warning() {
 
     for is_streamed in [false, true] {
         let answer = Turn::saying(Answer::text("Ferns li").cut());
-        house.fake.next_of(Api::Anthropic, answer);
+        setup.fake.next_of(Api::Anthropic, answer);
         if is_streamed {
             text(stream(&service, question()).await).await;
         } else {
@@ -78,10 +78,10 @@ async fn an_incomplete_answer_is_logged_as_a_warning() {
 
 #[tokio::test]
 async fn a_client_that_disconnects_is_logged_at_debug_level() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();
-    let service = served([house.parts()]);
+    let service = served([setup.parts()]);
     drop(stream(&service, question()).await);
     let told = lines.take();
     assert!(told.contains("DEBUG the client left"), "{told}");

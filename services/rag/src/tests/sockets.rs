@@ -46,11 +46,11 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
 
 #[tokio::test]
 async fn the_head_of_a_stream_is_sent_at_once_and_a_disconnect_cancels_the_work() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let mut tasks = JoinSet::new();
-    let mut client = listening(&mut tasks, house.parts()).await;
+    let mut client = listening(&mut tasks, setup.parts()).await;
     let gate = Gate::new();
-    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
+    setup.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
     let question = json!({"query": QUESTION, "stream": true}).to_string();
     post(&mut client, question.len(), &question).await;
     let head = until(&mut client, "\r\n\r\n").await;
@@ -60,22 +60,22 @@ async fn the_head_of_a_stream_is_sent_at_once_and_a_disconnect_cancels_the_work(
         head.contains("content-type: text/event-stream\r\n"),
         "{head}"
     );
-    house.fake.asked(1).await;
+    setup.fake.asked(1).await;
     drop(client);
-    house.fake.left(1).await;
+    setup.fake.left(1).await;
 }
 
 #[tokio::test]
 async fn the_first_text_is_sent_before_the_answer_is_complete() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let mut tasks = JoinSet::new();
-    let mut client = listening(&mut tasks, house.parts()).await;
+    let mut client = listening(&mut tasks, setup.parts()).await;
     let gate = Gate::new();
     let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
         \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
     let body = format!("{delta}data: {{\"type\":\"message_stop\"}}\n\n");
     let turn = Turn::raw(200, body).held_after(delta.len(), &gate);
-    house.fake.next_of(Api::Anthropic, turn);
+    setup.fake.next_of(Api::Anthropic, turn);
     let question = json!({"query": QUESTION, "stream": true}).to_string();
     post(&mut client, question.len(), &question).await;
     until(&mut client, &chunk("Shade")).await;

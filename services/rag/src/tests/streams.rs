@@ -19,20 +19,20 @@ async fn frame(body: &mut Body) -> Option<String> {
 
 #[tokio::test]
 async fn a_stream_is_the_text_in_chunks_and_one_final_event() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let words = "Ferns \"like\"\nshade — and größere Töpfe.";
-    for face in SPEAKERS {
-        let service = served([house.parts_of(Api::Voyage, face)]);
+    for api in SPEAKERS {
+        let service = served([setup.parts_of(Api::Voyage, api)]);
         for turn in [
             Turn::text(words),
             Turn::text(words).in_pieces(1),
             Turn::text(words).in_pieces(7).with_crlf(),
             Turn::text(words).with_long_line(100 << 10),
         ] {
-            house.fake.next_of(face, turn.clone());
+            setup.fake.next_of(api, turn.clone());
             let frames = text(stream(&service, question()).await).await;
             let (chunks, end) = frames.split_at(frames.len() - DONE.len());
-            assert_eq!(end, DONE, "{face:?} {turn:?}");
+            assert_eq!(end, DONE, "{api:?} {turn:?}");
             let mut told = String::new();
             for frame in chunks.split_inclusive("\n\n") {
                 let json = frame.strip_prefix("data: ").expect("data");
@@ -42,16 +42,16 @@ async fn a_stream_is_the_text_in_chunks_and_one_final_event() {
                 assert_eq!(frame, chunk(content));
                 told.push_str(content);
             }
-            assert_eq!(told, words, "{face:?} {turn:?}");
+            assert_eq!(told, words, "{api:?} {turn:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn each_frame_is_one_event_byte_by_byte() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
-    house
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
+    setup
         .fake
         .next_of(Api::Anthropic, Turn::text("Ferns like shade."));
     let mut body = stream(&service, question()).await.into_body();
@@ -68,28 +68,28 @@ async fn each_frame_is_one_event_byte_by_byte() {
 
 #[tokio::test]
 async fn an_empty_answer_is_only_the_event_done() {
-    let house = House::new().await;
-    for face in SPEAKERS {
-        let service = served([house.parts_of(Api::Voyage, face)]);
-        house.fake.next_of(face, Turn::saying(Answer::silent()));
+    let setup = Setup::new().await;
+    for api in SPEAKERS {
+        let service = served([setup.parts_of(Api::Voyage, api)]);
+        setup.fake.next_of(api, Turn::saying(Answer::silent()));
         assert_eq!(
             text(stream(&service, question()).await).await,
             DONE,
-            "{face:?}"
+            "{api:?}"
         );
     }
 }
 
 #[tokio::test]
 async fn the_head_is_sent_before_a_provider_is_called_and_text_before_the_end() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
     let [embedding, rest] = [Gate::new(), Gate::new()];
-    house
+    setup
         .fake
         .next_of(Api::OpenAi, Turn::answer().held(&embedding));
     let mut body = stream(&service, question()).await.into_body();
-    assert!(house.fake.requests().is_empty(), "no frame was polled");
+    assert!(setup.fake.requests().is_empty(), "no frame was polled");
     assert!(frame(&mut body).now_or_never().is_none());
     embedding.open();
     let answer = "data: {\"type\":\"content_block_delta\",\"index\":0,\
@@ -98,7 +98,7 @@ async fn the_head_is_sent_before_a_provider_is_called_and_text_before_the_end() 
         200,
         format!("{answer}data: {{\"type\":\"message_stop\"}}\n\n"),
     );
-    house
+    setup
         .fake
         .next_of(Api::Anthropic, turn.held_after(answer.len(), &rest));
     assert_eq!(frame(&mut body).await, Some(chunk("Shade")));
@@ -109,9 +109,9 @@ async fn the_head_is_sent_before_a_provider_is_called_and_text_before_the_end() 
 
 #[tokio::test]
 async fn text_before_a_fault_is_sent_and_the_fault_is_the_last_event() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let broken = "the provider returned an error";
-    let service = served([house.parts()]);
+    let service = served([setup.parts()]);
     let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
         \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
     let reported = |kind: &str| {
@@ -130,14 +130,14 @@ async fn text_before_a_fault_is_sent_and_the_fault_is_the_last_event() {
         ),
         (format!("{delta}data: {{\"type\"\n\n"), broken),
     ] {
-        house
+        setup
             .fake
             .next_of(Api::Anthropic, Turn::raw(200, body.clone()));
         let frames = text(stream(&service, question()).await).await;
         assert_eq!(frames, chunk("Shade") + &failed(sentence), "{body}");
     }
     let turn = Turn::raw(200, delta.repeat(2)).reset_after(delta.len());
-    house.fake.next_of(Api::Anthropic, turn);
+    setup.fake.next_of(Api::Anthropic, turn);
     let frames = text(stream(&service, question()).await).await;
     let expected = chunk("Shade") + &failed("the provider could not be reached");
     assert_eq!(frames, expected);
@@ -145,7 +145,7 @@ async fn text_before_a_fault_is_sent_and_the_fault_is_the_last_event() {
 
 #[tokio::test]
 async fn the_idle_time_of_a_provider_and_the_length_of_a_stream_are_limited() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
         \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
     let hour = Duration::from_hours(1);
@@ -154,19 +154,19 @@ async fn the_idle_time_of_a_provider_and_the_length_of_a_stream_are_limited() {
         (soon, hour, "the request took too long to process"),
         (hour, soon * 5, "request took too long to process"),
     ] {
-        let patience = Timeouts {
+        let timeouts = Timeouts {
             request: hour,
             stream_idle,
             stream_max,
             ping: hour,
         };
         let options = Options {
-            patience,
+            timeouts,
             ..Options::default()
         };
-        let service = served_with([house.parts()], options);
+        let service = served_with([setup.parts()], options);
         let turn = Turn::raw(200, delta.repeat(2)).held_after(delta.len(), &Gate::new());
-        house.fake.next_of(Api::Anthropic, turn);
+        setup.fake.next_of(Api::Anthropic, turn);
         let frames = text(stream(&service, question()).await).await;
         assert_eq!(frames, chunk("Shade") + &failed(sentence));
     }
@@ -174,9 +174,9 @@ async fn the_idle_time_of_a_provider_and_the_length_of_a_stream_are_limited() {
 
 #[tokio::test]
 async fn a_stream_has_no_events_for_sources_and_tokens() {
-    let house = House::new().await;
-    let service = served([house.parts()]);
-    house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
+    let setup = Setup::new().await;
+    let service = served([setup.parts()]);
+    setup.fake.next_of(Api::Anthropic, Turn::text("Shade."));
     let asked = json!({"query": QUESTION, "include_sources": true});
     let frames = text(stream(&service, asked).await).await;
     assert_eq!(frames, chunk("Shade.") + DONE);
@@ -184,28 +184,28 @@ async fn a_stream_has_no_events_for_sources_and_tokens() {
 
 #[tokio::test]
 async fn a_disconnect_cancels_the_work_at_every_stage() {
-    let mut house = House::new().await;
-    let service = served([house.parts()]);
+    let mut setup = Setup::new().await;
+    let service = served([setup.parts()]);
     // Disconnects while the vector is computed.
     let gate = Gate::new();
-    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
+    setup.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
     let mut body = stream(&service, question()).await.into_body();
     tokio::select! {
         frame = frame(&mut body) => panic!("{frame:?}"),
-        () = house.fake.asked(1) => drop(body),
+        () = setup.fake.asked(1) => drop(body),
     }
-    house.fake.left(1).await;
+    setup.fake.left(1).await;
     // Disconnects while the model answers.
     let turn = Turn::text("Ferns like shade.").held_after(200, &gate);
-    house.fake.next_of(Api::Anthropic, turn);
+    setup.fake.next_of(Api::Anthropic, turn);
     let mut body = stream(&service, question()).await.into_body();
     tokio::select! {
         () = async { while frame(&mut body).await.is_some() {} } => panic!("it ended"),
-        () = house.fake.asked(3) => drop(body),
+        () = setup.fake.asked(3) => drop(body),
     }
-    house.fake.left(2).await;
+    setup.fake.left(2).await;
     // Disconnects while the tables are searched.
-    house
+    setup
         .fixture
         .given(
             "CREATE FUNCTION wait(text) RETURNS text LANGUAGE sql VOLATILE AS
@@ -214,17 +214,17 @@ async fn a_disconnect_cancels_the_work_at_every_stage() {
         )
         .await;
     let service = served([Parts {
-        library: library(house.pool.clone(), vec![table("slow")]),
-        ..house.parts()
+        retriever: retriever(setup.pool.clone(), vec![table("slow")]),
+        ..setup.parts()
     }]);
     let mut body = stream(&service, question()).await.into_body();
     let running = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'ziggurat' AND state = 'active'";
     tokio::select! {
         frame = frame(&mut body) => panic!("{frame:?}"),
-        () = until(&mut house.fixture, running, 1) => drop(body),
+        () = until(&mut setup.fixture, running, 1) => drop(body),
     }
-    until(&mut house.fixture, running, 0).await;
+    until(&mut setup.fixture, running, 0).await;
 }
 
 async fn until(fixture: &mut Fixture, sql: &str, count: i64) {
@@ -235,17 +235,17 @@ async fn until(fixture: &mut Fixture, sql: &str, count: i64) {
 
 #[tokio::test]
 async fn a_thousand_dropped_streams_leave_no_tasks_and_no_connections() {
-    let mut house = House::new().await;
-    let service = served([house.parts()]);
+    let mut setup = Setup::new().await;
+    let service = served([setup.parts()]);
     let turn = Turn::text("Ferns like shade.").held_after(200, &Gate::new());
-    house.fake.always_of(Api::Anthropic, turn);
+    setup.fake.always_of(Api::Anthropic, turn);
     for number in 0..1000 {
         let mut body = stream(&service, question()).await.into_body();
         if number % 50 == 0 {
-            let before = house.fake.requests().len();
+            let before = setup.fake.requests().len();
             tokio::select! {
                 () = async { while frame(&mut body).await.is_some() {} } => panic!("it ended"),
-                () = house.fake.asked(before + 2) => {}
+                () = setup.fake.asked(before + 2) => {}
             }
         } else {
             // The stream has started and waits at some stage.
@@ -253,11 +253,11 @@ async fn a_thousand_dropped_streams_leave_no_tasks_and_no_connections() {
             assert!(begun.now_or_never().is_none());
         }
     }
-    house.fake.left(20).await;
+    setup.fake.left(20).await;
     let metrics = tokio::runtime::Handle::current().metrics();
     let busy = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'ziggurat' AND state <> 'idle'";
-    until(&mut house.fixture, busy, 0).await;
+    until(&mut setup.fixture, busy, 0).await;
     // The remaining tasks drive client connections and clean up the pools.
     until_idle(|| metrics.num_alive_tasks() < 20).await;
 }
@@ -289,15 +289,15 @@ async fn only_http_1_responses_have_a_connection_header() {
 
 #[tokio::test]
 async fn an_idle_stream_sends_keep_alive_comments_if_configured() {
-    let house = House::new().await;
+    let setup = Setup::new().await;
     let options = Options {
         keep_alive: Some(Duration::from_millis(20)),
         ..Options::default()
     };
-    let service = served_with([house.parts()], options);
+    let service = served_with([setup.parts()], options);
     let gate = Gate::new();
-    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
-    house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
+    setup.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
+    setup.fake.next_of(Api::Anthropic, Turn::text("Shade."));
     let mut body = stream(&service, question()).await.into_body();
     let comment = ": keep-alive\n\n";
     assert_eq!(frame(&mut body).await.as_deref(), Some(comment));
@@ -308,12 +308,12 @@ async fn an_idle_stream_sends_keep_alive_comments_if_configured() {
 
 #[tokio::test]
 async fn a_running_request_keeps_its_pipeline() {
-    let house = House::new().await;
-    let pipelines = Pipelines::new(vec![Pipeline::new(house.parts())]);
-    let service = over(service(pipelines.clone(), Options::default()));
+    let setup = Setup::new().await;
+    let pipelines = Pipelines::new(vec![Pipeline::new(setup.parts())]);
+    let service = linked(service(pipelines.clone(), Options::default()));
     let gate = Gate::new();
-    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
-    house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
+    setup.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
+    setup.fake.next_of(Api::Anthropic, Turn::text("Shade."));
     let mut body = stream(&service, question()).await.into_body();
     assert!(frame(&mut body).now_or_never().is_none());
     pipelines.replace(Vec::new());

@@ -28,17 +28,18 @@ fn condition(column: &str, operator: &str, value: &str) -> String {
     format!(r#"{{"column": {column}, "operator": "{operator}", "value": {value}}}"#)
 }
 
-async fn answer(library: &Library, json: &str) -> Result<Vec<Passage>, Failure> {
+async fn answer(retriever: &Retriever, json: &str) -> Result<Vec<Passage>, Failure> {
     let filter = filter(json);
     let asked = Question {
         filter: Some(&filter),
         ..question("wool")
     };
-    ask(library, &asked, &[1.0, 0.0]).await
+    ask(retriever, &asked, &[1.0, 0.0]).await
 }
 
-fn both(room: &Room, table: &Table) -> [Library; 2] {
-    [by_meaning(), SearchOptions::default()].map(|manner| room.library(vec![table.clone()], manner))
+fn both(room: &Room, table: &Table) -> [Retriever; 2] {
+    [by_meaning(), SearchOptions::default()]
+        .map(|options| room.retriever(vec![table.clone()], options))
 }
 
 #[tokio::test]
@@ -83,13 +84,13 @@ async fn the_column_decides_what_a_value_means() {
         ("Odd \"name", "like", r#""100\\%""#, &["2"]),
         ("content", "ilike", r#""%O% WOOL""#, &["1", "2"]),
     ];
-    for library in both(&room, &table("thing")) {
+    for retriever in both(&room, &table("thing")) {
         for (column, operator, value, expected) in cases {
             let json = format!(
                 r#"{{"conditions": [{}]}}"#,
                 condition(column, operator, value)
             );
-            let found = answer(&library, &json).await.expect(&json);
+            let found = answer(&retriever, &json).await.expect(&json);
             let mut found = ids(&found);
             found.sort_unstable();
             assert_eq!(&found, expected, "{json}");
@@ -119,28 +120,28 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
         ("content", "=", r#""nul \u0000""#),
         ("embedding", "=", r#""no""#),
     ];
-    for library in both(&room, &table("thing")) {
+    for retriever in both(&room, &table("thing")) {
         for (column, operator, value) in cases {
             let json = format!(
                 r#"{{"conditions": [{}]}}"#,
                 condition(column, operator, value)
             );
-            let found = answer(&library, &json).await;
+            let found = answer(&retriever, &json).await;
             assert!(matches!(found, Err(Failure::Filter)), "{json}: {found:?}");
         }
     }
-    let library = room.library(
+    let retriever = room.retriever(
         vec![table("thing"), table("other")],
         SearchOptions::default(),
     );
     let json = format!(r#"{{"conditions": [{}]}}"#, condition("only", "=", "1"));
     assert_eq!(
-        ids(&answer(&library, &json).await.expect("one has it")),
+        ids(&answer(&retriever, &json).await.expect("one has it")),
         ["4"]
     );
     let json = format!(r#"{{"conditions": [{}]}}"#, condition("only", "=", "2"));
     assert_eq!(
-        answer(&library, &json).await.expect("one could have it"),
+        answer(&retriever, &json).await.expect("one could have it"),
         []
     );
     // A fault of the table is not reported as a fault of the filter.
@@ -148,11 +149,11 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
         text: "nope".to_owned(),
         ..table("thing")
     };
-    let library = room.library(vec![broken], SearchOptions::default());
+    let retriever = room.retriever(vec![broken], SearchOptions::default());
     let json = format!(r#"{{"conditions": [{}]}}"#, condition("big", "=", "1"));
-    let found = answer(&library, &json).await;
+    let found = answer(&retriever, &json).await;
     assert!(
-        matches!(found, Err(Failure::Database(Trouble::Refused, _))),
+        matches!(found, Err(Failure::Database(FailureKind::Refused, _))),
         "{found:?}"
     );
 }
@@ -214,16 +215,16 @@ async fn a_filter_may_name_only_allowed_columns() {
         ),
     ];
     for (tables, column, refusal) in cases {
-        let library = room.library(tables, SearchOptions::default());
+        let retriever = room.retriever(tables, SearchOptions::default());
         let json = format!(
             r#"{{"conditions": [{}]}}"#,
             condition(column, "IS NOT NULL", "null")
         );
-        let said = library.check_filter(&filter(&json));
-        let said = said.map_err(|error| error.to_string());
+        let logged = retriever.check_filter(&filter(&json));
+        let logged = logged.map_err(|error| error.to_string());
         let expected = refusal.map_or(Ok(()), |refusal| Err(format!("column {refusal}")));
-        assert_eq!(said, expected, "{column:?}");
-        let found = answer(&library, &json).await;
+        assert_eq!(logged, expected, "{column:?}");
+        let found = answer(&retriever, &json).await;
         match refusal {
             None => assert!(!found.expect(&json).is_empty(), "{json}"),
             Some(_) => assert!(matches!(found, Err(Failure::Filter)), "{found:?}"),
@@ -231,12 +232,12 @@ async fn a_filter_may_name_only_allowed_columns() {
     }
     // A table that does not allow the column is left out.
     let tables = vec![of("thing", listed()), of("other", FilterColumns::Shown)];
-    let library = room.library(tables, SearchOptions::default());
+    let retriever = room.retriever(tables, SearchOptions::default());
     let json = format!(
         r#"{{"conditions": [{}]}}"#,
         condition("big", "IS NOT NULL", "null")
     );
-    let found = answer(&library, &json).await.expect("one allows it");
+    let found = answer(&retriever, &json).await.expect("one allows it");
     let mut found = ids(&found);
     found.sort_unstable();
     assert_eq!(found, ["1", "2"]);
@@ -253,14 +254,14 @@ async fn no_input_of_a_client_is_interpreted_as_sql() {
         "$1",
         "id) OR (true",
     ];
-    for library in both(&room, &table("thing")) {
+    for retriever in both(&room, &table("thing")) {
         for attack in attacks {
             let text = serde_json::Value::from(attack);
             let as_column = format!(
                 r#"{{"conditions": [{}]}}"#,
                 condition(attack, "=", "'x'").replace("'x'", r#""77""#)
             );
-            let found = answer(&library, &as_column).await;
+            let found = answer(&retriever, &as_column).await;
             // After its NUL is removed, `id\0` names the column `id`.
             match found {
                 Ok(found) => assert_eq!((attack, found.len()), ("id\0", 0)),
@@ -274,7 +275,7 @@ async fn no_input_of_a_client_is_interpreted_as_sql() {
                     r#"{{"conditions": [{}]}}"#,
                     condition("content", operator, &value)
                 );
-                assert_eq!(answer(&library, &json).await.expect(&json), [], "{json}");
+                assert_eq!(answer(&retriever, &json).await.expect(&json), [], "{json}");
             }
         }
     }
@@ -296,15 +297,15 @@ async fn the_filter_of_a_request_narrows_that_of_the_operator_and_never_widens_i
             filter: Some(allowed),
             ..table("thing")
         };
-        for library in both(&room, &limited) {
-            let found = ask(&library, &question("wool"), &[1.0, 0.0]).await;
+        for retriever in both(&room, &limited) {
+            let found = ask(&retriever, &question("wool"), &[1.0, 0.0]).await;
             assert_eq!(ids(&found.expect("passages")), ["1", "2"]);
             let json = format!(
                 r#"{{"logic": "OR", "conditions": [{}, {}]}}"#,
                 condition("id", "=", "2"),
                 condition("id", "=", "3")
             );
-            let found = answer(&library, &json).await.expect("passages");
+            let found = answer(&retriever, &json).await.expect("passages");
             assert_eq!(ids(&found), ["2"]);
         }
     }

@@ -10,7 +10,7 @@ use ziggurat_search::{
 use super::*;
 
 /// Texts of random words with the skewed frequencies of a natural language.
-fn library_of(rows: u32) -> String {
+fn retriever_of(rows: u32) -> String {
     format!(
         "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.25);
          CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
@@ -74,8 +74,8 @@ async fn exact(room: &mut Room, text: &str, count: usize) -> Vec<String> {
     best.map(|((id, _), _)| id.to_string()).collect()
 }
 
-fn by_words(room: &Room, backend: Backend) -> Library {
-    let manner = SearchOptions {
+fn by_words(room: &Room, backend: Backend) -> Retriever {
+    let options = SearchOptions {
         vector_weight: 0.0,
         max_scanned: 20_000,
         ..SearchOptions::default()
@@ -84,11 +84,11 @@ fn by_words(room: &Room, backend: Backend) -> Library {
         keyword: backend,
         ..table("docs")
     };
-    room.library(vec![table], manner)
+    room.retriever(vec![table], options)
 }
 
-async fn found(library: &Library, text: &str) -> Vec<String> {
-    let passages = ask(library, &question(text), &[1.0, 0.0])
+async fn found(retriever: &Retriever, text: &str) -> Vec<String> {
+    let passages = ask(retriever, &question(text), &[1.0, 0.0])
         .await
         .expect("an answer");
     ids(&passages).into_iter().map(str::to_owned).collect()
@@ -96,26 +96,26 @@ async fn found(library: &Library, text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_small_table_is_ranked_exactly() {
-    let mut room = Room::with(&library_of(1500)).await;
+    let mut room = Room::with(&retriever_of(1500)).await;
     room.fixture.given("ANALYZE docs").await;
-    let library = by_words(&room, Backend::Auto);
+    let retriever = by_words(&room, Backend::Auto);
     for text in questions() {
         assert_eq!(
-            found(&library, &text).await,
+            found(&retriever, &text).await,
             exact(&mut room, &text, 10).await,
             "{text}"
         );
     }
-    assert_eq!(found(&library, "the of").await, [""; 0]);
+    assert_eq!(found(&retriever, "the of").await, [""; 0]);
 }
 
 /// Asserts that nearly all of the best rows of an exact ranking are found.
 async fn assert_finds_the_best(room: &mut Room, backend: Backend) {
-    let library = by_words(room, backend);
+    let retriever = by_words(room, backend);
     let (mut same, mut all) = (0, 0);
     for text in questions() {
         let expected = exact(room, &text, 10).await;
-        let found: BTreeSet<_> = found(&library, &text).await.into_iter().collect();
+        let found: BTreeSet<_> = found(&retriever, &text).await.into_iter().collect();
         same += expected.iter().filter(|id| found.contains(*id)).count();
         all += expected.len();
     }
@@ -124,7 +124,7 @@ async fn assert_finds_the_best(room: &mut Room, backend: Backend) {
 
 #[tokio::test]
 async fn an_index_finds_what_reading_every_row_finds() {
-    let sql = library_of(20_000)
+    let sql = retriever_of(20_000)
         + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
     let mut room = Room::with(&sql).await;
     for backend in [Backend::Auto, Backend::Tsvector, Backend::Scan] {
@@ -134,18 +134,18 @@ async fn an_index_finds_what_reading_every_row_finds() {
 
 #[tokio::test]
 async fn words_without_statistics_in_postgresql_are_found_as_well() {
-    let sql = library_of(20_000)
+    let sql = retriever_of(20_000)
         + "CREATE INDEX words ON docs USING gin (to_tsvector('english', content));
            ALTER INDEX words ALTER COLUMN 1 SET STATISTICS 1; ANALYZE docs;";
     let mut room = Room::with(&sql).await;
     assert_finds_the_best(&mut room, Backend::Tsvector).await;
     // If all words had the same expected count, the common ones would use up the limit.
-    let library = by_words(&room, Backend::Tsvector);
+    let retriever = by_words(&room, Backend::Tsvector);
     let mut same = 0;
     for numbers in [[12, 15, 5500], [11, 14, 6100], [13, 16, 4900]] {
         let text = numbers.map(word).join(" ");
         let best = exact(&mut room, &text, 5).await;
-        let found = found(&library, &text).await;
+        let found = found(&retriever, &text).await;
         same += best.iter().filter(|id| found.contains(*id)).count();
     }
     assert!(same >= 13, "{same} of 15");
@@ -153,7 +153,7 @@ async fn words_without_statistics_in_postgresql_are_found_as_well() {
 
 #[tokio::test]
 async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
-    let sql = library_of(20_000)
+    let sql = retriever_of(20_000)
         + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
     let room = Room::with(&sql).await;
     let raw = RawFilter::new("id % 50 = 7".to_owned()).expect("it is balanced");
@@ -163,14 +163,14 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
             filter: Some(TableFilter::Raw(raw.clone())),
             ..table("docs")
         };
-        let manner = SearchOptions {
+        let options = SearchOptions {
             vector_weight: 0.0,
             max_scanned: 20_000,
             ..SearchOptions::default()
         };
-        let library = room.library(vec![limited], manner);
+        let retriever = room.retriever(vec![limited], options);
         let text = [word(900), word(30), word(2)].join(" ");
-        let found = found(&library, &text).await;
+        let found = found(&retriever, &text).await;
         assert_eq!(found.len(), 10, "{keyword}: {found:?}");
         let fits = |id: &String| id.parse::<u32>().is_ok_and(|id| id % 50 == 7);
         assert!(found.iter().all(fits), "{found:?}");
@@ -179,23 +179,23 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
 
 #[tokio::test]
 async fn without_an_index_no_more_rows_are_read_than_configured() {
-    let sql = library_of(5000) + "ANALYZE docs;";
+    let sql = retriever_of(5000) + "ANALYZE docs;";
     let room = Room::with(&sql).await;
-    let manner = SearchOptions {
+    let options = SearchOptions {
         vector_weight: 0.0,
         max_scanned: 3,
         ..SearchOptions::default()
     };
-    let library = room.library(vec![table("docs")], manner);
-    assert_eq!(found(&library, &word(1)).await.len(), 3);
+    let retriever = room.retriever(vec![table("docs")], options);
+    assert_eq!(found(&retriever, &word(1)).await.len(), 3);
     let wanted = Table {
         keyword: Backend::PgSearch,
         ..table("docs")
     };
-    let library = room.library(vec![wanted], manner);
-    library.check().await;
+    let retriever = room.retriever(vec![wanted], options);
+    retriever.check().await;
     // The extension is not installed.
-    assert_eq!(found(&library, &word(1)).await.len(), 0);
+    assert_eq!(found(&retriever, &word(1)).await.len(), 0);
 }
 
 #[tokio::test]
@@ -210,10 +210,12 @@ async fn a_keyword_search_that_fails_does_not_affect_vector_search() {
         keyword: Backend::Tsvector,
         ..table("docs")
     };
-    let library = room.library(vec![wanted], SearchOptions::default());
+    let retriever = room.retriever(vec![wanted], SearchOptions::default());
     let asked = question("replication");
     let best = async || {
-        let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+        let found = ask(&retriever, &asked, &[1.0, 0.0])
+            .await
+            .expect("passages");
         ids(&found)[0].to_owned()
     };
     assert_eq!(best().await, "3");
@@ -234,7 +236,7 @@ async fn an_index_finds_addresses_and_words_of_any_script() {
             (9004, 'it''s \\o/ a zebra''s', '[1, 0]'), (9005, 'version 1.5 is out', '[1, 0]');
         CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
     let room = Room::with(sql).await;
-    let library = by_words(&room, Backend::Auto);
+    let retriever = by_words(&room, Backend::Auto);
     let cases = [
         ("What is foo.example.com?", "9001"),
         ("crème BRÛLÉE", "9002"),
@@ -245,17 +247,17 @@ async fn an_index_finds_addresses_and_words_of_any_script() {
     ];
     for (text, expected) in cases {
         assert_eq!(
-            found(&library, text).await.first().map(String::as_str),
+            found(&retriever, text).await.first().map(String::as_str),
             Some(expected),
             "{text}"
         );
     }
-    assert_eq!(found(&library, "' & | ! \\ :*").await, [""; 0]);
+    assert_eq!(found(&retriever, "' & | ! \\ :*").await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_role_that_owns_nothing_finds_the_same() {
-    let sql = library_of(5000)
+    let sql = retriever_of(5000)
         + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
     let mut room = Room::with(&sql).await;
     let role = format!(
@@ -275,9 +277,9 @@ async fn a_role_that_owns_nothing_finds_the_same() {
         pool,
         fixture: room.fixture,
     };
-    let library = by_words(&theirs, Backend::Tsvector);
+    let retriever = by_words(&theirs, Backend::Tsvector);
     let text = [word(900), word(2)].join(" ");
-    let found = found(&library, &text).await;
+    let found = found(&retriever, &text).await;
     let Room { mut fixture, .. } = theirs;
     fixture
         .given(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""))
@@ -288,7 +290,7 @@ async fn a_role_that_owns_nothing_finds_the_same() {
 #[tokio::test]
 async fn a_word_too_long_for_an_index_is_not_searched_for() {
     let longest = "k".repeat(tokens::LONGEST_WORD);
-    let sql = library_of(3000)
+    let sql = retriever_of(3000)
         + &format!(
             "INSERT INTO docs VALUES (5001, '{longest}', '[1, 0]'),
                 (5002, '{longest}k', '[1, 0]'); ANALYZE docs;"
@@ -298,12 +300,12 @@ async fn a_word_too_long_for_an_index_is_not_searched_for() {
         "CREATE INDEX ON docs USING gin (to_tsvector('simple', content));",
     ] {
         let room = Room::with(&(sql.clone() + index)).await;
-        let library = by_words(&room, Backend::Auto);
-        assert_eq!(found(&library, &longest).await, ["5001"], "{index}");
+        let retriever = by_words(&room, Backend::Auto);
+        assert_eq!(found(&retriever, &longest).await, ["5001"], "{index}");
         let longer = format!("{longest}k {longest}.{longest}k");
-        assert_eq!(found(&library, &longer).await, ["5001"], "{index}");
+        assert_eq!(found(&retriever, &longer).await, ["5001"], "{index}");
         assert_eq!(
-            found(&library, &format!("{longest}k")).await,
+            found(&retriever, &format!("{longest}k")).await,
             [""; 0],
             "{index}"
         );
@@ -328,8 +330,8 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
         top_n: 30,
         ..question("?")
     };
-    let library = room.library(vec![table("docs")], by_meaning());
-    let found = ask(&library, &asked, &[0.1, 0.2, 0.3, 0.4])
+    let retriever = room.retriever(vec![table("docs")], by_meaning());
+    let found = ask(&retriever, &asked, &[0.1, 0.2, 0.3, 0.4])
         .await
         .expect("passages");
     assert_eq!(found.len(), 30);
@@ -338,7 +340,7 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
         filter: None,
         ..asked
     };
-    let found = ask(&library, &all, &[0.1, 0.2, 0.3, 0.4])
+    let found = ask(&retriever, &all, &[0.1, 0.2, 0.3, 0.4])
         .await
         .expect("passages");
     assert_eq!(found.len(), 200);

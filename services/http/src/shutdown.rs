@@ -13,27 +13,28 @@ use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 use ziggurat_runtime::cut_off::{AtCutOff, CutOff};
 
-/// Answers 503 for requests that are still in flight at the [`CutOff`].
+/// Answers 503 for requests that are still in flight at the [`CutOff`], when the grace period of a
+/// shutdown ends.
 ///
 /// A service that answers them itself, in the format of its protocol, takes precedence. A response
 /// that has begun is not changed.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct CutOffLayer<R = ErrorString> {
+pub struct ShutdownLayer<R = ErrorString> {
     cut_off: CutOff,
     render: R,
 }
 
-/// Service made by [`CutOffLayer`].
+/// Service made by [`ShutdownLayer`].
 #[derive(Clone, Debug)]
-pub struct AnswerAtCutOff<S, R = ErrorString> {
+pub struct Shutdown<S, R = ErrorString> {
     inner: S,
     cut_off: CutOff,
     render: R,
 }
 
 pin_project! {
-    /// Response future of [`AnswerAtCutOff`].
+    /// Response future of [`Shutdown`].
     pub struct ResponseFuture<F, R> {
         #[pin]
         response: Option<F>,
@@ -42,9 +43,9 @@ pin_project! {
     }
 }
 
-// === impl CutOffLayer ===
+// === impl ShutdownLayer ===
 
-impl CutOffLayer {
+impl ShutdownLayer {
     /// Answers the requests in flight at this moment.
     pub fn new(cut_off: CutOff) -> Self {
         let render = ErrorString;
@@ -52,19 +53,19 @@ impl CutOffLayer {
     }
 }
 
-impl<R> CutOffLayer<R> {
+impl<R> ShutdownLayer<R> {
     /// Replaces the body of the answer.
-    pub fn with_render<T>(self, render: T) -> CutOffLayer<T> {
+    pub fn with_render<T>(self, render: T) -> ShutdownLayer<T> {
         let cut_off = self.cut_off;
-        CutOffLayer { cut_off, render }
+        ShutdownLayer { cut_off, render }
     }
 }
 
-impl<S, R: Clone> Layer<S> for CutOffLayer<R> {
-    type Service = AnswerAtCutOff<S, R>;
+impl<S, R: Clone> Layer<S> for ShutdownLayer<R> {
+    type Service = Shutdown<S, R>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        AnswerAtCutOff {
+        Shutdown {
             inner,
             cut_off: self.cut_off.clone(),
             render: self.render.clone(),
@@ -72,9 +73,9 @@ impl<S, R: Clone> Layer<S> for CutOffLayer<R> {
     }
 }
 
-// === impl AnswerAtCutOff ===
+// === impl Shutdown ===
 
-impl<S, R, B, ResBody> Service<Request<B>> for AnswerAtCutOff<S, R>
+impl<S, R, B, ResBody> Service<Request<B>> for Shutdown<S, R>
 where
     S: Service<Request<B>, Response = Response<ResBody>>,
     R: Render<ResBody> + Clone,

@@ -1,22 +1,23 @@
 //! The body of a request, and its checks.
 
-use std::{error::Error as StdError, future::poll_fn, pin::pin};
+use std::{error::Error as StdError, iter};
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use axum::body::Body;
+use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use http_body::Body;
+use http_body_util::BodyExt as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use ziggurat_http::{Payload, serve};
 use ziggurat_layers::{
-    body_limit::BodyError,
+    body_limit::LimitedBody,
     reject::{ErrorString, Rejection},
 };
 use ziggurat_llm as llm;
 
 use super::{
     filter::{CheckedFilter, Filter},
-    reply::{Refused, invalid},
+    reply::Refused,
 };
 
 /// A question to a pipeline.
@@ -131,8 +132,8 @@ enum Operator {
 
 /// A valid request.
 #[derive(Debug)]
-pub(super) struct Ask {
-    pub(super) query: String,
+pub(super) struct Query {
+    pub(super) text: String,
     pub(super) stream: bool,
     pub(super) top_n: Option<usize>,
     pub(super) filter: Option<CheckedFilter>,
@@ -142,9 +143,9 @@ pub(super) struct Ask {
     pub(super) history: Vec<llm::Message>,
 }
 
-// === impl Ask ===
+// === impl Query ===
 
-impl Ask {
+impl Query {
     /// Parses the body of a request and checks it in the order that the specification gives. The
     /// question has at most `max_query` bytes.
     pub(super) fn read(body: Bytes, max_query: usize) -> Result<Self, Refused> {
@@ -162,11 +163,11 @@ impl Ask {
 // === impl QueryRequest ===
 
 impl QueryRequest {
-    fn check(self, max_query: usize) -> Result<Ask, Refused> {
-        let query = self.query.filter(|query| !query.trim().is_empty());
-        let query = query.ok_or_else(|| invalid("query is required".to_owned()))?;
-        if query.len() > max_query {
-            let length = query.len();
+    fn check(self, max_query: usize) -> Result<Query, Refused> {
+        let text = self.query.filter(|text| !text.trim().is_empty());
+        let text = text.ok_or_else(|| Refused::invalid("query is required"))?;
+        if text.len() > max_query {
+            let length = text.len();
             let reason = format!("query has {length} bytes, and may have {max_query} at most");
             return Err(unreadable(&reason));
         }
@@ -175,11 +176,11 @@ impl QueryRequest {
         let history = history.collect::<Result<_, _>>()?;
         let filter = match self.filter.map(Filter::check).transpose() {
             Ok(filter) => filter.flatten(),
-            Err(error) => return Err(invalid(format!("invalid filter: {error}"))),
+            Err(error) => return Err(Refused::invalid(format!("invalid filter: {error}"))),
         };
         let top_n = self.top_n.filter(|&top_n| top_n > 0);
-        Ok(Ask {
-            query,
+        Ok(Query {
+            text,
             stream: self.stream.unwrap_or(false),
             top_n: top_n.map(|top_n| usize::try_from(top_n).unwrap_or(usize::MAX)),
             filter,
@@ -198,7 +199,7 @@ impl Message {
             Some("user") => Ok(llm::Message::user(self.content)),
             Some("assistant") => Ok(llm::Message::assistant(self.content)),
             // Another role, such as `system`, would let a client instruct the model.
-            _ => Err(invalid(format!(
+            _ => Err(Refused::invalid(format!(
                 "messages[{index}].role must be user or assistant"
             ))),
         }
@@ -206,51 +207,31 @@ impl Message {
 }
 
 /// Reads the whole body of a request. A layer further out limits its size.
-pub(super) async fn whole<B>(body: B) -> Result<Bytes, Refused>
-where
-    B: Body<Error = BodyError>,
-{
-    let mut body = pin!(body);
-    let mut first = Bytes::new();
-    let mut more = BytesMut::new();
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let frame = frame.map_err(|error| broken(&error))?;
-        let Ok(mut data) = frame.into_data() else {
-            continue;
-        };
-        let data = data.copy_to_bytes(data.remaining());
-        if first.is_empty() && more.is_empty() {
-            // Most bodies are one frame, which needs no copy.
-            first = data;
-            continue;
-        }
-        more.extend_from_slice(&std::mem::take(&mut first));
-        more.extend_from_slice(&data);
-    }
-    Ok(if more.is_empty() {
-        first
-    } else {
-        more.freeze()
-    })
+pub(super) async fn whole(body: LimitedBody<Body>) -> Result<Bytes, Refused> {
+    let body = body.collect().await.map_err(|error| broken(&error))?;
+    Ok(body.to_bytes())
 }
 
 /// Refuses a body that ended early, and closes the connection, whose state is unknown.
-fn broken(error: &BodyError) -> Refused {
-    let slow = error.source().and_then(|error| error.downcast_ref());
-    let rejection = match slow {
-        Some(serve::BodyError::TooSlow(_)) => Rejection::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "request_timeout",
-            "the request body did not come in in time",
-        ),
-        _ => *unreadable("it broke off"),
+fn broken(error: &(dyn StdError + 'static)) -> Refused {
+    let mut causes = iter::successors(Some(error), |&error| error.source());
+    let is_slow = |cause: &(dyn StdError + 'static)| {
+        matches!(cause.downcast_ref(), Some(serve::BodyError::TooSlow(_)))
     };
-    let close = HeaderValue::from_static("close");
-    rejection.with_header(header::CONNECTION, close).into()
+    let (status, code, message) = if causes.any(is_slow) {
+        let message = "the request body did not come in in time";
+        (StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+    } else {
+        let message = "invalid request body: it broke off";
+        (StatusCode::BAD_REQUEST, "invalid_request", message)
+    };
+    Rejection::new(status, code, message)
+        .with_header(header::CONNECTION, HeaderValue::from_static("close"))
+        .into()
 }
 
 fn unreadable(reason: &str) -> Refused {
-    invalid(format!("invalid request body: {reason}"))
+    Refused::invalid(format!("invalid request body: {reason}"))
 }
 
 #[cfg(test)]
@@ -260,20 +241,21 @@ mod tests {
 
     fn refused(body: &str) -> String {
         let body_bytes = Bytes::copy_from_slice(body.as_bytes());
-        let rejection = Ask::read(body_bytes, MAX_QUERY).expect_err(body);
+        let refused = Query::read(body_bytes, MAX_QUERY).expect_err(body);
+        let rejection = refused.rejection();
         assert_eq!(rejection.status(), 400, "{body}");
         assert_eq!(rejection.code(), "invalid_request", "{body}");
         rejection.message().to_owned()
     }
 
-    fn read(body: &str) -> Ask {
-        Ask::read(Bytes::copy_from_slice(body.as_bytes()), MAX_QUERY).expect(body)
+    fn read(body: &str) -> Query {
+        Query::read(Bytes::copy_from_slice(body.as_bytes()), MAX_QUERY).expect(body)
     }
 
     #[test]
     fn a_question_that_is_too_long_is_refused_with_both_lengths() {
         let body = |length: usize| format!(r#"{{"query":"{}"}}"#, "x".repeat(length));
-        assert_eq!(read(&body(MAX_QUERY)).query.len(), MAX_QUERY);
+        assert_eq!(read(&body(MAX_QUERY)).text.len(), MAX_QUERY);
         let expected = "invalid request body: query has 65537 bytes, and may have 65536 at most";
         assert_eq!(refused(&body(MAX_QUERY + 1)), expected);
     }
@@ -319,25 +301,25 @@ mod tests {
         ] {
             assert_eq!(refused(body), "query is required", "{body}");
         }
-        assert_eq!(read(" {\"query\":\" why? \"}\n").query, " why? ");
+        assert_eq!(read(" {\"query\":\" why? \"}\n").text, " why? ");
     }
 
     #[test]
     fn null_and_unknown_members_are_ignored() {
-        let ask = read(
+        let query = read(
             r#"{"query":"why?","stream":null,"top_n":null,"filter":null,"include_sources":null,
                 "disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
         );
-        assert!(!ask.stream && !ask.include_sources && !ask.disable_hybrid);
-        assert_eq!(ask.top_n, None);
-        assert!(ask.filter.is_none() && ask.history.is_empty());
+        assert!(!query.stream && !query.include_sources && !query.disable_hybrid);
+        assert_eq!(query.top_n, None);
+        assert!(query.filter.is_none() && query.history.is_empty());
     }
 
     #[test]
     fn a_top_n_of_zero_or_less_is_ignored() {
         for (top_n, expected) in [("0", None), ("-3", None), ("7", Some(7))] {
-            let ask = read(&format!(r#"{{"query":"why?","top_n":{top_n}}}"#));
-            assert_eq!(ask.top_n, expected, "{top_n}");
+            let query = read(&format!(r#"{{"query":"why?","top_n":{top_n}}}"#));
+            assert_eq!(query.top_n, expected, "{top_n}");
         }
     }
 
@@ -352,12 +334,12 @@ mod tests {
             let expected = "messages[1].role must be user or assistant";
             assert_eq!(refused(&body), expected, "{role}");
         }
-        let ask = read(
+        let query = read(
             r#"{"query":"why?","messages":[{"role":"assistant","content":"a"},
                 {"role":"user","content":""}]}"#,
         );
         let expected = [llm::Message::assistant("a"), llm::Message::user("")];
-        assert_eq!(ask.history, expected);
+        assert_eq!(query.history, expected);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::table_search::TableSearch;
 /// The reason why vector search of a pipeline's tables is impossible. `Display` is for the log.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum Obstacle {
+pub enum ProbeError {
     /// The database does not respond.
     #[error("the database cannot be reached")]
     Unreachable(#[source] QueryError),
@@ -42,24 +42,24 @@ pub enum Obstacle {
 }
 
 /// Checks that a database responds. A database without a free connection passes.
-pub(super) async fn reach(pool: &Pool) -> Result<(), Obstacle> {
+pub(super) async fn reach(pool: &Pool) -> Result<(), ProbeError> {
     match retrieval_queries::reach(pool).await {
         Err(QueryError::Lease(
             LeaseError::Busy { .. } | LeaseError::Account { .. } | LeaseError::Full { .. },
         ))
         | Ok(()) => Ok(()),
-        Err(error) => Err(Obstacle::Unreachable(error)),
+        Err(error) => Err(ProbeError::Unreachable(error)),
     }
 }
 
 /// Checks that at least one of the tables supports vector search.
-pub(super) async fn of_all(shelves: &[TableSearch], made: Option<usize>) -> Result<(), Obstacle> {
+pub(super) async fn of_all(tables: &[TableSearch], made: Option<usize>) -> Result<(), ProbeError> {
     let mut first = None;
-    for shelf in shelves {
-        match shelf.look_for_obstacle(made).await {
+    for table in tables {
+        match table.check_probe(made).await {
             Ok(None) => return Ok(()),
-            Ok(Some(obstacle)) => first = first.or(Some(obstacle)),
-            Err(error) => return Err(Obstacle::Unreachable(error)),
+            Ok(Some(probe_error)) => first = first.or(Some(probe_error)),
+            Err(error) => return Err(ProbeError::Unreachable(error)),
         }
     }
     first.map_or(Ok(()), Err)

@@ -1,7 +1,7 @@
 //! Keyword search, ranked by BM25.
 
 mod candidates;
-mod means;
+mod method;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -16,35 +16,35 @@ use super::table_search::Request;
 use crate::filter::CheckedFilter;
 
 use self::candidates::{Glossary, rounds};
-pub(super) use self::means::Means;
+pub(super) use self::method::KeywordMethod;
 
 /// Limit on the rows that are read of a small table, whose row count is an estimate.
-const MOST_READ: u32 = 10_000;
+const MAX_READ: u32 = 10_000;
 
 /// Limit on the words of a question that an index or a prefilter is asked for.
-const MOST_WORDS: usize = 128;
+const MAX_WORDS: usize = 128;
 
 /// Limit on a prefilter, in bytes, because PostgreSQL folds its case again for every row.
-const MOST_PATTERNS: usize = 4096;
+const MAX_PATTERNS: usize = 4096;
 
 /// Keyword search of one table.
-pub(super) struct Words<'a> {
+pub(super) struct KeywordSearch<'a> {
     pub(super) place: &'a SearchTable,
     pub(super) shape: &'a Shape,
-    pub(super) learned: &'a Learned,
+    pub(super) statistics: &'a TextStatistics,
     pub(super) pool: &'a Pool,
 }
 
 /// Cached statistics of the texts of a table.
 #[derive(Debug, Default)]
-pub(super) struct Learned {
+pub(super) struct TextStatistics {
     average_length: OnceLock<f64>,
     glossary: Mutex<Glossary>,
 }
 
 /// The rows that were found, and whether the limit left out rows that were not read.
 #[derive(Debug, Default)]
-pub(super) struct Wordwise {
+pub(super) struct KeywordHits {
     pub(super) found: Vec<Hit>,
     pub(super) is_cut: bool,
 }
@@ -57,30 +57,30 @@ struct Candidate {
     term_counts: TermCounts,
 }
 
-// === impl Words ===
+// === impl KeywordSearch ===
 
-impl Words<'_> {
+impl KeywordSearch<'_> {
     pub(super) async fn find(
         &self,
-        means: &Means,
+        method: &KeywordMethod,
         request: &Request<'_>,
-    ) -> Result<Wordwise, QueryError> {
+    ) -> Result<KeywordHits, QueryError> {
         let words = tokens::terms(request.text).filter(|word| word.len() <= tokens::LONGEST_WORD);
         let question = Question::new(words);
         if question.is_empty() || request.rows == 0 {
-            return Ok(Wordwise::default());
+            return Ok(KeywordHits::default());
         }
-        match means {
-            Means::Off => Ok(Wordwise::default()),
-            Means::Ranking(ranking) => {
+        match method {
+            KeywordMethod::Off => Ok(KeywordHits::default()),
+            KeywordMethod::Ranking(ranking) => {
                 let search = self.search(request, request.rows);
                 let found = search.ranked(ranking, request.text, self.pool).await?;
                 let is_cut = false;
-                Ok(Wordwise { found, is_cut })
+                Ok(KeywordHits { found, is_cut })
             }
-            Means::ReadAll => self.read_all(&question, request).await,
-            Means::ReadSome => self.read_some(&question, request).await,
-            Means::Lexicon(lexicon) => self.look_up(lexicon, &question, request).await,
+            KeywordMethod::ReadAll => self.read_all(&question, request).await,
+            KeywordMethod::ReadSome => self.read_some(&question, request).await,
+            KeywordMethod::Lexicon(lexicon) => self.look_up(lexicon, &question, request).await,
         }
     }
 
@@ -98,14 +98,14 @@ impl Words<'_> {
         &self,
         question: &Question,
         request: &Request<'_>,
-    ) -> Result<Wordwise, QueryError> {
-        let search = self.search(request, MOST_READ);
+    ) -> Result<KeywordHits, QueryError> {
+        let search = self.search(request, MAX_READ);
         let keep = |id, content| Candidate::new(question, id, content);
         let candidates = search.scan(None, keep, self.pool).await?;
-        let is_cut = is_full(&candidates, MOST_READ);
+        let is_cut = is_full(&candidates, MAX_READ);
         let collection = Collection::of(&counts(&candidates));
         let found = ranked(candidates, &collection, request.rows);
-        Ok(Wordwise { found, is_cut })
+        Ok(KeywordHits { found, is_cut })
     }
 
     /// Ranks the first rows that contain one of the words.
@@ -113,8 +113,8 @@ impl Words<'_> {
         &self,
         question: &Question,
         request: &Request<'_>,
-    ) -> Result<Wordwise, QueryError> {
-        let limit = request.manner.max_scanned;
+    ) -> Result<KeywordHits, QueryError> {
+        let limit = request.options.max_scanned;
         let search = self.search(request, limit);
         let words = longest(question.words());
         let keep = |id, content| Candidate::new(question, id, content);
@@ -128,7 +128,7 @@ impl Words<'_> {
             ..counted
         };
         let found = ranked(candidates, &collection, request.rows);
-        Ok(Wordwise { found, is_cut })
+        Ok(KeywordHits { found, is_cut })
     }
 
     /// Ranks the rows that an index finds for the words, the rarest words first.
@@ -137,11 +137,11 @@ impl Words<'_> {
         lexicon: &Lexicon,
         question: &Question,
         request: &Request<'_>,
-    ) -> Result<Wordwise, QueryError> {
+    ) -> Result<KeywordHits, QueryError> {
         let words = question.words();
         self.learn(lexicon, &words, request.text).await?;
         let (entries, frequencies) = {
-            let glossary = self.learned.glossary();
+            let glossary = self.statistics.glossary();
             let entries = glossary.entries(&words, request.text);
             (entries, glossary.frequencies(&words))
         };
@@ -173,21 +173,21 @@ impl Words<'_> {
         };
         let found = ranked(candidates, &collection, request.rows);
         let is_cut = false;
-        Ok(Wordwise { found, is_cut })
+        Ok(KeywordHits { found, is_cut })
     }
 
     /// Loads lexemes and frequencies of words that are not cached yet.
     async fn learn(&self, lexicon: &Lexicon, words: &[&str], text: &str) -> Result<(), QueryError> {
-        let unknown = self.learned.glossary().unknown(words, text);
+        let unknown = self.statistics.glossary().unknown(words, text);
         if unknown.is_empty() {
             return Ok(());
         }
         let lexemes = lexicon.lexemes(&unknown, self.pool).await?;
-        let uncounted = self.learned.glossary().uncounted(&lexemes);
+        let uncounted = self.statistics.glossary().uncounted(&lexemes);
         let (most, place) = (candidates::MOST + 1, self.place);
         let counts = lexicon.frequencies(&uncounted, most, place, self.pool);
         let counts = counts.await?;
-        let mut glossary = self.learned.glossary();
+        let mut glossary = self.statistics.glossary();
         glossary.add(
             unknown.into_iter().zip(lexemes),
             uncounted.into_iter().zip(counts),
@@ -198,7 +198,7 @@ impl Words<'_> {
     /// Returns the average number of terms in a text, from a sample that is taken once. If sampling
     /// fails, it is the average of the rows that were read.
     async fn average_length(&self, read: &Collection) -> Result<f64, QueryError> {
-        if let Some(length) = self.learned.average_length.get() {
+        if let Some(length) = self.statistics.average_length.get() {
             return Ok(*length);
         }
         let search = Search {
@@ -215,13 +215,13 @@ impl Words<'_> {
         let texts = f64::from(u32::try_from(lengths.len()).unwrap_or(u32::MAX));
         let sum: f64 = lengths.iter().copied().map(f64::from).sum();
         let average = sum / texts.max(1.0);
-        Ok(*self.learned.average_length.get_or_init(|| average))
+        Ok(*self.statistics.average_length.get_or_init(|| average))
     }
 }
 
-// === impl Learned ===
+// === impl TextStatistics ===
 
-impl Learned {
+impl TextStatistics {
     fn glossary(&self) -> MutexGuard<'_, Glossary> {
         // A panic cannot leave the map half updated.
         self.glossary.lock().unwrap_or_else(PoisonError::into_inner)
@@ -321,13 +321,13 @@ fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
 /// Returns the longest words that fit, since long words are likely to be rare.
 fn longest(mut words: Vec<&str>) -> Vec<&str> {
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    let mut left = MOST_PATTERNS;
+    let mut left = MAX_PATTERNS;
     words.retain(|word| {
         let fits = word.len() <= left;
         left -= if fits { word.len() } else { 0 };
         fits
     });
-    words.truncate(MOST_WORDS);
+    words.truncate(MAX_WORDS);
     words
 }
 
@@ -354,6 +354,6 @@ mod tests {
         assert_eq!(longest(words), [&long, &long, "vacuum", "soil"]);
         let many: Vec<_> = (0..20_000).map(|number| format!("w{number:06}")).collect();
         let many = longest(many.iter().map(String::as_str).collect());
-        assert_eq!(many.len(), MOST_WORDS);
+        assert_eq!(many.len(), MAX_WORDS);
     }
 }

@@ -17,9 +17,9 @@ use ziggurat_postgres::{
     database::Database,
     pool::{Pool, Pools},
 };
-use ziggurat_rag_service::{Parts, Pipeline as Served, retrieval::Library};
+use ziggurat_rag_service::{Parts, Pipeline as Served, retrieval::Retriever};
 
-use super::opening::Opening;
+use super::first_connection::FirstConnection;
 use crate::{
     clients::{BuildContext, Clients, HttpClients},
     configuration::{ConfigSources, Configuration, Pipeline},
@@ -30,8 +30,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct PipelineBuilder {
     pools: Pools,
-    outside: HttpClients,
-    around: ConfigSources,
+    http_clients: HttpClients,
+    sources: ConfigSources,
     secrets: Secrets,
     /// Number of databases so far, which makes the names of pools unique.
     count: AtomicU64,
@@ -39,17 +39,18 @@ pub(crate) struct PipelineBuilder {
 
 /// The pipelines of one configuration, ready to be served, with their clients and databases.
 #[derive(Debug, Default)]
-pub(crate) struct Set {
+pub(crate) struct PipelineSet {
     /// Clients by the name of the pipeline.
     clients: BTreeMap<String, Clients>,
-    bases: Vec<Base>,
+    databases: Vec<PooledDatabase>,
     pipelines: Vec<Served>,
-    openings: Vec<Opening>,
+    /// One for each database, in their order.
+    first_connections: Vec<FirstConnection>,
 }
 
 /// A database and its only connection pool.
 #[derive(Clone, Debug)]
-struct Base {
+struct PooledDatabase {
     /// Unique name of the pool, since two databases may have the same name.
     caller: String,
     database: Arc<Database>,
@@ -59,18 +60,18 @@ struct Base {
 // === impl PipelineBuilder ===
 
 impl PipelineBuilder {
-    pub(crate) fn new(pools: Pools, around: ConfigSources, secrets: Secrets) -> Self {
+    pub(crate) fn new(pools: Pools, sources: ConfigSources, secrets: Secrets) -> Self {
         Self {
             pools,
-            outside: HttpClients::default(),
-            around,
+            http_clients: HttpClients::default(),
+            sources,
             secrets,
             count: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn around(&self) -> &ConfigSources {
-        &self.around
+    pub(crate) fn sources(&self) -> &ConfigSources {
+        &self.sources
     }
 
     /// Builds the clients of a pipeline, or reuses unchanged ones.
@@ -80,13 +81,13 @@ impl PipelineBuilder {
         configuration: &Configuration,
         before: Option<&Clients>,
     ) -> anyhow::Result<Clients> {
-        let means = BuildContext {
-            outside: &self.outside,
-            around: &self.around,
+        let context = BuildContext {
+            http_clients: &self.http_clients,
+            sources: &self.sources,
             secrets: &self.secrets,
             idle: configuration.server.stream_idle_timeout,
         };
-        Clients::of(pipeline, means, before)
+        Clients::of(pipeline, context, before)
             .with_context(|| format!("failed to create pipeline {}", pipeline.name))
     }
 
@@ -99,11 +100,11 @@ impl PipelineBuilder {
         &self,
         configuration: &Configuration,
         before: &Reusable,
-    ) -> anyhow::Result<Set> {
-        let mut set = Set::default();
+    ) -> anyhow::Result<PipelineSet> {
+        let mut set = PipelineSet::default();
         for pipeline in &configuration.pipelines {
-            let kept = before.clients.get(&pipeline.name);
-            let clients = self.clients(pipeline, configuration, kept)?;
+            let reusable = before.clients.get(&pipeline.name);
+            let clients = self.clients(pipeline, configuration, reusable)?;
             set.clients.insert(pipeline.name.clone(), clients);
         }
         for pipeline in &configuration.pipelines {
@@ -112,14 +113,13 @@ impl PipelineBuilder {
         Ok(set)
     }
 
-    fn add(&self, set: &mut Set, pipeline: &Pipeline, before: &Reusable) {
+    fn add(&self, set: &mut PipelineSet, pipeline: &Pipeline, before: &Reusable) {
         let name = &pipeline.name;
-        let pool = self.pool(set, &pipeline.database, &before.bases);
-        let library = Library::new(pool, name, pipeline.tables.clone(), pipeline.manner);
-        let position = set.bases.iter().position(|base| is_base(base, pipeline));
-        if let Some(opening) = position.and_then(|position| set.openings.get_mut(position)) {
-            opening.libraries.push((name.clone(), library.clone()));
-        }
+        let position = self.position(set, &pipeline.database, &before.databases);
+        let pool = set.databases[position].pool.clone();
+        let retriever = Retriever::new(pool, name, pipeline.tables.clone(), pipeline.manner);
+        let first = &mut set.first_connections[position];
+        first.retrievers.push((name.clone(), retriever.clone()));
         let clients = &set.clients[name];
         let (embedding, completion) = (pipeline.embedding.maker, pipeline.completion.maker);
         for (part, maker) in [("embedding_llm", embedding), ("rag_llm", completion)] {
@@ -139,7 +139,7 @@ impl PipelineBuilder {
         set.pipelines.push(Served::new(Parts {
             name: name.clone(),
             description: pipeline.description.clone(),
-            library,
+            retriever,
             embedder: clients.embedder(),
             completer: clients.completer(),
             reranker: clients.reranker(),
@@ -152,52 +152,53 @@ impl PipelineBuilder {
         }));
     }
 
-    /// Returns the pool of a database: one for all pipelines with the same settings.
-    fn pool(&self, set: &mut Set, database: &Arc<Database>, before: &[Base]) -> Pool {
-        let is_same = |base: &&Base| base.database.is_same(database);
-        if let Some(base) = set.bases.iter().find(is_same) {
-            return base.pool.clone();
+    /// Returns the position of a database in the set: one for all pipelines with the same settings.
+    fn position(
+        &self,
+        set: &mut PipelineSet,
+        database: &Arc<Database>,
+        before: &[PooledDatabase],
+    ) -> usize {
+        let is_same = |pooled: &PooledDatabase| pooled.database.is_same(database);
+        if let Some(position) = set.databases.iter().position(is_same) {
+            return position;
         }
-        let base = before.iter().find(is_same).cloned().unwrap_or_else(|| {
+        let reusable = before.iter().find(|pooled| is_same(pooled)).cloned();
+        let pooled = reusable.unwrap_or_else(|| {
             self.secrets
                 .add(database.passwords().map(ExposeSecret::expose_secret));
             let number = self.count.fetch_add(1, Ordering::Relaxed);
             let caller = format!("pipelines-{number}");
-            Base {
+            PooledDatabase {
                 pool: self.pools.pool(&caller, database),
                 database: Arc::clone(database),
                 caller,
             }
         });
-        let pool = base.pool.clone();
-        set.openings.push(Opening {
-            pool: pool.clone(),
-            libraries: Vec::new(),
+        set.first_connections.push(FirstConnection {
+            pool: pooled.pool.clone(),
+            retrievers: Vec::new(),
         });
-        set.bases.push(base);
-        pool
+        set.databases.push(pooled);
+        set.databases.len() - 1
     }
-}
-
-fn is_base(base: &Base, pipeline: &Pipeline) -> bool {
-    base.database.is_same(&pipeline.database)
 }
 
 /// The parts that the next set may reuse.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reusable {
     clients: BTreeMap<String, Clients>,
-    bases: Vec<Base>,
+    databases: Vec<PooledDatabase>,
 }
 
-// === impl Set ===
+// === impl PipelineSet ===
 
-impl Set {
+impl PipelineSet {
     /// Returns the parts that the next set may reuse.
-    pub(crate) fn kept(&self) -> Reusable {
+    pub(crate) fn reusable(&self) -> Reusable {
         Reusable {
             clients: self.clients.clone(),
-            bases: self.bases.clone(),
+            databases: self.databases.clone(),
         }
     }
 
@@ -211,15 +212,16 @@ impl Set {
         mem::take(&mut self.pipelines)
     }
 
-    pub(super) fn take_openings(&mut self) -> Vec<Opening> {
-        mem::take(&mut self.openings)
+    pub(super) fn take_first_connections(&mut self) -> Vec<FirstConnection> {
+        mem::take(&mut self.first_connections)
     }
 
     /// Closes the pools of databases that the other set does not use.
-    pub(super) fn retire_all_but(&self, other: &Self, pools: &Pools) {
-        for base in &self.bases {
-            if !other.bases.iter().any(|kept| kept.caller == base.caller) {
-                pools.retire(&base.caller);
+    pub(super) fn retire_unused(&self, other: &Self, pools: &Pools) {
+        for pooled in &self.databases {
+            let mut kept = other.databases.iter();
+            if !kept.any(|kept| kept.caller == pooled.caller) {
+                pools.retire(&pooled.caller);
             }
         }
     }

@@ -9,7 +9,7 @@ const SMALL: f64 = 2000.0;
 
 /// Method of keyword search in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::retrieval) enum Means {
+pub(in crate::retrieval) enum KeywordMethod {
     /// Finds no rows.
     Off,
     /// Reads all rows.
@@ -22,9 +22,9 @@ pub(in crate::retrieval) enum Means {
     Ranking(Ranking),
 }
 
-// === impl Means ===
+// === impl KeywordMethod ===
 
-impl Means {
+impl KeywordMethod {
     /// Chooses the method, and returns the index that should be created, if one is missing.
     pub(in crate::retrieval) fn choose(
         backend: Backend,
@@ -39,15 +39,15 @@ impl Means {
         };
         let ranking = |extension| shape.ranking(extension, place).map(Self::Ranking);
         let lexicon = || shape.lexicon(place).map(Self::Lexicon);
-        let (means, advice) = match backend {
+        let (method, advice) = match backend {
             Backend::Off => return (Self::Off, None),
             Backend::Scan => return (read, None),
             Backend::Auto if is_small => return (read, None),
             Backend::Auto => {
                 let ranking = Extension::ALL.into_iter().find_map(ranking);
-                let means = ranking.or_else(lexicon);
-                return match means {
-                    Some(means) => (means, None),
+                let method = ranking.or_else(lexicon);
+                return match method {
+                    Some(method) => (method, None),
                     None => (read, Some(Lexicon::advice(place))),
                 };
             }
@@ -56,8 +56,8 @@ impl Means {
             Backend::PgSearch => of(Extension::PgSearch, ranking, place),
             Backend::VchordBm25 => of(Extension::VchordBm25, ranking, place),
         };
-        match means {
-            Some(means) => (means, None),
+        match method {
+            Some(method) => (method, None),
             None => (Self::Off, Some(advice)),
         }
     }
@@ -75,8 +75,8 @@ impl Means {
 
 fn of(
     extension: Extension,
-    ranking: impl Fn(Extension) -> Option<Means>,
+    ranking: impl Fn(Extension) -> Option<KeywordMethod>,
     place: &SearchTable,
-) -> (Option<Means>, String) {
+) -> (Option<KeywordMethod>, String) {
     (ranking(extension), extension.advice(place))
 }

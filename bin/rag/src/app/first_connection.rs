@@ -5,7 +5,7 @@ use std::{error::Error, time::Duration};
 use tokio::time;
 use tracing::{debug, error, info};
 use ziggurat_postgres::pool::Pool;
-use ziggurat_rag_service::retrieval::Library;
+use ziggurat_rag_service::retrieval::Retriever;
 
 /// Pauses between attempts to connect: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -13,18 +13,18 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// A database and the libraries in it.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct FirstConnection {
     pub(super) pool: Pool,
-    pub(super) libraries: Vec<(String, Library)>,
+    pub(super) retrievers: Vec<(String, Retriever)>,
 }
 
-// === impl Opening ===
+// === impl FirstConnection ===
 
-impl Opening {
+impl FirstConnection {
     /// Connects, and retries until it succeeds. Meanwhile only requests that need the database
     /// fail.
     pub(super) async fn run(self) {
-        let pipelines: Vec<_> = self.libraries.iter().map(|(name, _)| &**name).collect();
+        let pipelines: Vec<_> = self.retrievers.iter().map(|(name, _)| &**name).collect();
         let pipelines = pipelines.join(",");
         let mut pause = FIRST_PAUSE;
         let mut was_away = false;
@@ -39,8 +39,8 @@ impl Opening {
         if was_away {
             info!(pipelines, "connected to database");
         }
-        for (_, library) in &self.libraries {
-            library.check().await;
+        for (_, retriever) in &self.retrievers {
+            retriever.check().await;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use ziggurat_search::tokens;
 use ziggurat_vector_search::retrieval_queries::LexemeQuery;
 
-use super::MOST_WORDS;
+use super::MAX_WORDS;
 
 /// Limit on the rows that are ranked.
 pub(super) const MOST: u32 = 2000;
@@ -98,7 +98,7 @@ impl Glossary {
     /// Returns the words that are not cached: those of the question, and texts that PostgreSQL may
     /// parse as one word where this code sees several, such as an address.
     pub(super) fn unknown(&self, words: &[&str], text: &str) -> Vec<String> {
-        let all = words.iter().take(MOST_WORDS).copied();
+        let all = words.iter().take(MAX_WORDS).copied();
         let all = all.chain(compounds(text));
         let mut seen = HashSet::new();
         all.filter(|word| !self.lexemes.contains_key(*word) && seen.insert(*word))
@@ -141,7 +141,7 @@ impl Glossary {
             })
             .collect();
         entries.sort_by(|one, two| one.frequency.total_cmp(&two.frequency));
-        entries.truncate(MOST_WORDS);
+        entries.truncate(MAX_WORDS);
         entries
     }
 
@@ -167,7 +167,7 @@ fn compounds(text: &str) -> impl Iterator<Item = &str> {
         .map(|part| part.trim_matches(|c: char| !c.is_alphanumeric()))
         .filter(|part| part.len() <= tokens::LONGEST_WORD)
         .filter(|part| part.contains(|c: char| !c.is_alphanumeric()))
-        .take(MOST_WORDS)
+        .take(MAX_WORDS)
 }
 
 #[cfg(test)]
@@ -257,6 +257,6 @@ mod tests {
         );
         let long: Vec<_> = (0..1000).map(|number| number.to_string()).collect();
         let long: Vec<_> = long.iter().map(String::as_str).collect();
-        assert_eq!(Glossary::default().unknown(&long, "").len(), MOST_WORDS);
+        assert_eq!(Glossary::default().unknown(&long, "").len(), MAX_WORDS);
     }
 }
