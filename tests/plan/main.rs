@@ -7,6 +7,7 @@ mod cycles;
 mod levels;
 mod size;
 mod tower;
+mod visibility;
 
 use std::{
     env, fs,

@@ -12,10 +12,11 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::{
-    ApiClient, ClientChange, ClientDraft, CreatedClient, Principal, Role, Store,
+    ApiClient, ClientDraft, CreatedClient, Principal, Role, Store,
     input::{Admitted, Caller, Manager, Members, Target},
     oauth::NO_STORE,
     reply::{Refused, no_method},
+    store::ClientChange,
 };
 
 /// OpenAPI description of these endpoints.

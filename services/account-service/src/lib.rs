@@ -76,8 +76,8 @@ pub use self::{
     reply::Coded,
     role::Role,
     store::{
-        ClientChange, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,
-        Owner, Revocation, Store, TenantDraft, UserChange,
+        ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits, Owner,
+        Revocation, Store, TenantDraft,
     },
     token::{Principal, TokenSettings, Tokens},
     unix_time::UnixTime,

@@ -20,13 +20,13 @@ use ziggurat_state::{FileOptions, StateDatabase, StoreError, migrator, prepare};
 use self::engine::Engine;
 use super::UnixTime;
 
+pub(crate) use self::{clients::ClientChange, users::UserChange};
 pub use self::{
-    clients::{ClientChange, ClientDraft, CreatedClient, Credential},
+    clients::{ClientDraft, CreatedClient, Credential},
     invites::{CreatedInvite, InviteDraft},
     members::Owner,
     revocations::Revocation,
     tenants::TenantDraft,
-    users::UserChange,
 };
 
 /// The first tables.

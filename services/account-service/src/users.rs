@@ -4,9 +4,10 @@ use axum::{Json, Router, extract::State, routing::get};
 use utoipa::{OpenApi, ToSchema};
 
 use super::{
-    Store, User, UserChange,
+    Store, User,
     input::{Members, Person},
     reply::{Refused, no_method},
+    store::UserChange,
 };
 
 /// OpenAPI description of these endpoints.

@@ -83,7 +83,7 @@ impl Configured {
     /// Returns whether a caller may use it. `is_first` is true for the first database of the list,
     /// which API tokens without a database are bound to.
     #[must_use]
-    pub fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
+    pub(crate) fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
         match identity.map(Identity::holder) {
             None => true,
             Some(Holder::Program { database: None }) => is_first,

@@ -1,7 +1,6 @@
 //! The configured databases, access to them, and the one that each caller is using.
 //!
-//! The visible databases depend on the caller's token (see [`Configured::is_open_to`]); without
-//! authentication all are visible. A selection belongs to a token, and lasts until the token ends
+//! The visible databases depend on the caller's token; without authentication all are visible. A selection belongs to a token, and lasts until the token ends
 //! or the database is removed.
 //!
 //! ```

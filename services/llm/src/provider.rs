@@ -109,12 +109,6 @@ impl Provider {
     pub const fn completes(self) -> bool {
         !matches!(self, Self::Voyage)
     }
-
-    /// Returns whether it reranks texts.
-    #[must_use]
-    pub const fn reranks(self) -> bool {
-        matches!(self, Self::Voyage)
-    }
 }
 
 #[cfg(test)]
@@ -147,6 +141,5 @@ mod tests {
             does(Provider::completes),
             ["anthropic", "openai", "gemini", "ollama"]
         );
-        assert_eq!(does(Provider::reranks), ["voyage"]);
     }
 }

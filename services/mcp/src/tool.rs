@@ -195,7 +195,7 @@ impl ToolDescriptor {
     }
 
     /// Keeps the tool enabled even if [`Tools::with_disabled`] names it.
-    pub fn with_always_enabled(mut self) -> Self {
+    pub(crate) fn with_always_enabled(mut self) -> Self {
         self.is_always_enabled = true;
         self
     }
@@ -326,13 +326,13 @@ impl ToolRequest {
 
     /// Returns the caller, once the arguments have been read.
     #[must_use]
-    pub fn into_caller(self) -> Caller {
+    pub(crate) fn into_caller(self) -> Caller {
         self.caller
     }
 
     /// Returns the arguments as they were written: a JSON object.
     #[must_use]
-    pub fn raw_arguments(&self) -> &str {
+    pub(crate) fn raw_arguments(&self) -> &str {
         let range = self.arguments.clone();
         range
             .and_then(|range| self.call.raw_params()?.get(range))

@@ -52,7 +52,7 @@ pub(crate) use self::keys::is_near;
 use self::{keys::Keys, yaml::Node};
 pub use self::{
     section::Section,
-    value::{Number, Value, is_set},
+    value::{Number, Value},
 };
 use crate::{
     ConfigSources, Environment,

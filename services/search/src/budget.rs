@@ -1,7 +1,7 @@
 //! Token budgets: estimates the tokens of texts, and takes the texts that fit.
 //!
-//! No tokenizer of a model is used: the two estimates follow the two specifications. [`of_words`]
-//! is for passages, [`of_bytes`] for whole documents.
+//! No tokenizer of a model is used: passages are estimated by their words ([`of_words`]), whole
+//! documents by their bytes.
 //!
 //! ```
 //! use ziggurat_search::budget;
@@ -25,7 +25,7 @@ pub fn of_words(text: &str) -> usize {
 
 /// Estimates the tokens of a document: a quarter of its bytes.
 #[must_use]
-pub fn of_bytes(text: &str) -> usize {
+pub(crate) fn of_bytes(text: &str) -> usize {
     text.len() / 4
 }
 

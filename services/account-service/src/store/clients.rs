@@ -25,7 +25,7 @@ pub struct ClientDraft {
 
 /// Changes to a client.
 #[derive(Clone, Debug, Default)]
-pub struct ClientChange {
+pub(crate) struct ClientChange {
     /// New name, if it changes.
     pub name: Option<String>,
     /// New description, if it changes.

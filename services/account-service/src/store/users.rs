@@ -11,7 +11,7 @@ use crate::{AccountError, Id, User, rules};
 
 /// Changes to a user.
 #[derive(Clone, Debug, Default)]
-pub struct UserChange {
+pub(crate) struct UserChange {
     /// New first name, if it changes.
     pub first_name: Option<String>,
     /// New last name, if it changes.

@@ -32,10 +32,10 @@ impl Revision {
     ];
 
     /// The revision that answers an `initialize` for an unknown revision.
-    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+    pub(crate) const LATEST_LEGACY: Self = Self::V2025_11_25;
 
     /// The revision of a request without a header.
-    pub const WITHOUT_HEADER: Self = Self::V2025_03_26;
+    pub(crate) const WITHOUT_HEADER: Self = Self::V2025_03_26;
 
     /// Returns the revision as the protocol writes it.
     #[must_use]
@@ -63,7 +63,7 @@ impl Revision {
 
     /// Returns whether the result of a tool can have a structure.
     #[must_use]
-    pub const fn has_structure(self) -> bool {
+    pub(crate) const fn has_structure(self) -> bool {
         self as usize >= Self::V2025_06_18 as usize
     }
 

@@ -48,7 +48,7 @@ impl Tools {
     /// Disables tools by name, even tools that are added later.
     ///
     /// They are not listed, and a call returns an error that they are not available. It has no
-    /// effect on tools that are [always enabled](ToolDescriptor::with_always_enabled).
+    /// effect on tools that are always enabled.
     pub fn with_disabled<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.disabled.extend(names.into_iter().map(Into::into));
         self

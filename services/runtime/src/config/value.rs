@@ -55,7 +55,7 @@ number!(u16 u32 u64 usize i64);
 
 /// Returns whether a variable says yes; everything except a few words for yes means no.
 #[must_use]
-pub fn is_set(text: &str) -> bool {
+pub(crate) fn is_set(text: &str) -> bool {
     let mut words = ["true", "1", "yes"].iter();
     words.any(|yes| text.eq_ignore_ascii_case(yes))
 }
