@@ -121,9 +121,9 @@ pub(crate) fn usage() -> String {
         "\
 Usage: ziggurat-platform [flags] [command]
 
-The account service: tenants, their members, and the clients that act for them. Without a
-command it serves. The other commands work on what is kept, beside a server or without one,
-and print what came of it as JSON.
+The account service: tenants, their members, and the API clients of each tenant. Without a
+command it serves. The other commands change the stored data directly, also while a server
+runs, and print their result as JSON.
 
 Commands:
 ",

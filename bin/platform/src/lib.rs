@@ -89,7 +89,7 @@ fn check(arguments: &Arguments) -> anyhow::Result<()> {
     for warning in &loaded.warnings {
         say(&format!("warning: {warning}\n"));
     }
-    print("the configuration is good\n")
+    print("the configuration is valid\n")
 }
 
 fn version() -> String {

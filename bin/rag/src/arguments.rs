@@ -18,18 +18,18 @@ pipelines of the configuration file it finds in /etc/ziggurat or next to itself.
 
 /// The flags, in the order of the usage.
 const FLAGS: &[Flag] = &[
-    Flag::path("config", "PATH", "the configuration file"),
+    Flag::path("config", "PATH", "configuration file"),
     Flag::switch(
         "check-config",
-        "say everything that is wrong with the configuration, and end",
+        "print every problem of the configuration, and exit",
     ),
-    Flag::switch("openapi", "print the OpenAPI document, and end"),
-    Flag::switch("version", "print the version, and end"),
-    Flag::switch("help", "print this, and end"),
+    Flag::switch("openapi", "print the OpenAPI document, and exit"),
+    Flag::switch("version", "print the version, and exit"),
+    Flag::switch("help", "print this help, and exit"),
 ];
 
 /// The short form of `-help`.
-const SHORT: &[Flag] = &[Flag::switch("h", "the same")];
+const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
 
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]

@@ -114,7 +114,7 @@ fn check(config: Option<&Path>) -> ExitCode {
             }
             let problems = without_clients(&loaded.value, around);
             if problems.is_empty() {
-                return print("the configuration is good\n");
+                return print("the configuration is valid\n");
             }
             complain(problems)
         }

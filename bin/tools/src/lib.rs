@@ -97,7 +97,7 @@ fn check(overrides: &Overrides) -> ExitCode {
         }
     };
     let (text, code) = if problems.is_empty() {
-        ("the configuration is good\n".to_owned(), ExitCode::SUCCESS)
+        ("the configuration is valid\n".to_owned(), ExitCode::SUCCESS)
     } else {
         (problems.join("\n") + "\n", ExitCode::FAILURE)
     };

@@ -42,54 +42,58 @@ pub(super) struct Command {
     pub(super) task: Task,
 }
 
-const TENANT: Flag = Flag::text("tenant", "ID", "the tenant; needed if there are several");
+const TENANT: Flag = Flag::text(
+    "tenant",
+    "ID",
+    "the tenant; required if there is more than one",
+);
 const OUT: Flag = Flag::text(
     "out",
     "FILE",
-    "write it to a new file of mode 0600, not to the screen",
+    "write the secret to a new file of mode 0600 instead of standard output",
 );
-const EMAIL: Flag = Flag::text("email", "ADDRESS", "the mail address");
-const FIRST_NAME: Flag = Flag::text("first-name", "NAME", "the first name of the person");
-const LAST_NAME: Flag = Flag::text("last-name", "NAME", "the last name of the person");
+const EMAIL: Flag = Flag::text("email", "ADDRESS", "email address of the person");
+const FIRST_NAME: Flag = Flag::text("first-name", "NAME", "first name of the person");
+const LAST_NAME: Flag = Flag::text("last-name", "NAME", "last name of the person");
 
 /// Flags that all commands accept.
 pub(super) const GLOBAL: &[Flag] = &[
-    Flag::text("config", "PATH", "the configuration file"),
-    Flag::text("addr", "HOST:PORT", "where to listen (server.address)"),
+    Flag::text("config", "PATH", "configuration file"),
+    Flag::text("addr", "HOST:PORT", "address to listen on (server.address)"),
     Flag::text(
         "public-url",
         "URL",
-        "what clients call it (server.public_url)",
+        "URL at which clients reach the service (server.public_url)",
     ),
     Flag::text(
         "data-dir",
         "PATH",
-        "where the file and the keys are (data_dir)",
+        "folder of the database file and the keys (data_dir)",
     ),
     Flag::text(
         "token-lifetime",
         "DURATION",
-        "how long tokens are good (tokens.lifetime)",
+        "lifetime of tokens (tokens.lifetime)",
     ),
     Flag::switch(
         "check-config",
-        "say what is wrong with the configuration, and end",
+        "print every problem of the configuration, and exit",
     ),
     #[cfg(feature = "test-support")]
     Flag::switch(
         "test-hooks",
-        "let clients make the server fail, and move its clock; for tests",
+        "let clients inject faults and set the clock; for tests",
     ),
     #[cfg(feature = "test-support")]
     Flag::text(
         "test-clock",
         "TIME",
-        "have its clock stand still there; for tests",
+        "stop the clock at this time; for tests",
     ),
-    Flag::switch("openapi", "print the OpenAPI document, and end"),
-    Flag::switch("version", "print the version, and end"),
-    Flag::switch("help", "print this, and end"),
-    Flag::switch("h", "the same"),
+    Flag::switch("openapi", "print the OpenAPI document, and exit"),
+    Flag::switch("version", "print the version, and exit"),
+    Flag::switch("help", "print this help, and exit"),
+    Flag::switch("h", "the same as -help"),
 ];
 
 /// The commands.
@@ -97,7 +101,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "serve",
         about: None,
-        help: "serve over HTTP until told to stop",
+        help: "serve HTTP until SIGINT or SIGTERM",
         flags: &[],
         needs: &[],
         task: Task::Serve,
@@ -105,11 +109,19 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "init",
         about: None,
-        help: "make the first tenant, its owner, and a client with a secret",
+        help: "create the first tenant, its owner, and a client with a secret",
         flags: &[
-            Flag::text("tenant-name", "NAME", "what to call the tenant (default)"),
-            Flag::text("email", "ADDRESS", "the owner (owner@localhost)"),
-            Flag::text("client-name", "NAME", "what to call the client (admin)"),
+            Flag::text(
+                "tenant-name",
+                "NAME",
+                "name of the tenant (default: default)",
+            ),
+            Flag::text(
+                "email",
+                "ADDRESS",
+                "email address of the owner (default: owner@localhost)",
+            ),
+            Flag::text("client-name", "NAME", "name of the client (default: admin)"),
             OUT,
         ],
         needs: &[],
@@ -118,7 +130,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "tenant list",
         about: None,
-        help: "the tenants",
+        help: "list the tenants",
         flags: &[],
         needs: &[],
         task: Task::ListTenants,
@@ -126,16 +138,16 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "tenant create",
         about: None,
-        help: "make a tenant, and its owner a member",
+        help: "create a tenant and its owner",
         flags: &[
-            Flag::text("name", "NAME", "what to call it"),
+            Flag::text("name", "NAME", "name of the tenant"),
             EMAIL,
             FIRST_NAME,
             LAST_NAME,
-            Flag::text("domain", "NAME", "the domain of its mail addresses"),
-            Flag::text("external-id", "TEXT", "what others call it"),
-            Flag::text("plan", "NAME", "what it may use"),
-            Flag::switch("trial", "that is for trying it out"),
+            Flag::text("domain", "NAME", "domain of its email addresses"),
+            Flag::text("external-id", "TEXT", "its id in another system"),
+            Flag::text("plan", "NAME", "its plan"),
+            Flag::switch("trial", "mark it as a trial"),
         ],
         needs: &["name", "email"],
         task: Task::CreateTenant,
@@ -151,7 +163,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "client list",
         about: None,
-        help: "the clients of a tenant",
+        help: "list the clients of a tenant",
         flags: &[TENANT],
         needs: &[],
         task: Task::ListClients,
@@ -159,12 +171,12 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "client create",
         about: None,
-        help: "make a client with a secret, which is shown once",
+        help: "create a client; its secret is shown once",
         flags: &[
             TENANT,
-            Flag::text("name", "NAME", "what to call it"),
-            Flag::text("description", "TEXT", "what it is for"),
-            Flag::text("role", "ROLE", "admin or reader (reader)"),
+            Flag::text("name", "NAME", "name of the client"),
+            Flag::text("description", "TEXT", "purpose of the client"),
+            Flag::text("role", "ROLE", "admin or reader (default: reader)"),
             OUT,
         ],
         needs: &["name"],
@@ -173,7 +185,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "client delete",
         about: Some("CLIENT_ID"),
-        help: "delete a client; its secret and tokens are good no more",
+        help: "delete a client and revoke its secret and tokens",
         flags: &[TENANT],
         needs: &[],
         task: Task::DeleteClient,
@@ -181,7 +193,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "invite list",
         about: None,
-        help: "the invites of a tenant that can be accepted",
+        help: "list the pending invites of a tenant",
         flags: &[TENANT],
         needs: &[],
         task: Task::ListInvites,
@@ -189,11 +201,15 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "invite create",
         about: None,
-        help: "invite a person; the token to accept with is shown once",
+        help: "invite a person; the token of the invite is shown once",
         flags: &[
             TENANT,
             EMAIL,
-            Flag::text("expiration", "HOURS", "for how long it is good (168)"),
+            Flag::text(
+                "expiration",
+                "HOURS",
+                "hours until the invite expires (default: 168)",
+            ),
             OUT,
         ],
         needs: &["email"],
@@ -202,14 +218,14 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "invite accept",
         about: Some("INVITE_ID"),
-        help: "make the invited person a member",
+        help: "accept an invite for the invited person",
         flags: &[
             Flag::text(
                 "token",
                 "TEXT",
-                "what came with the invite; others see it in ps",
+                "token of the invite; other users of the machine see it in ps",
             ),
-            Flag::text("token-file", "FILE", "the same, in a file"),
+            Flag::text("token-file", "FILE", "file with the token of the invite"),
             FIRST_NAME,
             LAST_NAME,
         ],
@@ -227,7 +243,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "membership list",
         about: None,
-        help: "the members of a tenant",
+        help: "list the members of a tenant",
         flags: &[TENANT],
         needs: &[],
         task: Task::ListMembers,
@@ -251,11 +267,15 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "user token",
         about: None,
-        help: "make a token for a member, for what clients may not do over HTTP",
+        help: "create an access token of a member, for requests that clients may not send",
         flags: &[
             TENANT,
             EMAIL,
-            Flag::text("lifetime", "DURATION", "for how long it is good (1h)"),
+            Flag::text(
+                "lifetime",
+                "DURATION",
+                "lifetime of the token (default: 1h)",
+            ),
             OUT,
         ],
         needs: &["email"],
@@ -264,10 +284,10 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "key rotate",
         about: None,
-        help: "sign with a new key from now on",
+        help: "sign new tokens with a new key",
         flags: &[Flag::switch(
             "revoke",
-            "believe no token that was signed before",
+            "revoke all tokens that were signed before",
         )],
         needs: &[],
         task: Task::RotateKey,

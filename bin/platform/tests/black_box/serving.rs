@@ -131,7 +131,7 @@ fn all_problems_of_a_configuration_are_reported_at_once() {
     let ran = home.ran(&["-check-config"]);
     assert_eq!(
         (ran.code, &*ran.stdout, &*ran.stderr),
-        (Some(0), "the configuration is good\n", "")
+        (Some(0), "the configuration is valid\n", "")
     );
     home.configure("sever: {}\ntokens: {lifetime: 1h}\n");
     for words in [&["-check-config"][..], &[]] {

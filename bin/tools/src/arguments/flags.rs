@@ -151,7 +151,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::switch("version", "Print the version"),
             Flag::switch(
                 "check-config",
-                "Print everything that is wrong with the configuration, and end with 0 or 1",
+                "Print every problem of the configuration, and exit with 0 if there is none, else with 1",
             ),
         ],
     ),

@@ -14,10 +14,10 @@ ziggurat-tools: an MCP server for PostgreSQL.
 
 Usage: ziggurat-tools [flags] [postgres://user@host:port/database]
 
-Flags are written -flag or --flag, values -flag value or -flag=value. What the command line does
-not say is taken from the environment [in brackets], then from the configuration file. With a
-connection URL behind the flags the server has that database alone, and talks over standard input
-and output unless -http is given; DATABASE_URL holds one for when nothing else names a database.
+Flags are written -flag or --flag, values -flag value or -flag=value. Settings without a flag are
+taken from the environment variables [in brackets], then from the configuration file. With a
+connection URL after the flags, that database is the only one, and the server talks over standard
+input and output unless -http is given. DATABASE_URL is used if nothing else names a database.
 ";
 
 const TAIL: &str = "

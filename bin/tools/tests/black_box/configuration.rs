@@ -209,7 +209,7 @@ fn a_check_of_the_configuration_reads_named_files_and_connects_to_nothing() {
     let ran = home.ran(&["-check-config"], "");
     assert_eq!(
         (ran.code, &*ran.stdout, &*ran.stderr),
-        (Some(0), "the configuration is good\n", "")
+        (Some(0), "the configuration is valid\n", "")
     );
     let broken = "-----BEGIN CERTIFICATE----\nMIIB\n-----END CERTIFICATE-----\n";
     fs::write(home.file("broken.pem"), broken).expect("written");

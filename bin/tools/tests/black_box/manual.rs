@@ -60,7 +60,7 @@ fn every_configuration_is_valid() {
         let ran = home.ran(&["-check-config"], "");
         assert_eq!(
             (ran.code, &*ran.stdout, &*ran.stderr),
-            (Some(0), "the configuration is good\n", ""),
+            (Some(0), "the configuration is valid\n", ""),
             "{configuration}"
         );
         seen += 1;
