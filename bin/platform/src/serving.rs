@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
 use ziggurat_account_service::Tokens;
@@ -35,7 +35,12 @@ pub(crate) async fn serve(
         let error: &dyn std::error::Error = &error;
         warn!(error, "the store cannot be reached yet");
     }
-    let listener = listen(configuration)?;
+    let listen_address = &configuration.server.address;
+    // The look-up of a name may block; no other task is running yet.
+    let listener = listen_address
+        .to_socket_addrs()
+        .and_then(listen::on_first)
+        .with_context(|| format!("cannot listen on {listen_address}"))?;
     let address = listener.local_addr().context("reading the address")?;
     let outcome = serve_on(
         configuration,
@@ -121,18 +126,4 @@ async fn follow_keys(keys: ziggurat_account_service::Keys) {
         }
         folders.follow([keys.path()]);
     }
-}
-
-fn listen(configuration: &Configuration) -> anyhow::Result<TcpListener> {
-    let address = &configuration.server.address;
-    // The look-up of a name may block; no other task is running yet.
-    let sockets = address
-        .to_socket_addrs()
-        .with_context(|| format!("cannot listen on {address}"))?;
-    let listener = listen::on_first(sockets);
-    let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
-    let Some(listener) = listener else {
-        bail!("cannot listen on {address}: it has no address");
-    };
-    Ok(listener)
 }

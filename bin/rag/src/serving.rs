@@ -1,11 +1,12 @@
 //! Serving until a shutdown signal.
 
 use std::{
+    io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _},
     sync::Arc,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 use ziggurat_http::serve::{Limits, Server as Web, Tls};
@@ -42,7 +43,8 @@ pub(crate) async fn serve(
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
-    let listeners = listen(&server)?;
+    let listeners = listen(&server);
+    let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
     let mut app = App::new(set, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
     let first = bound.first().context("listening nowhere")?;
@@ -85,36 +87,19 @@ fn limits(server: &configuration::Server) -> Limits {
     limits
 }
 
-fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
-    let address = address(server);
-    let sockets = sockets(server).with_context(|| format!("cannot listen on {address}"))?;
-    let listeners = if server.is_localhost() {
-        listen::on_all(sockets)
-    } else {
-        let listener = listen::on_first(sockets);
-        listener.map(Vec::from_iter)
-    };
-    let listeners = listeners.with_context(|| format!("cannot listen on {address}"))?;
-    if listeners.is_empty() {
-        bail!("cannot listen on {address}: it has no address");
-    }
-    Ok(listeners)
-}
-
-/// Returns the sockets to bind. A host name is looked up, which may block.
-fn sockets(server: &configuration::Server) -> std::io::Result<Vec<SocketAddr>> {
+/// Listens on the configured address. A host name is looked up, which may block.
+fn listen(server: &configuration::Server) -> io::Result<Vec<TcpListener>> {
     let (host, port) = (server.listen_address.as_str(), server.port);
     if server.is_localhost() {
         // Not looked up, because some systems resolve this name to only one of the two.
-        return Ok(vec![
+        return listen::on_all([
             (Ipv4Addr::LOCALHOST, port).into(),
             (Ipv6Addr::LOCALHOST, port).into(),
         ]);
     }
-    match host.parse::<IpAddr>() {
-        Ok(ip) => Ok(vec![(ip, port).into()]),
-        Err(_) => Ok((host, port).to_socket_addrs()?.collect()),
-    }
+    // An IP address is not looked up.
+    let sockets = (host, port).to_socket_addrs()?;
+    Ok(vec![listen::on_first(sockets)?])
 }
 
 /// Returns the address as configured.

@@ -2,8 +2,7 @@
 
 use std::{io, net::SocketAddr};
 
-use anyhow::{Context as _, bail};
-use tokio::net::TcpListener;
+use anyhow::Context as _;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
 use ziggurat_http::serve::{Limits, Server, Tls};
@@ -71,7 +70,8 @@ async fn serve_http(
         let chain = tls.chain.as_deref();
         server = server.with_tls(Tls::from_files(&tls.cert, &tls.key, chain)?);
     }
-    let listener = listen(http)?;
+    let listener = http.address.candidates().and_then(listen::on_first);
+    let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
     let address = listener.local_addr().context("reading the address")?;
     let tower = stack::build(http, configuration, address.ip(), app)?;
     if app.accounts.is_some() {
@@ -86,19 +86,6 @@ async fn serve_http(
         .serve(listener, tower, stop)
         .await
         .context("cannot go on listening")
-}
-
-fn listen(http: &Http) -> anyhow::Result<TcpListener> {
-    let candidates = http
-        .address
-        .candidates()
-        .with_context(|| format!("cannot listen on {}", http.address))?;
-    let listener = listen::on_first(candidates);
-    let Some(listener) = listener.with_context(|| format!("cannot listen on {}", http.address))?
-    else {
-        bail!("cannot listen on {}: it has no address", http.address);
-    };
-    Ok(listener)
 }
 
 async fn serve_stdio(

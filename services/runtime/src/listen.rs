@@ -5,7 +5,7 @@
 //!
 //! # tokio_test::block_on(async {
 //! let listener = listen::on_first(["127.0.0.1:0".parse()?])?;
-//! assert!(listener.is_some_and(|listener| listener.local_addr().is_ok()));
+//! assert!(listener.local_addr().is_ok());
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
@@ -18,27 +18,25 @@ use tokio::net::{TcpListener, TcpSocket};
 /// connections are refused or reset when many clients connect at once.
 const BACKLOG: u32 = 4096;
 
-/// Listens on the first address that can be bound; returns `None` if there is no address.
+/// Listens on the first address that can be bound.
 ///
 /// # Panics
 /// Panics outside a Tokio runtime.
 ///
 /// # Errors
-/// Fails if no address can be bound, with the error of the last one.
-pub fn on_first(
-    candidates: impl IntoIterator<Item = SocketAddr>,
-) -> io::Result<Option<TcpListener>> {
-    let mut refusal = None;
+/// Fails if no address can be bound, with the error of the last one, or if there is no address.
+pub fn on_first(candidates: impl IntoIterator<Item = SocketAddr>) -> io::Result<TcpListener> {
+    let mut refusal = no_address();
     for candidate in candidates {
         match bind(candidate) {
-            Ok(listener) => return Ok(Some(listener)),
-            Err(error) => refusal = Some(explained(error)),
+            Ok(listener) => return Ok(listener),
+            Err(error) => refusal = explained(error),
         }
     }
-    refusal.map_or(Ok(None), Err)
+    Err(refusal)
 }
 
-/// Listens on every address that this machine has; returns no listener if there is no address.
+/// Listens on every address that this machine has.
 ///
 /// Addresses that this machine does not have are skipped, such as IPv6 ones without IPv6. An
 /// address that another program uses is an error: clients would reach the wrong server.
@@ -49,18 +47,23 @@ pub fn on_first(
 /// # Errors
 /// Fails if an address of this machine cannot be bound, or if the machine has none of them.
 pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
-    let (mut listeners, mut refusal) = (Vec::new(), None);
+    let (mut listeners, mut refusal) = (Vec::new(), no_address());
     for address in addresses {
         match bind(address) {
             Ok(listener) => listeners.push(listener),
-            Err(error) if is_elsewhere(&error) => refusal = Some(explained(error)),
+            Err(error) if is_elsewhere(&error) => refusal = explained(error),
             Err(error) => return Err(explained(error)),
         }
     }
-    match refusal {
-        Some(error) if listeners.is_empty() => Err(error),
-        _ => Ok(listeners),
+    if listeners.is_empty() {
+        return Err(refusal);
     }
+    Ok(listeners)
+}
+
+/// Error of a host name that resolves to nothing.
+fn no_address() -> io::Error {
+    io::Error::new(io::ErrorKind::AddrNotAvailable, "it has no address")
 }
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
@@ -113,11 +116,12 @@ mod tests {
     #[tokio::test]
     async fn the_first_address_that_can_be_bound_is_used() {
         let listener = on_first(addresses(&[ELSEWHERE, "127.0.0.1:0"]));
-        let listener = listener.expect("bound").expect("an address");
+        let listener = listener.expect("bound");
         assert!(listener.local_addr().expect("bound").ip().is_loopback());
         let error = on_first(addresses(&[ELSEWHERE])).expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-        assert!(on_first([]).expect("no error").is_none());
+        let error = on_first([]).expect_err("none");
+        assert_eq!(error.to_string(), "it has no address");
     }
 
     #[tokio::test]
@@ -134,6 +138,7 @@ mod tests {
         );
         let error = on_all(addresses(&[ELSEWHERE])).expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-        assert!(on_all([]).expect("no error").is_empty());
+        let error = on_all([]).expect_err("none");
+        assert_eq!(error.to_string(), "it has no address");
     }
 }
