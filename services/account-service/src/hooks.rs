@@ -21,7 +21,7 @@
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -38,6 +38,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use ziggurat_accounts::WallClock;
 use ziggurat_layers::reject::{Rejection, Render as _};
+use ziggurat_runtime::lock;
 
 use super::Coded;
 
@@ -93,14 +94,9 @@ impl Hooks {
             .merge(controls)
     }
 
-    fn plans(&self) -> MutexGuard<'_, VecDeque<Plan>> {
-        // No code panics while holding the lock.
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the first plan for a path and counts it as used once.
     fn plan_for(&self, path: &str) -> Option<Plan> {
-        let mut plans = self.plans();
+        let mut plans = lock(&self.plans);
         let fits = |plan: &Plan| plan.path.as_ref().is_none_or(|p| path.starts_with(p));
         let at = plans.iter().position(fits)?;
         let plan = &mut plans[at];
@@ -139,7 +135,7 @@ impl Plan {
 }
 
 async fn plan(State(hooks): State<Hooks>, Json(plan): Json<Plan>) -> StatusCode {
-    let mut plans = hooks.plans();
+    let mut plans = lock(&hooks.plans);
     if plans.len() == MAX_PLANS {
         return StatusCode::INSUFFICIENT_STORAGE;
     }
@@ -148,7 +144,7 @@ async fn plan(State(hooks): State<Hooks>, Json(plan): Json<Plan>) -> StatusCode 
 }
 
 async fn forget(State(hooks): State<Hooks>) -> StatusCode {
-    hooks.plans().clear();
+    lock(&hooks.plans).clear();
     StatusCode::NO_CONTENT
 }
 

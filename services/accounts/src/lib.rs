@@ -67,7 +67,7 @@ use std::{
     fmt,
     num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     thread,
     time::Duration,
 };
@@ -79,6 +79,7 @@ use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
     rate_limit::{Clock, Quota},
 };
+use ziggurat_runtime::lock;
 use ziggurat_state as store;
 
 use self::{
@@ -267,7 +268,7 @@ impl Accounts {
     /// Waits while a file is read or written, so call it only at the start of a server.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        let state = self.shared.state();
+        let state = lock(&self.shared.state);
         let tokens = state.tokens.table().records().count();
         (tokens, state.users.table().records().count())
     }
@@ -316,14 +317,9 @@ impl fmt::Debug for Accounts {
 // === impl Shared ===
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics with a half-changed table while it holds the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Logs the content of the files.
     fn announce(&self) {
-        let state = self.state();
+        let state = lock(&self.state);
         let [token_file, user_file] = self.paths.each_ref().map(|path| path.display());
         let (tokens, users) = (state.tokens.table(), state.users.table());
         info!(
@@ -338,7 +334,7 @@ impl Shared {
 
     /// Reads the files again.
     fn reload(&self) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let has_tokens = state.tokens.reload();
         let has_users = state.users.reload();
         if has_tokens || has_users {
@@ -349,7 +345,7 @@ impl Shared {
     /// Drops expired tokens and sessions.
     fn sweep(&self) {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let has_expired =
             |tokens: &Tokens| tokens.records().any(|token| token.is_long_expired(now));
         if has_expired(state.tokens.table()) {

@@ -12,6 +12,7 @@ use ziggurat_layers::{
     bearer::TokenHash,
     rate_limit::{Key, Limited, Outcome},
 };
+use ziggurat_runtime::lock;
 use ziggurat_state::StoreError;
 
 use super::{Accounts, Shared, State};
@@ -185,7 +186,7 @@ impl Shared {
     /// Checks a password. Blocks for long.
     fn check(&self, username: &str, password: &SecretString) -> Checked {
         // The lock is not held during the password check.
-        let user = self.state().users.table().find(username).cloned();
+        let user = lock(&self.state).users.table().find(username).cloned();
         let hash = user.as_ref().map(|user| &*user.password_hash);
         let is_right = self.passwords.is_right(password, hash);
         match user {
@@ -204,7 +205,7 @@ impl Shared {
         open: impl FnOnce(&mut LocalSessions, &UserRecord),
     ) -> Result<(), LoginError> {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let admitted = state.users.change(|users| admit(users, checked, now));
         let State {
             users, sessions, ..
@@ -221,7 +222,7 @@ impl Shared {
 
     /// Counts a wrong password in the user file, and disables the account at the limit.
     pub(super) fn count_failure(&self, username: &str, limit: u32) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let is_locked = state
             .users
             .change(|users| users.note_failure(username, limit.into()));

@@ -8,11 +8,12 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use tokio::{sync::oneshot, time};
+use ziggurat_runtime::lock;
 
 /// Limit on logins to one account in the first queue.
 const PER_ACCOUNT: usize = 4;
@@ -74,7 +75,7 @@ impl LoginLimiter {
 
     /// Waits for a slot; `account` is `None` if the account has not logged in before.
     pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Slot, Full> {
-        let entered = self.queues().enter(account);
+        let entered = lock(&self.queues).enter(account);
         let Some(slot) = entered? else {
             return Ok(self.slot());
         };
@@ -91,7 +92,7 @@ impl LoginLimiter {
     /// Passes a released slot to the next login.
     fn pass_on(&self) {
         loop {
-            let next = self.queues().next();
+            let next = lock(&self.queues).next();
             let Some(next) = next else {
                 return;
             };
@@ -102,11 +103,6 @@ impl LoginLimiter {
                 Err(mut slot) => slot.limiter = None,
             }
         }
-    }
-
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        // No code panics with a half-changed queue while it holds the lock.
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -203,7 +199,7 @@ mod tests {
         assert!(gate.enter(Some("alice".into())).await.is_err());
         drop(inside);
         let _inside = gate.enter(None).await.expect("free again");
-        assert_eq!(gate.queues().free, 0);
+        assert_eq!(lock(&gate.queues).free, 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::{
     error::Error,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -21,6 +21,7 @@ use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
 use ziggurat_postgres::{database::Database, error::QueryError, metadata::Metadata, pool::Pools};
+use ziggurat_runtime::lock;
 
 /// Longest wait of a call for the connection of a load. Once connected, the call waits for the
 /// load, which `query_timeout` limits.
@@ -114,7 +115,7 @@ impl Cache {
         max_age: Duration,
     ) -> Result<Arc<Metadata>, MetadataError> {
         let (load, has_timeout) = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             if let Some(fresh) = state.fresh(max_age) {
                 return Ok(fresh);
             }
@@ -137,7 +138,7 @@ impl Cache {
     async fn wait(&self, mut load: Shared<Load>) -> Result<Loaded, MetadataError> {
         match time::timeout(MAX_WAIT, &mut load).await {
             Ok(loaded) => Ok(loaded),
-            Err(_) if self.state().is_connected => Ok(load.await),
+            Err(_) if lock(&self.state).is_connected => Ok(load.await),
             Err(_) => Err(MetadataError::NotReady),
         }
     }
@@ -146,7 +147,7 @@ impl Cache {
     pub(super) fn warm(self: &Arc<Self>, pools: &Pools) -> impl Future<Output = ()> + use<> {
         // Begins before the future is polled, because the first statement may come earlier.
         let load = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let load = state
                 .ongoing()
                 .unwrap_or_else(|| self.begin(&mut state, pools));
@@ -167,7 +168,7 @@ impl Cache {
     /// load fails, the statement itself reports the error.
     pub(super) async fn ready(&self) -> Result<(), MetadataError> {
         let warming = {
-            let state = self.state();
+            let state = lock(&self.state);
             state.warming.as_ref().and_then(WeakShared::upgrade)
         };
         match warming {
@@ -178,7 +179,7 @@ impl Cache {
 
     /// Drops the cached metadata, because it is outdated.
     pub(super) fn forget(&self) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.edition += 1;
         state.latest = None;
         state.loading = None;
@@ -191,7 +192,7 @@ impl Cache {
             let since = Instant::now();
             let read = cache.read(&pools).await.map(Arc::new);
             let loaded = read.map_err(Arc::new);
-            let is_first = cache.state().end(edition, since, loaded.as_ref().ok());
+            let is_first = lock(&cache.state).end(edition, since, loaded.as_ref().ok());
             if let (true, Ok(metadata)) = (is_first, &loaded) {
                 cache.warn_of_powers(metadata);
             }
@@ -207,7 +208,7 @@ impl Cache {
         let pool = pools.pool(&own.key, &self.database);
         let read = async {
             let lease = pool.lease().await?;
-            self.state().is_connected = true;
+            lock(&self.state).is_connected = true;
             Metadata::load(lease).await
         };
         read.await.inspect_err(|error| {
@@ -241,11 +242,6 @@ impl Cache {
             powers = metadata.powers().join(", "),
             "the role can reach beyond its database; connect as one that can do less"
         );
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -39,7 +39,7 @@ mod watch;
 use std::{
     collections::HashMap,
     error::Error,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use arc_swap::ArcSwap;
@@ -52,6 +52,7 @@ use ziggurat_postgres::{
     metadata::Metadata,
     pool::{Lease, LeaseError, Pools},
 };
+use ziggurat_runtime::lock;
 use ziggurat_state::Shared as SharedState;
 
 pub use self::{
@@ -200,7 +201,7 @@ impl Databases {
         let list = self.shared.list.load();
         let selected = match identity.map(Identity::selection) {
             Some(Replicated(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
-            _ => self.shared.selections().get(&key).cloned(),
+            _ => lock(&self.shared.selections).get(&key).cloned(),
         };
         let of_name = |name: &String| {
             permitted(&list, identity).find(|configured| configured.database.name() == name)
@@ -237,7 +238,7 @@ impl Databases {
             }
             _ => {
                 let selection = Selection::Named(name.to_owned());
-                self.shared.selections().insert(key.clone(), selection);
+                lock(&self.shared.selections).insert(key.clone(), selection);
             }
         }
         self.shared.pools.close_others(&key, name);
@@ -302,7 +303,7 @@ impl Databases {
         let key = session_key(identity);
         self.shared.pools.close_others(&key, database.name());
         let selection = Selection::AdHoc(Configured::new(database));
-        self.shared.selections().insert(key, selection);
+        lock(&self.shared.selections).insert(key, selection);
         Ok(())
     }
 
@@ -337,19 +338,12 @@ impl Databases {
 
     /// Removes a session whose token is no longer valid. Its connections close.
     pub fn forget(&self, session: &str) {
-        self.shared.selections().remove(session);
+        lock(&self.shared.selections).remove(session);
         self.shared.pools.close(session);
     }
 }
 
 impl Shared {
-    fn selections(&self) -> MutexGuard<'_, HashMap<String, Selection>> {
-        // No code panics while it holds the lock, and the map is always consistent.
-        self.selections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stores the selection of a session for all replicas.
     async fn record(&self, identity: &Identity, name: &str) -> Result<(), SelectError> {
         let store = self.replicated.as_ref().ok_or(SelectError::Unavailable)?;

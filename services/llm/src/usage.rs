@@ -1,11 +1,9 @@
 //! Token usage of calls, as the providers count it.
 
-use std::{
-    ops::AddAssign,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{ops::AddAssign, sync::Mutex};
 
 use serde::Serialize;
+use ziggurat_runtime::lock;
 
 /// Tokens that a provider has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -84,18 +82,13 @@ impl AddAssign for Usage {
 impl Meter {
     /// Adds the usage of a call.
     pub fn add(&self, usage: Usage) {
-        *self.sum() += usage;
+        *lock(&self.sum) += usage;
     }
 
     /// Returns the usage of all calls.
     #[must_use]
     pub fn read(&self) -> Usage {
-        *self.sum()
-    }
-
-    fn sum(&self) -> MutexGuard<'_, Usage> {
-        // No code panics while it holds the lock.
-        self.sum.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.sum)
     }
 }
 

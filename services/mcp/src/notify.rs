@@ -3,13 +3,14 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
 use serde::Serialize;
 use ziggurat_layers::json_rpc::Id;
+use ziggurat_runtime::lock;
 
 /// Limit on waiting messages; more are dropped to save memory.
 const MAX_WAITING: usize = 64;
@@ -66,7 +67,7 @@ impl Notifier {
     /// Sends a complete message on one line. Returns whether the queue had space for it.
     pub fn send(&self, message: Bytes) -> bool {
         let waker = {
-            let mut queue = self.queue();
+            let mut queue = lock(&self.queue);
             if queue.messages.len() >= MAX_WAITING {
                 return false;
             }
@@ -81,7 +82,7 @@ impl Notifier {
 
     /// Returns the next message; it never ends.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Bytes> {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         if let Some(message) = queue.messages.pop_front() {
             return Poll::Ready(message);
         }
@@ -90,11 +91,6 @@ impl Notifier {
             waker @ None => *waker = Some(cx.waker().clone()),
         }
         Poll::Pending
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        // The queue is consistent even after a panic.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,7 +126,7 @@ impl Progress {
         }
 
         {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = lock(&self.last);
             if progress <= *last {
                 return;
             }

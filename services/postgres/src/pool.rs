@@ -35,7 +35,7 @@ use std::{
     collections::HashMap,
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -46,6 +46,7 @@ use tokio::{
     time::{self, Instant},
 };
 use tracing::trace;
+use ziggurat_runtime::lock;
 
 use super::{
     LOG_TARGET,
@@ -147,7 +148,7 @@ impl Pools {
     /// settings of the database have changed, a new pool replaces the old one.
     #[must_use]
     pub fn pool_of(&self, caller: &str, account: &str, database: &Arc<Database>) -> Pool {
-        let mut callers = self.shared.lock();
+        let mut callers = lock(&self.shared.pools);
         let known = callers
             .get(caller)
             .and_then(|pools| pools.get(database.name()));
@@ -190,14 +191,14 @@ impl Pools {
     /// Tasks that wait for a connection get an error. A running statement may finish, within its
     /// timeout, and then its connection closes.
     pub fn close(&self, caller: &str) {
-        let pools = self.shared.lock().remove(caller);
+        let pools = lock(&self.shared.pools).remove(caller);
         pools.iter().flat_map(HashMap::values).for_each(Pool::close);
     }
 
     /// Drops the pools of a caller. Tasks that hold one may still use it, its idle connections
     /// close, and the others close when they are released.
     pub fn retire(&self, caller: &str) {
-        let pools = self.shared.lock().remove(caller);
+        let pools = lock(&self.shared.pools).remove(caller);
         for pool in pools.iter().flat_map(HashMap::values) {
             pool.inner.is_retired.store(true, Ordering::Relaxed);
             pool.close_idle();
@@ -206,7 +207,7 @@ impl Pools {
 
     /// Closes the pools of a caller for all databases but this one.
     pub fn close_others(&self, caller: &str, database: &str) {
-        if let Some(pools) = self.shared.lock().get_mut(caller) {
+        if let Some(pools) = lock(&self.shared.pools).get_mut(caller) {
             pools.retain(|name, pool| {
                 let stays = name == database;
                 if !stays {
@@ -219,7 +220,7 @@ impl Pools {
 
     /// Closes the pools of all callers for a database that was removed or changed.
     pub fn close_database(&self, database: &str) {
-        for pools in self.shared.lock().values_mut() {
+        for pools in lock(&self.shared.pools).values_mut() {
             if let Some(pool) = pools.remove(database) {
                 pool.close();
             }
@@ -228,7 +229,7 @@ impl Pools {
 
     /// Closes all pools, so that the reaper can end.
     pub fn close_all(&self) {
-        let callers = mem::take(&mut *self.shared.lock());
+        let callers = mem::take(&mut *lock(&self.shared.pools));
         callers
             .values()
             .flat_map(HashMap::values)
@@ -237,14 +238,9 @@ impl Pools {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, HashMap<String, Pool>>> {
-        // The map is consistent even if a thread panicked while it held the lock.
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the limit that the sessions of an account share.
     fn share(&self, account: &str, database: &Arc<Database>) -> Arc<ConnectionLimit> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = lock(&self.shares);
         let known = shares
             .get(account)
             .and_then(|shares| shares.get(database.name()))
@@ -263,13 +259,13 @@ impl Shared {
     /// Closes connections that were idle for too long, opens those below the minimum, and drops
     /// unused pools.
     fn sweep(&self) {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = lock(&self.shares);
         shares.retain(|_, shares| {
             shares.retain(|_, share| share.strong_count() > 0);
             !shares.is_empty()
         });
         drop(shares);
-        self.lock().retain(|_, pools| {
+        lock(&self.pools).retain(|_, pools| {
             pools.retain(|_, pool| {
                 pool.inner.drop_stale();
                 // One at a time, so that callers get permits meanwhile.
@@ -284,7 +280,7 @@ impl Shared {
 
     /// Closes the connection that was idle for longest, among the pools that `may_have_to` selects.
     fn make_way(&self, may_have_to: impl Fn(&Inner) -> bool) {
-        let pools = self.lock();
+        let pools = lock(&self.pools);
         let oldest = pools
             .values()
             .flat_map(HashMap::values)

@@ -4,12 +4,15 @@ use std::{
     fmt,
     future::poll_fn,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll, ready},
 };
 
 use futures_util::Stream;
-use ziggurat_runtime::line::{Line, Plain};
+use ziggurat_runtime::{
+    line::{Line, Plain},
+    lock,
+};
 
 use super::{
     driver::{self, Field},
@@ -306,8 +309,8 @@ fn text(bytes: &[u8]) -> Result<&str, QueryError> {
 impl Handoff {
     /// Puts an item into the slot, and waits until it is taken.
     pub(super) async fn put(&self, found: Item) {
-        *self.lock() = Some(found);
-        poll_fn(|_| match *self.lock() {
+        *lock(&self.found) = Some(found);
+        poll_fn(|_| match *lock(&self.found) {
             Some(_) => Poll::Pending,
             None => Poll::Ready(()),
         })
@@ -315,10 +318,6 @@ impl Handoff {
     }
 
     fn take(&self) -> Option<Item> {
-        self.lock().take()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Item>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.found).take()
     }
 }

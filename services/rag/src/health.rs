@@ -13,7 +13,7 @@ use std::{
     panic::AssertUnwindSafe,
     pin::Pin,
     ptr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 
@@ -26,6 +26,7 @@ use serde::Serialize;
 use tracing::warn;
 use utoipa::ToSchema;
 use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
+use ziggurat_runtime::lock;
 
 use super::{
     pipelines::{Pipelines, Served},
@@ -149,7 +150,7 @@ impl HealthCheck {
     async fn report(&self) -> Arc<Report> {
         let served = self.inner.pipelines.now();
         let round = {
-            let mut latest = self.inner.latest();
+            let mut latest = lock(&self.inner.latest);
             match latest.as_ref().and_then(|latest| latest.ongoing(&served)) {
                 Some(round) => round,
                 None => self.begin(&mut latest, served),
@@ -166,7 +167,7 @@ impl HealthCheck {
             let report = Arc::new(Report::of(&served, inner.timeout).await);
             // Nothing is cached, so the next call pings again.
             let is_own = |latest: &mut Latest| Weak::ptr_eq(&latest.of, &own);
-            inner.latest().take_if(is_own);
+            lock(&inner.latest).take_if(is_own);
             report
         });
         let round = round.shared();
@@ -180,15 +181,6 @@ impl fmt::Debug for HealthCheck {
         f.debug_struct("HealthCheck")
             .field("pipelines", &self.inner.pipelines)
             .finish_non_exhaustive()
-    }
-}
-
-// === impl Inner ===
-
-impl Inner {
-    fn latest(&self) -> MutexGuard<'_, Option<Latest>> {
-        // No code panics while it holds the lock.
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,13 +1,11 @@
 //! A pipeline: its tables, its providers and its settings.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Mutex, time::Duration};
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
+use ziggurat_runtime::lock;
 
 use super::{
     failure::Failure,
@@ -126,7 +124,7 @@ impl Pipeline {
     }
 
     fn may_probe(&self) -> bool {
-        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut probed = lock(&self.probed);
         let may_probe = probed.is_none_or(|last| last.elapsed() >= PROBE_PAUSE);
         if may_probe {
             *probed = Some(Instant::now());

@@ -24,6 +24,7 @@ pub mod file;
 pub mod flags;
 pub mod line;
 pub mod listen;
+mod lock;
 pub mod logs;
 #[cfg(unix)]
 pub mod open_files;
@@ -39,4 +40,6 @@ mod secret;
 pub mod signals;
 pub mod watch;
 
-pub use self::{config_sources::ConfigSources, environment::Environment, secret::Secret};
+pub use self::{
+    config_sources::ConfigSources, environment::Environment, lock::lock, secret::Secret,
+};

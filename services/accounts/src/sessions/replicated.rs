@@ -4,15 +4,12 @@
 //! replica ends is invalid on all, and so is its selected database shared. Results are cached for
 //! the time in which the database is unreachable.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use jiff::Timestamp;
 use tracing::warn;
 use ziggurat_layers::bearer::{Denied, TokenHash};
+use ziggurat_runtime::lock;
 use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
 
 use crate::{
@@ -107,30 +104,23 @@ impl ReplicatedSessions {
             }
             Some((identity, _)) => (Ok(identity), Vec::new()),
             None => {
-                let forgotten = self.remembered().remove(&token);
+                let forgotten = lock(&self.remembered).remove(&token);
                 let gone = forgotten.map(|_| token).into_iter().collect();
                 (Err(Denied::Invalid), gone)
             }
         }
     }
 
-    fn remembered(&self) -> MutexGuard<'_, HashMap<TokenHash, Remembered>> {
-        // No code panics while it holds the lock, and the map is always consistent.
-        self.remembered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns a cached session, if it is recent enough.
     fn recall(&self, token: TokenHash, now: Duration) -> Option<SharedSession> {
-        let remembered = self.remembered();
+        let remembered = lock(&self.remembered);
         let known = remembered.get(&token)?;
         known.is_recent(now).then(|| known.session.clone())
     }
 
     /// Caches a session, and returns the sessions that were dropped for it.
     fn remember(&self, token: TokenHash, session: SharedSession, now: Duration) -> Vec<TokenHash> {
-        let mut remembered = self.remembered();
+        let mut remembered = lock(&self.remembered);
         let mut gone = Vec::new();
         if remembered.len() >= MAX_REMEMBERED && !remembered.contains_key(&token) {
             remembered.retain(|&token, known| {
@@ -156,7 +146,7 @@ impl ReplicatedSessions {
         mut is_good: impl FnMut(&SharedSession) -> bool,
     ) -> Vec<TokenHash> {
         let mut gone = Vec::new();
-        self.remembered().retain(|&token, known| {
+        lock(&self.remembered).retain(|&token, known| {
             let stays = known.age(now) < known.session.left && is_good(&known.session);
             if !stays {
                 gone.push(token);

@@ -151,7 +151,7 @@ fn changes_by_the_server_itself_are_not_reported() {
     bench.reload();
     bench.clock.advance(2 * DAY);
     bench.accounts.shared.sweep();
-    let mut state = bench.accounts.shared.state();
+    let mut state = lock(&bench.accounts.shared.state);
     assert!(!state.tokens.reload());
     assert!(!state.users.reload());
 }

@@ -2,12 +2,13 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+use ziggurat_runtime::lock;
 
 use super::request::Rules;
 
@@ -50,7 +51,7 @@ impl Cache {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut CachedAnswers) -> T) -> T {
-        act(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.answers))
     }
 }
 

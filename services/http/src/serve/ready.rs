@@ -28,7 +28,7 @@
 use std::{
     error::Error,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -40,6 +40,7 @@ use http::{StatusCode, header};
 use tokio::time;
 use tracing::warn;
 use ziggurat_layers::sanitize::Public;
+use ziggurat_runtime::lock;
 
 /// Time between two checks of something that was reached.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -110,7 +111,7 @@ impl Readiness {
 
     /// Replaces the parts of the server. The state of those that stay is kept.
     pub fn set_parts(&self, names: impl IntoIterator<Item: Into<String>>) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let known = std::mem::take(&mut state.parts);
         let names = names.into_iter().map(Into::into);
         state.parts = names
@@ -142,7 +143,7 @@ impl Readiness {
 
     /// Records whether the database that replicas share can be reached, and logs a change.
     pub(crate) fn note_shared(&self, found: Result<(), &(dyn Error + 'static)>) {
-        let before = self.state().shared.replace(PartState::new(&found));
+        let before = lock(&self.state).shared.replace(PartState::new(&found));
         match found {
             Err(error) if before != Some(PartState::Unavailable) => {
                 warn!(error, "the state database is unreachable");
@@ -162,7 +163,7 @@ impl Readiness {
         F: Future<Output = Result<(), E>>,
         E: Error + 'static,
     {
-        self.state().shared.get_or_insert(PartState::Unknown);
+        lock(&self.state).shared.get_or_insert(PartState::Unknown);
         async move {
             loop {
                 let found = check().await;
@@ -177,13 +178,13 @@ impl Readiness {
 
     /// Records that the server is shutting down.
     pub fn stop(&self) {
-        self.state().is_stopping = true;
+        lock(&self.state).is_stopping = true;
     }
 
     /// Returns the current response of `/ready`.
     #[must_use]
     pub fn report(&self) -> Report {
-        self.state().report()
+        lock(&self.state).report()
     }
 
     /// Waits until the next check of the parts.
@@ -193,14 +194,9 @@ impl Readiness {
 
     /// Replaces the known state of a part, if there is such a part.
     fn replace(&self, name: &str, found: PartState) -> Option<PartState> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let part = state.parts.iter_mut().find(|(part, _)| part == name);
         part.map(|(_, known)| std::mem::replace(known, found))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while holding it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
+use ziggurat_runtime::lock;
 use ziggurat_state::{Shared, StoreError};
 
 use super::signed_state::{LIFETIME, millis};
@@ -127,7 +128,7 @@ impl LocalGuard {
         }
         let principal = Sha256::digest(principal).into();
         // No code panics while it holds the lock.
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         used.spend(id, principal, now)
     }
 }

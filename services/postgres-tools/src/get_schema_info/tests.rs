@@ -370,7 +370,7 @@ async fn the_cause_of_a_failed_connection_is_logged_and_shown_only_if_enabled() 
             settings.shows_causes = is_shown;
         })
         .await;
-        log.take();
+        drop(log.take());
         let (text, failed) = bench.call(json!({})).await;
         assert!(failed);
         let opening = "Failed to get database client: failed to connect to database 'main': ";

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -14,6 +14,7 @@ use tokio::{
     time::{self, Instant},
 };
 use tracing::debug;
+use ziggurat_runtime::lock;
 
 use crate::{
     database::{ConnectionLimit, Database, Permits},
@@ -62,7 +63,7 @@ pub(super) struct Held {
 
 impl Inner {
     pub(super) fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 
     /// Takes the connection that was used last, so that the others can expire. Also returns whether

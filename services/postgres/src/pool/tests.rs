@@ -206,7 +206,7 @@ async fn a_sweep_closes_stale_connections_and_drops_empty_pools() {
     drop(fixture.pools.pool("other", &database));
 
     fixture.pools.shared.sweep();
-    let callers = |fixture: &Fixture| fixture.pools.shared.lock().len();
+    let callers = |fixture: &Fixture| lock(&fixture.pools.shared.pools).len();
     assert_eq!(callers(&fixture), 1, "an idle connection keeps its pool");
     for idle in pool.inner.idle().iter_mut() {
         idle.since -= Duration::from_hours(2);

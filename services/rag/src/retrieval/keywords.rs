@@ -3,9 +3,10 @@
 mod candidates;
 mod method;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use ziggurat_postgres::{error::QueryError, pool::Pool};
+use ziggurat_runtime::lock;
 use ziggurat_search::{
     bm25::{Bm25, Collection, Question, TermCounts},
     tokens,
@@ -141,7 +142,7 @@ impl KeywordSearch<'_> {
         let words = question.words();
         self.learn(lexicon, &words, request.text).await?;
         let (entries, frequencies) = {
-            let glossary = self.statistics.glossary();
+            let glossary = lock(&self.statistics.glossary);
             let entries = glossary.entries(&words, request.text);
             (entries, glossary.frequencies(&words))
         };
@@ -178,16 +179,16 @@ impl KeywordSearch<'_> {
 
     /// Loads lexemes and frequencies of words that are not cached yet.
     async fn learn(&self, lexicon: &Lexicon, words: &[&str], text: &str) -> Result<(), QueryError> {
-        let unknown = self.statistics.glossary().unknown(words, text);
+        let unknown = lock(&self.statistics.glossary).unknown(words, text);
         if unknown.is_empty() {
             return Ok(());
         }
         let lexemes = lexicon.lexemes(&unknown, self.pool).await?;
-        let uncounted = self.statistics.glossary().uncounted(&lexemes);
+        let uncounted = lock(&self.statistics.glossary).uncounted(&lexemes);
         let (most, place) = (candidates::MOST + 1, self.place);
         let counts = lexicon.frequencies(&uncounted, most, place, self.pool);
         let counts = counts.await?;
-        let mut glossary = self.statistics.glossary();
+        let mut glossary = lock(&self.statistics.glossary);
         glossary.add(
             unknown.into_iter().zip(lexemes),
             uncounted.into_iter().zip(counts),
@@ -216,15 +217,6 @@ impl KeywordSearch<'_> {
         let sum: f64 = lengths.iter().copied().map(f64::from).sum();
         let average = sum / texts.max(1.0);
         Ok(*self.statistics.average_length.get_or_init(|| average))
-    }
-}
-
-// === impl TextStatistics ===
-
-impl TextStatistics {
-    fn glossary(&self) -> MutexGuard<'_, Glossary> {
-        // A panic cannot leave the map half updated.
-        self.glossary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

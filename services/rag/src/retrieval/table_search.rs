@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -13,6 +13,7 @@ use arc_swap::ArcSwapOption;
 use tokio::{sync::Semaphore, time::Instant};
 use tracing::{error, info, warn};
 use ziggurat_postgres::{error::QueryError, pool::Pool};
+use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
     Column, Finding, Hit, Restriction, Search, SearchTable, Shape,
 };
@@ -337,7 +338,7 @@ impl TableSearch {
         if self.backend == Backend::Off {
             return;
         }
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = lock(&self.logged);
         let now = (method.name(), advice.is_some());
         if logged.replace(now) == Some(now) {
             return;

@@ -2,7 +2,7 @@
 
 use std::{
     io, mem, str,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use tracing::{
@@ -11,6 +11,8 @@ use tracing::{
     subscriber::{self, DefaultGuard, NoSubscriber},
 };
 use tracing_subscriber::filter::Targets;
+
+use crate::lock;
 
 use super::{Lines, Options, Part, Plain, Text, filtered};
 
@@ -76,15 +78,16 @@ impl CapturedLog {
     }
 
     /// Takes what was logged since the last call.
+    #[must_use]
     pub fn take(&self) -> String {
-        mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *lock(&self.0))
     }
 }
 
 impl io::Write for CapturedLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = str::from_utf8(line).map_err(io::Error::other)?;
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         all.push_str(text);
         Ok(line.len())
     }
