@@ -12,6 +12,7 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{
     error::{Phase, QueryError},
+    quoted,
     statement::Statement,
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
@@ -233,8 +234,4 @@ fn check(condition: &str) -> Result<(), Reported> {
         return Err(Reported::new(UNBALANCED));
     }
     Ok(())
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -57,3 +57,9 @@ pub mod fixture;
 ///
 /// The events name the kind of a statement, and never contain its text.
 pub const LOG_TARGET: &str = "ziggurat::database";
+
+/// Returns the name of a table or column in double quotes.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

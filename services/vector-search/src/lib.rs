@@ -55,11 +55,12 @@ use ziggurat_postgres::{
     error::QueryError,
     metadata::{Column, Table, TableKind},
     pool::Pool,
+    quoted,
     single_round_trip::ReadOnlyQuery,
 };
 
 use self::query::Query;
-pub use self::query::{quoted, settings};
+pub use self::query::settings;
 
 /// Maximum number of rows that an index is asked for: the limit of pgvector.
 const MAX_REACH: u32 = 1000;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Nearest, vector};
+use super::{Nearest, quoted, vector};
 use ziggurat_postgres::metadata::{Column, Table};
 
 /// Number of rows that an index of pgvector examines by default.
@@ -194,10 +194,4 @@ fn of(column: Column<'_>) -> String {
 
 fn name(table: Table<'_>) -> String {
     format!("{}.{}", quoted(table.schema()), quoted(table.name()))
-}
-
-/// Returns a name in double quotes.
-#[must_use]
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
