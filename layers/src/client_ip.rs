@@ -142,6 +142,19 @@ impl ClientIp {
     }
 }
 
+// === impl HopHeader ===
+
+/// Reads the syntax of `Forwarded` and `X-Forwarded-For`, and one address from any other header.
+impl From<HeaderName> for HopHeader {
+    fn from(name: HeaderName) -> Self {
+        match name.as_str() {
+            "forwarded" => Self::Forwarded,
+            "x-forwarded-for" => Self::XForwardedFor,
+            _ => Self::Single(name),
+        }
+    }
+}
+
 // === impl ClientIpLayer ===
 
 impl ClientIpLayer {

@@ -112,12 +112,8 @@ fn public_url(url: &str) -> Result<String, &'static str> {
 
 fn header(name: &str) -> Result<HopHeader, &'static str> {
     let name = name.parse::<HeaderName>();
-    let name = name.map_err(|_| "is not the name of a header")?;
-    Ok(match name.as_str() {
-        "forwarded" => HopHeader::Forwarded,
-        "x-forwarded-for" => HopHeader::XForwardedFor,
-        _ => HopHeader::Single(name),
-    })
+    name.map(HopHeader::from)
+        .map_err(|_| "is not the name of a header")
 }
 
 fn tls(tls: &Section<'_>) -> Option<TlsFiles> {

@@ -48,12 +48,7 @@ impl Default for ClientIp {
 }
 
 fn hop_header(text: &str) -> Result<HopHeader, String> {
-    let name: HeaderName = text
-        .parse()
-        .map_err(|_| format!("'{text}' is not the name of a header"))?;
-    Ok(match name.as_str() {
-        "forwarded" => HopHeader::Forwarded,
-        "x-forwarded-for" => HopHeader::XForwardedFor,
-        _ => HopHeader::Single(name),
-    })
+    let name = text.parse::<HeaderName>();
+    name.map(HopHeader::from)
+        .map_err(|_| format!("'{text}' is not the name of a header"))
 }
