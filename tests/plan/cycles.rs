@@ -5,10 +5,6 @@ use std::{
 
 use crate::{planned, root, sources};
 
-/// The folders that still import each other: the configuration has the flags of a database as one of
-/// its sources, and the flags are read with the types of the configuration.
-const KNOWN: (&str, [&str; 2]) = ("bin/tools", ["arguments", "configuration"]);
-
 /// The path of a module below the root of its crate.
 type Module = Vec<String>;
 
@@ -178,12 +174,6 @@ fn no_two_folders_of_a_crate_import_each_other() {
     for (_, folder) in planned() {
         let edges = Crate::read(folder).edges();
         for ((from, to), example) in &edges {
-            let is_known = [from, to]
-                .iter()
-                .all(|end| KNOWN.1.contains(&&*end.join("::")));
-            if folder == KNOWN.0 && is_known {
-                continue;
-            }
             let back = edges.get(&(to.clone(), from.clone()));
             assert_eq!(back, None, "{folder}: {example}");
         }

@@ -11,11 +11,14 @@ mod usage;
 
 use std::{ffi::OsString, fmt};
 
-use ziggurat_runtime::flags::{Flag, Flags, Refusal as FlagRefusal, Takes, Words, nearest, parse};
+use ziggurat_postgres::url::after_scheme;
+use ziggurat_runtime::{
+    Secret,
+    flags::{Flag, Flags, Refusal as FlagRefusal, Takes, Words, nearest, parse},
+};
 
 use self::flags::{GROUPS, HELP};
 pub(crate) use self::{command::Command, usage::render as usage};
-use crate::configuration::{Secret, is_url};
 
 /// Last line of an error that is printed without the usage.
 const HINT: &str = "Run 'ziggurat-tools -help' for the flags there are.";
@@ -71,7 +74,7 @@ impl Arguments {
         let url = match &leftover[..] {
             [] => None,
             [word] => {
-                let url = word.to_str().filter(|word| is_url(word));
+                let url = word.to_str().filter(|word| after_scheme(word).is_some());
                 Some(url.ok_or_else(|| Refusal::leftover(&leftover))?)
             }
             leftover => return Err(Refusal::leftover(leftover)),
@@ -111,13 +114,11 @@ impl Refusal {
 
     fn leftover(words: &[OsString]) -> Self {
         let shown = |word: &OsString| {
-            let word = word.to_string_lossy().into_owned();
+            let word = word.to_string_lossy();
             // A connection URL may contain a password.
-            let is_secret = is_url(&word);
-            if is_secret {
-                "postgres://…".to_owned()
-            } else {
-                word
+            match after_scheme(&word) {
+                Some(_) => "postgres://…".to_owned(),
+                None => word.into_owned(),
             }
         };
         let words: Vec<_> = words.iter().map(shown).collect();

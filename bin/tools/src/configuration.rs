@@ -33,7 +33,7 @@ pub(crate) use self::{
     address::Address,
     auth::{Auth, TrustedIssuer},
     builtins::Builtins,
-    databases::{Entry, is_url},
+    databases::Entry,
     embedding::{Embedding, EmbeddingProvider},
     http::Http,
     knowledgebase::Knowledgebase,

@@ -36,6 +36,9 @@ use ziggurat_runtime::percent;
 
 use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
 
+/// Starts of connection URLs.
+pub const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
 /// Limit on the length of a URL, in bytes.
 const MAX_URL: usize = 2048;
 
@@ -94,6 +97,12 @@ struct Parts {
     secrets: Vec<Range<usize>>,
 }
 
+/// Returns what follows the scheme of a connection URL, or `None` for any other text.
+#[must_use]
+pub fn after_scheme(text: &str) -> Option<&str> {
+    SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme))
+}
+
 // === impl Database ===
 
 impl Database {
@@ -150,11 +159,7 @@ impl Parts {
         if url.contains(is_odd) {
             return Err(InvalidUrl::Malformed("a character that is not allowed"));
         }
-        let start = ["postgres://", "postgresql://"]
-            .into_iter()
-            .find(|scheme| url.starts_with(scheme))
-            .ok_or(InvalidUrl::Scheme)?
-            .len();
+        let start = url.len() - after_scheme(url).ok_or(InvalidUrl::Scheme)?.len();
         let end = |from: usize, delimiters: &[char]| {
             url[from..]
                 .find(delimiters)

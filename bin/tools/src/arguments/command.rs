@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use ziggurat_runtime::flags::Flags;
+use ziggurat_runtime::{Secret, flags::Flags};
 
 use super::Refusal;
-use crate::configuration::Secret;
 
 /// Flags that select a command, in the order of the usage.
 const COMMANDS: [&str; 13] = [

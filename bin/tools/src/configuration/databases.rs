@@ -10,7 +10,7 @@ mod url;
 use std::{collections::HashSet, sync::Arc};
 
 use ziggurat_databases::Configured;
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::{database::Database, url::after_scheme};
 use ziggurat_runtime::{
     Secret,
     config::{Section, Value},
@@ -18,7 +18,6 @@ use ziggurat_runtime::{
 };
 
 use self::raw::RawDatabase;
-pub(crate) use self::url::is_url;
 
 /// Prefix of the variables of databases.
 const PREFIX: &str = "ZIGGURAT_DB_";
@@ -150,7 +149,7 @@ fn url(
             let Some(url) = url.filter(|_| !is_named && named.iter().all(Option::is_none)) else {
                 return Ok(None);
             };
-            if !is_url(url) {
+            if after_scheme(url).is_none() {
                 nothing.warn("DATABASE_URL is ignored: it is no postgres:// URL");
                 return Ok(None);
             }

@@ -3,6 +3,7 @@
 //! Only the words of the text are searched. Strings, comments and quoted names are never directives,
 //! and neither is a URL without an introducing word.
 
+use ziggurat_postgres::url::{SCHEMES, after_scheme};
 use ziggurat_sql::{Lexer, Token};
 
 /// The connection directive of a text.
@@ -26,9 +27,6 @@ struct Found<'a> {
     /// Set if that word is the first of the text.
     is_first: bool,
 }
-
-/// Starts of a URL.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Pairs of words that make a URL the default.
 const DEFAULTS: [(&str, &str); 3] = [("set", "default"), ("use", "database"), ("switch", "to")];
@@ -173,10 +171,10 @@ impl<'a> Words<'a> {
 /// Returns the URL at the start of a text, up to white space or a quote. A `;` at its end belongs
 /// to the SQL.
 fn url(text: &str) -> Option<&str> {
-    let known = SCHEMES.iter().any(|scheme| text.starts_with(scheme));
+    after_scheme(text)?;
     let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`');
     let (url, _) = text.split_once(is_end).unwrap_or((text, ""));
-    known.then(|| url.trim_end_matches(';'))
+    Some(url.trim_end_matches(';'))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use thiserror::Error;
-use ziggurat_postgres::database::SslMode;
+use ziggurat_postgres::{database::SslMode, url::after_scheme};
 use ziggurat_runtime::percent;
 
 use super::raw::RawDatabase;
@@ -50,17 +50,12 @@ const TEXTS: [&str; 7] = [
     "application_name",
 ];
 
-/// Returns whether a word looks like a connection URL.
-pub(crate) fn is_url(word: &str) -> bool {
-    scheme(word).is_some()
-}
-
 /// Parses a connection URL.
 ///
 /// # Errors
 /// Fails on a URL that is malformed, or has parameters that are not supported.
 pub(super) fn read(url: &str) -> Result<RawDatabase, InvalidUrl> {
-    let rest = scheme(url).ok_or(InvalidUrl::Scheme)?;
+    let rest = after_scheme(url).ok_or(InvalidUrl::Scheme)?;
     if rest.contains(char::is_control) {
         return Err(InvalidUrl::Control);
     }
@@ -91,11 +86,6 @@ pub(super) fn read(url: &str) -> Result<RawDatabase, InvalidUrl> {
         read_parameter(&mut raw, &decoded(name)?, value)?;
     }
     Ok(raw)
-}
-
-fn scheme(url: &str) -> Option<&str> {
-    url.strip_prefix("postgres://")
-        .or_else(|| url.strip_prefix("postgresql://"))
 }
 
 fn read_hosts(raw: &mut RawDatabase, hosts: &str) -> Result<(), InvalidUrl> {
