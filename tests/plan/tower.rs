@@ -21,22 +21,28 @@ fn layers(server: &str) -> Vec<&'static str> {
     let stack = stack.split("\n}\n").next().unwrap_or_default();
     let layers = stack.split(".layer(").skip(1).map(|layer| {
         let mut words = layer.split(|c: char| !c.is_alphanumeric());
-        let name =
-            words.find_map(|word| word.strip_suffix("Layer").filter(|name| !name.is_empty()));
+        let name = words.find_map(|word| {
+            let name = word.strip_suffix("Layer");
+            name.filter(|name| !["", "Around"].contains(name))
+        });
         name.unwrap_or_else(|| optional(layer))
     });
     layers.collect()
 }
 
-/// Returns the name of a layer that a function or a variable holds.
+/// Returns the name of a layer that a function or a variable holds, or of a function around it.
 fn optional(layer: &str) -> &'static str {
     let variable = layer.trim_start_matches("option_layer(");
-    match variable.split(|c: char| !c.is_alphanumeric()).next() {
+    let variable = variable.trim_start_matches("AroundLayer::new(");
+    match variable.split(['(', ')', '.']).next() {
         Some("bearer") => "Bearer",
         Some("limit") => "RateLimit",
         Some("cors") => "Cors",
         Some("headers") => "Headers",
         Some("origins") => "Origin",
+        Some("log_request") => "Requests",
+        Some("traffic") => "Traffic",
+        Some("platform::number") => "Number",
         unknown => panic!("{unknown:?} is not in the picture yet"),
     }
 }

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
-use ziggurat_account_service::{self as platform, Coded, NumberLayer, Options, Store, Tokens};
+use ziggurat_account_service::{self as platform, Coded, Options, Store, Tokens};
 use ziggurat_http::{
-    ExceptLayer, HostLayer, OriginLayer, Origins, ShutdownLayer, headers,
+    AroundLayer, ExceptLayer, HostLayer, OriginLayer, Origins, ShutdownLayer, headers,
     serve::{Readiness, RequestBody},
 };
 use ziggurat_layers::{
@@ -65,7 +65,7 @@ pub(crate) fn build(
         // Outermost, so that every response has these headers, including errors.
         .layer(headers(configuration.server.tls.is_some()))
         // Gives each request the id that both the log and the response contain.
-        .layer(NumberLayer)
+        .layer(AroundLayer::new(platform::number))
         // Replaces the details of internal errors by one fixed sentence.
         .layer(SanitizeLayer::new().with_render(Coded))
         // Above the layers that refuse requests, so that refusals link the description as well.

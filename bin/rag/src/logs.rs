@@ -29,7 +29,7 @@ use ziggurat_runtime::{
 use self::line::KeyValue;
 use crate::secrets::Secrets;
 
-pub(crate) use self::requests::RequestsLayer;
+pub(crate) use self::requests::log_request;
 
 /// Starts the log of this process, including panics.
 pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: Secrets) {

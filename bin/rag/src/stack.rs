@@ -8,8 +8,8 @@ use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_http::{
-    AllowedOrigins, CorsLayer, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, ShutdownLayer,
-    serve::RequestBody,
+    AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins,
+    ShutdownLayer, serve::RequestBody,
 };
 use ziggurat_layers::{
     link::{Link, LinkLayer},
@@ -19,7 +19,7 @@ use ziggurat_layers::{
 use ziggurat_rag_service::{self as rag, ErrorLine, Options, Pipelines, Timeouts};
 use ziggurat_runtime::cut_off::CutOff;
 
-use crate::{configuration::Server, logs::RequestsLayer};
+use crate::{configuration::Server, logs::log_request};
 
 /// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
@@ -56,7 +56,7 @@ pub(crate) fn build(
 
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.
-        .layer(RequestsLayer)
+        .layer(AroundLayer::new(log_request))
         // Outside of the guards, so that pages can also read refusals and failures.
         .layer(option_layer(cors(server)))
         // Adds the `Link` header to every JSON response, failures included.

@@ -24,7 +24,7 @@ use ziggurat_runtime::logs;
 use self::line::BySubject;
 use crate::configuration::Configuration;
 
-pub(crate) use self::traffic::TrafficLayer;
+pub(crate) use self::traffic::log_traffic;
 
 /// Installs the log for the whole process.
 pub(crate) fn start(configuration: &Configuration) {

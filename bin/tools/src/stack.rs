@@ -14,8 +14,8 @@ use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
-    Document, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, Refusal, ShutdownLayer, headers,
-    health, serve::RequestBody,
+    AroundLayer, Document, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, Refusal,
+    ShutdownLayer, headers, health, serve::RequestBody,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -38,7 +38,7 @@ use crate::{
     app::App,
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
-    logs::TrafficLayer,
+    logs::log_traffic,
 };
 
 /// Paths of the description of the server: the document under two names, and its page.
@@ -90,6 +90,7 @@ pub(crate) fn build(
     + 'static,
 > {
     let hosts = Hosts::of(address, &http.allowed_hosts).context("http.allowed_hosts")?;
+    let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     let origins = match &http.allowed_origins {
         Some(allowed) => Origins::listed(allowed).context("http.allowed_origins")?,
         None => Origins::loopback(),
@@ -113,7 +114,7 @@ pub(crate) fn build(
 
     Ok(ServiceBuilder::new()
         // Sees every request and response as the client does; for debugging only.
-        .layer(option_layer(configuration.debug.then_some(TrafficLayer)))
+        .layer(option_layer(traffic))
         // Outside of the rest, so that refusals and faults have the headers too.
         .layer(headers(http.tls.is_some()))
         // Replaces every fault below by one fixed sentence.

@@ -70,7 +70,7 @@ pub use self::{
     error::AccountError,
     id::{Id, InvalidId},
     keys::{KeyError, Keys},
-    number::{Number, NumberLayer},
+    number::number,
     oauth::Attempts,
     record::{ApiClient, Invite, Membership, Tenant, User},
     reply::Coded,

@@ -34,6 +34,7 @@
 //! everything inside it may take long, [`HostLayer`] and [`OriginLayer`], because a preflight
 //! carries no token, then authentication, then the routes.
 
+mod around;
 mod content_type;
 mod cors;
 mod document;
@@ -49,6 +50,7 @@ mod shutdown;
 pub mod sse;
 
 pub use self::{
+    around::{Around, AroundLayer},
     content_type::is_json,
     cors::{AllowedOrigins, Cors, CorsLayer},
     document::Document,

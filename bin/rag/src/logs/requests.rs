@@ -4,15 +4,13 @@ use std::{
     fmt,
     net::IpAddr,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Instant,
 };
 
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tower_layer::Layer;
-use tower_service::Service;
 use tracing::{enabled, info};
 use ziggurat_layers::client_ip::ClientIp;
 
@@ -22,27 +20,6 @@ const LONGEST: usize = 200;
 /// Status that is logged if the client left before the response. No response has it; it is a common
 /// convention of proxies.
 const CLIENT_LEFT: u16 = 499;
-
-/// Logs every request when its response was sent or its client has left: method, path, status and
-/// duration. Nothing of the query, the headers or the body is logged.
-#[derive(Clone, Copy, Debug, Default)]
-#[must_use]
-pub(crate) struct RequestsLayer;
-
-/// Service made by [`RequestsLayer`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Requests<S> {
-    inner: S,
-}
-
-pin_project! {
-    /// Response future of [`Requests`].
-    pub(crate) struct ResponseFuture<F> {
-        #[pin]
-        response: F,
-        entry: Option<Entry>,
-    }
-}
 
 pin_project! {
     /// A body that logs the request when it ends.
@@ -63,67 +40,23 @@ struct Entry {
     began: Instant,
 }
 
-// === impl RequestsLayer ===
-
-impl<S> Layer<S> for RequestsLayer {
-    type Service = Requests<S>;
-
-    fn layer(&self, inner: S) -> Requests<S> {
-        Requests { inner }
-    }
-}
-
-// === impl Requests ===
-
-impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for Requests<S>
-where
-    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
-{
-    type Response = Response<NotedBody<ResBody>>;
-    type Error = S::Error;
-    type Future = ResponseFuture<S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let entry = enabled!(tracing::Level::INFO).then(|| Entry {
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            remote: request.extensions().get().map(ClientIp::client),
-            status: None,
-            began: Instant::now(),
-        });
-        ResponseFuture {
-            response: self.inner.call(request),
-            entry,
-        }
-    }
-}
-
-// === impl ResponseFuture ===
-
-impl<F, B, E> Future for ResponseFuture<F>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-{
-    type Output = Result<Response<NotedBody<B>>, E>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let response = ready!(this.response.poll(cx))?;
-        let mut entry = this.entry.take();
+/// Logs a request when its response was sent or its client has left: method, path, status and
+/// duration. Nothing of the query, the headers or the body is logged.
+pub(crate) fn log_request<B, C>(
+    request: &mut Request<B>,
+) -> impl FnOnce(Response<C>) -> Response<NotedBody<C>> + use<B, C> {
+    let mut entry = enabled!(tracing::Level::INFO).then(|| Entry {
+        method: request.method().clone(),
+        uri: request.uri().clone(),
+        remote: request.extensions().get().map(ClientIp::client),
+        status: None,
+        began: Instant::now(),
+    });
+    move |response| {
         if let Some(entry) = &mut entry {
             entry.status = Some(response.status());
         }
-        Poll::Ready(Ok(response.map(|body| NotedBody { body, entry })))
-    }
-}
-
-impl<F> fmt::Debug for ResponseFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+        response.map(|body| NotedBody { body, entry })
     }
 }
 

@@ -1,87 +1,44 @@
-//! Layer that logs requests and responses, for `-debug`.
+//! Logs requests and responses, for `-debug`.
 //!
 //! Bodies are never logged: they contain passwords, tokens and data of databases. Of the headers
 //! only the presence of `Authorization` is logged, not its value.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-    time::Instant,
-};
+use std::time::Instant;
 
 use http::{HeaderMap, Request, Response, header};
 use http_body::Body;
-use tower_layer::Layer;
-use tower_service::Service;
 use tracing::debug;
 use ziggurat_layers::sanitize::RequestId;
 
 /// Maximum length of a path in the log, in bytes.
 const LONGEST: usize = 200;
 
-/// Logs every request and its response, under an id that it adds to the request.
-#[derive(Clone, Copy, Debug, Default)]
-#[must_use]
-pub(crate) struct TrafficLayer;
-
-/// Service made by [`TrafficLayer`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Traffic<S> {
-    inner: S,
-}
-
-// === impl TrafficLayer ===
-
-impl<S> Layer<S> for TrafficLayer {
-    type Service = Traffic<S>;
-
-    fn layer(&self, inner: S) -> Traffic<S> {
-        Traffic { inner }
-    }
-}
-
-// === impl Traffic ===
-
-impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for Traffic<S>
-where
-    S: Service<Request<ReqBody>, Response = Response<ResBody>, Future: Send + 'static>,
-    ReqBody: Body,
-    ResBody: Body,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    // Boxed, since this layer is used for debugging only.
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
-        let id = RequestId::generate();
-        let path = request.uri().path();
+/// Logs a request and its response, under an id that it adds to the request.
+pub(crate) fn log_traffic<B: Body, C: Body>(
+    request: &mut Request<B>,
+) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
+    let id = RequestId::generate();
+    let path = request.uri().path();
+    debug!(
+        request_id = id.as_str(),
+        method = request.method().as_str(),
+        path = &path[..path.floor_char_boundary(LONGEST)],
+        authorization = authorization(request.headers()),
+        size = request.body().size_hint().exact(),
+        "http request"
+    );
+    request.extensions_mut().insert(id.clone());
+    let began = Instant::now();
+    move |response| {
         debug!(
             request_id = id.as_str(),
-            method = request.method().as_str(),
-            path = &path[..path.floor_char_boundary(LONGEST)],
-            authorization = authorization(request.headers()),
-            size = request.body().size_hint().exact(),
-            "http request"
+            status = response.status().as_u16(),
+            duration_ms = began.elapsed().as_secs_f64() * 1e3,
+            // The size of a streamed response is not known yet.
+            size = response.body().size_hint().exact(),
+            "http response"
         );
-        request.extensions_mut().insert(id.clone());
-        let (response, began) = (self.inner.call(request), Instant::now());
-        Box::pin(async move {
-            let response = response.await?;
-            debug!(
-                request_id = id.as_str(),
-                status = response.status().as_u16(),
-                duration_ms = began.elapsed().as_secs_f64() * 1e3,
-                // The size of a streamed response is not known yet.
-                size = response.body().size_hint().exact(),
-                "http response"
-            );
-            Ok(response)
-        })
+        response
     }
 }
 
