@@ -5,9 +5,8 @@
 //! it.
 
 use std::{
-    fmt,
+    future::{Ready, ready},
     net::IpAddr,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,8 +14,8 @@ use std::{
     task::{Context, Poll},
 };
 
+use futures_util::future::Either;
 use http::{Request, Response, StatusCode, header, uri::Authority};
-use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 use tracing::{debug, warn};
@@ -53,15 +52,6 @@ pub struct HostLayer<R = ErrorString> {
 pub struct Host<S, R = ErrorString> {
     inner: S,
     layer: HostLayer<R>,
-}
-
-pin_project! {
-    /// Response future of [`Host`].
-    pub struct ResponseFuture<F, R> {
-        #[pin]
-        response: Option<F>,
-        render: R,
-    }
 }
 
 /// A host that the server answers for, at one port or at any port.
@@ -212,51 +202,26 @@ impl<S, R: Clone> Layer<S> for HostLayer<R> {
 impl<S, R, ReqBody, ResBody> Service<Request<ReqBody>> for Host<S, R>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
-    R: Render<ResBody> + Clone,
+    R: Render<ResBody>,
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future, R>;
+    type Future = Either<S::Future, Ready<Result<S::Response, S::Error>>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let is_admitted = self.layer.admits(&request);
-        ResponseFuture {
-            response: is_admitted.then(|| self.inner.call(request)),
-            render: self.layer.render.clone(),
-        }
-    }
-}
-
-// === impl ResponseFuture ===
-
-impl<F, R, B, E> Future for ResponseFuture<F, R>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-    R: Render<B>,
-{
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        if let Some(response) = this.response.as_pin_mut() {
-            return response.poll(cx);
+        if self.layer.admits(&request) {
+            return Either::Left(self.inner.call(request));
         }
         let refusal = Rejection::new(
             StatusCode::FORBIDDEN,
             "host_not_allowed",
             "This server does not answer for that host",
         );
-        Poll::Ready(Ok(refusal.into_response(this.render)))
-    }
-}
-
-impl<F, R> fmt::Debug for ResponseFuture<F, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+        Either::Right(ready(Ok(refusal.into_response(&self.layer.render))))
     }
 }
 
