@@ -1,17 +1,14 @@
 //! The layers of the server, in the order in which a request passes them.
 
-use std::{convert::Infallible, error::Error, net::IpAddr};
+use std::net::IpAddr;
 
 use anyhow::Context as _;
 use axum::{Router, routing::get};
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body::Body;
-use tower::{Service, ServiceBuilder, util::option_layer};
+use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, Coded, Options, Store, Tokens};
 use ziggurat_http::{
     AroundLayer, ExceptLayer, HostLayer, OriginLayer, Origins, ShutdownLayer, headers,
-    serve::{Readiness, RequestBody},
+    serve::{HttpService, Readiness},
 };
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
@@ -38,18 +35,7 @@ pub(crate) fn build(
     store: Store,
     tokens: Tokens,
     cut_off: CutOff,
-) -> anyhow::Result<
-    impl Service<
-        Request<RequestBody>,
-        Response = Response<
-            impl Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
-        >,
-        Error = Infallible,
-        Future: Send + 'static,
-    > + Clone
-    + Send
-    + 'static,
-> {
+) -> anyhow::Result<impl HttpService> {
     let hosts = configuration.server.hosts(address);
     let hosts = hosts.context("server.allowed_hosts")?;
     // Clients are programs, so only pages of this machine and of the service itself are allowed.

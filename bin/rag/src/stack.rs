@@ -1,15 +1,12 @@
 //! The layers around every request, from the outside in.
 
-use std::{convert::Infallible, error::Error, net::IpAddr};
+use std::net::IpAddr;
 
 use anyhow::Context as _;
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body::Body;
-use tower::{Service, ServiceBuilder, util::option_layer};
+use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_http::{
     AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins,
-    ShutdownLayer, serve::RequestBody,
+    ShutdownLayer, serve::HttpService,
 };
 use ziggurat_layers::{
     link::{Link, LinkLayer},
@@ -33,18 +30,7 @@ pub(crate) fn build(
     address: IpAddr,
     pipelines: Pipelines,
     cut_off: &CutOff,
-) -> anyhow::Result<
-    impl Service<
-        Request<RequestBody>,
-        Response = Response<
-            impl Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
-        >,
-        Error = Infallible,
-        Future: Send + 'static,
-    > + Clone
-    + Send
-    + 'static,
-> {
+) -> anyhow::Result<impl HttpService> {
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
     let origins = origins(server, &hosts);
     let limit = server.rate_limit.map(|quota| {

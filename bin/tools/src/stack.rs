@@ -1,6 +1,6 @@
 //! The order of the layers, from the outside in.
 
-use std::{convert::Infallible, error::Error, net::IpAddr};
+use std::net::IpAddr;
 
 use anyhow::Context as _;
 use axum::{
@@ -8,14 +8,13 @@ use axum::{
     handler::Handler,
     routing::{MethodRouter, get, post_service},
 };
-use bytes::Bytes;
-use http::{Request, Response, header::ALLOW};
-use tower::{Service, ServiceBuilder, util::option_layer};
+use http::header::ALLOW;
+use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
     AroundLayer, Document, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, Refusal,
-    ShutdownLayer, headers, health, serve::RequestBody,
+    ShutdownLayer, headers, health, serve::HttpService,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -75,22 +74,8 @@ pub(crate) fn build(
     configuration: &Configuration,
     address: IpAddr,
     app: &App,
-) -> anyhow::Result<
-    impl Service<
-        Request<RequestBody>,
-        Response = Response<
-            impl http_body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>
-            + Send
-            + 'static,
-        >,
-        Error = Infallible,
-        Future: Send + 'static,
-    > + Clone
-    + Send
-    + 'static,
-> {
+) -> anyhow::Result<impl HttpService> {
     let hosts = Hosts::of(address, &http.allowed_hosts).context("http.allowed_hosts")?;
-    let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     let origins = match &http.allowed_origins {
         Some(allowed) => Origins::listed(allowed).context("http.allowed_origins")?,
         None => Origins::loopback(),
@@ -105,6 +90,7 @@ pub(crate) fn build(
     let description = Link::service_desc(DESCRIPTION[0]).context("the path of the description")?;
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
+    let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     // One limit for all bodies.
     let max_bytes = configuration.limits.max_body_bytes;
     let routes = Router::new()

@@ -128,6 +128,31 @@ pub struct Server {
     tls: Option<Tls>,
 }
 
+/// A service that a [`Server`] can serve: it answers every request, and each connection has a clone.
+pub trait HttpService:
+    Service<
+        Request<RequestBody>,
+        Response = Response<<Self as HttpService>::ResponseBody>,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static
+{
+    /// Body of its responses.
+    type ResponseBody: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<S, B> HttpService for S
+where
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type ResponseBody = B;
+}
+
 // === impl Limits ===
 
 impl Default for Limits {
@@ -188,18 +213,12 @@ impl Server {
     ///
     /// # Errors
     /// Fails if a listener fails. An error on one connection ends that connection only.
-    pub async fn serve<S, B>(
+    pub async fn serve(
         self,
         listeners: impl Into<Listeners>,
-        service: S,
+        service: impl HttpService,
         shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()>
-    where
-        S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send + 'static,
-        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-    {
+    ) -> io::Result<()> {
         let listeners = listeners.into();
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = watch::channel(());
@@ -255,19 +274,14 @@ impl Server {
     }
 
     /// Serves one connection from its first byte to its last.
-    async fn connection<S, B>(
+    async fn connection(
         self,
         stream: TcpStream,
         peer: ClientIp,
-        service: S,
+        service: impl HttpService,
         activity: Arc<Activity>,
         mut stop: watch::Receiver<()>,
-    ) where
-        S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send + 'static,
-        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-    {
+    ) {
         let opened = tokio::select! {
             opened = self.open(stream, &activity) => opened,
             () = activity.evicted() => None,
