@@ -170,6 +170,11 @@ impl Environment {
         self.keychain.clone()
     }
 
+    /// Returns all variables.
+    pub(crate) fn variables(&self) -> &ziggurat_runtime::Environment {
+        &self.variables
+    }
+
     /// Returns a variable; an empty one counts as unset.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.variables.get(name)

@@ -3,17 +3,18 @@
 //! The first of these counts: the pair of flags, the pair of variables, the profile. The keychain
 //! is read only if the secret itself is needed, which it is not with a cached token.
 
-use std::{fmt, io::Read as _, path::Path};
+use std::{fmt, io::Read as _, path::Path, sync::Arc};
 
 use ziggurat_runtime::Secret;
 
 use crate::{
     config::Profile,
     context::Context,
+    error::{Error, Kind},
     failure::Failure,
     http::address::Address,
-    keychain::{self, KeychainError},
-    token::binding,
+    keychain::{self, Keychain, KeychainError},
+    session::Credential,
 };
 
 /// The address of `ziggurat-platform` without any configuration.
@@ -32,6 +33,9 @@ pub(crate) struct Credentials {
     login_id: Option<String>,
     /// Known unless it is in the keychain.
     secret: Option<Secret>,
+    keychain: Arc<dyn Keychain>,
+    /// The name of the secret in the keychain.
+    account: String,
 }
 
 /// The source of a credential.
@@ -61,14 +65,14 @@ impl Credentials {
     /// Finds the credential, without reading the keychain.
     pub(crate) fn resolve(context: &mut Context<'_>) -> Result<Self, Missing> {
         if let Some((client_id, secret)) = flag_pair(context).map_err(Missing::Because)? {
-            return Ok(Self::known(client_id, secret, Source::Flags));
+            return Ok(Self::known(context, client_id, secret, Source::Flags));
         }
         let [id, secret] = VARIABLES.map(|name| context.environment.var(name));
         match (id, secret) {
             (Some(id), Some(secret)) => {
                 let (id, secret) = (id.to_owned(), secret.into());
                 no_profile_named(context).map_err(Missing::Because)?;
-                return Ok(Self::known(id, secret, Source::Env));
+                return Ok(Self::known(context, id, secret, Source::Env));
             }
             (None, None) => {}
             (id, _) => {
@@ -88,16 +92,17 @@ impl Credentials {
             },
             login_id: profile.login_id,
             secret: profile.client_secret,
+            keychain: Arc::clone(&context.keychain),
+            account: keychain::account(&context.profile, context.config.path()),
         })
     }
 
     /// Returns the secret, from the keychain if it is there.
-    pub(crate) fn secret(&mut self, context: &Context<'_>) -> Result<Secret, Missing> {
+    pub(crate) fn secret(&mut self) -> Result<Secret, Missing> {
         if let Some(secret) = &self.secret {
             return Ok(secret.clone());
         }
-        let account = keychain::account(&context.profile, context.config.path());
-        let secret = context.keychain.read(&account).map_err(|error| match error {
+        let secret = self.keychain.read(&self.account).map_err(|error| match error {
             KeychainError::NotFound => Missing::Nothing,
             KeychainError::Unavailable(cause) => Missing::Because(Failure::auth(format!(
                 "could not read the client secret from the OS keychain ({cause}) — run 'ziggurat \
@@ -108,35 +113,36 @@ impl Credentials {
         Ok(self.secret.insert(secret.into()).clone())
     }
 
-    /// Returns the fingerprint that binds a token to this credential at this address.
-    pub(crate) fn fingerprint(
-        &mut self,
-        address: &Address,
-        context: &Context<'_>,
-    ) -> Result<String, Missing> {
-        if let Some(login) = &self.login_id {
-            return Ok(binding::of_login(address, &self.client_id, login));
-        }
-        let secret = self.secret(context)?;
-        Ok(binding::of_secret(
-            address,
-            &self.client_id,
-            secret.expose(),
-        ))
-    }
-
     /// Returns whether tokens may be cached; those of the variables may not.
     pub(crate) fn may_be_cached(&self) -> bool {
         self.source != Source::Env
     }
 
-    fn known(client_id: String, secret: Secret, source: Source) -> Self {
+    fn known(context: &Context<'_>, client_id: String, secret: Secret, source: Source) -> Self {
         Self {
             client_id,
             source,
             login_id: None,
             secret: Some(secret),
+            keychain: Arc::clone(&context.keychain),
+            account: String::new(),
         }
+    }
+}
+
+impl Credential for Credentials {
+    fn client_id(&self) -> &str {
+        &self.client_id
+    }
+
+    fn login_id(&self) -> Option<&str> {
+        self.login_id.as_deref()
+    }
+
+    fn secret(&mut self) -> Result<Secret, Error> {
+        // A secret that cannot be read is no secret of the server, and has no advice.
+        Self::secret(self)
+            .map_err(|missing| Error::new(Kind::Auth, missing.into_failure().to_string()))
     }
 }
 
@@ -210,7 +216,7 @@ pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, Sec
 /// Fails if the text is not a valid address of an API.
 pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Failure> {
     if let Some(url) = &context.connection.api_url {
-        return Address::parse(url, "--api-url");
+        return parsed(url, "--api-url");
     }
     let profile = if is_env {
         None
@@ -218,8 +224,8 @@ pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Fa
         context.config.profile(&context.profile)
     };
     match profile.and_then(|profile| profile.api_url) {
-        Some(url) => Address::parse(&url, &format!("api_url of profile {:?}", context.profile)),
-        None => Address::parse(DEFAULT_API_URL, "--api-url"),
+        Some(url) => parsed(&url, &format!("api_url of profile {:?}", context.profile)),
+        None => parsed(DEFAULT_API_URL, "--api-url"),
     }
 }
 
@@ -247,6 +253,11 @@ pub(crate) fn without_credentials(profile: Profile) -> Profile {
         login_id: None,
         ..profile
     }
+}
+
+/// Parses an address; `source` is its flag or its position in a file, for the message.
+fn parsed(url: &str, source: &str) -> Result<Address, Failure> {
+    Address::parse(url).map_err(|error| Failure::usage(format!("invalid {source} {error}")))
 }
 
 fn no_profile_named(context: &Context<'_>) -> Result<(), Failure> {

@@ -5,7 +5,10 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::{self, Format};
+use crate::{
+    error::{Details, Error, Kind},
+    output::{self, Format},
+};
 
 /// The failure of a command: one message, and details for scripts.
 ///
@@ -20,10 +23,7 @@ struct Parts {
     hint: Option<String>,
     code: Code,
     exit: u8,
-    status: Option<u16>,
-    reason: Option<String>,
-    request: Option<(String, String)>,
-    server: Option<Value>,
+    details: Details,
 }
 
 /// The kind of a failure, for scripts under `-o json`.
@@ -93,10 +93,7 @@ impl Failure {
             hint: None,
             code,
             exit: code.exit(),
-            status: None,
-            reason: None,
-            request: None,
-            server: None,
+            details: Details::default(),
         }))
     }
 
@@ -118,26 +115,6 @@ impl Failure {
     /// The API has no such record: exit 4.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(Code::NotFound, message)
-    }
-
-    /// The record is in another state: exit 1.
-    pub(crate) fn conflict(message: impl Into<String>) -> Self {
-        Self::new(Code::Conflict, message)
-    }
-
-    /// No response arrived in time: exit 3.
-    pub(crate) fn timeout(message: impl Into<String>) -> Self {
-        Self::new(Code::Timeout, message)
-    }
-
-    /// No server is reachable: exit 1.
-    pub(crate) fn unreachable(message: impl Into<String>) -> Self {
-        Self::new(Code::Unreachable, message)
-    }
-
-    /// The server limits the rate of requests: exit 1.
-    pub(crate) fn rate_limited(message: impl Into<String>) -> Self {
-        Self::new(Code::RateLimited, message)
     }
 
     /// The server failed: exit 1.
@@ -177,48 +154,9 @@ impl Failure {
         self
     }
 
-    /// Adds the status of the response.
-    pub(crate) fn with_status(mut self, status: u16) -> Self {
-        self.0.status = Some(status);
-        self
-    }
-
-    /// Adds the reason that the server sent.
-    pub(crate) fn with_reason(mut self, reason: impl Into<String>) -> Self {
-        self.0.reason = Some(reason.into());
-        self
-    }
-
-    /// Adds the request that failed; the URL is already masked.
-    pub(crate) fn with_request(
-        mut self,
-        method: impl Into<String>,
-        url: impl Into<String>,
-    ) -> Self {
-        self.0.request = Some((method.into(), url.into()));
-        self
-    }
-
-    /// Adds the masked body of the response, as JSON or as text.
-    pub(crate) fn with_server(mut self, body: Value) -> Self {
-        self.0.server = Some(body);
-        self
-    }
-
-    /// Returns the kind of this failure.
-    pub(crate) fn code(&self) -> Code {
-        self.0.code
-    }
-
     /// Returns the exit code of the process.
     pub(crate) fn exit(&self) -> u8 {
         self.0.exit
-    }
-
-    /// Returns the status of the response.
-    #[cfg(test)]
-    pub(crate) fn status(&self) -> Option<u16> {
-        self.0.status
     }
 
     /// Returns the text for standard error, with a newline at the end; empty if there is no
@@ -254,18 +192,19 @@ impl Failure {
 
     fn envelope(&self) -> Envelope<'_> {
         let parts = &*self.0;
+        let details = &parts.details;
         Envelope {
             error: Report {
                 code: parts.code,
                 exit_code: parts.exit,
                 message: &parts.message,
-                status: parts.status,
-                reason: parts.reason.as_deref(),
-                request: parts
+                status: details.status,
+                reason: details.reason.as_deref(),
+                request: details
                     .request
                     .as_ref()
                     .map(|(method, url)| Request { method, url }),
-                server: parts.server.as_ref(),
+                server: details.server.as_ref(),
             },
         }
     }
@@ -278,6 +217,15 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (kind, message, details) = error.into_parts();
+        let mut failure = Self::new(kind.into(), message);
+        failure.0.details = details;
+        failure
+    }
+}
 
 // === impl Code ===
 
@@ -295,6 +243,22 @@ impl Code {
             | Self::Server
             | Self::Config
             | Self::General => 1,
+        }
+    }
+}
+
+impl From<Kind> for Code {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Auth => Self::Auth,
+            Kind::Forbidden => Self::Forbidden,
+            Kind::NotFound => Self::NotFound,
+            Kind::Conflict => Self::Conflict,
+            Kind::Timeout => Self::Timeout,
+            Kind::Unreachable => Self::Unreachable,
+            Kind::RateLimited => Self::RateLimited,
+            Kind::Server => Self::Server,
+            Kind::General => Self::General,
         }
     }
 }
@@ -320,10 +284,12 @@ mod tests {
 
     #[test]
     fn under_json_a_failure_is_one_object_for_a_script() {
-        let failure = Failure::not_found("resource not found (404): client not found")
+        let url = "https://api.example.com/account/v1/clients/1".to_owned();
+        let error = Error::new(Kind::NotFound, "resource not found (404): client not found")
             .with_status(404)
-            .with_request("GET", "https://api.example.com/account/v1/clients/1")
-            .with_server(json!({"code": 404, "message": "client not found"}));
+            .with_request("GET", url)
+            .with_server(Some(json!({"code": 404, "message": "client not found"})));
+        let failure = Failure::from(error);
         assert_eq!(
             failure.render(Format::Json, true),
             "{\"error\":{\"code\":\"not_found\",\"exit_code\":4,\

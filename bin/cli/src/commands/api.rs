@@ -12,13 +12,17 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::{
-    api::{Api, Call, Sent},
+    api::Api,
     context::Context,
     dry_run,
     failure::Failure,
-    http::{log::shown_headers, message::Incoming},
+    http::{
+        log::shown_headers,
+        message::{Incoming, Sent},
+    },
     output::{self, Format, Node, View},
     parser::Matches,
+    session::Call,
 };
 
 /// Maximum size of a request body.

@@ -12,14 +12,15 @@ use serde::Serialize;
 
 use super::auth::{TokenState, is_trial, look, records, token_state};
 use crate::{
-    api::Api,
+    api::{Api, architecture, operating_system},
     context::Context,
     credentials::{self, Missing, Source},
     failure::{Code, Failure},
-    http::{address::Address, architecture, operating_system},
+    http::address::Address,
     keychain::{self, KeychainError},
     output::{self, Format, View},
     parser::Matches,
+    session::CacheUse,
 };
 
 /// Maximum time for each of the two requests.
@@ -370,7 +371,7 @@ async fn tenant(context: &mut Context<'_>, has_credentials: bool) -> (Tenant, Ro
     if !has_credentials {
         return unknown();
     }
-    let mut api = Api::new(context).without_trace();
+    let mut api = Api::new(context).with_cache_use(CacheUse::ReadOnly);
     let tenants = records(&mut api, "list tenants", "/account/v1/tenants").await;
     let Some((tenant, count)) = tenants
         .ok()

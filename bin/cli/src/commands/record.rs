@@ -7,11 +7,12 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::{
-    api::{Api, Sent, undecodable},
+    api::{Api, undecodable},
     confirm,
     context::Context,
     dry_run,
     failure::Failure,
+    http::message::Sent,
     id,
     output::{self, Column, Format, Node, View},
     parser::Matches,

@@ -11,6 +11,7 @@ use crate::{
     keychain::NoKeychain,
     output::Node,
     parser,
+    session::CacheUse,
     setup::{ErrorStyle, guard, set_up},
     tree::{Action, Command},
 };
@@ -71,7 +72,7 @@ fn listed(environment: &Environment, collection: &str, before: &[String]) -> Opt
         .ok()?;
     let path = format!("/account/v1/{collection}");
     let asked = async {
-        let mut api = Api::new(&mut context).with_cached_token_alone();
+        let mut api = Api::new(&mut context).with_cache_use(CacheUse::Only);
         tokio::time::timeout(TIMEOUT, api.get("list", &path)).await
     };
     let answer = runtime.block_on(asked).ok()?.ok()?;

@@ -9,7 +9,8 @@ use super::*;
 use crate::{
     config::Config,
     context::{ConnectionFlags, Environment, Globals, Streams},
-    keychain::{Keychain, NoKeychain},
+    keychain::NoKeychain,
+    token::binding,
 };
 
 /// A keychain in memory that counts its reads.
@@ -120,7 +121,7 @@ const PAIR: [(&str, &str); 2] = [
 
 fn found(context: &mut Context<'_>) -> (String, &'static str, String) {
     let mut credentials = Credentials::resolve(context).expect("credentials");
-    let secret = credentials.secret(context).expect("a secret");
+    let secret = credentials.secret().expect("a secret");
     (
         credentials.client_id,
         credentials.source.name(),
@@ -241,14 +242,9 @@ fn the_keychain_is_asked_only_for_the_secret() {
         let mut credentials = Credentials::resolve(context).expect("credentials");
         assert_eq!(credentials.source, Source::Keychain);
         let address = address(context, false).expect("an address");
-        credentials
-            .fingerprint(&address, context)
-            .expect("a fingerprint without the secret");
+        binding::of(&address, &mut credentials).expect("a fingerprint without the secret");
         assert_eq!(*memory.asked.lock().expect("a count"), 0);
-        credentials
-            .secret(context)
-            .expect_err("no entry")
-            .into_failure()
+        credentials.secret().expect_err("no entry").into_failure()
     });
     assert_eq!(*memory.asked.lock().expect("a count"), 1);
     assert!(failure.to_string().starts_with("no credentials found"));
@@ -267,7 +263,7 @@ fn a_keychain_that_cannot_be_used_is_named_as_the_cause() {
     let failure = fixture.play(|context| {
         Credentials::resolve(context)
             .expect("credentials")
-            .secret(context)
+            .secret()
             .expect_err("no secret")
             .into_failure()
     });

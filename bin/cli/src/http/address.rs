@@ -1,15 +1,22 @@
 //! Addresses: the base URL of the API as the user wrote it, and the target of one request.
 
+use std::fmt;
+
 use http::Uri;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-
-use crate::failure::Failure;
 
 /// The base URL of the API: `http` or `https`, a host, optionally a path, nothing else.
 ///
 /// Kept as written, except for a slash at the end, because cached tokens are bound to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Address(String);
+
+/// A text that is not a base URL, masked, and the reason.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct InvalidAddress {
+    shown: String,
+    reason: &'static str,
+}
 
 /// The target of one request.
 #[derive(Clone, Debug)]
@@ -28,17 +35,15 @@ pub(crate) struct Origin {
 // === impl Address ===
 
 impl Address {
-    /// Checks an address; `source` is its flag or its position in a file, for the message.
+    /// Checks an address.
     ///
     /// # Errors
     ///
-    /// Fails if it is not an absolute `http` or `https` URL, or has more than a path: exit 2.
-    pub(crate) fn parse(text: &str, source: &str) -> Result<Self, Failure> {
-        let refused = |reason: &str| {
+    /// Fails if it is not an absolute `http` or `https` URL, or has more than a path.
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidAddress> {
+        let refused = |reason| {
             let shown = super::mask::Mask::default().url(text);
-            Err(Failure::usage(format!(
-                "invalid {source} {shown:?}: {reason}"
-            )))
+            Err(InvalidAddress { shown, reason })
         };
         if text.contains(['#', '?']) {
             return refused("a query or a fragment has no place in the base of the API");
@@ -82,6 +87,16 @@ impl Address {
             .is_ok_and(|target| !target.origin().is_tls && !is_loopback(&target.origin().host))
     }
 }
+
+// === impl InvalidAddress ===
+
+impl fmt::Display for InvalidAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}: {}", self.shown, self.reason)
+    }
+}
+
+impl std::error::Error for InvalidAddress {}
 
 // === impl Target ===
 
@@ -215,7 +230,7 @@ mod tests {
             ),
             ("http://[::1]:80/", "http://[::1]:80"),
         ] {
-            let address = Address::parse(text, "--api-url").expect(text);
+            let address = Address::parse(text).expect(text);
             assert_eq!(address.as_str(), kept);
         }
     }
@@ -238,9 +253,8 @@ mod tests {
             "http://h /x",
             "http://hé",
         ] {
-            let failure = Address::parse(text, "--api-url").expect_err(text);
-            assert_eq!(failure.exit(), 2, "{text}");
-            assert!(!failure.to_string().contains("hush"), "{failure}");
+            let error = Address::parse(text).expect_err(text);
+            assert!(!error.to_string().contains("hush"), "{error}");
         }
     }
 
@@ -254,7 +268,7 @@ mod tests {
             ("http://api.example.com/x", true),
             ("https://api.example.com", false),
         ] {
-            let address = Address::parse(text, "--api-url").expect(text);
+            let address = Address::parse(text).expect(text);
             assert_eq!(address.is_unencrypted(), is_open, "{text}");
         }
     }
@@ -294,7 +308,7 @@ mod tests {
                 proptest::prop_assert!(target.path().bytes().all(|byte| byte.is_ascii_graphic()));
                 let _ = target.redirected(&path);
             }
-            let _ = Address::parse(&path, "--api-url");
+            let _ = Address::parse(&path);
         }
     }
 

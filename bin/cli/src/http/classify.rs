@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{mask::Mask, message::Incoming, retry};
-use crate::failure::{Code, Failure};
+use crate::error::{Error, Kind};
 
 /// Reasons of the API that are useful for users.
 const REASONS: [&str; 3] = [
@@ -12,22 +12,15 @@ const REASONS: [&str; 3] = [
     "developer_plan_backup",
 ];
 
-/// Returns the failure for a response; `None` for a success.
-pub(crate) fn failure(answer: &Incoming, mask: &Mask) -> Option<Failure> {
+/// Returns the error for a response; `None` for a success.
+pub(crate) fn error(answer: &Incoming, mask: &Mask) -> Option<Error> {
     if answer.status.is_success() {
         return None;
     }
     let said = ServerMessage::of(answer, mask);
-    let failure = said.classified(answer);
-    let failure = failure.with_status(answer.status.as_u16());
-    let failure = match &said.reason {
-        Some(reason) => failure.with_reason(reason.as_str()),
-        None => failure,
-    };
-    Some(match said.server {
-        Some(server) => failure.with_server(server),
-        None => failure,
-    })
+    let (kind, message) = said.classified(answer);
+    let error = Error::new(kind, message).with_status(answer.status.as_u16());
+    Some(error.with_reason(said.reason).with_server(said.server))
 }
 
 /// Returns whether a router or a proxy answered instead of the API: a 404 without `code`.
@@ -81,7 +74,7 @@ impl ServerMessage {
         }
     }
 
-    fn classified(&self, answer: &Incoming) -> Failure {
+    fn classified(&self, answer: &Incoming) -> (Kind, String) {
         let status = answer.status.as_u16();
         let excerpt = &self.excerpt;
         let plainly = |label: &str| {
@@ -91,31 +84,32 @@ impl ServerMessage {
         };
         let advised = |advice: &str| format!("{advice}\n(server said ({status}): {excerpt})");
         match status {
-            401 => Failure::auth(plainly("authentication error")),
-            403 => Failure::forbidden(plainly("authentication error")),
-            400 if contains(&answer.body, "plan does not allow") => Failure::forbidden(advised(
-                "this tenant's plan does not allow this resource: the credential is valid, so \
-                 signing in again changes nothing. 'ziggurat platform doctor' shows the plan",
-            )),
+            401 => (Kind::Auth, plainly("authentication error")),
+            403 => (Kind::Forbidden, plainly("authentication error")),
+            400 if contains(&answer.body, "plan does not allow") => {
+                let advice = "this tenant's plan does not allow this resource: the credential is \
+                     valid, so signing in again changes nothing. 'ziggurat platform doctor' shows \
+                     the plan";
+                (Kind::Forbidden, advised(advice))
+            }
             400 if contains(&answer.body, "requires status")
                 || contains(&answer.body, "database is not in available status") =>
             {
-                Failure::conflict(advised(
-                    "the resource is busy with another operation: wait until that is done, then \
-                     run the command again",
-                ))
+                let advice = "the resource is busy with another operation: wait until that is \
+                     done, then run the command again";
+                (Kind::Conflict, advised(advice))
             }
-            404 if !is_of_a_router(answer) => Failure::not_found(plainly("resource not found")),
-            404 => Failure::general(advised(WRONG_BASE)),
-            408 | 504 => Failure::timeout(plainly("request timed out")),
-            409 => Failure::conflict(plainly("conflict")),
+            404 if !is_of_a_router(answer) => (Kind::NotFound, plainly("resource not found")),
+            404 => (Kind::General, advised(WRONG_BASE)),
+            408 | 504 => (Kind::Timeout, plainly("request timed out")),
+            409 => (Kind::Conflict, plainly("conflict")),
             429 => {
                 let said = retry::with_wait(excerpt.clone(), &answer.headers);
                 let message = format!("rate limited (429): {said}");
-                Failure::rate_limited(message.trim_end())
+                (Kind::RateLimited, message.trim_end().to_owned())
             }
-            500..=599 => Failure::server(plainly("API error")),
-            _ => Failure::new(Code::General, plainly("API error")),
+            500..=599 => (Kind::Server, plainly("API error")),
+            _ => (Kind::General, plainly("API error")),
         }
     }
 }
@@ -139,134 +133,149 @@ mod tests {
         }
     }
 
-    fn classified(status: u16, body: &str) -> Failure {
-        failure(&answer(status, body), &Mask::default()).expect("a failure")
+    fn classified(status: u16, body: &str) -> Error {
+        error(&answer(status, body), &Mask::default()).expect("an error")
     }
 
-    const STATUSES: &[(u16, &str, &str, u8)] = &[
+    const STATUSES: &[(u16, &str, &str, Kind)] = &[
         (
             401,
             r#"{"code":401,"message":"no"}"#,
             "authentication error (401): no",
-            5,
+            Kind::Auth,
         ),
-        (403, "<html>", "authentication error (403): <html>", 5),
-        (401, "", "authentication error (401):", 5),
+        (
+            403,
+            "<html>",
+            "authentication error (403): <html>",
+            Kind::Forbidden,
+        ),
+        (401, "", "authentication error (401):", Kind::Auth),
         (
             400,
             r#"{"code":400,"message":"bad"}"#,
             "API error (400): bad",
-            1,
+            Kind::General,
         ),
         (
             400,
             r#"{"message":"database limit for plan reached"}"#,
             "API error (400): database limit for plan reached",
-            1,
+            Kind::General,
         ),
         (
             404,
             r#"{"code":404,"message":"client not found"}"#,
             "resource not found (404): client not found",
-            4,
+            Kind::NotFound,
         ),
         (
             404,
             r#"{"code":"x"}"#,
             r#"resource not found (404): {"code":"x"}"#,
-            4,
+            Kind::NotFound,
         ),
-        (408, "", "request timed out (408):", 3),
-        (504, "late", "request timed out (504): late", 3),
-        (409, r#"{"message":"taken"}"#, "conflict (409): taken", 1),
-        (429, "slow", "rate limited (429): slow", 1),
-        (500, "<h1>oops</h1>", "API error (500): <h1>oops</h1>", 1),
-        (302, "", "API error (302):", 1),
-        (418, "tea", "API error (418): tea", 1),
+        (408, "", "request timed out (408):", Kind::Timeout),
+        (504, "late", "request timed out (504): late", Kind::Timeout),
+        (
+            409,
+            r#"{"message":"taken"}"#,
+            "conflict (409): taken",
+            Kind::Conflict,
+        ),
+        (429, "slow", "rate limited (429): slow", Kind::RateLimited),
+        (
+            500,
+            "<h1>oops</h1>",
+            "API error (500): <h1>oops</h1>",
+            Kind::Server,
+        ),
+        (302, "", "API error (302):", Kind::General),
+        (418, "tea", "API error (418): tea", Kind::General),
         (
             403,
             r#"{"message":"gone","reason":"membership_revoked"}"#,
             "authentication error (403): gone (membership_revoked)",
-            5,
+            Kind::Forbidden,
         ),
         (
             403,
             r#"{"message":"gone","reason":"whatever"}"#,
             "authentication error (403): gone",
-            5,
+            Kind::Forbidden,
         ),
         (
             500,
             r#"{"message":7}"#,
             r#"API error (500): {"message":7}"#,
-            1,
+            Kind::Server,
         ),
     ];
 
     #[test]
-    fn every_status_has_its_message_and_its_exit_code() {
-        for &(status, body, message, exit) in STATUSES {
-            let failure = classified(status, body);
-            assert_eq!(failure.to_string(), message, "{status} {body}");
-            assert_eq!(failure.exit(), exit, "{status} {body}");
-            assert_eq!(failure.status(), Some(status));
+    fn every_status_has_its_message_and_its_kind() {
+        for &(status, body, message, kind) in STATUSES {
+            let error = classified(status, body);
+            assert_eq!(error.to_string(), message, "{status} {body}");
+            assert_eq!(error.kind(), kind, "{status} {body}");
+            assert_eq!(error.into_parts().2.status, Some(status));
         }
         for status in 200..300 {
-            assert!(failure(&answer(status, "x"), &Mask::default()).is_none());
+            assert!(error(&answer(status, "x"), &Mask::default()).is_none());
         }
     }
 
     #[test]
     fn three_answers_have_advice_and_the_message_of_the_server() {
-        for (status, body, first, last, exit) in [
+        for (status, body, first, last, kind) in [
             (
                 400,
                 r#"{"message":"plan does not allow creating x"}"#,
                 "this tenant's plan does not allow this resource:",
                 "(server said (400): plan does not allow creating x)",
-                5,
+                Kind::Forbidden,
             ),
             (
                 400,
                 "requires status available",
                 "the resource is busy with another operation",
                 "(server said (400): requires status available)",
-                1,
+                Kind::Conflict,
             ),
             (
                 400,
                 r#"{"message":"database is not in available status"}"#,
                 "the resource is busy with another operation",
                 "(server said (400): database is not in available status)",
-                1,
+                Kind::Conflict,
             ),
             (
                 404,
                 r#"{"message":"Not Found"}"#,
                 "this server does not serve an endpoint this command needs:",
                 "(server said (404): Not Found)",
-                1,
+                Kind::General,
             ),
             (
                 404,
                 "",
                 "this server does not serve an endpoint this command needs:",
                 "(server said (404): )",
-                1,
+                Kind::General,
             ),
             (
                 404,
                 "[404]",
                 "this server does not serve an endpoint this command needs:",
                 "(server said (404): [404])",
-                1,
+                Kind::General,
             ),
         ] {
-            let failure = classified(status, body);
-            let message = failure.to_string();
+            let error = classified(status, body);
+            let message = error.to_string();
             assert!(message.starts_with(first), "{message}");
             assert_eq!(message.lines().last(), Some(last), "{body}");
-            assert_eq!(failure.exit(), exit, "{body}");
+            assert_eq!(error.kind(), kind, "{body}");
         }
     }
 
@@ -276,15 +285,15 @@ mod tests {
         answer
             .headers
             .insert(header::RETRY_AFTER, HeaderValue::from_static("42"));
-        let failure = failure(&answer, &Mask::default()).expect("a failure");
+        let error = error(&answer, &Mask::default()).expect("an error");
         assert_eq!(
-            failure.to_string(),
+            error.to_string(),
             "rate limited (429): slow down, retry after 42s"
         );
     }
 
     #[test]
-    fn a_failure_never_quotes_a_secret() {
+    fn an_error_never_quotes_a_secret() {
         let mut mask = Mask::default();
         mask.add("the-secret-itself");
         for body in [
@@ -292,8 +301,8 @@ mod tests {
             r#"{"code":400,"token":"the-secret-itself"}"#,
             "the-secret-itself",
         ] {
-            let failure = failure(&answer(400, body), &mask).expect("a failure");
-            let shown = failure.render(crate::output::Format::Json, false);
+            let error = error(&answer(400, body), &mask).expect("an error");
+            let shown = format!("{error:?}");
             assert!(!shown.contains("the-secret-itself"), "{shown}");
         }
     }
@@ -301,12 +310,8 @@ mod tests {
     #[test]
     fn a_rule_looks_at_the_whole_body_and_quotes_the_start_of_it() {
         let body = format!("{}plan does not allow", "x".repeat(5000));
-        let failure = classified(400, &body);
-        assert_eq!(failure.exit(), 5);
-        assert!(
-            failure
-                .to_string()
-                .contains("(truncated, 5019 bytes total)")
-        );
+        let error = classified(400, &body);
+        assert_eq!(error.kind(), Kind::Forbidden);
+        assert!(error.to_string().contains("(truncated, 5019 bytes total)"));
     }
 }

@@ -5,6 +5,8 @@ use std::{fmt, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::error::Kind;
+
 /// A complete request.
 #[derive(Clone)]
 pub(crate) struct Outgoing {
@@ -39,8 +41,10 @@ pub(crate) struct Recorded {
 }
 
 /// Outcome of a request.
-pub(crate) enum Outcome {
+pub(crate) enum Sent {
+    /// The server answered.
     Answer(Incoming),
+    /// A dry run stopped the request.
     Stopped(Recorded),
 }
 
@@ -100,6 +104,15 @@ impl TransportError {
         Self::Connection {
             cause: cause.into(),
             is_passing: false,
+        }
+    }
+
+    /// Returns the kind of the error of a request that failed for this reason.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Deadline(_) => Kind::Timeout,
+            Self::Connection { .. } => Kind::Unreachable,
+            Self::Answer(_) => Kind::Server,
         }
     }
 }

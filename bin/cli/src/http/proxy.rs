@@ -3,9 +3,9 @@
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use ziggurat_runtime::Environment;
 
 use super::address::{Origin, Target, is_loopback};
-use crate::context::Environment;
 
 /// The proxies of the environment.
 #[derive(Clone, Default)]
@@ -22,8 +22,8 @@ impl Proxies {
     pub(crate) fn from_environment(environment: &Environment) -> Self {
         let var = |upper: &str, lower: &str| {
             environment
-                .var(upper)
-                .or_else(|| environment.var(lower))
+                .get(upper)
+                .or_else(|| environment.get(lower))
                 .map(|value| value.trim().to_owned())
                 .filter(|value| !value.is_empty())
         };
@@ -104,9 +104,7 @@ mod tests {
     use super::*;
 
     fn proxies(variables: &[(&str, &str)]) -> Proxies {
-        let variables = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let variables = variables.iter().map(|(name, value)| (*name, *value));
         Proxies::from_environment(&Environment::new(variables))
     }
 

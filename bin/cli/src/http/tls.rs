@@ -4,8 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use tokio_rustls::TlsConnector;
-
-use crate::context::Environment;
+use ziggurat_runtime::Environment;
 
 /// Creates a connector that trusts the roots of the system, or those of `SSL_CERT_FILE` and
 /// `SSL_CERT_DIR` if they are set. Verification cannot be disabled.
@@ -27,8 +26,8 @@ pub(super) fn connector(environment: &Environment) -> Result<TlsConnector, Strin
 fn certificates(
     environment: &Environment,
 ) -> Result<Vec<rustls_pki_types::CertificateDer<'static>>, String> {
-    let file = environment.var("SSL_CERT_FILE").map(Path::new);
-    let folders = environment.var("SSL_CERT_DIR");
+    let file = environment.get("SSL_CERT_FILE").map(Path::new);
+    let folders = environment.get("SSL_CERT_DIR");
     if file.is_none() && folders.is_none() {
         return Ok(rustls_native_certs::load_native_certs().certs);
     }

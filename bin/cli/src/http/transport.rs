@@ -19,18 +19,17 @@ use hyper_util::{client::proxy::matcher::Intercept, rt::TokioIo};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
-use ziggurat_runtime::retry_after;
+use ziggurat_runtime::{Environment, retry_after};
 
 use super::{
     address::{Origin, Target},
     connect,
     log::Log,
     mask::Mask,
-    message::{Incoming, Outcome, Outgoing, Purpose, Recorded, TransportError},
+    message::{Incoming, Outgoing, Purpose, Recorded, Sent, TransportError},
     proxy::Proxies,
     retry, tls,
 };
-use crate::context::Environment;
 
 /// Maximum size of a response.
 const MAX_BODY: usize = 64 * 1024 * 1024;
@@ -43,10 +42,23 @@ pub(crate) struct Transport<'a> {
     environment: &'a Environment,
     proxies: Proxies,
     tls: Option<TlsConnector>,
-    pub(crate) log: Log,
-    dry_run: bool,
+    options: Options,
     /// The secrets that must not be shown; more are added as they become known.
-    pub(crate) mask: Mask,
+    mask: Mask,
+}
+
+/// The options of all requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) log: Log,
+    /// Set if requests that write are stopped instead of sent.
+    pub(crate) dry_run: bool,
+    /// The headers of every request.
+    pub(crate) headers: HeaderMap,
+    /// Maximum time for one request with its retries; `None` for no limit.
+    pub(crate) timeout: Option<Duration>,
+    /// Maximum number of retries of a request that only reads.
+    pub(crate) retries: u32,
 }
 
 /// A connection and the future that drives it.
@@ -63,15 +75,55 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>
 // === impl Transport ===
 
 impl<'a> Transport<'a> {
-    /// Creates a transport without connections.
-    pub(crate) fn new(environment: &'a Environment, log: Log, dry_run: bool) -> Self {
+    /// Creates a transport. The proxies and the root certificates are those of the environment.
+    pub(crate) fn new(environment: &'a Environment, options: Options) -> Self {
         Self {
             environment,
             proxies: Proxies::from_environment(environment),
             tls: None,
-            log,
-            dry_run,
+            options,
             mask: Mask::default(),
+        }
+    }
+
+    /// Masks a secret from now on.
+    pub(crate) fn hide(&mut self, secret: &str) {
+        self.mask.add(secret);
+    }
+
+    /// Returns the secrets that are masked.
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    /// Returns the options of all requests.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Sends a GET request without a credential, and without retries.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a response.
+    pub(crate) async fn probe(
+        &mut self,
+        url: String,
+        timeout: Duration,
+        notes: &mut (dyn Write + Send),
+    ) -> Result<Incoming, TransportError> {
+        let request = Outgoing {
+            method: Method::GET,
+            url,
+            headers: self.options.headers.clone(),
+            body: None,
+            purpose: Purpose::Call,
+            timeout: Some(timeout),
+            retries: 0,
+        };
+        match self.send(&request, notes).await? {
+            Sent::Answer(answer) => Ok(answer),
+            Sent::Stopped(_) => Err(TransportError::Answer("a read was stopped".to_owned())),
         }
     }
 
@@ -80,9 +132,9 @@ impl<'a> Transport<'a> {
         &mut self,
         request: &Outgoing,
         notes: &mut (dyn Write + Send),
-    ) -> Result<Outcome, TransportError> {
-        if self.dry_run && request.purpose == Purpose::Call && !request.only_reads() {
-            return Ok(Outcome::Stopped(Recorded {
+    ) -> Result<Sent, TransportError> {
+        if self.options.dry_run && request.purpose == Purpose::Call && !request.only_reads() {
+            return Ok(Sent::Stopped(Recorded {
                 method: request.method.clone(),
                 url: request.url.clone(),
                 headers: request.headers.clone(),
@@ -102,7 +154,7 @@ impl<'a> Transport<'a> {
             let result = self.attempt(request, deadline, notes).await;
             attempt += 1;
             if attempt > retries {
-                return result.map(Outcome::Answer);
+                return result.map(Sent::Answer);
             }
             let asked = match &result {
                 Ok(answer) if retry::is_passing(answer.status) => {
@@ -111,7 +163,7 @@ impl<'a> Transport<'a> {
                 Err(TransportError::Connection {
                     is_passing: true, ..
                 }) => None,
-                _ => return result.map(Outcome::Answer),
+                _ => return result.map(Sent::Answer),
             };
             let wait = retry::wait(attempt, asked, retry::jitter());
             let until = wait.and_then(|wait| Instant::now().checked_add(wait));
@@ -119,7 +171,7 @@ impl<'a> Transport<'a> {
                 Some(until) if deadline.is_none_or(|deadline| until < deadline) => {
                     tokio::time::sleep_until(until).await;
                 }
-                _ => return result.map(Outcome::Answer),
+                _ => return result.map(Sent::Answer),
             }
         }
     }
@@ -175,10 +227,9 @@ impl<'a> Transport<'a> {
         if length.is_some() || !request.only_reads() {
             headers.insert(header::CONTENT_LENGTH, length.unwrap_or(0).into());
         }
-        self.log
-            .request(notes, &self.mask, &target.url(), request, &headers);
+        let log = self.options.log;
+        log.request(notes, &self.mask, &target.url(), request, &headers);
         let started = Instant::now();
-        let log = self.log;
         let work = log.waiting(
             notes,
             target.host_header(),
@@ -193,13 +244,8 @@ impl<'a> Transport<'a> {
         log.waited(notes, started.elapsed());
         let took: Duration = started.elapsed();
         match &result {
-            Ok(answer) => self
-                .log
-                .answer(notes, &self.mask, request.purpose, answer, took),
-            Err(error) => {
-                self.log
-                    .failure(notes, &self.mask, &error.to_string(), took);
-            }
+            Ok(answer) => log.answer(notes, &self.mask, request.purpose, answer, took),
+            Err(error) => log.failure(notes, &self.mask, &error.to_string(), took),
         }
         result
     }

@@ -9,10 +9,23 @@ use rand::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::http::address::Address;
+use crate::{error::Error, http::address::Address, session::Credential};
 
 /// Domain separation: distinguishes this use of the hash from all others.
 const DOMAIN: &str = "ziggurat-cli/token-cache/v3";
+
+/// Returns the fingerprint that binds a token to a credential at an address.
+///
+/// # Errors
+///
+/// Fails if the secret is needed and cannot be read.
+pub(crate) fn of(address: &Address, credential: &mut impl Credential) -> Result<String, Error> {
+    if let Some(login) = credential.login_id() {
+        return Ok(of_login(address, credential.client_id(), login));
+    }
+    let secret = credential.secret()?;
+    Ok(of_secret(address, credential.client_id(), secret.expose()))
+}
 
 /// Returns the fingerprint of a login, with its id.
 pub(crate) fn of_login(address: &Address, client_id: &str, login_id: &str) -> String {
@@ -20,7 +33,7 @@ pub(crate) fn of_login(address: &Address, client_id: &str, login_id: &str) -> St
 }
 
 /// Returns the fingerprint of a credential without a login: with the hash of the secret instead.
-pub(crate) fn of_secret(address: &Address, client_id: &str, secret: &str) -> String {
+fn of_secret(address: &Address, client_id: &str, secret: &str) -> String {
     fingerprint(address, client_id, &hex(&Sha256::digest(secret.as_bytes())))
 }
 
@@ -54,7 +67,7 @@ mod tests {
 
     #[test]
     fn every_part_of_a_connection_changes_the_fingerprint() {
-        let address = |text| Address::parse(text, "--api-url").expect("an address");
+        let address = |text| Address::parse(text).expect("an address");
         let (here, there) = (address("http://h"), address("http://h/base"));
         let prints = [
             of_login(&here, "id", "login"),

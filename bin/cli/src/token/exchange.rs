@@ -1,6 +1,6 @@
 //! Exchanges a client id and secret for a token.
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use jiff::{SignedDuration, Timestamp};
@@ -9,13 +9,14 @@ use serde_json::error::Category;
 
 use super::Token;
 use crate::{
-    failure::{Code, Failure},
+    error::{Error, Kind},
     http::{
         address::Address,
         classify,
         mask::Mask,
-        message::{Incoming, Outgoing, Purpose, TransportError},
+        message::{Incoming, Outgoing, Purpose, Sent, TransportError},
         retry,
+        transport::Transport,
     },
 };
 
@@ -41,8 +42,50 @@ struct TokenResponse {
     expires_in: f64,
 }
 
-/// Builds the request for a token.
-pub(crate) fn request(
+/// Exchanges a credential for a token, which is not cached.
+///
+/// # Errors
+///
+/// Fails if the token endpoint rejects the request or does not respond.
+pub(crate) async fn exchange(
+    transport: &mut Transport<'_>,
+    notes: &mut (dyn Write + Send),
+    address: &Address,
+    client_id: &str,
+    client_secret: &str,
+) -> Result<Token, Error> {
+    warn_of_plain_http(notes, address);
+    transport.hide(client_secret);
+    let options = transport.options();
+    let (timeout, headers) = (options.timeout, options.headers.clone());
+    let request = request(address, client_id, client_secret, timeout, headers);
+    let sent = transport.send(&request, notes).await;
+    let mask = transport.mask();
+    let token = match sent {
+        Ok(Sent::Answer(answer)) => token(&answer, address, Timestamp::now(), mask),
+        Ok(Sent::Stopped(_)) => Err(Error::new(
+            Kind::General,
+            "a dry run stopped the token exchange",
+        )),
+        Err(error) => Err(unanswered(&error, address, mask)),
+    };
+    let token = token.map_err(|error| error.with_request("POST", mask.url(&request.url)))?;
+    transport.hide(token.bearer.expose());
+    Ok(token)
+}
+
+fn warn_of_plain_http(notes: &mut dyn Write, address: &Address) {
+    if address.is_unencrypted() {
+        // A failure to write the warning cannot be reported.
+        let _ = writeln!(
+            notes,
+            "Warning: {} is plain http: the credential can be read and stolen on the network",
+            address.as_str()
+        );
+    }
+}
+
+fn request(
     address: &Address,
     client_id: &str,
     client_secret: &str,
@@ -70,13 +113,13 @@ pub(crate) fn request(
 }
 
 /// Parses the token in a response.
-pub(crate) fn token(
+fn token(
     answer: &Incoming,
     address: &Address,
     now: Timestamp,
     mask: &Mask,
-) -> Result<Token, Failure> {
-    if let Some(refused) = classify::failure(answer, mask) {
+) -> Result<Token, Error> {
+    if let Some(refused) = classify::error(answer, mask) {
         return Err(refusal(answer, &refused, mask));
     }
     let excerpt = mask.excerpt(&answer.body);
@@ -84,7 +127,7 @@ pub(crate) fn token(
         let line = answer.status_line();
         let cause = undecoded(&error);
         failed(
-            Code::Server,
+            Kind::Server,
             &format!(
                 "decode token response from {} ({line}): {cause}: {excerpt}",
                 address.as_str()
@@ -93,7 +136,7 @@ pub(crate) fn token(
     })?;
     if response.access_token.is_empty() {
         return Err(failed(
-            Code::Server,
+            Kind::Server,
             &format!("token endpoint returned no access_token: {excerpt}"),
         ));
     }
@@ -103,7 +146,7 @@ pub(crate) fn token(
         .all(|byte| byte.is_ascii_graphic())
     {
         return Err(failed(
-            Code::Server,
+            Kind::Server,
             "token endpoint returned an access_token that no header can carry",
         ));
     }
@@ -117,27 +160,22 @@ pub(crate) fn token(
     })
 }
 
-/// Returns the failure for an exchange without a response.
-pub(crate) fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Failure {
-    let code = match error {
-        TransportError::Deadline(_) => Code::Timeout,
-        TransportError::Connection { .. } => Code::Unreachable,
-        TransportError::Answer(_) => Code::Server,
-    };
+/// Returns the error for an exchange without a response.
+fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Error {
     let cause = mask.text(&error.to_string());
     failed(
-        code,
+        error.kind(),
         &format!("token request to {}: {cause}", address.as_str()),
     )
 }
 
-/// Returns the failure for a rejected exchange. Only this is the fault of the credential: exit 5.
-fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
-    let code = match answer.status.as_u16() {
-        400 | 401 => Code::Auth,
-        404 if classify::is_of_a_router(answer) => Code::General,
-        404 => Code::Server,
-        _ => refused.code(),
+/// Returns the error for a rejected exchange. Only this is the fault of the credential.
+fn refusal(answer: &Incoming, refused: &Error, mask: &Mask) -> Error {
+    let kind = match answer.status.as_u16() {
+        400 | 401 => Kind::Auth,
+        404 if classify::is_of_a_router(answer) => Kind::General,
+        404 => Kind::Server,
+        _ => refused.kind(),
     };
     let line = answer.status_line();
     let said = retry::with_wait(mask.excerpt(&answer.body), &answer.headers);
@@ -146,7 +184,7 @@ fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
     if classify::is_of_a_router(answer) {
         message = format!("{message}\n{}", classify::WRONG_BASE);
     }
-    failed(code, &message).with_status(answer.status.as_u16())
+    failed(kind, &message).with_status(answer.status.as_u16())
 }
 
 /// Describes an invalid body without quoting it, because it may contain a token.
@@ -158,8 +196,8 @@ fn undecoded(error: &serde_json::Error) -> String {
     format!("{what}, line {} column {}", error.line(), error.column())
 }
 
-fn failed(code: Code, message: &str) -> Failure {
-    Failure::new(code, format!("authentication failed: {message}"))
+fn failed(kind: Kind, message: &str) -> Error {
+    Error::new(kind, format!("authentication failed: {message}"))
 }
 
 #[cfg(test)]
@@ -168,13 +206,13 @@ mod tests {
 
     use super::*;
 
-    fn read(status: u16, body: &str) -> Result<Token, Failure> {
+    fn read(status: u16, body: &str) -> Result<Token, Error> {
         let answer = Incoming {
             status: StatusCode::from_u16(status).expect("a status"),
             headers: HeaderMap::new(),
             body: body.to_owned().into(),
         };
-        let address = Address::parse("http://h", "--api-url").expect("an address");
+        let address = Address::parse("http://h").expect("an address");
         let now = Timestamp::from_second(1000).expect("a time");
         token(&answer, &address, now, &Mask::default())
     }
@@ -202,48 +240,73 @@ mod tests {
 
     #[test]
     fn only_an_endpoint_that_refused_makes_it_the_fault_of_the_credential() {
-        for (status, body, message, exit) in [
+        for (status, body, message, kind) in [
             (
                 401,
                 r#"{"code":401}"#,
                 r#"token endpoint returned 401 Unauthorized: {"code":401}"#,
-                5,
+                Kind::Auth,
             ),
-            (400, "", "token endpoint returned 400 Bad Request:", 5),
-            (403, "no", "token endpoint returned 403 Forbidden: no", 5),
-            (408, "", "token endpoint returned 408 Request Timeout:", 3),
-            (504, "", "token endpoint returned 504 Gateway Timeout:", 3),
-            (429, "", "token endpoint returned 429 Too Many Requests:", 1),
+            (
+                400,
+                "",
+                "token endpoint returned 400 Bad Request:",
+                Kind::Auth,
+            ),
+            (
+                403,
+                "no",
+                "token endpoint returned 403 Forbidden: no",
+                Kind::Forbidden,
+            ),
+            (
+                408,
+                "",
+                "token endpoint returned 408 Request Timeout:",
+                Kind::Timeout,
+            ),
+            (
+                504,
+                "",
+                "token endpoint returned 504 Gateway Timeout:",
+                Kind::Timeout,
+            ),
+            (
+                429,
+                "",
+                "token endpoint returned 429 Too Many Requests:",
+                Kind::RateLimited,
+            ),
             (
                 500,
                 "",
                 "token endpoint returned 500 Internal Server Error:",
-                1,
+                Kind::Server,
             ),
             (
                 404,
                 r#"{"code":1}"#,
                 r#"token endpoint returned 404 Not Found: {"code":1}"#,
-                1,
+                Kind::Server,
             ),
             (
                 404,
                 "nginx",
                 "token endpoint returned 404 Not Found: nginx",
-                1,
+                Kind::General,
             ),
             (
                 200,
                 r#"{"expires_in":1}"#,
                 r#"token endpoint returned no access_token: {"expires_in":1}"#,
-                1,
+                Kind::Server,
             ),
         ] {
-            let failure = read(status, body).expect_err(body);
-            let shown = failure.to_string();
+            let error = read(status, body).expect_err(body);
+            let shown = error.to_string();
             let first = shown.lines().next().unwrap_or_default();
             assert_eq!(first, format!("authentication failed: {message}"));
-            assert_eq!(failure.exit(), exit, "{status} {body}");
+            assert_eq!(error.kind(), kind, "{status} {body}");
             assert_eq!(shown.contains("--api-url"), body == "nginx", "{shown}");
         }
     }
@@ -257,9 +320,9 @@ mod tests {
             r#"{"access_token":4804211,"expires_in":1}"#,
             r#"{"access_token":"hush\u0007","expires_in":1}"#,
         ] {
-            let failure = read(200, body).expect_err(body);
-            assert_eq!(failure.exit(), 1);
-            let shown = failure.to_string();
+            let error = read(200, body).expect_err(body);
+            assert_eq!(error.kind(), Kind::Server);
+            let shown = error.to_string();
             assert!(
                 !shown.contains("hush") && !shown.contains("4804211"),
                 "{shown}"

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use ziggurat_runtime::Secret;
 
-use super::HIDDEN_BY_VARIABLES;
+use super::{HIDDEN_BY_VARIABLES, status::shown};
 use crate::{
     api::Api,
     config::Profile,
@@ -15,7 +15,7 @@ use crate::{
     output::{self, Format, View, escape},
     parser::Matches,
     terminal,
-    token::{self, Token, binding, cache::Cache},
+    token::{Token, binding, cache::Cache},
 };
 
 /// The report of a login for `-o json`.
@@ -87,7 +87,7 @@ pub(in crate::commands) async fn login(
             Storage::Keychain => "keychain",
             Storage::File(_) => "file",
         },
-        expires_at: token::shown(token.expires_at),
+        expires_at: shown(token.expires_at),
     };
     output::report(context, &report, View::Plain(String::new()))
 }
@@ -132,7 +132,7 @@ fn keep(
 
 fn note_storage(context: &mut Context<'_>, token: &Token, storage: &Storage) {
     let path = context.config.path().display().to_string();
-    let expires = token::shown(token.expires_at);
+    let expires = shown(token.expires_at);
     let streams = &mut *context.streams;
     streams.note(format_args!("Authenticated. Token expires {expires}."));
     match storage {

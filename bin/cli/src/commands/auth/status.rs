@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
     http::address::Address,
     output::{self, View, escape},
-    token::{self, cache::Cache},
+    token::{binding, cache::Cache},
 };
 
 /// The state of the cached token.
@@ -76,18 +76,23 @@ pub(in crate::commands) fn token_state(
     let Some(cached) = cache.load() else {
         return TokenState::default();
     };
-    let fingerprint = credentials.fingerprint(address, context).ok();
+    let fingerprint = binding::of(address, credentials).ok();
     TokenState {
         token_valid: cached.token.is_valid(Timestamp::now()),
         token_bound: fingerprint.is_some_and(|fingerprint| fingerprint == cached.fingerprint),
-        expires_at: Some(token::shown(cached.token.expires_at)),
+        expires_at: Some(shown(cached.token.expires_at)),
     }
+}
+
+/// Formats a time for output: seconds, UTC.
+pub(super) fn shown(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Returns the credential with its secret; fails if the secret cannot be read.
 pub(in crate::commands) fn look(context: &mut Context<'_>) -> Result<Credentials, Missing> {
     let mut credentials = Credentials::resolve(context)?;
-    credentials.secret(context)?;
+    credentials.secret()?;
     Ok(credentials)
 }
 

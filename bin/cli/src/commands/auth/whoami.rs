@@ -38,8 +38,9 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
     let mut api = Api::new(context);
     let clients = records(&mut api, "list clients", "/account/v1/clients").await?;
     let tenants = records(&mut api, "list tenants", "/account/v1/tenants").await?;
-    let client_id = api.credentials()?.client_id;
-    let api_url = api.address()?.as_str().to_owned();
+    let session = api.session()?;
+    let client_id = session.credential().client_id.clone();
+    let api_url = session.address().as_str().to_owned();
     let me = clients.iter().find(|client| {
         let id = client
             .text("auth0_id")
