@@ -19,7 +19,12 @@ use std::{
 const LEVELS: [&[&str]; 8] = [
     &["layers", "services/search", "services/sql"],
     &["services/runtime"],
-    &["services/http", "services/llm", "services/postgres"],
+    &[
+        "services/account-client",
+        "services/http",
+        "services/llm",
+        "services/postgres",
+    ],
     &[
         "services/knowledge",
         "services/state",

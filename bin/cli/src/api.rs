@@ -6,21 +6,16 @@
 use std::{fmt::Display, io::Write, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, header};
+use ziggurat_account_client::{
+    Address, Cache, CacheUse, Call, Incoming, Level, Log, Mask, Options, Sent, Session, Token,
+    Transport, TransportError, exchange,
+};
 use ziggurat_runtime::Secret;
 
 use crate::{
     context::Context,
     credentials::{self, Credentials, Missing, Source},
     failure::Failure,
-    http::{
-        address::Address,
-        log::{Level, Log},
-        mask::Mask,
-        message::{Incoming, Sent, TransportError},
-        transport::{Options, Transport},
-    },
-    session::{CacheUse, Call, Session},
-    token::{Token, cache::Cache, exchange::exchange},
 };
 
 /// Client of the account API for one command.
@@ -31,7 +26,7 @@ pub(crate) struct Api<'c, 'a> {
     cache_use: CacheUse,
 }
 
-/// What a request needs: the session, its transport, and the stream for notes.
+/// The session, the transport of its requests, and the stream for notes.
 type Parts<'s, 'a> = (
     &'s mut Session<Credentials>,
     &'s mut Transport<'a>,

@@ -5,16 +5,14 @@
 
 use std::{fmt, io::Read as _, path::Path, sync::Arc};
 
+use ziggurat_account_client::{Address, Credential, Error, Kind};
 use ziggurat_runtime::Secret;
 
 use crate::{
     config::Profile,
     context::Context,
-    error::{Error, Kind},
     failure::Failure,
-    http::address::Address,
     keychain::{self, Keychain, KeychainError},
-    session::Credential,
 };
 
 /// The address of `ziggurat-platform` without any configuration.

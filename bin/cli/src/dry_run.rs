@@ -4,15 +4,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use ziggurat_account_client::{Mask, Recorded, is_json, shown_headers};
 
 use crate::{
     context::Context,
     failure::Failure,
-    http::{
-        log::shown_headers,
-        mask::{Mask, is_json},
-        message::Recorded,
-    },
     output::{self, View},
 };
 

@@ -4,11 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
+use ziggurat_account_client::{Details, Error, Kind};
 
-use crate::{
-    error::{Details, Error, Kind},
-    output::{self, Format},
-};
+use crate::output::{self, Format};
 
 /// The failure of a command: one message, and details for scripts.
 ///
@@ -285,11 +283,13 @@ mod tests {
     #[test]
     fn under_json_a_failure_is_one_object_for_a_script() {
         let url = "https://api.example.com/account/v1/clients/1".to_owned();
-        let error = Error::new(Kind::NotFound, "resource not found (404): client not found")
-            .with_status(404)
-            .with_request("GET", url)
-            .with_server(Some(json!({"code": 404, "message": "client not found"})));
-        let failure = Failure::from(error);
+        let mut failure = Failure::not_found("resource not found (404): client not found");
+        failure.0.details = Details {
+            status: Some(404),
+            reason: None,
+            request: Some(("GET".to_owned(), url)),
+            server: Some(json!({"code": 404, "message": "client not found"})),
+        };
         assert_eq!(
             failure.render(Format::Json, true),
             "{\"error\":{\"code\":\"not_found\",\"exit_code\":4,\
@@ -297,6 +297,13 @@ mod tests {
              \"request\":{\"method\":\"GET\",\"url\":\"https://api.example.com/account/v1/clients/1\"},\
              \"server\":{\"code\":404,\"message\":\"client not found\"}}}\n"
         );
+    }
+
+    #[test]
+    fn a_failure_has_the_message_of_the_error_and_the_exit_code_of_its_kind() {
+        let failure = Failure::from(Error::new(Kind::Timeout, "request timed out (408):"));
+        assert_eq!(failure.to_string(), "request timed out (408):");
+        assert_eq!(failure.exit(), 3);
     }
 
     #[test]

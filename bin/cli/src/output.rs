@@ -3,7 +3,6 @@
 //! Results of the API have all members that the server sent, in alphabetical order, with unchanged
 //! numbers. Reports of this program have their members in the declared order.
 
-mod escape;
 mod node;
 mod select;
 mod table;
@@ -13,8 +12,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+pub(crate) use ziggurat_runtime::escape::{escape, escape_lines, visible};
+
 pub(crate) use self::{
-    escape::{escape, escape_lines, visible},
     node::{Node, pretty, quoted},
     select::Program,
     table::{Column, Show, table},

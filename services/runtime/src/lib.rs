@@ -19,6 +19,7 @@ mod config_sources;
 pub mod cut_off;
 pub mod duration;
 mod environment;
+pub mod escape;
 pub mod file;
 #[cfg(unix)]
 pub mod flags;

@@ -7,22 +7,18 @@ mod check;
 
 use std::io::Read as _;
 
-use ::http::{HeaderValue, Method, header};
 use bytes::Bytes;
+use http::{HeaderValue, Method, header};
 use serde_json::value::RawValue;
+use ziggurat_account_client::{Call, Incoming, Sent, shown_headers};
 
 use crate::{
     api::Api,
     context::Context,
     dry_run,
     failure::Failure,
-    http::{
-        log::shown_headers,
-        message::{Incoming, Sent},
-    },
     output::{self, Format, Node, View},
     parser::Matches,
-    session::Call,
 };
 
 /// Maximum size of a request body.

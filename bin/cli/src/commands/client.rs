@@ -1,6 +1,6 @@
 //! `platform client`: API clients.
 
-use ::http::Method;
+use http::Method;
 
 use super::record::{self, Kind};
 use crate::{

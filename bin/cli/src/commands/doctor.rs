@@ -6,9 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::http::{HeaderMap, header};
+use http::{HeaderMap, header};
 use jiff::Timestamp;
 use serde::Serialize;
+use ziggurat_account_client::{Address, CacheUse};
 
 use super::auth::{TokenState, is_trial, look, records, token_state};
 use crate::{
@@ -16,11 +17,9 @@ use crate::{
     context::Context,
     credentials::{self, Missing, Source},
     failure::{Code, Failure},
-    http::address::Address,
     keychain::{self, KeychainError},
     output::{self, Format, View},
     parser::Matches,
-    session::CacheUse,
 };
 
 /// Maximum time for each of the two requests.

@@ -1,6 +1,6 @@
 //! `platform invite`: invites for people to join.
 
-use ::http::Method;
+use http::Method;
 use serde::Serialize;
 
 use super::record::{self, Kind};

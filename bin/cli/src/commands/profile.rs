@@ -1,6 +1,7 @@
 //! `profile`: the accounts that this machine knows.
 
 use serde::Serialize;
+use ziggurat_account_client::Cache;
 
 use crate::{
     config::{self, DEFAULT_PROFILE},
@@ -11,7 +12,6 @@ use crate::{
     keychain::{self, KeychainError},
     output::{self, Format, View, escape},
     parser::Matches,
-    token::cache::Cache,
 };
 
 #[derive(Serialize)]

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use ::http::Method;
 use bytes::Bytes;
+use http::Method;
 use serde::Serialize;
+use ziggurat_account_client::Sent;
 
 use crate::{
     api::{Api, undecodable},
@@ -12,7 +13,6 @@ use crate::{
     context::Context,
     dry_run,
     failure::Failure,
-    http::message::Sent,
     id,
     output::{self, Column, Format, Node, View},
     parser::Matches,

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::runtime;
+use ziggurat_account_client::CacheUse;
 
 use super::offer::Offer;
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
     keychain::NoKeychain,
     output::Node,
     parser,
-    session::CacheUse,
     setup::{ErrorStyle, guard, set_up},
     tree::{Action, Command},
 };

@@ -5,12 +5,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use ziggurat_account_client::binding;
+
 use super::*;
 use crate::{
     config::Config,
     context::{ConnectionFlags, Environment, Globals, Streams},
     keychain::NoKeychain,
-    token::binding,
 };
 
 /// A keychain in memory that counts its reads.

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{escape::escape, node::Node};
+use super::{escape, node::Node};
 
 /// A column of records of the API.
 #[derive(Clone, Debug)]

@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::{escape::is_printable, node::Node};
+use ziggurat_runtime::escape::is_printable;
+
+use super::node::Node;
 
 /// Returns a YAML document of the value; nested parts are indented by `indent`.
 pub(crate) fn yaml_of(node: &Node, indent: usize) -> String {

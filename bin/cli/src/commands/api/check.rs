@@ -1,6 +1,6 @@
 //! Checks a call before anything is looked up or sent.
 
-use ::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::{failure::Failure, output::quoted};
@@ -244,7 +244,7 @@ mod tests {
             if path(&typed).is_ok() {
                 let whole = with_query(&typed, &["k=v"]).expect("good pairs");
                 let url = format!("http://host:1/base{whole}");
-                let target = crate::http::address::Target::parse(&url).expect(&url);
+                let target = ziggurat_account_client::Target::parse(&url).expect(&url);
                 proptest::prop_assert_eq!(target.origin().authority(), "host:1");
                 proptest::prop_assert!(target.path().starts_with("/base/"), "{}", url);
                 proptest::prop_assert!(target.path().ends_with("k=v"), "{}", url);

@@ -1,6 +1,7 @@
 //! `auth login`: tests a credential and stores it if it works.
 
 use serde::Serialize;
+use ziggurat_account_client::{Address, Cache, Token, binding};
 use ziggurat_runtime::Secret;
 
 use super::{HIDDEN_BY_VARIABLES, status::shown};
@@ -10,12 +11,10 @@ use crate::{
     context::Context,
     credentials,
     failure::Failure,
-    http::address::Address,
     keychain,
     output::{self, Format, View, escape},
     parser::Matches,
     terminal,
-    token::{Token, binding, cache::Cache},
 };
 
 /// The report of a login for `-o json`.

@@ -1,5 +1,7 @@
 //! `auth logout`: removes the credential and the token of a profile.
 
+use ziggurat_account_client::Cache;
+
 use super::HIDDEN_BY_VARIABLES;
 use crate::{
     context::Context,
@@ -7,7 +9,6 @@ use crate::{
     failure::Failure,
     keychain::{self, KeychainError},
     output::escape,
-    token::cache::Cache,
 };
 
 /// Removes the token, the secret and the id; the address stays. No request is sent, because the

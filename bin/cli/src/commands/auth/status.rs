@@ -2,14 +2,13 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use ziggurat_account_client::{Address, Cache, binding};
 
 use crate::{
     context::Context,
     credentials::{self, Credentials, Missing, Source},
     failure::Failure,
-    http::address::Address,
     output::{self, View, escape},
-    token::{binding, cache::Cache},
 };
 
 /// The state of the cached token.

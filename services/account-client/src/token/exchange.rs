@@ -47,7 +47,7 @@ struct TokenResponse {
 /// # Errors
 ///
 /// Fails if the token endpoint rejects the request or does not respond.
-pub(crate) async fn exchange(
+pub async fn exchange(
     transport: &mut Transport<'_>,
     notes: &mut (dyn Write + Send),
     address: &Address,
@@ -238,70 +238,72 @@ mod tests {
         }
     }
 
+    const REFUSALS: &[(u16, &str, &str, Kind)] = &[
+        (
+            401,
+            r#"{"code":401}"#,
+            r#"token endpoint returned 401 Unauthorized: {"code":401}"#,
+            Kind::Auth,
+        ),
+        (
+            400,
+            "",
+            "token endpoint returned 400 Bad Request:",
+            Kind::Auth,
+        ),
+        (
+            403,
+            "no",
+            "token endpoint returned 403 Forbidden: no",
+            Kind::Forbidden,
+        ),
+        (
+            408,
+            "",
+            "token endpoint returned 408 Request Timeout:",
+            Kind::Timeout,
+        ),
+        (
+            504,
+            "",
+            "token endpoint returned 504 Gateway Timeout:",
+            Kind::Timeout,
+        ),
+        (
+            429,
+            "",
+            "token endpoint returned 429 Too Many Requests:",
+            Kind::RateLimited,
+        ),
+        (
+            500,
+            "",
+            "token endpoint returned 500 Internal Server Error:",
+            Kind::Server,
+        ),
+        (
+            404,
+            r#"{"code":1}"#,
+            r#"token endpoint returned 404 Not Found: {"code":1}"#,
+            Kind::Server,
+        ),
+        (
+            404,
+            "nginx",
+            "token endpoint returned 404 Not Found: nginx",
+            Kind::General,
+        ),
+        (
+            200,
+            r#"{"expires_in":1}"#,
+            r#"token endpoint returned no access_token: {"expires_in":1}"#,
+            Kind::Server,
+        ),
+    ];
+
     #[test]
     fn only_an_endpoint_that_refused_makes_it_the_fault_of_the_credential() {
-        for (status, body, message, kind) in [
-            (
-                401,
-                r#"{"code":401}"#,
-                r#"token endpoint returned 401 Unauthorized: {"code":401}"#,
-                Kind::Auth,
-            ),
-            (
-                400,
-                "",
-                "token endpoint returned 400 Bad Request:",
-                Kind::Auth,
-            ),
-            (
-                403,
-                "no",
-                "token endpoint returned 403 Forbidden: no",
-                Kind::Forbidden,
-            ),
-            (
-                408,
-                "",
-                "token endpoint returned 408 Request Timeout:",
-                Kind::Timeout,
-            ),
-            (
-                504,
-                "",
-                "token endpoint returned 504 Gateway Timeout:",
-                Kind::Timeout,
-            ),
-            (
-                429,
-                "",
-                "token endpoint returned 429 Too Many Requests:",
-                Kind::RateLimited,
-            ),
-            (
-                500,
-                "",
-                "token endpoint returned 500 Internal Server Error:",
-                Kind::Server,
-            ),
-            (
-                404,
-                r#"{"code":1}"#,
-                r#"token endpoint returned 404 Not Found: {"code":1}"#,
-                Kind::Server,
-            ),
-            (
-                404,
-                "nginx",
-                "token endpoint returned 404 Not Found: nginx",
-                Kind::General,
-            ),
-            (
-                200,
-                r#"{"expires_in":1}"#,
-                r#"token endpoint returned no access_token: {"expires_in":1}"#,
-                Kind::Server,
-            ),
-        ] {
+        for &(status, body, message, kind) in REFUSALS {
             let error = read(status, body).expect_err(body);
             let shown = error.to_string();
             let first = shown.lines().next().unwrap_or_default();

@@ -3,7 +3,7 @@
 //! The token is the one that an earlier program has cached, or is exchanged now. The secret is read
 //! only if it is needed.
 
-use std::{io::Write, time::Duration};
+use std::{fmt, io::Write, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -26,7 +26,7 @@ use crate::{
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A credential: an id and a secret.
-pub(crate) trait Credential {
+pub trait Credential {
     /// Returns the id.
     fn client_id(&self) -> &str;
 
@@ -44,7 +44,7 @@ pub(crate) trait Credential {
 
 /// The use of the token cache.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum CacheUse {
+pub enum CacheUse {
     /// New tokens are cached.
     #[default]
     Full,
@@ -56,7 +56,7 @@ pub(crate) enum CacheUse {
 }
 
 /// A credential at one address, and its token.
-pub(crate) struct Session<C> {
+pub struct Session<C> {
     address: Address,
     credential: C,
     /// `None` for a credential whose tokens are never cached.
@@ -69,15 +69,17 @@ pub(crate) struct Session<C> {
 
 /// One request of the API.
 #[derive(Clone, Debug)]
-pub(crate) struct Call<'r> {
+pub struct Call<'r> {
     /// The name of the action in the message of an error.
-    pub(crate) action: &'r str,
-    pub(crate) method: Method,
+    pub action: &'r str,
+    /// The method.
+    pub method: Method,
     /// Path and query below the base URL.
-    pub(crate) path: &'r str,
+    pub path: &'r str,
     /// Headers in addition to those of every request.
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Bytes>,
+    pub headers: HeaderMap,
+    /// The body, if it has one.
+    pub body: Option<Bytes>,
 }
 
 /// A token in use.
@@ -89,14 +91,19 @@ struct Held {
 
 // === impl Session ===
 
+impl<C> fmt::Debug for Session<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Session");
+        shown
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<C: Credential> Session<C> {
     /// Creates a session. Sends no request.
-    pub(crate) fn new(
-        address: Address,
-        credential: C,
-        cache: Option<Cache>,
-        cache_use: CacheUse,
-    ) -> Self {
+    #[must_use]
+    pub fn new(address: Address, credential: C, cache: Option<Cache>, cache_use: CacheUse) -> Self {
         Self {
             address,
             credential,
@@ -108,12 +115,14 @@ impl<C: Credential> Session<C> {
     }
 
     /// Returns the address for requests.
-    pub(crate) fn address(&self) -> &Address {
+    #[must_use]
+    pub fn address(&self) -> &Address {
         &self.address
     }
 
     /// Returns the credential.
-    pub(crate) fn credential(&self) -> &C {
+    #[must_use]
+    pub fn credential(&self) -> &C {
         &self.credential
     }
 
@@ -122,7 +131,7 @@ impl<C: Credential> Session<C> {
     /// # Errors
     ///
     /// Fails without a secret, a token or a response, and for an error status.
-    pub(crate) async fn get(
+    pub async fn get(
         &mut self,
         transport: &mut Transport<'_>,
         notes: &mut (dyn Write + Send),
@@ -144,7 +153,7 @@ impl<C: Credential> Session<C> {
     /// # Errors
     ///
     /// Fails without a secret, a token or a response, and for an error status.
-    pub(crate) async fn send(
+    pub async fn send(
         &mut self,
         transport: &mut Transport<'_>,
         notes: &mut (dyn Write + Send),
@@ -181,7 +190,7 @@ impl<C: Credential> Session<C> {
     /// # Errors
     ///
     /// Fails without a secret, a token or a response.
-    pub(crate) async fn call(
+    pub async fn call(
         &mut self,
         transport: &mut Transport<'_>,
         notes: &mut (dyn Write + Send),
@@ -203,12 +212,8 @@ impl<C: Credential> Session<C> {
     }
 
     /// Returns the error for a response, if it is one.
-    pub(crate) fn error_of(
-        &self,
-        call: &Call<'_>,
-        answer: &Incoming,
-        mask: &Mask,
-    ) -> Option<Error> {
+    #[must_use]
+    pub fn error_of(&self, call: &Call<'_>, answer: &Incoming, mask: &Mask) -> Option<Error> {
         let error = classify::error(answer, mask)?;
         let url = self.address.join(call.path);
         Some(error.with_request(call.method.as_str(), mask.url(&url)))

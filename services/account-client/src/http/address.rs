@@ -9,24 +9,24 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 ///
 /// Kept as written, except for a slash at the end, because cached tokens are bound to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Address(String);
+pub struct Address(String);
 
 /// A text that is not a base URL, masked, and the reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct InvalidAddress {
+pub struct InvalidAddress {
     shown: String,
     reason: &'static str,
 }
 
 /// The target of one request.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub struct Target {
     uri: Uri,
 }
 
 /// Scheme, host and port of a target.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Origin {
+pub struct Origin {
     pub(crate) is_tls: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -40,7 +40,7 @@ impl Address {
     /// # Errors
     ///
     /// Fails if it is not an absolute `http` or `https` URL, or has more than a path.
-    pub(crate) fn parse(text: &str) -> Result<Self, InvalidAddress> {
+    pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
         let refused = |reason| {
             let shown = super::mask::Mask::default().url(text);
             Err(InvalidAddress { shown, reason })
@@ -72,12 +72,14 @@ impl Address {
     }
 
     /// Returns the address, without a slash at the end.
-    pub(crate) fn as_str(&self) -> &str {
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the URL of a path below this base.
-    pub(crate) fn join(&self, path: &str) -> String {
+    #[must_use]
+    pub fn join(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }
 
@@ -102,7 +104,7 @@ impl std::error::Error for InvalidAddress {}
 
 impl Target {
     /// Parses the URL of a request; the error has the reason.
-    pub(crate) fn parse(url: &str) -> Result<Self, String> {
+    pub fn parse(url: &str) -> Result<Self, String> {
         let (url, _) = url.split_once('#').unwrap_or((url, ""));
         let uri: Uri = utf8_percent_encode(url, NEVER_SENT)
             .to_string()
@@ -145,7 +147,8 @@ impl Target {
     }
 
     /// Returns the scheme, host and port.
-    pub(crate) fn origin(&self) -> Origin {
+    #[must_use]
+    pub fn origin(&self) -> Origin {
         Origin::of(&self.uri)
     }
 
@@ -158,7 +161,8 @@ impl Target {
     }
 
     /// Returns path and query, for the request line to the server itself.
-    pub(crate) fn path(&self) -> &str {
+    #[must_use]
+    pub fn path(&self) -> &str {
         self.uri.path_and_query().map_or("/", |path| path.as_str())
     }
 }
@@ -179,7 +183,8 @@ impl Origin {
     }
 
     /// Returns host and port, for requests to a proxy.
-    pub(crate) fn authority(&self) -> String {
+    #[must_use]
+    pub fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
         } else {

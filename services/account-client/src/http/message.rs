@@ -33,15 +33,20 @@ pub(crate) enum Purpose {
 
 /// A request that a dry run stopped instead of sending it.
 #[derive(Clone)]
-pub(crate) struct Recorded {
-    pub(crate) method: Method,
-    pub(crate) url: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Bytes>,
+pub struct Recorded {
+    /// The method.
+    pub method: Method,
+    /// The complete URL.
+    pub url: String,
+    /// All headers, with the token.
+    pub headers: HeaderMap,
+    /// The body, if it has one.
+    pub body: Option<Bytes>,
 }
 
 /// Outcome of a request.
-pub(crate) enum Sent {
+#[derive(Debug)]
+pub enum Sent {
     /// The server answered.
     Answer(Incoming),
     /// A dry run stopped the request.
@@ -50,19 +55,27 @@ pub(crate) enum Sent {
 
 /// A complete response.
 #[derive(Clone, Debug)]
-pub(crate) struct Incoming {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+pub struct Incoming {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The complete body.
+    pub body: Bytes,
 }
 
 /// Reason why there is no response.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum TransportError {
+pub enum TransportError {
     /// The deadline passed; it was this long.
     Deadline(Duration),
     /// The connection failed or broke.
-    Connection { cause: String, is_passing: bool },
+    Connection {
+        /// The cause, with those below it.
+        cause: String,
+        /// Set if a retry may help.
+        is_passing: bool,
+    },
     /// The response is invalid; a retry would not help.
     Answer(String),
 }
@@ -73,6 +86,14 @@ impl Outgoing {
     /// Returns whether it only reads; then it may be retried, and a dry run sends it.
     pub(super) fn only_reads(&self) -> bool {
         matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS)
+    }
+}
+
+// === impl Recorded ===
+
+impl fmt::Debug for Recorded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Recorded").finish_non_exhaustive()
     }
 }
 
@@ -125,3 +146,5 @@ impl fmt::Display for TransportError {
         }
     }
 }
+
+impl std::error::Error for TransportError {}

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// Escapes a cell: invisible characters, and those that could move the cursor.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -20,7 +21,8 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// Escapes a message of several lines; newlines, tabs and backslashes stay.
-pub(crate) fn escape_lines(text: &str) -> String {
+#[must_use]
+pub fn escape_lines(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -35,7 +37,8 @@ pub(crate) fn escape_lines(text: &str) -> String {
 /// bidirectional controls, and invalid UTF-8. Newlines and tabs stay.
 ///
 /// The escapes are those of JSON, so that JSON stays valid.
-pub(crate) fn visible(bytes: &[u8]) -> String {
+#[must_use]
+pub fn visible(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         let mut characters = chunk.valid().chars().peekable();
@@ -77,7 +80,8 @@ fn push(escaped: &mut String, character: char) {
 }
 
 /// Returns whether it is a letter, mark, number, punctuation, symbol or the plain space.
-pub(super) fn is_printable(character: char) -> bool {
+#[must_use]
+pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }

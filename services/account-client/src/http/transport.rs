@@ -4,6 +4,7 @@
 //! exactly the one that would be sent.
 
 use std::{
+    fmt,
     future::{Future, poll_fn},
     io::Write,
     pin::{Pin, pin},
@@ -38,7 +39,7 @@ const MAX_BODY: usize = 64 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 10;
 
 /// Sends requests.
-pub(crate) struct Transport<'a> {
+pub struct Transport<'a> {
     environment: &'a Environment,
     proxies: Proxies,
     tls: Option<TlsConnector>,
@@ -49,16 +50,17 @@ pub(crate) struct Transport<'a> {
 
 /// The options of all requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub(crate) log: Log,
+pub struct Options {
+    /// The log of requests and responses.
+    pub log: Log,
     /// Set if requests that write are stopped instead of sent.
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// The headers of every request.
-    pub(crate) headers: HeaderMap,
+    pub headers: HeaderMap,
     /// Maximum time for one request with its retries; `None` for no limit.
-    pub(crate) timeout: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// Maximum number of retries of a request that only reads.
-    pub(crate) retries: u32,
+    pub retries: u32,
 }
 
 /// A connection and the future that drives it.
@@ -74,9 +76,19 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>
 
 // === impl Transport ===
 
+impl fmt::Debug for Transport<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Transport");
+        shown
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<'a> Transport<'a> {
     /// Creates a transport. The proxies and the root certificates are those of the environment.
-    pub(crate) fn new(environment: &'a Environment, options: Options) -> Self {
+    #[must_use]
+    pub fn new(environment: &'a Environment, options: Options) -> Self {
         Self {
             environment,
             proxies: Proxies::from_environment(environment),
@@ -87,12 +99,13 @@ impl<'a> Transport<'a> {
     }
 
     /// Masks a secret from now on.
-    pub(crate) fn hide(&mut self, secret: &str) {
+    pub fn hide(&mut self, secret: &str) {
         self.mask.add(secret);
     }
 
     /// Returns the secrets that are masked.
-    pub(crate) fn mask(&self) -> &Mask {
+    #[must_use]
+    pub fn mask(&self) -> &Mask {
         &self.mask
     }
 
@@ -106,7 +119,7 @@ impl<'a> Transport<'a> {
     /// # Errors
     ///
     /// Fails without a response.
-    pub(crate) async fn probe(
+    pub async fn probe(
         &mut self,
         url: String,
         timeout: Duration,

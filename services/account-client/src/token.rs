@@ -1,6 +1,6 @@
 //! Access tokens: their lifetime, their cache, and the exchange that obtains one.
 
-pub(crate) mod binding;
+pub mod binding;
 pub(crate) mod cache;
 pub(crate) mod exchange;
 
@@ -12,19 +12,21 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
 /// An access token.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Token {
+pub struct Token {
     /// The text that is sent.
-    pub(crate) bearer: Secret,
-    pub(crate) expires_at: Timestamp,
+    pub bearer: Secret,
+    /// The end of its lifetime.
+    pub expires_at: Timestamp,
     /// Unknown for tokens that another program has cached.
-    pub(crate) issued_at: Option<Timestamp>,
+    pub issued_at: Option<Timestamp>,
 }
 
 // === impl Token ===
 
 impl Token {
     /// Returns whether it has not expired.
-    pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 

@@ -23,14 +23,17 @@ const MAX_BYTES: u64 = 256 * 1024;
 
 /// The token cache of one profile.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
+pub struct Cache {
     path: PathBuf,
 }
 
 /// A token and its fingerprint.
-pub(crate) struct Cached {
-    pub(crate) token: Token,
-    pub(crate) fingerprint: String,
+#[derive(Clone, Debug)]
+pub struct Cached {
+    /// The token.
+    pub token: Token,
+    /// The fingerprint of its credential and address.
+    pub fingerprint: String,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -47,14 +50,16 @@ struct File {
 
 impl Cache {
     /// Returns the cache of a profile.
-    pub(crate) fn of(folder: &Path, profile: &str) -> Self {
+    #[must_use]
+    pub fn of(folder: &Path, profile: &str) -> Self {
         Self {
             path: folder.join(format!("{profile}-platform.json")),
         }
     }
 
     /// Returns the token of the last command, if it can be read.
-    pub(crate) fn load(&self) -> Option<Cached> {
+    #[must_use]
+    pub fn load(&self) -> Option<Cached> {
         let text = file::text(&self.path, MAX_BYTES).ok()?;
         let file: File = serde_json::from_str(&text).ok()?;
         let is_sendable = !file.access_token.is_empty()
@@ -73,7 +78,7 @@ impl Cache {
     }
 
     /// Stores a token for the next command.
-    pub(crate) fn save(&self, token: &Token, fingerprint: &str) -> io::Result<()> {
+    pub fn save(&self, token: &Token, fingerprint: &str) -> io::Result<()> {
         let file = File {
             access_token: token.bearer.expose().to_owned(),
             expires_at: token.expires_at,
@@ -92,7 +97,7 @@ impl Cache {
     }
 
     /// Removes the token, and temporary files of commands that were killed.
-    pub(crate) fn clear(&self) -> io::Result<()> {
+    pub fn clear(&self) -> io::Result<()> {
         let name = self.path.file_name().unwrap_or_default();
         let leftover = format!(".{}.tmp", name.to_string_lossy());
         let siblings = self

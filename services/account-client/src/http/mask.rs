@@ -6,7 +6,7 @@
 mod scan;
 mod text;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// Replacement for a secret.
 pub(crate) const MASK: &str = "████";
@@ -55,11 +55,17 @@ const MEMBERS: [&str; 20] = [
 
 /// Masks printed text; knows the secrets of this process.
 #[derive(Default)]
-pub(crate) struct Mask {
+pub struct Mask {
     known: Vec<String>,
 }
 
 // === impl Mask ===
+
+impl fmt::Debug for Mask {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Mask").finish_non_exhaustive()
+    }
+}
 
 impl Mask {
     /// Adds a secret that is masked from now on.
@@ -94,7 +100,8 @@ impl Mask {
     }
 
     /// Returns a body for a log or a report: masked, then cut.
-    pub(crate) fn dump(&self, body: &[u8]) -> String {
+    #[must_use]
+    pub fn dump(&self, body: &[u8]) -> String {
         cut(&self.body(body), DUMP, body.len())
     }
 
@@ -110,7 +117,8 @@ impl Mask {
     }
 
     /// Masks the password and the parameters with credentials in a URL.
-    pub(crate) fn url(&self, url: &str) -> String {
+    #[must_use]
+    pub fn url(&self, url: &str) -> String {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
@@ -148,7 +156,8 @@ impl Mask {
 }
 
 /// Returns whether a body is JSON.
-pub(crate) fn is_json(body: &[u8]) -> bool {
+#[must_use]
+pub fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
 }
 

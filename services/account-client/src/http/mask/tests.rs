@@ -187,11 +187,11 @@ proptest! {
         mask.add("é-known-secret");
         for body in [&bytes[..], text.as_bytes()] {
             mask.excerpt(body);
-            mask.dump(body);
+            let _ = mask.dump(body);
         }
         mask.text(&text);
-        mask.url(&text);
-        mask.url(&format!("http://{text}"));
+        let _ = mask.url(&text);
+        let _ = mask.url(&format!("http://{text}"));
     }
 }
 

@@ -3,16 +3,17 @@
 use std::{io::Write, pin::pin, time::Duration};
 
 use http::{HeaderMap, HeaderName};
+use ziggurat_runtime::escape::{escape, escape_lines};
 
 use super::{
     mask::{Mask, is_json},
     message::{Incoming, Outgoing, Purpose},
 };
-use crate::output::{escape, escape_lines};
 
 /// Amount of detail about each exchange.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Level {
+pub enum Level {
+    /// No log.
     Quiet,
     /// The request line and the status line.
     Verbose,
@@ -22,12 +23,13 @@ pub(crate) enum Level {
 
 /// Logs exchanges.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log {
-    pub(crate) level: Level,
+pub struct Log {
+    /// The amount of detail.
+    pub level: Level,
     /// Set if control characters of a server must be escaped.
-    pub(crate) to_terminal: bool,
+    pub to_terminal: bool,
     /// Set if the terminal can erase a line, so that a waiting notice can be shown.
-    pub(crate) shows_waiting: bool,
+    pub shows_waiting: bool,
 }
 
 /// Time after which the waiting notice is shown.
@@ -155,7 +157,8 @@ impl Log {
 }
 
 /// Returns the masked headers, sorted, one pair per value.
-pub(crate) fn shown_headers(headers: &HeaderMap, mask: &Mask) -> Vec<(String, String)> {
+#[must_use]
+pub fn shown_headers(headers: &HeaderMap, mask: &Mask) -> Vec<(String, String)> {
     let mut shown: Vec<_> = headers
         .iter()
         .map(|(name, value)| {

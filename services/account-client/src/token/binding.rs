@@ -19,7 +19,7 @@ const DOMAIN: &str = "ziggurat-cli/token-cache/v3";
 /// # Errors
 ///
 /// Fails if the secret is needed and cannot be read.
-pub(crate) fn of(address: &Address, credential: &mut impl Credential) -> Result<String, Error> {
+pub fn of(address: &Address, credential: &mut impl Credential) -> Result<String, Error> {
     if let Some(login) = credential.login_id() {
         return Ok(of_login(address, credential.client_id(), login));
     }
@@ -28,7 +28,8 @@ pub(crate) fn of(address: &Address, credential: &mut impl Credential) -> Result<
 }
 
 /// Returns the fingerprint of a login, with its id.
-pub(crate) fn of_login(address: &Address, client_id: &str, login_id: &str) -> String {
+#[must_use]
+pub fn of_login(address: &Address, client_id: &str, login_id: &str) -> String {
     fingerprint(address, client_id, login_id)
 }
 
@@ -42,7 +43,7 @@ fn of_secret(address: &Address, client_id: &str, secret: &str) -> String {
 /// # Errors
 ///
 /// Fails if the system has no random bytes.
-pub(crate) fn new_login_id() -> Result<String, SysError> {
+pub fn new_login_id() -> Result<String, SysError> {
     let mut bytes = [0; 16];
     SysRng.try_fill_bytes(&mut bytes)?;
     Ok(hex(&bytes))

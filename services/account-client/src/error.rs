@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Boxed, because every request returns a `Result` with it, and errors are rare. It contains no
 /// secret: the message and the details are masked.
 #[derive(Clone, Debug)]
-pub(crate) struct Error(Box<Parts>);
+pub struct Error(Box<Parts>);
 
 #[derive(Clone, Debug)]
 struct Parts {
@@ -20,7 +20,7 @@ struct Parts {
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// There is no credential, or it was rejected.
     Auth,
     /// The credential is valid, but it does not allow the request.
@@ -43,22 +43,23 @@ pub(crate) enum Kind {
 
 /// The request that failed and its response, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Details {
+pub struct Details {
     /// The status of the response.
-    pub(crate) status: Option<u16>,
+    pub status: Option<u16>,
     /// The reason that the server sent.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// The method and the masked URL of the request.
-    pub(crate) request: Option<(String, String)>,
+    pub request: Option<(String, String)>,
     /// The masked body of the response, as JSON or as text.
-    pub(crate) server: Option<Value>,
+    pub server: Option<Value>,
 }
 
 // === impl Error ===
 
 impl Error {
     /// Creates an error without details.
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             kind,
             message: message.into(),
@@ -91,12 +92,14 @@ impl Error {
     }
 
     /// Returns the kind.
-    pub(crate) fn kind(&self) -> Kind {
+    #[must_use]
+    pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
     /// Returns the kind, the message and the details.
-    pub(crate) fn into_parts(self) -> (Kind, String, Details) {
+    #[must_use]
+    pub fn into_parts(self) -> (Kind, String, Details) {
         let parts = *self.0;
         (parts.kind, parts.message, parts.details)
     }
