@@ -14,7 +14,6 @@
 
 use std::{
     fmt, fs, io,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -31,7 +30,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
-use tracing::warn;
 use ziggurat_runtime::{file, private_file};
 
 use super::UnixTime;
@@ -230,11 +228,8 @@ impl Ring {
 
 impl Written {
     fn read(path: &Path) -> Result<Self, KeyError> {
-        let about = fs::metadata(path).map_err(|error| KeyError::io(path, error))?;
-        if about.permissions().mode() & 0o077 != 0 {
-            let path = path.display();
-            warn!(%path, "others than its owner have access to the file; it should have mode 0600");
-        }
+        let metadata = fs::metadata(path).map_err(|error| KeyError::io(path, error))?;
+        private_file::warn_of_access(path, &metadata);
         let text = file::text(path, MAX_BYTES).map_err(|error| match error {
             file::FileError::Unreadable(error) => KeyError::io(path, error),
             file::FileError::NotFound => KeyError::io(path, io::ErrorKind::NotFound.into()),
@@ -280,6 +275,8 @@ impl WrittenKey {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn ids(keys: &Keys) -> Vec<String> {

@@ -11,12 +11,10 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Read as _},
     marker::PhantomData,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use thiserror::Error;
-use tracing::warn;
 use ziggurat_runtime::private_file::{self, Lock};
 
 use crate::yaml::{self, Node, Unexpected};
@@ -173,11 +171,8 @@ impl<T: Table> TableFile<T> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.io(error)),
         };
-        let about = file.metadata().map_err(|error| self.io(error))?;
-        if about.mode() & 0o077 != 0 {
-            let path = self.path.display();
-            warn!(%path, "others than its owner have access to the file; it should have mode 0600");
-        }
+        let metadata = file.metadata().map_err(|error| self.io(error))?;
+        private_file::warn_of_access(&self.path, &metadata);
         let mut bytes = Vec::new();
         let limit = u64::try_from(self.max_bytes).map_or(u64::MAX, |bytes| bytes.saturating_add(1));
         file.take(limit)

@@ -23,6 +23,8 @@ use std::{
 };
 
 use tempfile::{Builder, NamedTempFile};
+#[cfg(unix)]
+use tracing::warn;
 
 use super::watch::folder_of;
 
@@ -153,6 +155,15 @@ pub fn is_readable_by_others(path: &Path) -> bool {
     });
     #[cfg(not(unix))]
     false
+}
+
+/// Logs a warning if accounts other than the owner have access to a file.
+#[cfg(unix)]
+pub fn warn_of_access(path: &Path, metadata: &fs::Metadata) {
+    if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
+        let path = path.display();
+        warn!(%path, "others than its owner have access to the file; it should have mode 0600");
+    }
 }
 
 /// The lock file is never removed: otherwise two processes could hold the lock.
