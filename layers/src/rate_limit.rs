@@ -139,7 +139,7 @@ pub trait Policy {
 pub trait Permit {
     /// Returns whether the permit learns from responses. If not, and no header field has to be
     /// added, responses pass without being read.
-    const LEARNS: bool = true;
+    const OBSERVES_RESPONSES: bool = true;
 
     /// Learns the outcome of the request, and returns the state of the quota after it.
     fn settle(self, outcome: Outcome) -> Standing;
@@ -252,7 +252,7 @@ impl Outcome {
 
 /// The permit of a policy that learns nothing from responses.
 impl Permit for Standing {
-    const LEARNS: bool = false;
+    const OBSERVES_RESPONSES: bool = false;
 
     fn settle(self, _: Outcome) -> Standing {
         self
@@ -411,7 +411,7 @@ where
             Ok(permit) => {
                 let announced = self.rules.fields_on_success;
                 let rules = announced.then(|| Arc::clone(&self.rules));
-                let is_looked_at = P::Permit::LEARNS || announced;
+                let is_looked_at = P::Permit::OBSERVES_RESPONSES || announced;
                 return ResponseFuture {
                     state: State::Serving {
                         admitted: is_looked_at.then_some(Admitted { permit, rules }),

@@ -105,7 +105,7 @@ pub use self::{
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers that describe the body or its caching.
-const ABOUT_BODY: [HeaderName; 24] = [
+const BODY_HEADERS: [HeaderName; 24] = [
     header::ACCEPT_RANGES,
     header::AGE,
     header::CACHE_CONTROL,
@@ -406,7 +406,7 @@ impl<R> Rules<R> {
             response.extensions_mut().insert(id);
             return;
         };
-        for name in &ABOUT_BODY {
+        for name in &BODY_HEADERS {
             response.headers_mut().remove(name);
         }
         let (new, body) = self.fault(status, message, id).into_parts();

@@ -18,7 +18,7 @@ use ziggurat_account_service::{ClientDraft, Owner, Store, TenantDraft};
 use crate::home::write;
 
 /// The service's address in the default profile of the command line.
-const USUAL_PORT: u16 = 8090;
+const DEFAULT_PORT: u16 = 8090;
 
 /// Lets the system choose a free port.
 const ANY: &str = "127.0.0.1:0";
@@ -126,7 +126,7 @@ async fn find_or_make(store: &Store, folder: &Path) -> anyhow::Result<(String, S
 
 /// Returns the usual port if it is free.
 fn usual_address() -> String {
-    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT));
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
     let is_free = TcpListener::bind(usual).is_ok();
     if is_free {
         usual.to_string()

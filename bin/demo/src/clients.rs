@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 const NAME: &str = "ziggurat-demo";
 
 /// Variables that configure PostgreSQL; clients start programs without them.
-const PASSED_ON: [&str; 3] = ["XDG_CACHE_HOME", "ZIGGURAT_CACHE_DIR", "ZIGGURAT_PG_BIN"];
+const POSTGRES_VARIABLES: [&str; 3] = ["XDG_CACHE_HOME", "ZIGGURAT_CACHE_DIR", "ZIGGURAT_PG_BIN"];
 
 /// An entry for a client's list of servers.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Server {
         }
         let arguments = Value::from(arguments);
         let mut members = format!(r#""type":"stdio","command":{command},"args":{arguments}"#);
-        let environment: Map<_, _> = PASSED_ON
+        let environment: Map<_, _> = POSTGRES_VARIABLES
             .into_iter()
             .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?.into())))
             .collect();

@@ -36,11 +36,11 @@ use crate::{
 };
 
 /// The port where clients expect a server.
-const USUAL_PORT: u16 = 8080;
+const DEFAULT_PORT: u16 = 8080;
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse(env::args_os().skip(1)) {
-        Ok(Arguments { help: true, .. }) => say(arguments::HELP).map(|()| ExitCode::SUCCESS),
+        Ok(Arguments { help: true, .. }) => print(arguments::HELP).map(|()| ExitCode::SUCCESS),
         Ok(arguments) => run(&arguments),
         Err(error) => Err(error),
     };
@@ -82,7 +82,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     drop(home);
     runtime.block_on(shop.close());
     if !arguments.stdio {
-        say("\nStopped.\n")?;
+        print("\nStopped.\n")?;
     }
     outcome
 }
@@ -123,7 +123,7 @@ fn serve(
             kept: arguments.keep.as_deref(),
         };
         // Standard output may be closed.
-        say(&welcome.to_string()).ok();
+        print(&welcome.to_string()).ok();
     });
     answers.end();
     accounts.end();
@@ -135,7 +135,7 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let (first, otherwise) = match port {
         Some(port) => (port, None),
-        None => (USUAL_PORT, Some(at(0))),
+        None => (DEFAULT_PORT, Some(at(0))),
     };
     match TcpListener::bind(at(first)) {
         Ok(_) => Ok(at(first)),
@@ -165,7 +165,7 @@ fn log_errors_only() {
         .init();
 }
 
-fn say(text: &str) -> anyhow::Result<()> {
+fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

@@ -13,7 +13,7 @@ use ziggurat_runtime::percent;
 use crate::sample;
 
 /// The name of a database that is kept.
-const KEPT: &str = "shop";
+const KEPT_NAME: &str = "shop";
 
 /// A role that may only read the shop.
 const READ_ROLE: &str = "shop_reader";
@@ -153,7 +153,9 @@ impl Shop {
     }
 
     fn name(&self) -> &str {
-        self.temporary.as_ref().map_or(KEPT, TestDatabase::name)
+        self.temporary
+            .as_ref()
+            .map_or(KEPT_NAME, TestDatabase::name)
     }
 }
 
@@ -165,7 +167,7 @@ async fn find_or_fill(server: &LocalPg) -> sqlx::Result<()> {
         .await?;
     let found: bool =
         sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
-            .bind(KEPT)
+            .bind(KEPT_NAME)
             .fetch_one(&mut connection)
             .await?;
     if !found {

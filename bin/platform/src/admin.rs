@@ -12,7 +12,7 @@ use ziggurat_account_service::{
 use ziggurat_accounts::WallClock;
 use ziggurat_runtime::{duration, file, flags::Flags};
 
-use self::secrets::{Destination, shown};
+use self::secrets::{Destination, to_json};
 use crate::{
     arguments::{Arguments, Task},
     configuration::Configuration,
@@ -44,7 +44,7 @@ async fn act(
     let (flags, store) = (&arguments.flags, &services.store);
     match arguments.task {
         Task::Init => init(flags, configuration, store).await,
-        Task::ListTenants => Ok(shown(&store.tenants().await?)),
+        Task::ListTenants => Ok(to_json(&store.tenants().await?)),
         Task::CreateTenant => create_tenant(flags, store).await,
         Task::DeleteTenant => {
             store.delete_tenant(about(arguments)?).await?;
@@ -58,7 +58,7 @@ async fn act(
                 configuration.tokens.lifetime.as_secs().try_into()?
             };
             services.keys.rotate(Timestamp::now(), kept)?;
-            Ok(shown(&services.keys.document()))
+            Ok(to_json(&services.keys.document()))
         }
         _ => {
             act_for(
@@ -81,9 +81,9 @@ async fn act_for(
 ) -> anyhow::Result<String> {
     let (flags, store) = (&arguments.flags, &services.store);
     match arguments.task {
-        Task::ListClients => return Ok(shown(&store.clients(tenant).await?)),
-        Task::ListInvites => return Ok(shown(&store.invites(tenant).await?)),
-        Task::ListMembers => return Ok(shown(&store.memberships(tenant).await?)),
+        Task::ListClients => return Ok(to_json(&store.clients(tenant).await?)),
+        Task::ListInvites => return Ok(to_json(&store.invites(tenant).await?)),
+        Task::ListMembers => return Ok(to_json(&store.memberships(tenant).await?)),
         Task::CreateClient => return create_client(tenant, flags, store).await,
         Task::CreateInvite => return invite(tenant, flags, store).await,
         Task::UserToken => return user_token(tenant, flags, configuration, services).await,
@@ -157,7 +157,9 @@ async fn create_tenant(flags: &Flags, store: &Store) -> anyhow::Result<String> {
         last_name: flags.owned("last-name"),
     };
     let (tenant, membership) = store.create_tenant(draft, &owner).await?;
-    Ok(shown(&json!({"tenant": tenant, "membership": membership})))
+    Ok(to_json(
+        &json!({"tenant": tenant, "membership": membership}),
+    ))
 }
 
 async fn create_client(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<String> {
@@ -200,7 +202,9 @@ async fn accept(arguments: &Arguments, store: &Store) -> anyhow::Result<String> 
     };
     let (first, last) = (flags.owned("first-name"), flags.owned("last-name"));
     let id = about(arguments)?;
-    Ok(shown(&store.accept_invite(id, &token, first, last).await?))
+    Ok(to_json(
+        &store.accept_invite(id, &token, first, last).await?,
+    ))
 }
 
 async fn user_token(

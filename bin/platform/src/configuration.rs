@@ -105,9 +105,9 @@ impl Configuration {
     ///
     /// # Errors
     /// Fails if the file cannot be parsed, or lists all invalid settings.
-    pub(crate) fn load(flags: &Flags, around: &ConfigSources) -> Result<Loaded<Self>, LoadError> {
-        let input = Input::new(around, flags);
-        let named = flags.path("config").map(|path| around.at_home(path));
+    pub(crate) fn load(flags: &Flags, sources: &ConfigSources) -> Result<Loaded<Self>, LoadError> {
+        let input = Input::new(sources, flags);
+        let named = flags.path("config").map(|path| sources.at_home(path));
         let path = input.find(named.as_deref(), FILE);
         input.load(path.as_deref(), read::configuration)
     }

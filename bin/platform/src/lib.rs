@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Time for running look-ups and file operations when the program ends.
-const LAST_THREADS: Duration = Duration::from_millis(500);
+const BLOCKING_TASKS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs a command line.
 ///
@@ -40,7 +40,7 @@ pub fn run(
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
-            say(&format!(
+            print_error(&format!(
                 "{refusal}\nziggurat-platform -help says what there is\n"
             ));
             return 2.into();
@@ -56,17 +56,17 @@ pub fn run(
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("ERROR: {error:#}\n"));
+            print_error(&format!("ERROR: {error:#}\n"));
             ExitCode::FAILURE
         }
     }
 }
 
 fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
-    let around = ConfigSources::of_process();
-    let loaded = Configuration::load(&arguments.flags, &around)?;
+    let sources = ConfigSources::of_process();
+    let loaded = Configuration::load(&arguments.flags, &sources)?;
     let (configuration, warnings) = (loaded.value, loaded.warnings);
-    logs::start(&around.environment, &configuration.log);
+    logs::start(&sources.environment, &configuration.log);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -79,7 +79,7 @@ fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Res
             .block_on(admin::run(arguments, &configuration))
             .and_then(|text| print(&text)),
     };
-    runtime.shutdown_timeout(LAST_THREADS);
+    runtime.shutdown_timeout(BLOCKING_TASKS_TIMEOUT);
     outcome
 }
 
@@ -87,7 +87,7 @@ fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Res
 fn check(arguments: &Arguments) -> anyhow::Result<()> {
     let loaded = Configuration::load(&arguments.flags, &ConfigSources::of_process())?;
     for warning in &loaded.warnings {
-        say(&format!("warning: {warning}\n"));
+        print_error(&format!("warning: {warning}\n"));
     }
     print("the configuration is valid\n")
 }
@@ -102,7 +102,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Writes to standard error.
-fn say(text: &str) {
+fn print_error(text: &str) {
     // A failure to write cannot be reported anywhere.
     let _ = io::stderr().write_all(text.as_bytes());
 }

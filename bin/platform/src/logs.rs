@@ -10,12 +10,12 @@ use std::io;
 use tracing::warn;
 use ziggurat_runtime::{
     Environment,
-    logs::{self, Older, Options, Plain, RawLog},
+    logs::{self, OlderVariables, Options, Plain, RawLog},
 };
 
 /// Installs the log for the whole process.
 pub(crate) fn start(environment: &Environment, file: &RawLog) {
-    let older = Older {
+    let older = OlderVariables {
         level: Some("LOG_LEVEL"),
         format: None,
     };

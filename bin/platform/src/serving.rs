@@ -114,7 +114,7 @@ async fn follow_keys(keys: ziggurat_account_service::Keys) {
     let mut folders = Folders::new("signing keys");
     folders.follow([keys.path()]);
     // Triggers a first read, because the file may have changed after the keys were read.
-    folders.nudge();
+    folders.trigger();
     loop {
         folders.changed().await;
         if let Err(error) = keys.reload() {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use axum::{Router, routing::get};
 use tower::{ServiceBuilder, util::option_layer};
-use ziggurat_account_service::{self as platform, Coded, Options, Store, Tokens};
+use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
 use ziggurat_http::{
     AroundLayer, ExceptLayer, HostLayer, OriginLayer, Origins, ShutdownLayer, headers,
     serve::{HttpService, Readiness},
@@ -41,7 +41,7 @@ pub(crate) fn build(
     // Clients are programs, so only pages of this machine and of the service itself are allowed.
     let origins = Origins::loopback().with_own(&hosts);
     let limit = configuration.server.rate_limit.map(|quota| {
-        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(Coded);
+        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(ErrorFormat);
         ExceptLayer::new(&PROBES, limit)
     });
     let description =
@@ -51,9 +51,9 @@ pub(crate) fn build(
         // Outermost, so that every response has these headers, including errors.
         .layer(headers(configuration.server.tls.is_some()))
         // Gives each request the id that both the log and the response contain.
-        .layer(AroundLayer::new(platform::number))
+        .layer(AroundLayer::new(platform::add_request_id))
         // Replaces the details of internal errors by one fixed sentence.
-        .layer(SanitizeLayer::new().with_render(Coded))
+        .layer(SanitizeLayer::new().with_render(ErrorFormat))
         // Above the layers that refuse requests, so that refusals link the description as well.
         .layer(LinkLayer::new([description]))
         // Determines the client address, by which requests and failed exchanges are counted.
@@ -67,13 +67,17 @@ pub(crate) fn build(
         .layer(
             HostLayer::new(hosts)
                 .with_exempt(&PROBES)
-                .with_render(Coded),
+                .with_render(ErrorFormat),
         )
-        .layer(OriginLayer::new(origins).without_cors().with_render(Coded))
+        .layer(
+            OriginLayer::new(origins)
+                .without_cors()
+                .with_render(ErrorFormat),
+        )
         // Ends requests that still run when the shutdown time is over.
-        .layer(ShutdownLayer::new(cut_off).with_render(Coded))
+        .layer(ShutdownLayer::new(cut_off).with_render(ErrorFormat))
         // One body limit for all routes.
-        .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
+        .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(ErrorFormat))
         .service(routes(configuration, readiness, store, tokens)))
 }
 

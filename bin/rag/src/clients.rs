@@ -11,7 +11,7 @@ use ziggurat_llm::{
 use ziggurat_rag_service::Rerank;
 
 use crate::{
-    configuration::{self, ConfigSources, Maker, Model, Pipeline},
+    configuration::{self, ConfigSources, Model, ModelSource, Pipeline},
     secrets::Secrets,
 };
 
@@ -57,7 +57,7 @@ struct BuiltClient<O, T> {
 
 impl HttpClients {
     /// Prepares the access to a provider; it opens no connection.
-    fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
+    fn http_client(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
         }
@@ -165,23 +165,23 @@ impl<O: Clone + PartialEq, T: Clone> BuiltClient<O, T> {
 
 impl BuildContext<'_> {
     fn embedder(self, model: &Model, key: Option<SecretString>) -> anyhow::Result<Embedder> {
-        let Maker::Provider(provider) = model.maker else {
+        let ModelSource::Provider(provider) = model.maker else {
             return Ok(Embedder::local());
         };
         let http = self
             .http_clients
-            .reach(provider, &self.access(model, key))?;
+            .http_client(provider, &self.access(model, key))?;
         let embedder = Embedder::new(http, Some(&model.name))?;
         Ok(embedder.with_input_type(model.input_type.as_deref()))
     }
 
     fn completer(self, model: &Model, key: Option<SecretString>) -> anyhow::Result<Completer> {
-        let Maker::Provider(provider) = model.maker else {
+        let ModelSource::Provider(provider) = model.maker else {
             return Ok(Completer::local());
         };
         let http = self
             .http_clients
-            .reach(provider, &self.access(model, key))?;
+            .http_client(provider, &self.access(model, key))?;
         let completer = Completer::new(http, &model.name)?;
         Ok(completer.with_idle(self.idle))
     }
@@ -195,11 +195,11 @@ impl BuildContext<'_> {
             base_url: rerank.base_url.clone(),
             key,
             headers: rerank.headers.clone(),
-            timeouts: rerank.patience,
+            timeouts: rerank.timeouts,
             ..Access::default()
         };
         self.hide(&access);
-        let http = self.http_clients.reach(Provider::Voyage, &access)?;
+        let http = self.http_clients.http_client(Provider::Voyage, &access)?;
         Ok(Reranker::new(http, &rerank.model)?)
     }
 
@@ -208,7 +208,7 @@ impl BuildContext<'_> {
             base_url: model.base_url.clone(),
             key,
             headers: model.headers.clone(),
-            timeouts: model.patience,
+            timeouts: model.timeouts,
             retry: model.retry,
         };
         self.hide(&access);
@@ -243,8 +243,8 @@ struct Keys<'a> {
 impl Keys<'_> {
     fn find(&mut self, model: &Model) -> anyhow::Result<Option<SecretString>> {
         match model.maker {
-            Maker::Local => Ok(None),
-            Maker::Provider(provider) => self.of(provider, model.base_url.as_deref()),
+            ModelSource::Local => Ok(None),
+            ModelSource::Provider(provider) => self.of(provider, model.base_url.as_deref()),
         }
     }
 

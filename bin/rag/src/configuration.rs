@@ -33,7 +33,7 @@ use self::{defaults::Defaults, key_files::KeyFiles};
 pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
-    model::Maker,
+    model::ModelSource,
     pipelines::{Model, Pipeline},
     rerank::Rerank,
     server::{Server, Tls},
@@ -58,7 +58,7 @@ pub(crate) type Loaded = config::Loaded<Configuration>;
 pub(crate) enum LocateError {
     #[error("config file not found: {}", .0.display())]
     NotFound(PathBuf),
-    #[error("no configuration file found; searched: [{}]", Listed(.0))]
+    #[error("no configuration file found; searched: [{}]", PathList(.0))]
     Nowhere([PathBuf; 2]),
 }
 
@@ -74,13 +74,16 @@ pub(crate) enum LoadError {
     Invalid(Vec<String>),
 }
 
-struct Listed<'a>(&'a [PathBuf]);
+struct PathList<'a>(&'a [PathBuf]);
 
 /// Returns the path of the file: the named one, or the first of the default paths that exists.
 ///
 /// # Errors
 /// Fails if there is no such file.
-pub(crate) fn locate(named: Option<&Path>, around: &ConfigSources) -> Result<PathBuf, LocateError> {
+pub(crate) fn locate(
+    named: Option<&Path>,
+    sources: &ConfigSources,
+) -> Result<PathBuf, LocateError> {
     if let Some(path) = named {
         let is_there = path.exists();
         let path = path.to_owned();
@@ -88,7 +91,7 @@ pub(crate) fn locate(named: Option<&Path>, around: &ConfigSources) -> Result<Pat
             .then_some(path.clone())
             .ok_or(LocateError::NotFound(path));
     }
-    let usual = around.usual_files("ziggurat-rag.yaml");
+    let usual = sources.usual_files("ziggurat-rag.yaml");
     let found = usual.iter().find(|path| path.exists()).cloned();
     found.ok_or(LocateError::Nowhere(usual))
 }
@@ -102,9 +105,9 @@ impl Configuration {
     ///
     /// # Errors
     /// Fails on a file that cannot be parsed, and on invalid settings, all of which are named.
-    pub(crate) fn load(path: &Path, around: &ConfigSources) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(path: &Path, sources: &ConfigSources) -> Result<Loaded, LoadError> {
         let flags = Flags::default();
-        let input = Input::new(around, &flags).with_expansion();
+        let input = Input::new(sources, &flags).with_expansion();
         Ok(input.load(Some(path), read)?)
     }
 }
@@ -137,7 +140,7 @@ impl From<config::LoadError> for LoadError {
     }
 }
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for PathList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, path) in self.0.iter().enumerate() {
             let before = if index == 0 { "" } else { " " };

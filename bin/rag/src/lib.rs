@@ -40,7 +40,7 @@ use crate::{
 const DOCUMENT: &str = ziggurat_openapi::RAG;
 
 /// Time for blocking tasks, such as name look-ups, at the end; their results are not used.
-const LAST_THREADS: Duration = Duration::from_millis(500);
+const BLOCKING_TASKS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs the command of a command line.
 ///
@@ -52,14 +52,14 @@ pub fn run(
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
-            remark(&format!("{refusal}\n{}", arguments::usage()));
+            print_error(&format!("{refusal}\n{}", arguments::usage()));
             return 2.into();
         }
     };
     let config = arguments.config.as_deref();
     match arguments.command {
         Command::Help => {
-            remark(&arguments::usage());
+            print_error(&arguments::usage());
             ExitCode::SUCCESS
         }
         Command::Version => print(&version::Version.to_string()),
@@ -77,14 +77,14 @@ pub fn run(
 }
 
 fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
-    let (around, secrets) = (ConfigSources::of_process(), Secrets::default());
-    let path = find(config, &around);
+    let (sources, secrets) = (ConfigSources::of_process(), Secrets::default());
+    let path = find(config, &sources);
     let loaded = path.and_then(|path| {
-        Configuration::load(&path, &around).context("failed to load configuration")
+        Configuration::load(&path, &sources).context("failed to load configuration")
     });
     // The log also starts if loading failed, because it reports the failure.
     let log = loaded.as_ref().map(|loaded| &loaded.value.log);
-    logs::start(&around.environment, log.ok(), secrets.clone());
+    logs::start(&sources.environment, log.ok(), secrets.clone());
     let loaded = loaded?;
     warn(&loaded);
     let pipelines = loaded.value.pipelines.len();
@@ -92,38 +92,38 @@ fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::R
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(serving::serve(loaded, around, secrets, listening));
-    runtime.shutdown_timeout(LAST_THREADS);
+    let outcome = runtime.block_on(serving::serve(loaded, sources, secrets, listening));
+    runtime.shutdown_timeout(BLOCKING_TASKS_TIMEOUT);
     outcome
 }
 
-fn find(config: Option<&Path>, around: &ConfigSources) -> anyhow::Result<PathBuf> {
-    locate(config, around).context("failed to locate configuration file")
+fn find(config: Option<&Path>, sources: &ConfigSources) -> anyhow::Result<PathBuf> {
+    locate(config, sources).context("failed to locate configuration file")
 }
 
 /// Prints the problems of the configuration, one per line.
 fn check(config: Option<&Path>) -> ExitCode {
-    let around = ConfigSources::of_process();
-    match find(config, &around).map(|path| Configuration::load(&path, &around)) {
-        Err(error) => complain([format!("{error:#}")]),
-        Ok(Err(LoadError::Invalid(problems))) => complain(problems),
-        Ok(Err(error)) => complain([error.to_string()]),
+    let sources = ConfigSources::of_process();
+    match find(config, &sources).map(|path| Configuration::load(&path, &sources)) {
+        Err(error) => print_problems([format!("{error:#}")]),
+        Ok(Err(LoadError::Invalid(problems))) => print_problems(problems),
+        Ok(Err(error)) => print_problems([error.to_string()]),
         Ok(Ok(loaded)) => {
             for warning in &loaded.warnings {
-                remark(&format!("warning: {warning}\n"));
+                print_error(&format!("warning: {warning}\n"));
             }
-            let problems = without_clients(&loaded.value, around);
+            let problems = without_clients(&loaded.value, sources);
             if problems.is_empty() {
                 return print("the configuration is valid\n");
             }
-            complain(problems)
+            print_problems(problems)
         }
     }
 }
 
 /// Returns the reasons why pipelines of a valid configuration cannot be built.
-fn without_clients(configuration: &Configuration, around: ConfigSources) -> Vec<String> {
-    let builder = PipelineBuilder::new(Pools::new().0, around, Secrets::default());
+fn without_clients(configuration: &Configuration, sources: ConfigSources) -> Vec<String> {
+    let builder = PipelineBuilder::new(Pools::new().0, sources, Secrets::default());
     let pipelines = configuration.pipelines.iter();
     pipelines
         .filter_map(|pipeline| builder.clients(pipeline, configuration, None).err())
@@ -131,7 +131,7 @@ fn without_clients(configuration: &Configuration, around: ConfigSources) -> Vec<
         .collect()
 }
 
-fn complain(problems: impl IntoIterator<Item = String>) -> ExitCode {
+fn print_problems(problems: impl IntoIterator<Item = String>) -> ExitCode {
     let lines = problems.into_iter().map(|problem| problem + "\n");
     print(&lines.collect::<String>());
     ExitCode::FAILURE
@@ -152,7 +152,7 @@ fn print(text: &str) -> ExitCode {
 }
 
 /// Writes to standard error.
-fn remark(text: &str) {
+fn print_error(text: &str) {
     // There is no other place to report a failed write.
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -63,7 +63,7 @@ impl Reload {
 
     /// Watches the files and reloads; it never ends, so drop it to stop.
     pub(crate) async fn run(&mut self, app: &mut App) -> Infallible {
-        self.last = self.look(app);
+        self.last = self.read_stamps(app);
         self.folders.follow(self.last.keys());
         info!("watching for configuration changes");
         loop {
@@ -91,16 +91,16 @@ impl Reload {
 
     /// Waits until the files are stable, and returns whether they differ from the last read.
     async fn has_settled(&self, app: &App) -> bool {
-        if self.look(app) == self.last {
+        if self.read_stamps(app) == self.last {
             debug!("another file has changed");
             return false;
         }
         // The content may be the old one again.
-        settled(|| self.look(app)).await != self.last
+        settled(|| self.read_stamps(app)).await != self.last
     }
 
     /// Returns the state of all watched files.
-    fn look(&self, app: &App) -> Stamps {
+    fn read_stamps(&self, app: &App) -> Stamps {
         let files: BTreeSet<_> = [self.path.clone()]
             .into_iter()
             .chain(app.key_files())
@@ -114,7 +114,7 @@ impl Reload {
 
     async fn reload(&mut self, app: &mut App) {
         // Taken before the files are read, so that a change during the read is noticed.
-        let last = self.look(app);
+        let last = self.read_stamps(app);
         let (path, builder) = (self.path.clone(), Arc::clone(&self.builder));
         let reusable = app.set().reusable();
         // Reading files may block, so it runs outside of the async tasks.
@@ -146,7 +146,7 @@ impl Reload {
                 error!(%error, "pipeline reload failed; keeping previous configuration");
             }
         }
-        let mut now = self.look(app);
+        let mut now = self.read_stamps(app);
         for (path, stamp) in &mut now {
             // The state before the read counts.
             if let Some(before) = last.get(path) {

@@ -19,7 +19,7 @@ use crate::{
 
 /// Files and settings that the commands work on, and the databases a token can be bound to.
 #[derive(Debug)]
-pub(crate) struct Site<'a> {
+pub(crate) struct AdminContext<'a> {
     pub(crate) token_file: &'a Path,
     pub(crate) user_file: &'a Path,
     /// Least number of characters of a new password.
@@ -37,7 +37,7 @@ pub(crate) struct Site<'a> {
 /// Fails with a message for the administrator.
 pub(crate) fn run(
     command: Command,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     match command {
@@ -46,42 +46,54 @@ pub(crate) fn run(
             database,
             expiry,
         } => {
-            let wish = tokens::Wish {
+            let options = tokens::TokenOptions {
                 note,
                 database,
                 expiry,
             };
-            tokens::add(wish, site, console)
+            tokens::add(options, admin_context, console)
         }
-        Command::ListTokens => tokens::list(site, console),
-        Command::RemoveToken { identifier } => tokens::remove(&identifier, site, console),
+        Command::ListTokens => tokens::list(admin_context, console),
+        Command::RemoveToken { identifier } => tokens::remove(&identifier, admin_context, console),
         Command::AddUser {
             username,
             password,
             note,
-        } => users::add(username, password.map(Into::into), note, site, console),
+        } => users::add(
+            username,
+            password.map(Into::into),
+            note,
+            admin_context,
+            console,
+        ),
         Command::UpdateUser {
             username,
             password,
             note,
-        } => users::update(username, password.map(Into::into), note, site, console),
-        Command::DeleteUser { username } => users::delete(username, site, console),
-        Command::ListUsers => users::list(site, console),
-        Command::EnableUser { username } => users::enable(username, site, console),
-        Command::DisableUser { username } => users::disable(username, site, console),
+        } => users::update(
+            username,
+            password.map(Into::into),
+            note,
+            admin_context,
+            console,
+        ),
+        Command::DeleteUser { username } => users::delete(username, admin_context, console),
+        Command::ListUsers => users::list(admin_context, console),
+        Command::EnableUser { username } => users::enable(username, admin_context, console),
+        Command::DisableUser { username } => users::disable(username, admin_context, console),
         Command::BuildKnowledgebase {
             folders,
             project,
             version,
             output,
         } => {
-            let wish = knowledge::Wish {
+            let options = knowledge::BuildOptions {
                 folders,
                 project,
                 version,
                 output,
             };
-            knowledge::build(wish, site.knowledgebase, console)
+            knowledge::build(options, admin_context.knowledgebase, console)
         }
         Command::Help | Command::Describe | Command::Version | Command::Check | Command::Serve => {
             Ok(())
@@ -94,7 +106,7 @@ fn announce(path: &Path, what: &str, console: &mut Console<'_>) -> anyhow::Resul
     if path.exists() {
         return Ok(());
     }
-    console.remark(&format!("Creating new {what} file: {}\n", path.display()))
+    console.print_error(&format!("Creating new {what} file: {}\n", path.display()))
 }
 
 /// Formats a time for the lists, in UTC.

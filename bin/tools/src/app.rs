@@ -27,10 +27,10 @@ use crate::{
 };
 
 /// Time for connections to PostgreSQL to close cleanly.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time for connecting to the databases and reading their tables before clients are accepted.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The services, and the tasks that maintain them.
 pub(crate) struct App {
@@ -78,7 +78,7 @@ impl App {
             .transpose()?;
         let providers = Providers::default();
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
-        let mcp = catalogue::offer(
+        let mcp = catalogue::service(
             configuration,
             &databases,
             accounts.as_ref(),
@@ -94,12 +94,12 @@ impl App {
         tasks.spawn(knowledge.warm());
         let guard = accounts
             .as_ref()
-            .map(|accounts| guarding(configuration, accounts, &databases, &mut tasks))
+            .map(|accounts| token_verifier(configuration, accounts, &databases, &mut tasks))
             .transpose()?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
         // Failures are logged by the task that connects.
-        time::timeout(FIRST_LOOK, are_warm).await.ok();
+        time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.
         if configuration.http.is_some() {
             tasks.spawn(databases.clone().watch(readiness.clone()));
@@ -126,7 +126,7 @@ impl App {
     }
 
     /// Releases all resources, connections last.
-    pub(crate) async fn take_down(self) {
+    pub(crate) async fn shut_down(self) {
         let Self {
             databases,
             accounts,
@@ -145,11 +145,14 @@ impl App {
         pools.close_all();
         drop((databases, accounts, guard, mcp, conversations, proxy, pools));
         let connections_closed = async { while reaper.join_next().await.is_some() {} };
-        if time::timeout(FAREWELL, connections_closed).await.is_err() {
+        if time::timeout(CLOSE_TIMEOUT, connections_closed)
+            .await
+            .is_err()
+        {
             warn!("connections to PostgreSQL were cut off");
         }
         let closed = async { while keepers.join_next().await.is_some() {} };
-        if time::timeout(FAREWELL, closed).await.is_err() {
+        if time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
             warn!("conversations were left in two files; the next start makes one of them");
         }
     }
@@ -172,7 +175,7 @@ fn warm(databases: &Databases, tasks: &mut JoinSet<()>) -> oneshot::Receiver<()>
 }
 
 /// Creates the token verifier and starts the tasks that keep it up to date.
-fn guarding(
+fn token_verifier(
     configuration: &Configuration,
     accounts: &Accounts,
     databases: &Databases,

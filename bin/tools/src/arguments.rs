@@ -55,7 +55,8 @@ impl Arguments {
     /// Fails on an unknown flag, on an invalid value, and on flags that exclude each other. The
     /// error has the text to print and the exit code.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
-        let (flags, leftover) = parse(words, &known(), Words::Last).map_err(in_our_words)?;
+        let (flags, unexpected_words) =
+            parse(words, &known(), Words::Last).map_err(from_flag_refusal)?;
         if flags.has("h") || flags.has("help") {
             return Ok(Self {
                 command: Command::Help,
@@ -71,13 +72,13 @@ impl Arguments {
                  65535"
             )));
         }
-        let url = match &leftover[..] {
+        let url = match &unexpected_words[..] {
             [] => None,
             [word] => {
                 let url = word.to_str().filter(|word| after_scheme(word).is_some());
-                Some(url.ok_or_else(|| Refusal::leftover(&leftover))?)
+                Some(url.ok_or_else(|| Refusal::unexpected_words(&unexpected_words))?)
             }
-            leftover => return Err(Refusal::leftover(leftover)),
+            unexpected_words => return Err(Refusal::unexpected_words(unexpected_words)),
         };
         let command = command::choose(&flags)?;
         let database_url = url.map(Secret::from);
@@ -112,7 +113,7 @@ impl Refusal {
         }
     }
 
-    fn leftover(words: &[OsString]) -> Self {
+    fn unexpected_words(words: &[OsString]) -> Self {
         let shown = |word: &OsString| {
             let word = word.to_string_lossy();
             // A connection URL may contain a password.
@@ -161,7 +162,7 @@ fn known() -> Vec<&'static [Flag]> {
     groups.chain([HELP]).collect()
 }
 
-fn in_our_words(refusal: FlagRefusal) -> Refusal {
+fn from_flag_refusal(refusal: FlagRefusal) -> Refusal {
     Refusal::usage(match refusal {
         FlagRefusal::Unknown(name) => match nearest(&name, &known()) {
             Some(flag) => format!(

@@ -44,7 +44,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 ///
 /// # Errors
 /// Fails if the operator's custom definitions are invalid.
-pub(crate) fn offer(
+pub(crate) fn service(
     configuration: &Configuration,
     databases: &Databases,
     accounts: Option<&Accounts>,

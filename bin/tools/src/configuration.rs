@@ -51,7 +51,7 @@ const FILE: &str = "ziggurat-tools.yaml";
 const PREFIX: &str = "ZIGGURAT_";
 
 /// Keys of the reference implementation that have no effect here.
-const FOREIGN: &[&str] = &[
+const IGNORED_KEYS: &[&str] = &[
     "databases[].pool_health_check_period",
     "databases[].allow_llm_switching",
     "databases[].allowed_pl_languages",
@@ -116,20 +116,25 @@ impl Configuration {
     /// # Errors
     /// Fails if a file named with `-config` is missing, on a file that cannot be parsed, and on
     /// invalid settings.
-    pub(crate) fn load(overrides: &Overrides, around: &ConfigSources) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(
+        overrides: &Overrides,
+        sources: &ConfigSources,
+    ) -> Result<Loaded, LoadError> {
         let flags = &overrides.flags;
-        let input = Input::new(around, flags).with_foreign(FOREIGN);
+        let input = Input::new(sources, flags).with_ignored(IGNORED_KEYS);
         let path = input.find(flags.path("config").as_deref(), FILE);
         let mut loaded = input.load(path.as_deref(), |file| read(file, overrides))?;
         if path.is_none() {
-            [_, loaded.path] = around.usual_files(FILE);
+            [_, loaded.path] = sources.usual_files(FILE);
         }
-        loaded.warnings.extend(loaded.value.pointless(overrides));
+        loaded
+            .warnings
+            .extend(loaded.value.warn_of_unused_flags(overrides));
         Ok(loaded)
     }
 
     /// Warns of flags that have no effect.
-    fn pointless(&self, overrides: &Overrides) -> Option<String> {
+    fn warn_of_unused_flags(&self, overrides: &Overrides) -> Option<String> {
         let mut files = ["cert", "key", "chain"].into_iter();
         let has_files = files.any(|name| overrides.flags.is_given(name));
         let has_tls = self.http.as_ref().is_some_and(|http| http.tls.is_some());

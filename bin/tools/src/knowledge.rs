@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The embedder, or the reason why there is none, which clients get as the error.
-pub(crate) type Questions = Result<Embedder, String>;
+pub(crate) type EmbedderResult = Result<Embedder, String>;
 
 /// Knowledge base as configured.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum Knowledge {
     /// The operator has enabled it, and not set its path.
     Unplaced,
     /// The knowledge base, and the embedder for questions.
-    Base(KnowledgeBase, Questions),
+    Base(KnowledgeBase, EmbedderResult),
 }
 
 // === impl Knowledge ===
@@ -45,7 +45,7 @@ impl Knowledge {
     }
 
     /// Creates the tool that searches it.
-    pub(crate) fn tool(&self) -> SearchKnowledgebase<Questions> {
+    pub(crate) fn tool(&self) -> SearchKnowledgebase<EmbedderResult> {
         match self {
             Self::Disabled => SearchKnowledgebase::unconfigured(),
             Self::Unplaced => SearchKnowledgebase::unplaced(),
@@ -92,7 +92,7 @@ pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
 }
 
 /// Creates the embedder; connects to nothing.
-pub(crate) fn embedder(configured: &Knowledgebase, providers: &Providers) -> Questions {
+pub(crate) fn embedder(configured: &Knowledgebase, providers: &Providers) -> EmbedderResult {
     let embedder = providers.knowledge_embedder(configured);
     embedder.map_err(|error| format!("{error:#}"))
 }

@@ -29,13 +29,13 @@ use std::{
 use anyhow::{Context as _, anyhow};
 
 use crate::{
-    admin::{Console, Site},
+    admin::{AdminContext, Console},
     arguments::{Arguments, Command, Overrides},
     configuration::{ConfigSources, Configuration, FileError, LoadError, Loaded},
 };
 
 /// Time for file writes that are in progress when the server ends.
-const LAST_FILES: Duration = Duration::from_millis(500);
+const FILE_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs the program with a command line.
 ///
@@ -47,13 +47,13 @@ pub fn run(
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
-            say(&refusal.to_string());
+            print_error(&refusal.to_string());
             return refusal.exit_code().into();
         }
     };
     let outcome = match arguments.command {
         Command::Help => {
-            say(&arguments::usage());
+            print_error(&arguments::usage());
             Ok(())
         }
         Command::Serve => serve(arguments, listening),
@@ -66,7 +66,7 @@ pub fn run(
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             for line in problems(&error) {
-                say(&format!("ERROR: {line}\n"));
+                print_error(&format!("ERROR: {line}\n"));
             }
             ExitCode::FAILURE
         }
@@ -91,7 +91,7 @@ fn check(overrides: &Overrides) -> ExitCode {
         Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
         Ok(loaded) => {
             for warning in &loaded.warnings {
-                say(&format!("warning: {warning}\n"));
+                print_error(&format!("warning: {warning}\n"));
             }
             loaded.value.check_named_files()
         }
@@ -111,15 +111,15 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
-    let around = ConfigSources::of_process();
-    let loaded = Configuration::load(&arguments.overrides, &around)?;
+    let sources = ConfigSources::of_process();
+    let loaded = Configuration::load(&arguments.overrides, &sources)?;
     logs::start(&loaded.value);
     warn(&loaded);
     loaded.value.check_address()?;
     loaded.value.check_files()?;
     let source = reload::Source {
         overrides: arguments.overrides,
-        around,
+        sources,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -127,13 +127,13 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
     let outcome = runtime.block_on(serving::serve(loaded, source, listening));
     // The thread that reads standard input cannot be interrupted: without a limit, the shutdown
     // would wait for the next line of the client.
-    runtime.shutdown_timeout(LAST_FILES);
+    runtime.shutdown_timeout(FILE_WRITE_TIMEOUT);
     outcome
 }
 
 fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
-    let around = ConfigSources::of_process();
-    let loaded = Configuration::load(overrides, &around).map_err(|error| match error {
+    let sources = ConfigSources::of_process();
+    let loaded = Configuration::load(overrides, &sources).map_err(|error| match error {
         LoadError::File {
             path,
             source: FileError::NotFound,
@@ -142,7 +142,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
     })?;
     logs::start(&loaded.value);
     let configuration = &loaded.value;
-    let site = Site {
+    let admin_context = AdminContext {
         token_file: &configuration.auth.token_file,
         user_file: &configuration.auth.user_file,
         min_password_length: configuration.auth.min_password_length,
@@ -162,7 +162,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
         is_terminal: io::stdin().is_terminal(),
         has_screen: io::stderr().is_terminal(),
     };
-    admin::run(command, &site, &mut console)
+    admin::run(command, &admin_context, &mut console)
 }
 
 fn warn(loaded: &Loaded) {
@@ -172,7 +172,7 @@ fn warn(loaded: &Loaded) {
 }
 
 /// Writes to standard error, because standard output is for protocol messages.
-fn say(text: &str) {
+fn print_error(text: &str) {
     // A failed write cannot be reported.
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -38,7 +38,7 @@ pub(crate) fn start(configuration: &Configuration) {
 }
 
 /// Logs which optional features are enabled.
-pub(crate) fn introduce(configuration: &Configuration) {
+pub(crate) fn log_features(configuration: &Configuration) {
     let parts = [
         ("Embedding", configuration.embedding.is_enabled),
         ("LLM proxy", configuration.llm.is_enabled),

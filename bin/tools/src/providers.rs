@@ -9,8 +9,8 @@ use ziggurat_postgres_tools as tools;
 use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
 
 /// Timeouts of an embedding with all attempts; a local server may have to load the model first.
-const USUAL: Duration = Duration::from_secs(30);
-const OWN: Duration = Duration::from_mins(1);
+const EMBEDDING_TIMEOUT: Duration = Duration::from_secs(30);
+const OLLAMA_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Creates clients of providers. All share one HTTP client, which is created on first use, because
 /// reading the certificates of the machine takes a while.
@@ -26,7 +26,7 @@ impl Providers {
     ///
     /// # Errors
     /// Fails if the provider cannot be used as configured.
-    pub(crate) fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
+    pub(crate) fn http_client(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
         }
@@ -92,10 +92,10 @@ impl Providers {
         attempt: Option<Duration>,
     ) -> anyhow::Result<llm::Embedder> {
         let (provider, key, call) = match provider {
-            EmbeddingProvider::Voyage => (Provider::Voyage, keys.voyage, USUAL),
-            EmbeddingProvider::OpenAi => (Provider::OpenAi, keys.openai, USUAL),
-            EmbeddingProvider::Gemini => (Provider::Gemini, keys.gemini, USUAL),
-            EmbeddingProvider::Ollama => (Provider::Ollama, None, OWN),
+            EmbeddingProvider::Voyage => (Provider::Voyage, keys.voyage, EMBEDDING_TIMEOUT),
+            EmbeddingProvider::OpenAi => (Provider::OpenAi, keys.openai, EMBEDDING_TIMEOUT),
+            EmbeddingProvider::Gemini => (Provider::Gemini, keys.gemini, EMBEDDING_TIMEOUT),
+            EmbeddingProvider::Ollama => (Provider::Ollama, None, OLLAMA_TIMEOUT),
             EmbeddingProvider::Local => return Ok(llm::Embedder::local()),
         };
         let access = Access {
@@ -104,7 +104,7 @@ impl Providers {
             timeouts: Timeouts { call, attempt },
             ..Access::default()
         };
-        let http = self.reach(provider, &access)?;
+        let http = self.http_client(provider, &access)?;
         Ok(llm::Embedder::new(http, model)?)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
         .with_max_tokens(llm.max_tokens)
         .with_temperature(llm.temperature);
     for (provider, access) in reachable(llm) {
-        let http = providers.reach(provider, &access);
+        let http = providers.http_client(provider, &access);
         let completer = http.and_then(|http| Ok(Completer::new(http, &llm.model)?));
         match completer {
             Ok(completer) => proxy = proxy.with_provider(completer),

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) overrides: Overrides,
-    pub(crate) around: ConfigSources,
+    pub(crate) sources: ConfigSources,
 }
 
 /// Reloads the configuration at every SIGHUP, forever.
@@ -24,7 +24,7 @@ pub(crate) struct Source {
 ///
 /// # Errors
 /// Fails if the signal handler cannot be installed.
-pub(crate) fn on_hangup(
+pub(crate) fn reload_on_hangup(
     running: Configuration,
     source: Source,
     databases: Databases,
@@ -42,7 +42,7 @@ async fn reload_at(
     while hangups.recv().await.is_some() {
         // Reading files may block, and a slow disk must not delay other tasks of this thread.
         let loaded =
-            tokio::task::block_in_place(|| Configuration::load(&source.overrides, &source.around));
+            tokio::task::block_in_place(|| Configuration::load(&source.overrides, &source.sources));
         let loaded = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {

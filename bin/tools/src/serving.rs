@@ -16,7 +16,7 @@ use crate::{
     app::App,
     configuration::{Configuration, Http, Loaded},
     logs,
-    reload::{Source, on_hangup},
+    reload::{Source, reload_on_hangup},
     stack,
 };
 
@@ -37,16 +37,16 @@ pub(crate) async fn serve(
         stop.await;
         readiness.stop();
     };
-    logs::introduce(&configuration);
+    logs::log_features(&configuration);
     let outcome = match &configuration.http {
         Some(http) => {
-            let hangups = on_hangup(configuration.clone(), source, app.databases.clone());
+            let hangups = reload_on_hangup(configuration.clone(), source, app.databases.clone());
             app.run(hangups?);
             serve_http(http, &configuration, &app, stop, listening).await
         }
         None => serve_stdio(&configuration, &app, stop).await,
     };
-    app.take_down().await;
+    app.shut_down().await;
     outcome
 }
 

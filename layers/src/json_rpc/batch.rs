@@ -17,8 +17,8 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::json_rpc::{
-    Answer, Call, Dialect, Envelope, Error, Reply, RpcBody, collect::Gathered, dialect::Checked,
-    scan::Message,
+    Answer, Call, Dialect, Envelope, Error, Reply, RpcBody, collect::CollectedBody,
+    dialect::Checked, scan::Message,
 };
 
 /// Limits and concurrency of batches.
@@ -69,7 +69,7 @@ pin_project! {
     #[project = StageProj]
     enum Stage<F, T> {
         Serving { #[pin] reply: F },
-        Gathering { #[pin] body: RpcBody<T>, gathered: Gathered },
+        Gathering { #[pin] body: RpcBody<T>, gathered: CollectedBody },
     }
 }
 
@@ -258,7 +258,7 @@ impl<F, T: Body<Data = Bytes>> RunningCall<F, T> {
                     let Some(body) = answer.body else {
                         return Ok(Poll::Ready(Bytes::new()));
                     };
-                    let gathered = Gathered::default();
+                    let gathered = CollectedBody::default();
                     self.stage.set(Stage::Gathering { body, gathered });
                 }
                 StageProj::Gathering { body, gathered } => {
@@ -278,7 +278,7 @@ impl<F, T: Body<Data = Bytes>> RunningCall<F, T> {
 
 fn gather<T: Body<Data = Bytes>>(
     mut body: Pin<&mut RpcBody<T>>,
-    gathered: &mut Gathered,
+    gathered: &mut CollectedBody,
     bytes_left: &mut usize,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Bytes, &'static str>> {

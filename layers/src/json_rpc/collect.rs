@@ -20,7 +20,7 @@ pin_project! {
     pub(super) struct Collect<B> {
         #[pin]
         body: B,
-        gathered: Gathered,
+        gathered: CollectedBody,
         max_bytes: usize,
     }
 }
@@ -35,7 +35,7 @@ pub(super) enum Unreadable {
 
 /// The data of several frames in one buffer; a single frame is not copied.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct CollectedBody {
     first: Bytes,
     joined: BytesMut,
 }
@@ -46,7 +46,7 @@ impl<B> Collect<B> {
     pub(super) fn new(body: B, max_bytes: usize) -> Self {
         Self {
             body,
-            gathered: Gathered::default(),
+            gathered: CollectedBody::default(),
             max_bytes,
         }
     }
@@ -89,7 +89,7 @@ where
 
 // === impl Gathered ===
 
-impl Gathered {
+impl CollectedBody {
     pub(super) fn len(&self) -> usize {
         self.first.len() + self.joined.len()
     }

@@ -16,7 +16,7 @@ use crate::json_rpc::{Error, RpcBody, body::Opening};
 
 /// Space in front of a ready result: the opening of an answer with an id of up to 40 bytes, enough
 /// for a UUID in quotes.
-const HEADROOM: usize = r#"{"jsonrpc":"2.0","id":,"result":"#.len() + 40;
+const HEADER_SPACE: usize = r#"{"jsonrpc":"2.0","id":,"result":"#.len() + 40;
 
 /// The reply to a [`Call`](crate::json_rpc::Call): a ready result, a streamed one, or an error.
 ///
@@ -57,7 +57,7 @@ pub(super) enum Outcome<T> {
 /// being copied. A large result, or one that is text already, is better [streamed](Reply::stream).
 #[derive(Clone)]
 pub struct Json {
-    /// [`HEADROOM`] bytes to be overwritten, then the result.
+    /// [`HEADER_SPACE`] bytes to be overwritten, then the result.
     buffer: Vec<u8>,
 }
 
@@ -174,8 +174,8 @@ impl Json {
     ///
     /// If the value has no JSON, such as a map whose keys are not strings.
     pub fn new<V: Serialize + ?Sized>(result: &V) -> Result<Self, NotJson> {
-        let mut buffer = Vec::with_capacity(HEADROOM + 128);
-        buffer.resize(HEADROOM, 0);
+        let mut buffer = Vec::with_capacity(HEADER_SPACE + 128);
+        buffer.resize(HEADER_SPACE, 0);
         serde_json::to_writer(&mut buffer, result).map_err(NotJson)?;
         Ok(Self { buffer })
     }
@@ -183,18 +183,18 @@ impl Json {
     /// The result.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.buffer[HEADROOM..]
+        &self.buffer[HEADER_SPACE..]
     }
 
     /// Completes the answer in front of and behind the result.
     pub(super) fn into_body<T>(self, opening: &Opening<'_>) -> RpcBody<T> {
         let mut buffer = self.buffer;
         buffer.push(b'}');
-        let Some(start) = HEADROOM.checked_sub(opening.len()) else {
+        let Some(start) = HEADER_SPACE.checked_sub(opening.len()) else {
             // The id is longer than most. It is sent as a frame of its own, because the result may
             // be large.
             let mut rest = Bytes::from(buffer);
-            rest.advance(HEADROOM);
+            rest.advance(HEADER_SPACE);
             return RpcBody::buffered(opening.join(0).into(), vec![rest]);
         };
         let mut at = start;

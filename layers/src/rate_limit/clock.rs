@@ -44,12 +44,12 @@ impl Clock for Monotonic {
     #[inline]
     fn now(&self) -> Duration {
         // Calibrating the processor's counter against the system clock takes a millisecond, once.
-        static SINCE: LazyLock<(QuantaClock, QuantaInstant)> = LazyLock::new(|| {
+        static EPOCH: LazyLock<(QuantaClock, QuantaInstant)> = LazyLock::new(|| {
             let clock = QuantaClock::default();
             let start = clock.now();
             (clock, start)
         });
-        let (clock, start) = &*SINCE;
+        let (clock, start) = &*EPOCH;
         clock.now().duration_since(*start).into()
     }
 }

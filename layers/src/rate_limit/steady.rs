@@ -211,7 +211,7 @@ impl Ticket {
 }
 
 impl Permit for Ticket {
-    const LEARNS: bool = false;
+    const OBSERVES_RESPONSES: bool = false;
 
     fn settle(self, _: Outcome) -> Standing {
         self.standing()

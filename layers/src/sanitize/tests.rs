@@ -144,7 +144,7 @@ fn a_fault_keeps_its_status_but_not_its_body() {
 #[test]
 fn headers_about_the_old_body_are_removed_and_others_stay() {
     let mut old = HeaderMap::new();
-    for name in &ABOUT_BODY {
+    for name in &BODY_HEADERS {
         old.insert(name.clone(), HeaderValue::from_static("old"));
     }
     let kept = [

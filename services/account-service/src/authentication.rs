@@ -5,7 +5,7 @@ use std::error::Error;
 use tracing::error;
 use ziggurat_layers::bearer::{BearerLayer, Denied, Verify};
 
-use super::{Principal, Role, Store, Tokens, input::Admitted, reply::Coded};
+use super::{Principal, Role, Store, Tokens, input::Authenticated, reply::ErrorFormat};
 
 /// Refuses requests without a valid token, and those of deleted clients and members.
 ///
@@ -14,8 +14,8 @@ pub(super) fn layer(
     store: Store,
     tokens: Tokens,
 ) -> BearerLayer<
-    impl Verify<Identity = Admitted, Future: Send + 'static> + Clone + Send + Sync + 'static,
-    Coded,
+    impl Verify<Identity = Authenticated, Future: Send + 'static> + Clone + Send + Sync + 'static,
+    ErrorFormat,
 > {
     let verify = move |token: &str| {
         let principal = tokens.read(token);
@@ -30,7 +30,7 @@ pub(super) fn layer(
                 }
             };
             match role {
-                Ok(Some(role)) => Ok(Admitted { principal, role }),
+                Ok(Some(role)) => Ok(Authenticated { principal, role }),
                 Ok(None) => Err(Denied::Invalid),
                 Err(error) => {
                     let error: &dyn Error = &error;
@@ -40,5 +40,5 @@ pub(super) fn layer(
             }
         }
     };
-    BearerLayer::new(verify).with_render(Coded)
+    BearerLayer::new(verify).with_render(ErrorFormat)
 }

@@ -13,7 +13,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::{
     ApiClient, ClientDraft, CreatedClient, Principal, Role, Store,
-    input::{Admitted, Caller, Manager, Members, Target},
+    input::{AdminCaller, Authenticated, Caller, JsonObject, Target},
     oauth::NO_STORE,
     reply::{Refused, no_method},
     store::ClientChange,
@@ -106,8 +106,8 @@ async fn list(
 )]
 async fn create(
     State(store): State<Store>,
-    Manager(caller): Manager,
-    mut members: Members,
+    AdminCaller(caller): AdminCaller,
+    mut members: JsonObject,
 ) -> Result<Response, Refused> {
     let draft = ClientDraft {
         name: members.required("name")?,
@@ -147,9 +147,9 @@ async fn show(
 )]
 async fn change(
     State(store): State<Store>,
-    Manager(caller): Manager,
+    AdminCaller(caller): AdminCaller,
     Target(id): Target,
-    mut members: Members,
+    mut members: JsonObject,
 ) -> Result<Json<ApiClient>, Refused> {
     let change = ClientChange {
         name: members.text("name")?,
@@ -176,19 +176,19 @@ async fn change(
 )]
 async fn delete(
     State(store): State<Store>,
-    caller: Admitted,
+    caller: Authenticated,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
     let caller = match caller.principal {
         itself @ Principal::Client { client, .. } if client == id => itself,
-        _ => caller.manager()?,
+        _ => caller.admin()?,
     };
     store.delete_client(caller.tenant(), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Returns the role in a body, if present.
-fn role(members: &mut Members) -> Result<Option<Role>, Refused> {
+fn role(members: &mut JsonObject) -> Result<Option<Role>, Refused> {
     let role = members.text("role")?.map(|role| role.parse());
     Ok(role.transpose()?)
 }

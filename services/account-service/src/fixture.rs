@@ -24,7 +24,7 @@ use super::{
 pub(super) const ISSUER: &str = "https://accounts.example";
 
 /// A service with one tenant and one API client.
-pub(super) struct Stage {
+pub(super) struct TestService {
     pub(super) store: Store,
     pub(super) tokens: Tokens,
     pub(super) clock: WallClock,
@@ -59,7 +59,7 @@ pub(super) struct Answer {
     pub(super) body: Bytes,
 }
 
-impl Stage {
+impl TestService {
     /// Starts a service on each store.
     pub(super) async fn all() -> Vec<Self> {
         vec![Self::on_a_file().await, Self::shared().await]
@@ -109,7 +109,7 @@ impl Stage {
         };
         let made = store.create_client(tenant.id, draft).await.expect("made");
         let secret = made.secret.expose_secret().to_owned();
-        let mut stage = Self {
+        let mut setup = Self {
             store,
             tokens,
             clock,
@@ -122,8 +122,8 @@ impl Stage {
             folder,
             _database: database,
         };
-        stage.token = stage.sign_in(&stage.pair.clone()).await;
-        stage
+        setup.token = setup.sign_in(&setup.pair.clone()).await;
+        setup
     }
 
     /// Returns the folder of the keys.

@@ -40,7 +40,7 @@ use ziggurat_accounts::WallClock;
 use ziggurat_layers::reject::{Rejection, Render as _};
 use ziggurat_runtime::lock;
 
-use super::Coded;
+use super::ErrorFormat;
 
 /// Maximum number of planned responses.
 const MAX_PLANS: usize = 256;
@@ -67,7 +67,7 @@ struct Plan {
 }
 
 #[derive(Debug, Deserialize)]
-struct Advance {
+struct AdvanceClock {
     advance: u64,
 }
 
@@ -90,7 +90,7 @@ impl Hooks {
             .route("/test/v1/clock", post(advance))
             .with_state(self.clone());
         service
-            .layer(from_fn_with_state(self, interfere))
+            .layer(from_fn_with_state(self, apply_plan))
             .merge(controls)
     }
 
@@ -116,7 +116,7 @@ impl Plan {
         let forced = Rejection::new(status, "forced", "a test wants it so");
         let mut response: Response = match self.body {
             Some(body) => Response::new(Body::from(body)),
-            None => Coded.render(&forced),
+            None => ErrorFormat.render(&forced),
         };
         *response.status_mut() = status;
         let headers = [
@@ -148,12 +148,12 @@ async fn forget(State(hooks): State<Hooks>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-async fn advance(State(hooks): State<Hooks>, Json(by): Json<Advance>) -> StatusCode {
+async fn advance(State(hooks): State<Hooks>, Json(by): Json<AdvanceClock>) -> StatusCode {
     hooks.clock.advance(Duration::from_secs(by.advance));
     StatusCode::NO_CONTENT
 }
 
-async fn interfere(State(hooks): State<Hooks>, request: Request, next: Next) -> Response {
+async fn apply_plan(State(hooks): State<Hooks>, request: Request, next: Next) -> Response {
     let Some(plan) = hooks.plan_for(request.uri().path()) else {
         return next.run(request).await;
     };

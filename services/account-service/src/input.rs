@@ -27,7 +27,7 @@ pub(super) struct Target(pub(super) Id);
 
 /// The caller and its role, as set by the authentication.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Admitted {
+pub(super) struct Authenticated {
     pub(super) principal: Principal,
     pub(super) role: Role,
 }
@@ -36,15 +36,15 @@ pub(super) struct Admitted {
 pub(super) struct Caller(pub(super) Principal);
 
 /// A caller that may change its tenant. Others are refused before their body is read.
-pub(super) struct Manager(pub(super) Principal);
+pub(super) struct AdminCaller(pub(super) Principal);
 
 /// A caller that is a person, not a client.
-pub(super) struct Person {
+pub(super) struct UserCaller {
     pub(super) user: Id,
 }
 
 /// The members of a JSON object.
-pub(super) struct Members(Map<String, Value>);
+pub(super) struct JsonObject(Map<String, Value>);
 
 // === impl Target ===
 
@@ -60,20 +60,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Target {
 
 // === impl Admitted ===
 
-impl<S: Sync> FromRequestParts<S> for Admitted {
+impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
-        let admitted = parts.extensions.get::<Self>();
-        admitted
+        let authenticated = parts.extensions.get::<Self>();
+        authenticated
             .copied()
             .ok_or_else(|| unauthorized("missing access token"))
     }
 }
 
-impl Admitted {
+impl Authenticated {
     /// Returns the caller, if it may change its tenant.
-    pub(super) fn manager(self) -> Result<Principal, Refused> {
+    pub(super) fn admin(self) -> Result<Principal, Refused> {
         match self.role {
             Role::Admin => Ok(self.principal),
             Role::Reader => Err(forbidden(
@@ -89,25 +89,25 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
-        let admitted = Admitted::from_request_parts(parts, state).await?;
-        Ok(Self(admitted.principal))
+        let authenticated = Authenticated::from_request_parts(parts, state).await?;
+        Ok(Self(authenticated.principal))
     }
 }
 
 // === impl Manager ===
 
-impl<S: Sync> FromRequestParts<S> for Manager {
+impl<S: Sync> FromRequestParts<S> for AdminCaller {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
-        let admitted = Admitted::from_request_parts(parts, state).await?;
-        admitted.manager().map(Self)
+        let authenticated = Authenticated::from_request_parts(parts, state).await?;
+        authenticated.admin().map(Self)
     }
 }
 
 // === impl Person ===
 
-impl<S: Send + Sync> FromRequestParts<S> for Person {
+impl<S: Send + Sync> FromRequestParts<S> for UserCaller {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
@@ -120,7 +120,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Person {
 
 // === impl Members ===
 
-impl<S: Sync> FromRequest<S> for Members {
+impl<S: Sync> FromRequest<S> for JsonObject {
     type Rejection = Refused;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
@@ -131,7 +131,7 @@ impl<S: Sync> FromRequest<S> for Members {
     }
 }
 
-impl Members {
+impl JsonObject {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Refused> {
         match unique::value(body) {
             Ok(Value::Object(members)) => Ok(Self(members)),

@@ -13,7 +13,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::{
     CreatedInvite, Invite, InviteDraft, Principal, Store,
-    input::{Caller, Manager, Members, Target},
+    input::{AdminCaller, Caller, JsonObject, Target},
     oauth::NO_STORE,
     reply::{Refused, invalid, no_method},
 };
@@ -85,7 +85,7 @@ async fn list(
 async fn create(
     State(store): State<Store>,
     Caller(caller): Caller,
-    mut members: Members,
+    mut members: JsonObject,
 ) -> Result<Response, Refused> {
     let Principal::User { tenant, user } = caller else {
         return Err(invalid("cannot create invites from an api client"));
@@ -129,7 +129,7 @@ async fn show(
 )]
 async fn delete(
     State(store): State<Store>,
-    Manager(caller): Manager,
+    AdminCaller(caller): AdminCaller,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
     store.delete_invite(caller.tenant(), id).await?;

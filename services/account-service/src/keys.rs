@@ -47,7 +47,7 @@ const MAX_KEYS: usize = 32;
 #[derive(Clone)]
 pub struct Keys {
     path: PathBuf,
-    ring: Arc<ArcSwap<Ring>>,
+    ring: Arc<ArcSwap<KeyRing>>,
 }
 
 /// Reasons the keys cannot be used, for the operator.
@@ -72,7 +72,7 @@ pub enum KeyError {
 
 /// Keys, newest first; never empty.
 #[derive(Default)]
-struct Ring {
+struct KeyRing {
     keys: Vec<Key>,
 }
 
@@ -87,12 +87,12 @@ pub(super) struct Key {
 
 /// Contents of the file.
 #[derive(Deserialize, Serialize)]
-struct Written {
-    keys: Vec<WrittenKey>,
+struct StoredKeys {
+    keys: Vec<StoredKey>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
-struct WrittenKey {
+struct StoredKey {
     made_at: i64,
     pkcs8: String,
 }
@@ -109,8 +109,8 @@ impl Keys {
         if !path.exists() {
             private_file::create_folder(&path, false)
                 .map_err(|error| KeyError::io(folder, error))?;
-            let first = Written {
-                keys: vec![WrittenKey::new(Timestamp::now().into())?],
+            let first = StoredKeys {
+                keys: vec![StoredKey::new(Timestamp::now().into())?],
             };
             match first.save(&path, private_file::create) {
                 // Another process has made the file meanwhile; its keys are used.
@@ -120,7 +120,7 @@ impl Keys {
             }
         }
         let keys = Self {
-            ring: Arc::new(ArcSwap::from_pointee(Ring::read(&path)?)),
+            ring: Arc::new(ArcSwap::from_pointee(KeyRing::read(&path)?)),
             path,
         };
         Ok(keys)
@@ -137,7 +137,7 @@ impl Keys {
     /// # Errors
     /// Fails like [`open`](Self::open); the keys then stay unchanged.
     pub fn reload(&self) -> Result<(), KeyError> {
-        self.ring.store(Arc::new(Ring::read(&self.path)?));
+        self.ring.store(Arc::new(KeyRing::read(&self.path)?));
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Keys {
     /// Fails if the file cannot be read or written.
     pub fn rotate(&self, now: Timestamp, kept_for: i64) -> Result<(), KeyError> {
         let now = UnixTime::from(now).seconds();
-        let mut written = Written::read(&self.path)?;
+        let mut written = StoredKeys::read(&self.path)?;
         // A key was replaced at the time the next one was made.
         let mut replaced = now;
         written.keys.retain(|key| {
@@ -158,7 +158,7 @@ impl Keys {
         });
         written
             .keys
-            .insert(0, WrittenKey::new(UnixTime::from_seconds(now))?);
+            .insert(0, StoredKey::new(UnixTime::from_seconds(now))?);
         written.keys.truncate(MAX_KEYS);
         written.save(&self.path, private_file::replace)?;
         self.reload()
@@ -214,10 +214,10 @@ impl KeyError {
 
 // === impl Ring ===
 
-impl Ring {
+impl KeyRing {
     fn read(path: &Path) -> Result<Self, KeyError> {
-        let written = Written::read(path)?;
-        let keys: Option<Vec<_>> = written.keys.iter().map(WrittenKey::parse).collect();
+        let written = StoredKeys::read(path)?;
+        let keys: Option<Vec<_>> = written.keys.iter().map(StoredKey::parse).collect();
         let keys = keys.filter(|keys| !keys.is_empty());
         let keys = keys.ok_or_else(|| KeyError::NotUnderstood(path.to_owned()))?;
         Ok(Self { keys })
@@ -226,7 +226,7 @@ impl Ring {
 
 // === impl Written ===
 
-impl Written {
+impl StoredKeys {
     fn read(path: &Path) -> Result<Self, KeyError> {
         let metadata = fs::metadata(path).map_err(|error| KeyError::io(path, error))?;
         private_file::warn_of_access(path, &metadata);
@@ -248,7 +248,7 @@ impl Written {
 
 // === impl WrittenKey ===
 
-impl WrittenKey {
+impl StoredKey {
     fn new(now: UnixTime) -> Result<Self, KeyError> {
         let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
         let pair = pair.map_err(|_| KeyError::Unmade)?;

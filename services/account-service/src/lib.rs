@@ -30,7 +30,7 @@
 //! # Required layers
 //!
 //! The program limits the size of bodies, determines the client address, numbers requests, and
-//! turns panics into responses. Layers that render errors use [`Coded`].
+//! turns panics into responses. Layers that render errors use [`ErrorFormat`].
 
 mod authentication;
 mod clients;
@@ -44,10 +44,10 @@ mod input;
 mod invites;
 mod keys;
 mod memberships;
-mod number;
 mod oauth;
 mod record;
 mod reply;
+mod request_id;
 mod role;
 mod rules;
 mod store;
@@ -70,10 +70,10 @@ pub use self::{
     error::AccountError,
     id::{Id, InvalidId},
     keys::{KeyError, Keys},
-    number::number,
     oauth::Attempts,
     record::{ApiClient, Invite, Membership, Tenant, User},
-    reply::Coded,
+    reply::ErrorFormat,
+    request_id::add_request_id,
     role::Role,
     store::{
         ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits, Owner,

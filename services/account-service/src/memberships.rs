@@ -10,7 +10,7 @@ use utoipa::OpenApi;
 
 use super::{
     Membership, Store,
-    input::{Caller, Manager, Target},
+    input::{AdminCaller, Caller, Target},
     reply::{Refused, no_method},
 };
 
@@ -58,7 +58,7 @@ async fn list(
 )]
 async fn delete(
     State(store): State<Store>,
-    Manager(caller): Manager,
+    AdminCaller(caller): AdminCaller,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
     store.delete_membership(caller.tenant(), id).await?;

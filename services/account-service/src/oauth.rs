@@ -23,8 +23,8 @@ use ziggurat_runtime::Secret;
 
 use super::{
     Store, Tokens,
-    input::{self, Kind, Members},
-    reply::{Coded, ErrorBody, Refused, invalid, no_method, unauthorized},
+    input::{self, JsonObject, Kind},
+    reply::{ErrorBody, ErrorFormat, Refused, invalid, no_method, unauthorized},
 };
 
 /// Headers that forbid caching of the response.
@@ -121,7 +121,7 @@ pub(super) fn routes(
 ) -> Router {
     let policy = |quota| FailureWindow::new(quota).with_clock(clock.clone());
     let by_address = RateLimitLayer::new(policy(attempts.by_address))
-        .with_render(Coded)
+        .with_render(ErrorFormat)
         .with_message(TOO_MANY_FAILED);
     let exchange = Exchange {
         store,
@@ -173,7 +173,7 @@ async fn parsed(request: Request) -> Result<(String, Secret), Refused> {
     let body = input::read(request).await?;
     let request = match kind {
         Kind::Json => {
-            let mut members = Members::parse(&body)?;
+            let mut members = JsonObject::parse(&body)?;
             TokenRequest {
                 client_id: members.text("client_id")?,
                 client_secret: members.text("client_secret")?.as_deref().map(Secret::from),

@@ -18,10 +18,10 @@ const NO_ROUTE: &str = "no_route";
 /// Renders `{"code": <status>, "message": "<message>"}`, but `{"message": "<message>"}` for an
 /// unknown path or method. A client can thus tell a missing record from a different service.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Coded;
+pub struct ErrorFormat;
 
 /// A refused request.
-pub(super) type Refused = Refusal<Coded>;
+pub(super) type Refused = Refusal<ErrorFormat>;
 
 /// Body of an error response.
 #[derive(Debug, Serialize, ToSchema)]
@@ -41,7 +41,7 @@ pub(super) struct ErrorBody {
 
 // === impl Coded ===
 
-impl<B: From<Bytes>> Render<B> for Coded {
+impl<B: From<Bytes>> Render<B> for ErrorFormat {
     fn render(&self, rejection: &Rejection) -> Response<B> {
         let status = rejection.status();
         let body = ErrorBody {
@@ -106,7 +106,7 @@ mod tests {
         let said = |status: u16, code| {
             let status = StatusCode::from_u16(status).expect("a status");
             let response: Response<Bytes> =
-                Rejection::new(status, code, "Not \"Found\"").into_response(&Coded);
+                Rejection::new(status, code, "Not \"Found\"").into_response(&ErrorFormat);
             response.into_body()
         };
         assert_eq!(said(404, NO_ROUTE), r#"{"message":"Not \"Found\""}"#);

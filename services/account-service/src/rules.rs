@@ -35,7 +35,7 @@ pub(super) fn description(text: &str) -> Result<String, AccountError> {
 ///
 /// # Errors
 /// Fails on an invalid name and says which member it is.
-pub(super) fn part_of_name(member: &str, text: &str) -> Result<String, AccountError> {
+pub(super) fn name_part(member: &str, text: &str) -> Result<String, AccountError> {
     on_one_line(member, text.trim(), NAME)
 }
 

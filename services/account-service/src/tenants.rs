@@ -5,7 +5,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::{
     AccountError, Id, Store, Tenant,
-    input::{Caller, Manager, Members, Target},
+    input::{AdminCaller, Caller, JsonObject, Target},
     reply::{Refused, no_method},
 };
 
@@ -77,9 +77,9 @@ async fn show(
 )]
 async fn change(
     State(store): State<Store>,
-    Manager(caller): Manager,
+    AdminCaller(caller): AdminCaller,
     Target(id): Target,
-    mut members: Members,
+    mut members: JsonObject,
 ) -> Result<Json<Tenant>, Refused> {
     let name = members.text("name")?;
     let id = own(caller.tenant(), id)?;

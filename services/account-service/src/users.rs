@@ -5,7 +5,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::{
     Store, User,
-    input::{Members, Person},
+    input::{JsonObject, UserCaller},
     reply::{Refused, no_method},
     store::UserChange,
 };
@@ -43,7 +43,7 @@ pub(super) fn routes(store: Store) -> Router {
 #[utoipa::path(get, path = "/users/me", tag = "users", operation_id = "getMe", responses(
     (status = 200, description = "The identity that belongs to the token", body = User),
 ))]
-async fn show(State(store): State<Store>, person: Person) -> Result<Json<User>, Refused> {
+async fn show(State(store): State<Store>, person: UserCaller) -> Result<Json<User>, Refused> {
     Ok(Json(store.user(person.user).await?))
 }
 
@@ -59,8 +59,8 @@ async fn show(State(store): State<Store>, person: Person) -> Result<Json<User>, 
 )]
 async fn change(
     State(store): State<Store>,
-    person: Person,
-    mut members: Members,
+    person: UserCaller,
+    mut members: JsonObject,
 ) -> Result<Json<User>, Refused> {
     let change = UserChange {
         first_name: members.text("first_name")?,

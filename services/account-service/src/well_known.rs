@@ -26,7 +26,7 @@ pub(crate) const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
 pub const METADATA: &str = "/.well-known/oauth-authorization-server";
 
 #[derive(Clone, Debug)]
-struct Trust {
+struct DocumentState {
     store: Store,
     tokens: Tokens,
 }
@@ -38,15 +38,18 @@ pub(super) fn routes(store: Store, tokens: Tokens) -> Router {
         .route(JWKS, get(keys).fallback(not_here))
         .route(REVOCATIONS, get(revocations).fallback(not_here))
         .route(METADATA, get(metadata).fallback(not_here))
-        .with_state(Trust { store, tokens })
+        .with_state(DocumentState { store, tokens })
 }
 
-async fn keys(State(trust): State<Trust>, headers: HeaderMap) -> Response {
+async fn keys(State(trust): State<DocumentState>, headers: HeaderMap) -> Response {
     document(&headers, &trust.tokens.keys().document())
 }
 
 /// Lists the revoked clients until their last tokens expire.
-async fn revocations(State(trust): State<Trust>, headers: HeaderMap) -> Result<Response, Refused> {
+async fn revocations(
+    State(trust): State<DocumentState>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
     let revoked = trust.store.revocations().await?;
     let revoked = revoked.iter().map(|gone| {
         let (client, until) = (gone.client.to_string(), gone.ends.seconds());
@@ -59,7 +62,7 @@ async fn revocations(State(trust): State<Trust>, headers: HeaderMap) -> Result<R
     Ok(document(&headers, &value))
 }
 
-async fn metadata(State(trust): State<Trust>) -> Json<Value> {
+async fn metadata(State(trust): State<DocumentState>) -> Json<Value> {
     let issuer = trust.tokens.issuer();
     let base = issuer.trim_end_matches('/');
     let scopes = trust.tokens.scope().unwrap_or_default();

@@ -68,10 +68,10 @@ pub use self::token_verifier::{TokenVerifier, TokenVerifyFuture};
 const KEYS: Duration = Duration::from_mins(10);
 
 /// Minimum time between two fetches, however many unknown keys are seen.
-const GAP: Duration = Duration::from_secs(10);
+const MIN_FETCH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Timeout of a request that waits for a fetch.
-const PATIENCE: Duration = Duration::from_secs(3);
+const FETCH_WAIT: Duration = Duration::from_secs(3);
 
 /// Settings of an issuer and of the validation of its tokens.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ pub struct Settings {
     /// Interval between fetches of the list of revoked clients.
     pub poll: Duration,
     /// Policy for its tokens while the list of revoked clients is out of date.
-    pub when_stale: WhenStale,
+    pub stale_policy: StalePolicy,
     /// Age at which the list of revoked clients is out of date.
     pub stale_after: Duration,
     /// Root certificates to trust in addition to the usual ones, PEM.
@@ -102,7 +102,7 @@ pub struct Settings {
 
 /// Policy for tokens while the list of revoked clients is out of date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenStale {
+pub enum StalePolicy {
     /// Refuses tokens until the list is fetched again.
     #[default]
     Refuse,
@@ -137,11 +137,11 @@ struct Shared {
     missed: Notify,
     /// Notified after each fetch of the keys.
     looked: watch::Sender<()>,
-    gone: Gone,
+    gone: SessionEndCallback,
 }
 
 /// Receives the session keys of callers without a valid token.
-type Gone = Box<dyn Fn(&str) + Send + Sync>;
+type SessionEndCallback = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Data fetched from the issuer.
 #[derive(Clone, Default)]
@@ -169,7 +169,7 @@ impl Default for Settings {
             jwks: None,
             revocations: None,
             poll: Duration::from_secs(30),
-            when_stale: WhenStale::default(),
+            stale_policy: StalePolicy::default(),
             stale_after: Duration::from_mins(5),
             root_certificates: Vec::new(),
             clock: WallClock::default(),
@@ -218,8 +218,8 @@ impl Issuer {
         loop {
             self.poll().await;
             let missed = time::timeout(shared.settings.poll, shared.missed.notified()).await;
-            if missed.is_ok() && shared.may_look() {
-                self.look_for_keys().await;
+            if missed.is_ok() && shared.may_fetch() {
+                self.fetch_keys().await;
             }
         }
     }
@@ -232,7 +232,7 @@ impl Issuer {
             None => true,
         };
         if is_due {
-            self.look_for_keys().await;
+            self.fetch_keys().await;
         }
         if let Err(failure) = shared.fetch_revocations().await {
             let error: &dyn Error = &failure;
@@ -241,9 +241,9 @@ impl Issuer {
         shared.sweep();
     }
 
-    async fn look_for_keys(&self) {
+    async fn fetch_keys(&self) {
         let shared = &self.shared;
-        match shared.ask_for_keys().await {
+        match shared.fetch_changed_keys().await {
             Ok(true) => {
                 let issuer = shared.settings.issuer.as_str();
                 info!(issuer, "the keys of the issuer are others now");
@@ -275,7 +275,7 @@ impl Verify for Issuer {
             }
             shared.missed.notify_one();
             // Times out, because no task fetches keys unless the issuer runs.
-            let _ = time::timeout(PATIENCE, looked.changed()).await;
+            let _ = time::timeout(FETCH_WAIT, looked.changed()).await;
             shared.verdict(&token).unwrap_or_else(|| shared.unknown())
         })
     }
@@ -283,7 +283,7 @@ impl Verify for Issuer {
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
         let shared = &self.shared;
         let verdict = shared.verdict(token);
-        if verdict.is_none() && !shared.may_wait() {
+        if verdict.is_none() && !shared.may_await_fetch() {
             return Some(shared.unknown());
         }
         verdict
@@ -307,14 +307,14 @@ impl Shared {
     }
 
     /// Returns whether the keys may be fetched now.
-    fn may_look(&self) -> bool {
+    fn may_fetch(&self) -> bool {
         let fetched_at = self.state.load().fetched_at;
-        fetched_at.is_none_or(|at| self.elapsed(at) >= GAP)
+        fetched_at.is_none_or(|at| self.elapsed(at) >= MIN_FETCH_INTERVAL)
     }
 
     /// Returns whether a fetch of the keys is running or allowed.
-    fn may_wait(&self) -> bool {
-        self.state.load().is_fetching || self.may_look()
+    fn may_await_fetch(&self) -> bool {
+        self.state.load().is_fetching || self.may_fetch()
     }
 
     /// Returns the error for an unknown key: `Unavailable` if no keys have been fetched yet.
@@ -349,10 +349,10 @@ impl Shared {
             self.remember(hash, &good, now);
             good
         };
-        Some(self.conclude(&good, &state, now))
+        Some(self.check_cached(&good, &state, now))
     }
 
-    fn conclude(
+    fn check_cached(
         &self,
         good: &token_cache::ValidToken,
         state: &IssuerState,
@@ -370,7 +370,7 @@ impl Shared {
     /// Returns whether the list of revoked clients is out of date.
     fn is_stale(&self, state: &IssuerState) -> bool {
         let settings = &self.settings;
-        if settings.when_stale == WhenStale::Accept {
+        if settings.stale_policy == StalePolicy::Accept {
             return false;
         }
         let is_told = state
@@ -391,7 +391,7 @@ impl Shared {
             gone = ended;
             known
         });
-        self.tell(&gone);
+        self.notify_ended(&gone);
     }
 
     /// Drops expired tokens and those of revoked clients.
@@ -405,10 +405,10 @@ impl Shared {
             gone = ended;
             known
         });
-        self.tell(&gone);
+        self.notify_ended(&gone);
     }
 
-    fn tell(&self, gone: &[TokenHash]) {
+    fn notify_ended(&self, gone: &[TokenHash]) {
         for session in gone {
             (self.gone)(&session.to_string());
         }
@@ -424,7 +424,7 @@ impl Shared {
     }
 
     /// Returns whether the keys have changed.
-    async fn ask_for_keys(&self) -> Result<bool, FetchError> {
+    async fn fetch_changed_keys(&self) -> Result<bool, FetchError> {
         let now = self.settings.moment();
         self.change_state(|state| {
             state.is_fetching = true;
@@ -438,7 +438,7 @@ impl Shared {
         if self.state.load().succeeded_at.is_none() {
             // Also fetches the revoked clients; without them, the first tokens would be refused.
             let told = self.fetch_revocations().await;
-            if self.settings.when_stale == WhenStale::Refuse {
+            if self.settings.stale_policy == StalePolicy::Refuse {
                 told?;
             }
         }

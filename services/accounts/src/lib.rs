@@ -165,7 +165,7 @@ struct Shared {
     /// Locked while files are read and written, so only by blocking threads.
     state: Mutex<State>,
     paths: [PathBuf; 2],
-    gone: Gone,
+    gone: SessionEndCallback,
     passwords: Passwords,
     max_failed_attempts: u32,
     max_sessions: usize,
@@ -178,7 +178,7 @@ struct Shared {
 }
 
 /// Receives the session keys of tokens that are no longer valid.
-type Gone = Box<dyn Fn(&str) + Send + Sync>;
+type SessionEndCallback = Box<dyn Fn(&str) + Send + Sync>;
 
 struct State {
     tokens: WatchedFile<Tokens>,
@@ -381,11 +381,11 @@ impl Shared {
         drop(state);
         self.sessions.end_of(known.people_gone_since(&before));
         let outdated = self.sessions.drop_outdated(Clock::now(&self.clock), &known);
-        self.report_gone(outdated.into_iter().chain(known.gone_since(&before)));
+        self.notify_ended(outdated.into_iter().chain(known.gone_since(&before)));
         self.changes.send_replace(());
     }
 
-    fn report_gone(&self, tokens: impl IntoIterator<Item = TokenHash>) {
+    fn notify_ended(&self, tokens: impl IntoIterator<Item = TokenHash>) {
         for token in tokens {
             (self.gone)(&token.to_string());
         }

@@ -19,7 +19,7 @@ use ziggurat_runtime::lock;
 const PER_ACCOUNT: usize = 4;
 
 /// Every turn with this interval serves the second queue first.
-const OTHERS_TURN: usize = 4;
+const SECOND_QUEUE_INTERVAL: usize = 4;
 
 /// Limits concurrent and waiting logins. Clones share the limits.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Slot {
 
 /// The queue is full, or the wait was too long.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct QueueFull;
 
 // === impl LoginLimiter ===
 
@@ -74,14 +74,14 @@ impl LoginLimiter {
     }
 
     /// Waits for a slot; `account` is `None` if the account has not logged in before.
-    pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Slot, Full> {
+    pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Slot, QueueFull> {
         let entered = lock(&self.queues).enter(account);
         let Some(slot) = entered? else {
             return Ok(self.slot());
         };
         // Dropping the receiver leaves the queue.
         let slot = time::timeout(self.max_wait, slot).await;
-        slot.map_err(|_| Full)?.map_err(|_| Full)
+        slot.map_err(|_| QueueFull)?.map_err(|_| QueueFull)
     }
 
     fn slot(&self) -> Slot {
@@ -113,7 +113,7 @@ impl Queues {
     fn enter(
         &mut self,
         account: Option<Arc<str>>,
-    ) -> Result<Option<oneshot::Receiver<Slot>>, Full> {
+    ) -> Result<Option<oneshot::Receiver<Slot>>, QueueFull> {
         if let Some(left) = self.free.checked_sub(1) {
             self.free = left;
             return Ok(None);
@@ -129,7 +129,7 @@ impl Queues {
             queue.retain(|other| !other.slot.is_closed());
         }
         if queue.len() >= self.max_waiting {
-            return Err(Full);
+            return Err(QueueFull);
         }
         let (slot, receiver) = oneshot::channel();
         queue.push_back(Waiting { account, slot });
@@ -139,7 +139,7 @@ impl Queues {
     /// Removes the next login from its queue, or counts the slot as free.
     fn next(&mut self) -> Option<Waiting> {
         self.turns = self.turns.wrapping_add(1);
-        let (first, second) = if self.turns.is_multiple_of(OTHERS_TURN) {
+        let (first, second) = if self.turns.is_multiple_of(SECOND_QUEUE_INTERVAL) {
             (&mut self.others, &mut self.known)
         } else {
             (&mut self.known, &mut self.others)
@@ -218,7 +218,7 @@ mod tests {
         let (mut known, mut others) = (known.into_iter(), others.into_iter());
         for turn in 1..=8 {
             drop(inside);
-            let next = if turn % OTHERS_TURN == 0 {
+            let next = if turn % SECOND_QUEUE_INTERVAL == 0 {
                 others.next()
             } else {
                 known.next()

@@ -19,7 +19,7 @@ use super::*;
 const DAY: Duration = Duration::from_hours(24);
 
 /// The accounts of a server, with the files of its administrator.
-struct Bench {
+struct TestAccounts {
     folder: TempDir,
     tokens: TokenFile,
     users: UserFile,
@@ -28,7 +28,7 @@ struct Bench {
     gone: Arc<Mutex<Vec<String>>>,
 }
 
-impl Bench {
+impl TestAccounts {
     /// Creates accounts with the user alice and one token that is not returned.
     fn new() -> Self {
         Self::with(|_| {})
@@ -147,110 +147,110 @@ fn a_server_without_a_token_file_does_not_start() {
 
 #[test]
 fn a_server_without_a_user_file_has_no_users() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let settings = Settings {
-        token_file: bench.path("tokens.yaml"),
-        user_file: bench.path("none.yaml"),
+        token_file: setup.path("tokens.yaml"),
+        user_file: setup.path("none.yaml"),
         ..Settings::default()
     };
     assert!(open(settings, &Arc::default()).is_ok());
-    assert!(!bench.path("none.yaml").exists(), "nor does it make one");
+    assert!(!setup.path("none.yaml").exists(), "nor does it make one");
 }
 
 #[test]
 fn a_token_identifies_its_holder_until_it_expires() {
-    let bench = Bench::new();
-    let made = bench.tokens.add(
+    let setup = TestAccounts::new();
+    let made = setup.tokens.add(
         NewToken {
             database: Some("staging".into()),
-            expires_at: Some(bench.clock.now() + DAY),
+            expires_at: Some(setup.clock.now() + DAY),
             ..NewToken::default()
         },
-        bench.clock.now(),
+        setup.clock.now(),
     );
     let token = made.expect("made").token;
-    assert!(!bench.is_good(&token), "the server has not looked yet");
-    bench.reload();
-    let identity = bench.whose(&token).expect("good");
+    assert!(!setup.is_good(&token), "the server has not looked yet");
+    setup.reload();
+    let identity = setup.whose(&token).expect("good");
     let database = Some("staging".into());
     assert_eq!(*identity.holder(), Holder::Program { database });
     assert_eq!(identity.token(), TokenHash::of(token.expose_secret()));
-    assert!(!bench.is_good(&"another".into()));
+    assert!(!setup.is_good(&"another".into()));
 
     let second = Duration::from_secs(1);
-    bench.clock.advance(DAY.saturating_sub(second));
-    assert!(bench.is_good(&token));
-    bench.clock.advance(second);
-    assert!(!bench.is_good(&token), "on the second");
+    setup.clock.advance(DAY.saturating_sub(second));
+    assert!(setup.is_good(&token));
+    setup.clock.advance(second);
+    assert!(!setup.is_good(&token), "on the second");
 }
 
 #[test]
 fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
-    let bench = Bench::new();
-    let short = bench.token(Some(DAY));
-    let long = bench.token(Some(2 * DAY));
-    bench.reload();
-    bench.clock.advance(DAY);
-    bench.accounts.shared.sweep();
-    assert_eq!(bench.gone(), [key(&short)]);
-    assert!(!bench.is_good(&short));
+    let setup = TestAccounts::new();
+    let short = setup.token(Some(DAY));
+    let long = setup.token(Some(2 * DAY));
+    setup.reload();
+    setup.clock.advance(DAY);
+    setup.accounts.shared.sweep();
+    assert_eq!(setup.gone(), [key(&short)]);
+    assert!(!setup.is_good(&short));
     // The file keeps it, since this clock may be wrong, and other servers may use the file.
-    assert_eq!(bench.tokens.list().expect("read").len(), 3);
-    assert!(bench.is_good(&long));
-    bench
+    assert_eq!(setup.tokens.list().expect("read").len(), 3);
+    assert!(setup.is_good(&long));
+    setup
         .clock
         .advance(DAY.saturating_sub(Duration::from_secs(1)));
-    bench.accounts.shared.sweep();
-    assert_eq!(bench.tokens.list().expect("read").len(), 3, "not a day yet");
-    bench.clock.advance(Duration::from_secs(1));
-    bench.accounts.shared.sweep();
-    assert_eq!(bench.gone(), [key(&long)]);
-    assert_eq!(bench.tokens.list().expect("read").len(), 2);
-    bench.accounts.shared.sweep();
-    assert_eq!(bench.gone(), [""; 0], "told once");
+    setup.accounts.shared.sweep();
+    assert_eq!(setup.tokens.list().expect("read").len(), 3, "not a day yet");
+    setup.clock.advance(Duration::from_secs(1));
+    setup.accounts.shared.sweep();
+    assert_eq!(setup.gone(), [key(&long)]);
+    assert_eq!(setup.tokens.list().expect("read").len(), 2);
+    setup.accounts.shared.sweep();
+    assert_eq!(setup.gone(), [""; 0], "told once");
 }
 
 #[test]
 fn tokens_that_expired_while_the_server_was_down_are_dropped_at_its_start() {
-    let bench = Bench::new();
-    bench.token(Some(DAY));
-    bench.clock.advance(2 * DAY);
+    let setup = TestAccounts::new();
+    setup.token(Some(DAY));
+    setup.clock.advance(2 * DAY);
     let settings = Settings {
-        token_file: bench.path("tokens.yaml"),
-        user_file: bench.path("users.yaml"),
-        clock: bench.clock.clone(),
+        token_file: setup.path("tokens.yaml"),
+        user_file: setup.path("users.yaml"),
+        clock: setup.clock.clone(),
         ..Settings::default()
     };
     open(settings, &Arc::default()).expect("good files");
-    assert_eq!(bench.tokens.list().expect("read").len(), 1);
+    assert_eq!(setup.tokens.list().expect("read").len(), 1);
 }
 
 #[test]
 fn tokens_removed_from_the_file_are_invalid_and_the_others_stay_valid() {
-    let bench = Bench::new();
-    let (removed, kept, moved) = (bench.token(None), bench.token(None), bench.token(None));
-    bench.reload();
-    bench.tokens.remove(&key(&removed)).expect("removed");
-    let text = fs::read_to_string(bench.tokens.path()).expect("a file");
+    let setup = TestAccounts::new();
+    let (removed, kept, moved) = (setup.token(None), setup.token(None), setup.token(None));
+    setup.reload();
+    setup.tokens.remove(&key(&removed)).expect("removed");
+    let text = fs::read_to_string(setup.tokens.path()).expect("a file");
     let hash = key(&moved);
     let moved_text = text.replace(&hash, &format!("{hash}\n  database: other"));
-    fs::write(bench.tokens.path(), moved_text).expect("written");
-    bench.reload();
-    let mut gone = bench.gone();
+    fs::write(setup.tokens.path(), moved_text).expect("written");
+    setup.reload();
+    let mut gone = setup.gone();
     gone.sort();
     let mut expected = [key(&removed), key(&moved)];
     expected.sort();
     assert_eq!(gone, expected);
-    assert!(!bench.is_good(&removed));
-    assert!(bench.is_good(&kept) && bench.is_good(&moved));
+    assert!(!setup.is_good(&removed));
+    assert!(setup.is_good(&kept) && setup.is_good(&moved));
 }
 
 #[test]
 fn debug_output_has_no_secrets() {
-    let bench = Bench::new();
-    let token = bench.token(None);
-    bench.reload();
-    let shown = format!("{:?} {:?} {:?}", bench.accounts, bench.users, bench.tokens);
+    let setup = TestAccounts::new();
+    let token = setup.token(None);
+    setup.reload();
+    let shown = format!("{:?} {:?} {:?}", setup.accounts, setup.users, setup.tokens);
     assert!(
         !shown.contains("$2b$") && !shown.contains(&key(&token)),
         "{shown}"

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct TokenIndex {
     by_token: HashMap<TokenHash, ValidToken>,
-    by_name: HashMap<Arc<str>, Person>,
+    by_name: HashMap<Arc<str>, IndexedUser>,
 }
 
 struct ValidToken {
@@ -27,7 +27,7 @@ struct ValidToken {
 }
 
 /// A user who may log in.
-struct Person {
+struct IndexedUser {
     /// Creation date in seconds: a new account of the same name does not match.
     made: Option<i64>,
     databases: Arc<[String]>,
@@ -65,7 +65,7 @@ impl TokenIndex {
             by_token.insert(token, ValidToken { identity, ends });
         }
         let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
-            let person = Person {
+            let person = IndexedUser {
                 made: user.created_at.map(Timestamp::as_second),
                 databases: Arc::from(&*user.databases),
                 has_logged_in: user.last_login.is_some(),
@@ -122,7 +122,7 @@ impl TokenIndex {
         &'a self,
         before: &'a Self,
     ) -> impl Iterator<Item = &'a Arc<str>> {
-        let is_gone = |(name, old): &(&Arc<str>, &Person)| {
+        let is_gone = |(name, old): &(&Arc<str>, &IndexedUser)| {
             let new = self.by_name.get(*name);
             new.is_none_or(|new| new.made != old.made)
         };
@@ -164,7 +164,7 @@ impl ValidToken {
 
 // === impl Person ===
 
-impl Person {
+impl IndexedUser {
     /// Returns whether a session belongs to this account.
     fn has(&self, session: &SharedSession) -> bool {
         self.made == session.account_made.map(Timestamp::as_second)

@@ -13,12 +13,12 @@ use super::{Accounts, Shared};
 
 /// Time without further changes before the files are read, because editors and `cp` change a file
 /// several times.
-const QUIET: Duration = Duration::from_millis(30);
+const SETTLE_TIME: Duration = Duration::from_millis(30);
 
 /// Maximum time until the files are read after a change.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-const SWEEP: Duration = Duration::from_mins(5);
+const MAX_INTERVAL: Duration = Duration::from_mins(5);
 
 /// Keeps accounts current while it [runs](Self::run): applies changes of the files within 100 ms,
 /// and removes expired tokens.
@@ -42,7 +42,7 @@ impl Accounts {
             folders: Folders::new("account files"),
         };
         // Also applies changes since the files were opened.
-        watch.folders.nudge();
+        watch.folders.trigger();
         watch.folders.follow(&watch.paths);
         watch
     }
@@ -71,7 +71,9 @@ impl Watch {
     /// Waits for a series of changes to end.
     async fn settle(&self) {
         let latest = Instant::now() + PATIENCE;
-        while Instant::now() < latest && timeout(QUIET, self.folders.changed()).await.is_ok() {}
+        while Instant::now() < latest && timeout(SETTLE_TIME, self.folders.changed()).await.is_ok()
+        {
+        }
     }
 
     /// Returns the time until the next sweep: at the next expiry, whose connections should close.
@@ -81,7 +83,9 @@ impl Watch {
         let left = next.map(|at| at.duration_since(shared.clock.now()));
         let left = left.and_then(|left| Duration::try_from(left).ok());
         let at_least = Duration::from_secs(1);
-        next.map_or(SWEEP, |_| left.unwrap_or_default().clamp(at_least, SWEEP))
+        next.map_or(MAX_INTERVAL, |_| {
+            left.unwrap_or_default().clamp(at_least, MAX_INTERVAL)
+        })
     }
 
     async fn with_accounts(&self, work: fn(&Shared)) {

@@ -65,7 +65,7 @@ pub(super) fn write(node: &Node) -> Result<String, serde_yaml::Error> {
         return serde_yaml::to_string(node);
     }
     // The library quotes a text only if needed, which the mark makes necessary.
-    let text = serde_yaml::to_string(&Marked(node))?;
+    let text = serde_yaml::to_string(&MarkedNode(node))?;
     Ok(text.replace(QUOTED_MARK, "\""))
 }
 
@@ -76,7 +76,7 @@ const MARK: char = '\u{1}';
 const QUOTED_MARK: &str = "\"\\x01";
 
 /// A node with marked dates.
-struct Marked<'a>(&'a Node);
+struct MarkedNode<'a>(&'a Node);
 
 /// Returns whether other YAML parsers may read a text as a date.
 fn is_date(text: &str) -> bool {
@@ -166,13 +166,13 @@ impl Node {
 
 const COUNT: &str = "a number, not below zero";
 
-impl Serialize for Marked<'_> {
+impl Serialize for MarkedNode<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Node::Text(text) if is_date(text) => serializer.serialize_str(&format!("{MARK}{text}")),
-            Node::List(list) => serializer.collect_seq(list.iter().map(Marked)),
+            Node::List(list) => serializer.collect_seq(list.iter().map(MarkedNode)),
             Node::Map(map) => {
-                serializer.collect_map(map.iter().map(|(name, node)| (name, Marked(node))))
+                serializer.collect_map(map.iter().map(|(name, node)| (name, MarkedNode(node))))
             }
             other => other.serialize(serializer),
         }

@@ -71,7 +71,8 @@ struct AllQuery {
 
 /// Confirms a change.
 #[derive(Debug, Serialize, ToSchema)]
-struct Done {
+#[schema(as = Done)]
+struct Confirmation {
     /// Always true.
     success: bool,
 }
@@ -228,7 +229,7 @@ async fn replace(
     params(("id" = String, Path, description = "The id that the server assigned")),
     request_body = NewTitle,
     responses(
-        (status = 200, description = "The conversation is renamed", body = Done),
+        (status = 200, description = "The conversation is renamed", body = Confirmation),
         (status = 400, description = "`title` is missing, or the body is not a JSON object"),
         (status = 404, description = "No conversation has this id"),
     ),
@@ -238,7 +239,7 @@ async fn rename(
     caller: Caller,
     id: Result<Path<String>, PathRejection>,
     payload: Payload,
-) -> Result<Json<Done>, Refusal> {
+) -> Result<Json<Confirmation>, Refusal> {
     let owner = owner(&caller)?;
     let Path(id) = id.map_err(|_| absent())?;
     let NewTitle { title } = payload.object()?;
@@ -255,7 +256,7 @@ async fn rename(
     operation_id = "delete_conversation",
     params(("id" = String, Path, description = "The id that the server assigned")),
     responses(
-        (status = 200, description = "The conversation is deleted", body = Done),
+        (status = 200, description = "The conversation is deleted", body = Confirmation),
         (status = 404, description = "No conversation has this id"),
     ),
 )]
@@ -263,7 +264,7 @@ async fn delete(
     State(store): State<Conversations>,
     caller: Caller,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Done>, Refusal> {
+) -> Result<Json<Confirmation>, Refusal> {
     let owner = owner(&caller)?;
     let Path(id) = id.map_err(|_| absent())?;
     let deleted = store.delete(owner, &id).await;
@@ -293,10 +294,10 @@ fn draft(payload: &Payload) -> Result<Draft, Refusal> {
     }
 }
 
-fn done(was_there: bool) -> Result<Json<Done>, Refusal> {
+fn done(was_there: bool) -> Result<Json<Confirmation>, Refusal> {
     let success = true;
     was_there
-        .then_some(Json(Done { success }))
+        .then_some(Json(Confirmation { success }))
         .ok_or_else(absent)
 }
 

@@ -38,7 +38,7 @@ pub enum SelectError {
 /// Reason why a caller may only use configured databases. The message is for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Confined {
+pub enum AdHocDenied {
     /// The caller has an API token, which is always bound to a database.
     #[error("an API token is bound to its database and cannot connect to another one")]
     Token,

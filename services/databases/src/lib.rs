@@ -59,7 +59,7 @@ pub use self::{
     cache::MetadataError,
     configured::Configured,
     current::Current,
-    error::{Confined, NoDatabase, SelectError},
+    error::{AdHocDenied, NoDatabase, SelectError},
     listing::{Entry, Listing},
 };
 
@@ -264,7 +264,7 @@ impl Databases {
     /// # Errors
     ///
     /// Fails for API tokens and OAuth clients, and if access is restricted by user.
-    pub fn may_connect_ad_hoc(&self, identity: Option<&Identity>) -> Result<(), Confined> {
+    pub fn may_connect_ad_hoc(&self, identity: Option<&Identity>) -> Result<(), AdHocDenied> {
         confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
     }
 
@@ -295,10 +295,10 @@ impl Databases {
         &self,
         identity: Option<&Identity>,
         database: Arc<Database>,
-    ) -> Result<(), Confined> {
+    ) -> Result<(), AdHocDenied> {
         self.may_connect_ad_hoc(identity)?;
         if matches!(identity.map(Identity::selection), Some(Replicated(_))) {
-            return Err(Confined::Shared);
+            return Err(AdHocDenied::Shared);
         }
         let key = session_key(identity);
         self.shared.pools.close_others(&key, database.name());
@@ -372,13 +372,13 @@ fn permitted<'a>(
 }
 
 /// Returns the reason why a caller may only use configured databases, if there is one.
-fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined> {
+fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<AdHocDenied> {
     match identity.map(Identity::holder)? {
-        Holder::Program { .. } => Some(Confined::Token),
-        Holder::Client { .. } => Some(Confined::Client),
+        Holder::Program { .. } => Some(AdHocDenied::Token),
+        Holder::Client { .. } => Some(AdHocDenied::Client),
         Holder::User { databases, .. } => {
             let is_restricted = !databases.is_empty() || list.iter().any(Configured::is_restricted);
-            is_restricted.then_some(Confined::User)
+            is_restricted.then_some(AdHocDenied::User)
         }
     }
 }

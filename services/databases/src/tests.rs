@@ -196,7 +196,7 @@ fn a_client_of_an_issuer_sees_the_databases_open_to_clients() {
         assert_eq!(names_of(&databases, &identity), expected, "{identity:?}");
         assert_eq!(
             databases.may_connect_ad_hoc(Some(&identity)),
-            Err(Confined::Client)
+            Err(AdHocDenied::Client)
         );
     }
     let robot = client("1", Some("robot"), None, &[]);

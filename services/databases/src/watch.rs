@@ -7,7 +7,7 @@ use ziggurat_postgres::pool::{Cause, LeaseError};
 use super::{Configured, Databases};
 
 /// Session key of the pools for these checks. Session keys of callers have no space.
-const CHECKS: &str = "looking at databases";
+const CHECK_SESSION: &str = "looking at databases";
 
 /// SQLSTATE of a server that has reached its connection limit.
 const TOO_MANY_CONNECTIONS: &str = "53300";
@@ -37,7 +37,7 @@ impl Databases {
 
     async fn check_one(&self, configured: &Configured, readiness: &Readiness) {
         let database = &configured.database;
-        let pool = self.shared.pools.pool(CHECKS, database);
+        let pool = self.shared.pools.pool(CHECK_SESSION, database);
         match pool.side_connection().await.map(drop) {
             Err(error) if !is_full(&error) => readiness.note(database.name(), Err(&error)),
             _ => readiness.note(database.name(), Ok(())),

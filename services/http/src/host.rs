@@ -27,7 +27,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// The hosts that a server answers for.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Hosts(Option<Arc<[Named]>>);
+pub struct Hosts(Option<Arc<[NamedHost]>>);
 
 /// Error for a text that is not a host name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ pub struct Host<S, R = ErrorString> {
 
 /// A host that the server answers for, at one port or at any port.
 #[derive(Clone, Debug)]
-struct Named {
+struct NamedHost {
     name: String,
     port: Option<u16>,
 }
@@ -78,11 +78,11 @@ impl Hosts {
     ) -> Result<Self, InvalidHost> {
         let named = allowed.into_iter().map(|text| {
             let text = text.as_ref();
-            Named::new(text).ok_or_else(|| InvalidHost(text.to_owned()))
+            NamedHost::new(text).ok_or_else(|| InvalidHost(text.to_owned()))
         });
         let mut hosts: Vec<_> = named.collect::<Result<_, _>>()?;
         if address.to_canonical().is_loopback() {
-            hosts.extend(LOOPBACK.into_iter().filter_map(Named::new));
+            hosts.extend(LOOPBACK.into_iter().filter_map(NamedHost::new));
         }
         Ok(Self((!hosts.is_empty()).then(|| hosts.into())))
     }
@@ -94,7 +94,7 @@ impl Hosts {
     /// Fails if it is not a host name.
     pub fn and(self, host: &str) -> Result<Self, InvalidHost> {
         let Some(hosts) = self.0 else { return Ok(self) };
-        let host = Named::new(host).ok_or_else(|| InvalidHost(host.to_owned()))?;
+        let host = NamedHost::new(host).ok_or_else(|| InvalidHost(host.to_owned()))?;
         Ok(Self(Some(hosts.iter().cloned().chain([host]).collect())))
     }
 
@@ -121,7 +121,7 @@ impl Hosts {
 
 // === impl Named ===
 
-impl Named {
+impl NamedHost {
     fn new(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok()?;
         let (name, port) = split(text)?;

@@ -61,7 +61,7 @@ use tokio_util::either::Either;
 use tower_service::Service;
 use tracing::{debug, warn};
 use ziggurat_layers::client_ip::ClientIp;
-use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
+use ziggurat_runtime::cut_off::{CutOff, ERROR_SEND_TIME};
 
 use self::{
     connection::{Watched, drive},
@@ -267,7 +267,9 @@ impl Server {
                 "cut off after the grace period"
             );
             self.cut_off.happen();
-            time::timeout(LAST_WORDS, connections.join_all()).await.ok();
+            time::timeout(ERROR_SEND_TIME, connections.join_all())
+                .await
+                .ok();
         }
         connections.shutdown().await;
         Ok(())

@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
-use ziggurat_runtime::cut_off::{AtCutOff, CutOff};
+use ziggurat_runtime::cut_off::{CutOff, CutOffFuture};
 
 /// Answers 503 for requests that are still in flight at the [`CutOff`], when the grace period of a
 /// shutdown ends.
@@ -38,7 +38,7 @@ pin_project! {
     pub struct ResponseFuture<F, R> {
         #[pin]
         response: Option<F>,
-        cut_off: AtCutOff,
+        cut_off: CutOffFuture,
         render: R,
     }
 }

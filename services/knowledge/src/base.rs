@@ -15,7 +15,7 @@ use arc_swap::ArcSwapOption;
 use tokio::{fs, sync::Semaphore};
 use tracing::warn;
 
-pub(super) use self::snapshot::{Places, Snapshot, Vectors};
+pub(super) use self::snapshot::{ProductIndex, Snapshot, Vectors};
 use super::{Error, Filter, Product, Provider, Search};
 
 /// Default for the maximum number of bytes of vectors in memory.

@@ -18,8 +18,8 @@ use sha2::{Digest as _, Sha256};
 
 pub use self::error::BuildError;
 use self::{
-    folders::{Found, Source},
-    store::{Lacking, NewChunk, Store},
+    folders::{FoundDocuments, Source},
+    store::{MissingVector, NewChunk, Store},
 };
 use super::{
     Embed, Error, Provider, chunks,
@@ -31,7 +31,7 @@ use super::{
 const MAX_FILE: u64 = 16 << 20;
 
 /// Number of vectors that are made concurrently.
-const AT_ONCE: usize = 4;
+const CONCURRENT_EMBEDDINGS: usize = 4;
 
 /// Builds a knowledge base, or updates one.
 ///
@@ -120,13 +120,13 @@ struct Content {
 }
 
 /// State of a document in the file.
-enum Known {
+enum StoredState {
     /// It is missing and has to be read.
     No,
     /// It is complete.
     Whole,
     /// Some of its chunks have no vector of the provider.
-    Lacking,
+    MissingVector,
 }
 
 // === impl Builder ===
@@ -160,7 +160,7 @@ impl<'a, E: Embed> Builder<'a, E> {
         folders: &[PathBuf],
         mut watch: impl FnMut(Event<'_>),
     ) -> Result<Outcome, BuildError> {
-        let found = Found::search(folders)?;
+        let found = FoundDocuments::search(folders)?;
         for (name, reason) in &found.left_out {
             watch(Event::LeftOut { name, reason });
         }
@@ -231,7 +231,7 @@ impl<'a, E: Embed> Builder<'a, E> {
                 let vector = self.embedder.vector(&text).await;
                 vector.map_err(|error| error.to_string())
             })
-            .buffered(AT_ONCE)
+            .buffered(CONCURRENT_EMBEDDINGS)
             .map(|vector| {
                 let vector = vector.and_then(checked).map_err(failed)?;
                 watch(Event::Embedded { name });
@@ -263,7 +263,7 @@ enum Stopped {
 // === impl Build ===
 
 impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
-    async fn run(&mut self, found: Found) -> Result<(), Stopped> {
+    async fn run(&mut self, found: FoundDocuments) -> Result<(), Stopped> {
         (self.watch)(Event::Begun {
             documents: found.sources.len(),
         });
@@ -296,14 +296,14 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
         }
         let checksum = &content.checksum;
         match self.store.known(checksum, source.kind.name()).await? {
-            Known::No => self.write(source, &content).await,
-            Known::Whole => {
+            StoredState::No => self.write(source, &content).await,
+            StoredState::Whole => {
                 self.store.moved(checksum, name).await?;
                 self.outcome.kept += 1;
                 (self.watch)(Event::Kept { name });
                 Ok(())
             }
-            Known::Lacking => {
+            StoredState::MissingVector => {
                 self.store.moved(checksum, name).await?;
                 self.fill(name, checksum).await
             }
@@ -351,9 +351,9 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
 
     /// Adds the missing vectors of a document's chunks.
     async fn fill(&mut self, name: &str, checksum: &str) -> Result<(), Stopped> {
-        let lacking = self.store.lacking(checksum).await?;
-        let texts = lacking.iter().map(
-            |Lacking {
+        let missing_vectors = self.store.missing_vectors(checksum).await?;
+        let texts = missing_vectors.iter().map(
+            |MissingVector {
                  title,
                  section,
                  text,
@@ -361,11 +361,11 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
              }| in_context(title.as_deref(), section.as_deref(), text),
         );
         let vectors = self.builder.vectors(name, texts, self.watch).await?;
-        self.store.fill(&lacking, &vectors).await?;
+        self.store.fill(&missing_vectors, &vectors).await?;
         self.outcome.written += 1;
         (self.watch)(Event::Written {
             name,
-            chunks: lacking.len(),
+            chunks: missing_vectors.len(),
         });
         Ok(())
     }

@@ -36,7 +36,7 @@ pub(super) struct Statements {
     /// Inserts a chunk.
     pub(super) insert: &'static str,
     /// The chunks of a source that have no vector.
-    pub(super) lacking: &'static str,
+    pub(super) missing_vectors: &'static str,
     /// Sets the vector of a chunk that has none.
     pub(super) fill: &'static str,
     /// Adds the column.
@@ -74,7 +74,7 @@ macro_rules! statements {
                 $column,
                 ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
             ),
-            lacking: concat!(
+            missing_vectors: concat!(
                 "SELECT id, title, section, text FROM chunks WHERE project_name = ?1 AND \
                  project_version = ?2 AND source_file_checksum = ?3 AND ",
                 $column,
@@ -145,7 +145,7 @@ mod tests {
                 statements.all,
                 statements.some,
                 statements.insert,
-                statements.lacking,
+                statements.missing_vectors,
                 statements.fill,
                 statements.add,
             ] {

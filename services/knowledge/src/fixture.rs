@@ -14,7 +14,7 @@ use super::{KnowledgeBase, Provider, schema, vector};
 
 /// A file in a temporary folder.
 #[derive(Debug)]
-pub struct Library {
+pub struct KnowledgeFile {
     folder: TempDir,
 }
 
@@ -33,7 +33,7 @@ pub struct Chunk<'a> {
 
 // === impl Library ===
 
-impl Library {
+impl KnowledgeFile {
     /// Makes an empty folder.
     #[must_use]
     pub fn empty() -> Self {

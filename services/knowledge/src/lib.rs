@@ -29,7 +29,6 @@
 //! A [`Builder`] makes such a file from folders of documents.
 
 mod base;
-mod best;
 mod build;
 mod chunks;
 mod column;
@@ -42,6 +41,7 @@ mod matrix;
 mod products;
 mod schema;
 mod search;
+mod top_chunks;
 mod vector;
 
 pub use self::{

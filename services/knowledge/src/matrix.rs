@@ -1,8 +1,8 @@
 //! Vectors with one byte per number, to find the candidates for an exact comparison.
 
 use super::{
-    best::{Best, Scored},
-    vector::{self, Question},
+    top_chunks::{Scored, TopChunks},
+    vector::{self, QueryVector},
 };
 
 /// Number of candidates that are kept when their list is pruned.
@@ -114,13 +114,13 @@ impl Matrix {
     /// The question must have the same length.
     pub(super) fn candidates(
         &self,
-        question: &Question,
+        question: &QueryVector,
         selected: &[bool],
         count: usize,
     ) -> Candidates {
         let mut is_any = false;
         // Lower bounds of the best: a row that cannot reach them is left out.
-        let mut sure = Best::new(count);
+        let mut sure = TopChunks::new(count);
         let mut promising: Vec<Scored> = Vec::new();
         for (row, codes) in self
             .rows
@@ -164,7 +164,7 @@ impl Matrix {
 
 /// Removes candidates that cannot be among the best any more, and those with the lowest bounds if
 /// too many are left.
-fn thin_out(promising: &mut Vec<Scored>, sure: &Best) {
+fn thin_out(promising: &mut Vec<Scored>, sure: &TopChunks) {
     if let Some(threshold) = sure.threshold() {
         promising.retain(|one| one.score >= threshold);
     }
@@ -207,14 +207,18 @@ mod tests {
     use super::*;
 
     /// Returns the ids of the best by an exact comparison of all.
-    fn exact(question: &Question, vectors: &[Vec<f32>], count: usize) -> Vec<i64> {
-        let mut best = Best::new(count);
+    fn exact(question: &QueryVector, vectors: &[Vec<f32>], count: usize) -> Vec<i64> {
+        let mut top_chunks = TopChunks::new(count);
         for (id, vector) in (0..).zip(vectors) {
             if let Some(score) = question.similarity(&vector::bytes(vector)) {
-                best.offer(Scored { score, id });
+                top_chunks.offer(Scored { score, id });
             }
         }
-        best.into_vec().into_iter().map(|one| one.id).collect()
+        top_chunks
+            .into_vec()
+            .into_iter()
+            .map(|one| one.id)
+            .collect()
     }
 
     fn matrix(dimensions: usize, vectors: &[Vec<f32>]) -> Matrix {
@@ -235,7 +239,7 @@ mod tests {
             question in prop::collection::vec(-1.0_f32..1.0, 12),
             count in 1_usize..8,
         ) {
-            let question = Question::new(&question);
+            let question = QueryVector::new(&question);
             prop_assume!(question.is_some());
             let question = question.expect("assumed");
             let matrix = matrix(12, &vectors);
@@ -262,7 +266,7 @@ mod tests {
         let vectors: Vec<Vec<f32>> = (0..2000)
             .map(|_| (0..32).map(|_| random()).collect())
             .collect();
-        let question = Question::new(&vectors[17]).expect("it points somewhere");
+        let question = QueryVector::new(&vectors[17]).expect("it points somewhere");
         let found = matrix(32, &vectors).candidates(&question, &[true], 3);
         assert_eq!(found.rows[0].id, 17);
         assert!(found.rows.len() < 20, "{}", found.rows.len());
@@ -271,7 +275,7 @@ mod tests {
     #[test]
     fn too_many_similar_candidates_are_cut_off() {
         let vectors = vec![vec![1.0, 2.0]; 3 * PRUNE_AT];
-        let question = Question::new(&[2.0, 1.0]).expect("it points somewhere");
+        let question = QueryVector::new(&[2.0, 1.0]).expect("it points somewhere");
         let found = matrix(2, &vectors).candidates(&question, &[true], 2);
         assert_eq!(found.rows.len(), PRUNE_AT);
         assert_eq!([found.rows[0].id, found.rows[1].id], [0, 1]);
@@ -284,7 +288,7 @@ mod tests {
         matrix.push(6, 1, &vector::bytes(&[1.0]));
         matrix.push(7, 1, &vector::bytes(&[0.0]));
         assert_eq!(matrix.len(), 2, "one points nowhere");
-        let question = Question::new(&[1.0]).expect("it points somewhere");
+        let question = QueryVector::new(&[1.0]).expect("it points somewhere");
         for (selected, expected) in [
             ([true, false], &[5][..]),
             ([false, true], &[6]),

@@ -13,10 +13,10 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 pub use self::passages::Passage;
 use super::{
     Error, Provider,
-    base::{Places, Snapshot, Vectors},
-    best::{Best, Scored},
+    base::{ProductIndex, Snapshot, Vectors},
     matrix::{Candidates, Matrix},
-    vector::{self, Question},
+    top_chunks::{Scored, TopChunks},
+    vector::{self, QueryVector},
 };
 
 /// Number of vectors that are read from the file at a time.
@@ -70,22 +70,22 @@ impl Search {
     /// Fails if the file can no longer be read, and if its vectors have another length.
     pub async fn nearest(&self, vector: &[f32], count: usize) -> Result<Vec<Passage>, Error> {
         // A zero vector is close to nothing.
-        let Some(question) = Question::new(vector) else {
+        let Some(question) = QueryVector::new(vector) else {
             return Ok(Vec::new());
         };
         if !self.selected.contains(&true) {
             return Ok(Vec::new());
         }
-        let best = match &self.snapshot.vectors {
+        let top_chunks = match &self.snapshot.vectors {
             Vectors::Absent => return Err(Error::NoVectors(self.provider.name())),
             Vectors::Held(_) => self.among_held(question, count).await?,
             Vectors::TooMany => self.among_all(&question, count).await?,
         };
-        passages::read(&self.snapshot, best.into_vec()).await
+        passages::read(&self.snapshot, top_chunks.into_vec()).await
     }
 
     /// Finds the candidates in memory, and compares them exactly.
-    async fn among_held(&self, question: Question, count: usize) -> Result<Best, Error> {
+    async fn among_held(&self, question: QueryVector, count: usize) -> Result<TopChunks, Error> {
         let turn = Arc::clone(&self.searching).acquire_owned().await;
         let (snapshot, selected) = (Arc::clone(&self.snapshot), Arc::clone(&self.selected));
         let work = move || {
@@ -98,11 +98,11 @@ impl Search {
         if !found.is_any {
             return self.nothing_compared(&question);
         }
-        let mut best = Best::new(count);
+        let mut top_chunks = TopChunks::new(count);
         let mut rest = VecDeque::from(found.rows);
         while let Some(next) = rest.front() {
             // The remaining candidates cannot reach the best.
-            if best
+            if top_chunks
                 .threshold()
                 .is_some_and(|threshold| threshold > next.score)
             {
@@ -110,17 +110,17 @@ impl Search {
             }
             let batch = rest.drain(..rest.len().min(BATCH));
             let ids: Vec<_> = batch.map(|row| row.id).collect();
-            self.compare(&ids, &question, &mut best).await?;
+            self.compare(&ids, &question, &mut top_chunks).await?;
         }
-        Ok(best)
+        Ok(top_chunks)
     }
 
     /// Compares a few chunks exactly.
     async fn compare(
         &self,
         ids: &[i64],
-        question: &Question,
-        best: &mut Best,
+        question: &QueryVector,
+        top_chunks: &mut TopChunks,
     ) -> Result<(), Error> {
         let mut connection = self.snapshot.connection.lock().await;
         let mut rows = sqlx::query(self.provider.statements().some)
@@ -129,16 +129,16 @@ impl Search {
         while let Some(row) = rows.try_next().await? {
             if let Some(score) = question.similarity(row.try_get(1)?) {
                 let id = row.try_get(0)?;
-                best.offer(Scored { score, id });
+                top_chunks.offer(Scored { score, id });
             }
         }
         Ok(())
     }
 
     /// Reads the whole file.
-    async fn among_all(&self, question: &Question, count: usize) -> Result<Best, Error> {
-        let places = Places::new(&self.snapshot.products);
-        let mut best = Best::new(count);
+    async fn among_all(&self, question: &QueryVector, count: usize) -> Result<TopChunks, Error> {
+        let places = ProductIndex::new(&self.snapshot.products);
+        let mut top_chunks = TopChunks::new(count);
         let (mut is_any, mut other) = (false, None);
         let mut connection = self.snapshot.connection.lock().await;
         let mut rows = sqlx::query(self.provider.statements().all).fetch(&mut *connection);
@@ -156,29 +156,29 @@ impl Search {
             is_any = true;
             if let Some(score) = question.similarity(bytes) {
                 let id = row.try_get(0)?;
-                best.offer(Scored { score, id });
+                top_chunks.offer(Scored { score, id });
             }
         }
         if is_any {
-            return Ok(best);
+            return Ok(top_chunks);
         }
         Err(self.lengths(other, question))
     }
 
     /// Returns the error for vectors of another length than the question's, if there is one.
-    fn nothing_compared(&self, question: &Question) -> Result<Best, Error> {
+    fn nothing_compared(&self, question: &QueryVector) -> Result<TopChunks, Error> {
         let Vectors::Held(matrices) = &self.snapshot.vectors else {
             return Err(Error::NoVectors(self.provider.name()));
         };
         let other = matrices.iter().find(|one| one.has(&self.selected));
         let held = other.map(Matrix::dimensions);
         if held == Some(question.dimensions()) {
-            return Ok(Best::new(0));
+            return Ok(TopChunks::new(0));
         }
         Err(self.lengths(held, question))
     }
 
-    fn lengths(&self, held: Option<usize>, question: &Question) -> Error {
+    fn lengths(&self, held: Option<usize>, question: &QueryVector) -> Error {
         let provider = self.provider.name();
         held.map_or(Error::NoVectors(provider), |held| Error::Lengths {
             provider,
@@ -198,7 +198,7 @@ impl fmt::Debug for Search {
 
 fn candidates(
     snapshot: &Snapshot,
-    question: &Question,
+    question: &QueryVector,
     selected: &[bool],
     count: usize,
 ) -> Candidates {

@@ -5,7 +5,7 @@ pub(super) const MAX_DIMENSIONS: usize = 1 << 16;
 
 /// The vector of a question: normalized, and also quantized to integers.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(super) struct QueryVector {
     unit: Vec<f64>,
     /// `unit` in steps of `step`.
     pub(super) codes: Vec<i16>,
@@ -16,7 +16,7 @@ pub(super) struct Question {
 
 // === impl Question ===
 
-impl Question {
+impl QueryVector {
     /// Normalizes the vector of a question; `None` for a zero vector.
     pub(super) fn new(vector: &[f32]) -> Option<Self> {
         if vector.len() > MAX_DIMENSIONS {
@@ -98,9 +98,9 @@ pub(super) fn distance(one: &[f64], two: impl Iterator<Item = f64>) -> f64 {
 /// of all products with one-byte codes does not overflow.
 fn steps(dimensions: usize) -> i16 {
     /// More steps do not help, because the codes of the vectors are coarser.
-    const MOST: i32 = 8191;
+    const MAX_STEPS: i32 = 8191;
     let dimensions = i32::try_from(dimensions).unwrap_or(i32::MAX);
-    let steps = (i32::MAX / 128 / dimensions.max(1)).clamp(1, MOST);
+    let steps = (i32::MAX / 128 / dimensions.max(1)).clamp(1, MAX_STEPS);
     i16::try_from(steps).unwrap_or(i16::MAX)
 }
 
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_similarity_is_the_cosine() {
-        let question = Question::new(&[3.0, 4.0]).expect("it points somewhere");
+        let question = QueryVector::new(&[3.0, 4.0]).expect("it points somewhere");
         for (vector, expected) in [
             ([3.0, 4.0], Some(1.0)),
             ([-30.0, -40.0], Some(-1.0)),
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_vector_of_another_length_is_not_compared() {
-        let question = Question::new(&[1.0, 0.0]).expect("it points somewhere");
+        let question = QueryVector::new(&[1.0, 0.0]).expect("it points somewhere");
         for other in [&[1.0][..], &[1.0, 0.0, 0.0], &[]] {
             assert_eq!(question.similarity(&bytes(other)), None);
         }
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn a_zero_vector_is_no_question() {
         for vector in [&[][..], &[0.0, 0.0], &[f32::NAN], &[f32::INFINITY, 1.0]] {
-            assert!(Question::new(vector).is_none(), "{vector:?}");
+            assert!(QueryVector::new(vector).is_none(), "{vector:?}");
         }
-        assert!(Question::new(&vec![1.0; MAX_DIMENSIONS + 1]).is_none());
+        assert!(QueryVector::new(&vec![1.0; MAX_DIMENSIONS + 1]).is_none());
     }
 
     #[test]

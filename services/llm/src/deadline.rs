@@ -11,7 +11,7 @@ pub struct Deadline(Option<Instant>);
 /// The deadline has passed before the operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the deadline has passed")]
-pub struct Passed;
+pub struct Elapsed;
 
 // === impl Deadline ===
 
@@ -56,10 +56,10 @@ impl Deadline {
     /// Awaits a future, and drops it at the deadline.
     ///
     /// # Errors
-    /// [`Passed`] if the deadline came first.
-    pub async fn cut<F: Future>(self, future: F) -> Result<F::Output, Passed> {
+    /// [`Elapsed`] if the deadline came first.
+    pub async fn cut<F: Future>(self, future: F) -> Result<F::Output, Elapsed> {
         match self.0 {
-            Some(moment) => time::timeout_at(moment, future).await.map_err(|_| Passed),
+            Some(moment) => time::timeout_at(moment, future).await.map_err(|_| Elapsed),
             None => Ok(future.await),
         }
     }
@@ -87,7 +87,7 @@ mod tests {
         let deadline = Deadline::after(Duration::from_secs(1));
         assert_eq!(deadline.cut(future::ready(7)).await, Ok(7));
         assert!(!deadline.has_passed());
-        assert_eq!(deadline.cut(future::pending::<()>()).await, Err(Passed));
+        assert_eq!(deadline.cut(future::pending::<()>()).await, Err(Elapsed));
         assert!(deadline.has_passed());
         assert_eq!(deadline.remaining(), Some(Duration::ZERO));
     }

@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Headers of the connection, or that the client sets itself.
-const OWN: [HeaderName; 9] = [
+const RESERVED: [HeaderName; 9] = [
     header::ACCEPT,
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -63,7 +63,7 @@ pub fn merge<'a>(
 /// Returns the client's headers, and the configured ones that the client does not set itself.
 pub(super) fn under(own: HeaderMap, configured: &HeaderMap) -> HeaderMap {
     let mut headers = configured.clone();
-    for name in OWN {
+    for name in RESERVED {
         headers.remove(name);
     }
     headers.extend(own);

@@ -38,7 +38,7 @@ use self::http::{Request, Streaming};
 pub use self::{
     completion::{Chunks, Completer},
     conversation::{Block, Cache, Chunk, MAX_TOKENS, Message, Prompt, Reply, Role, Stop, ToolSpec},
-    deadline::{Deadline, Passed},
+    deadline::{Deadline, Elapsed},
     embedding::{Embedder, Embedding},
     error::{Class, Error, Refusal},
     http::{Access, Http, InvalidAccess, Timeouts, client},

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::{Deadline, Error, Http, Provider, Request};
 
 /// Parts of the names of models that do not answer prompts.
-const OTHERS: [&str; 5] = ["embedding", "whisper", "tts", "audio", "dall-e"];
+const NON_CHAT_MODELS: [&str; 5] = ["embedding", "whisper", "tts", "audio", "dall-e"];
 
 /// A model that answers prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl List {
     }
 
     fn openai(self) -> Vec<Model> {
-        let is_other = |id: &str| OTHERS.iter().any(|other| id.contains(other));
+        let is_other = |id: &str| NON_CHAT_MODELS.iter().any(|other| id.contains(other));
         let mut ids: Vec<_> = self.data.into_iter().map(|item| item.id).collect();
         ids.retain(|id| !is_other(id));
         let is_theirs =

@@ -23,7 +23,7 @@ pub struct Ranked {
 }
 
 #[derive(Serialize)]
-struct Ask<'a> {
+struct RerankRequest<'a> {
     query: &'a str,
     documents: &'a [&'a str],
     model: &'a str,
@@ -32,7 +32,7 @@ struct Ask<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RerankResponse {
     data: Vec<Ranked>,
     #[serde(default)]
     usage: TotalTokens,
@@ -76,14 +76,14 @@ impl Reranker {
         top_k: usize,
         deadline: Deadline,
     ) -> Result<Vec<Ranked>, Error> {
-        let ask = Ask {
+        let ask = RerankRequest {
             query,
             documents,
             model: &self.model,
             top_k: (1..documents.len()).contains(&top_k).then_some(top_k),
         };
         let request = Request::post(&["rerank"], &ask)?;
-        let answer: Answer = self.http.json(&request, deadline).await?;
+        let answer: RerankResponse = self.http.json(&request, deadline).await?;
         tracing::debug!(target: LOG_TARGET, usage = ?answer.usage.usage(), "texts were put in order");
         Ok(answer.data)
     }

@@ -8,7 +8,7 @@ use std::{fmt, pin::Pin};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
-use ziggurat_runtime::cut_off::AtCutOff;
+use ziggurat_runtime::cut_off::CutOffFuture;
 
 use crate::{record::Record, tool::ToolFuture};
 
@@ -43,7 +43,7 @@ impl DetachedCalls {
         )
     }
 
-    pub(super) fn take_over(&self, record: Record, call: ToolFuture, cut_off: AtCutOff) {
+    pub(super) fn detach(&self, record: Record, call: ToolFuture, cut_off: CutOffFuture) {
         let job = Box::pin(async move {
             // The client is gone: the result is only logged.
             drop(record.follow(call.await, &cut_off));

@@ -25,7 +25,7 @@ impl Shared {
         call: Call,
     ) -> Result<State, Fault> {
         if call.is_notification() {
-            return Ok(State::result(Encoder::nothing()));
+            return Ok(State::result(Encoder::empty()));
         }
         let revision = encoder.revision;
         let is_modern = revision.is_modern();
@@ -36,8 +36,8 @@ impl Shared {
                 encoder.opening.clone()
             }
             "server/discover" if is_modern => encoder.opening.clone(),
-            "ping" if !is_modern => Encoder::nothing(),
-            "notifications/initialized" if !encoder.is_negotiated => Encoder::nothing(),
+            "ping" if !is_modern => Encoder::empty(),
+            "notifications/initialized" if !encoder.is_negotiated => Encoder::empty(),
             "tools/list" => {
                 let may_write = revision.has_annotations() && (self.may_write)(&caller);
                 encoder.page(encoder.tools(may_write), &params)?

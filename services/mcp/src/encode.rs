@@ -217,14 +217,14 @@ fn initialization(revision: Revision, is_negotiated: bool, server: &ServerInfo) 
 fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Discovered<'a> {
+    struct DiscoverResult<'a> {
         supported_versions: [&'static str; 1],
         capabilities: Capabilities,
         #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<&'a str>,
     }
 
-    let discovered = Discovered {
+    let discovered = DiscoverResult {
         supported_versions: [Revision::V2026_07_28.as_str()],
         capabilities: Capabilities::of(Revision::V2026_07_28),
         instructions: server.instructions.as_deref(),

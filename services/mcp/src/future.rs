@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use ziggurat_layers::{json_rpc::Reply, sanitize::Sanitizer};
-use ziggurat_runtime::cut_off::AtCutOff;
+use ziggurat_runtime::cut_off::CutOffFuture;
 
 use crate::{
     DetachedCalls, Failure, ResultBody, ToolError,
@@ -29,7 +29,7 @@ pub struct ResponseFuture {
     pub(super) encoder: Arc<Encoder>,
     pub(super) sanitizer: Sanitizer,
     /// The deadline of the call when the server shuts down.
-    pub(super) cut_off: AtCutOff,
+    pub(super) cut_off: CutOffFuture,
 }
 
 /// Progress of a call.
@@ -123,7 +123,7 @@ impl Drop for ResponseFuture {
             ..
         } = state
         {
-            detached.take_over(record, result, self.cut_off.clone());
+            detached.detach(record, result, self.cut_off.clone());
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::Serialize;
 
-use crate::{Block, Elicitation, Inputs, SetupError, register::Register};
+use crate::{Block, Elicitation, Inputs, SetupError, sorted_list::SortedList};
 
 pub use self::{arguments::PromptArguments, template::Template};
 
@@ -111,7 +111,7 @@ pub enum Role {
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Prompts {
-    prompts: Register<Entry>,
+    prompts: SortedList<Entry>,
 }
 
 #[derive(Clone)]

@@ -125,31 +125,31 @@ pub fn dialect_of(head: &Parts) -> Dialect {
         .with_strict_ids()
         .with_responses_ignored()
         .with_unknown_id_omitted();
-    match announced(&head.headers) {
-        Announced::Nothing | Announced::Legacy(Revision::V2025_03_26) => dialect
+    match header_revision(&head.headers) {
+        HeaderRevision::Nothing | HeaderRevision::Legacy(Revision::V2025_03_26) => dialect
             .with_batches(Batches::new(MAX_BATCH))
             .with_error_status(legacy_framing),
-        Announced::Legacy(_) => dialect.with_error_status(legacy_framing),
-        Announced::Modern => dialect.with_error_status(error::status),
+        HeaderRevision::Legacy(_) => dialect.with_error_status(legacy_framing),
+        HeaderRevision::Modern => dialect.with_error_status(error::status),
     }
 }
 
 /// The revision that the header names.
-enum Announced {
+enum HeaderRevision {
     Nothing,
     Legacy(Revision),
     Modern,
 }
 
-fn announced(headers: &HeaderMap) -> Announced {
+fn header_revision(headers: &HeaderMap) -> HeaderRevision {
     let mut values = headers.get_all(routing::VERSION).iter();
     let Some(first) = values.next() else {
-        return Announced::Nothing;
+        return HeaderRevision::Nothing;
     };
     match Revision::legacy(first.as_bytes().trim_ascii()) {
         // A request with two different values is left to the later checks, which refuse it.
-        Some(revision) if values.all(|other| other == first) => Announced::Legacy(revision),
-        _ => Announced::Modern,
+        Some(revision) if values.all(|other| other == first) => HeaderRevision::Legacy(revision),
+        _ => HeaderRevision::Modern,
     }
 }
 
@@ -195,17 +195,17 @@ impl ProtocolLayer {
 
     /// Returns the context of a call, or the error and the status of a refused call.
     fn admit(&self, call: &Call) -> Result<Context, (Error, Option<Status>)> {
-        let announced = if self.is_http {
-            announced(&call.head().headers)
+        let header_revision = if self.is_http {
+            header_revision(&call.head().headers)
         } else {
-            Announced::Nothing
+            HeaderRevision::Nothing
         };
-        let mut is_modern = matches!(announced, Announced::Modern);
+        let mut is_modern = matches!(header_revision, HeaderRevision::Modern);
         let outcome = Envelope::read(call).and_then(|envelope| {
             is_modern |= envelope.is_modern();
-            match announced {
+            match header_revision {
                 _ if is_modern => self.modern(call, envelope),
-                Announced::Legacy(revision) => self.legacy(call, envelope, revision),
+                HeaderRevision::Legacy(revision) => self.legacy(call, envelope, revision),
                 _ if self.is_http => self.legacy(call, envelope, Revision::WITHOUT_HEADER),
                 _ => self.on_stdio(call, envelope),
             }

@@ -13,7 +13,7 @@ use ziggurat_layers::{
     json_rpc::{Call, Id},
     sanitize::RequestId,
 };
-use ziggurat_runtime::cut_off::AtCutOff;
+use ziggurat_runtime::cut_off::CutOffFuture;
 
 use crate::{Caller, Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
 
@@ -27,7 +27,7 @@ use crate::{Caller, Piece, Reported, ToolError, ToolResult, body::Pieces, tool::
 pub const LOG_TARGET: &str = "ziggurat::tool_calls";
 
 /// Appended to a text that the shutdown of the server cuts short.
-const CUT_SHORT: &str = "The server is shutting down: the rest of the result is missing.";
+const SHUTDOWN_NOTICE: &str = "The server is shutting down: the rest of the result is missing.";
 
 /// Limit on the logged part of a text from a client, in bytes.
 const LONGEST: usize = 64;
@@ -59,10 +59,10 @@ pub(super) enum Outcome {
 }
 
 /// A stream of text that is logged when it has been sent.
-struct Recorded {
+struct RecordedStream {
     pieces: Pieces,
     record: Record,
-    cut_off: AtCutOff,
+    cut_off: CutOffFuture,
 }
 
 // === impl Record ===
@@ -98,7 +98,7 @@ impl Record {
     pub(super) fn follow(
         self,
         result: Result<ToolResult, ToolError>,
-        cut_off: &AtCutOff,
+        cut_off: &CutOffFuture,
     ) -> Result<ToolResult, ToolError> {
         match &result {
             Ok(ToolResult {
@@ -116,13 +116,15 @@ impl Record {
         result
     }
 
-    fn follow_stream(self, result: ToolResult, cut_off: AtCutOff) -> ToolResult {
+    fn follow_stream(self, result: ToolResult, cut_off: CutOffFuture) -> ToolResult {
         match result.content {
-            Content::Streamed(pieces) => ToolResult::of(Content::Streamed(Box::pin(Recorded {
-                pieces,
-                record: self,
-                cut_off,
-            }))),
+            Content::Streamed(pieces) => {
+                ToolResult::of(Content::Streamed(Box::pin(RecordedStream {
+                    pieces,
+                    record: self,
+                    cut_off,
+                })))
+            }
             _ => result,
         }
     }
@@ -185,14 +187,14 @@ impl Outcome {
 
 // === impl Recorded ===
 
-impl Stream for Recorded {
+impl Stream for RecordedStream {
     type Item = Result<Piece, Reported>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Poll::Ready(piece) = self.pieces.as_mut().poll_next(cx) else {
             ready!(self.cut_off.poll(cx));
             // The stream is dropped with its body, and the call counts as cancelled.
-            return Poll::Ready(Some(Err(Reported::new(CUT_SHORT))));
+            return Poll::Ready(Some(Err(Reported::new(SHUTDOWN_NOTICE))));
         };
         match &piece {
             Some(Ok(Piece::Text(_))) => {}

@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use serde::Serialize;
 
 use crate::{
-    Caller, Failure, ResourceTemplate, ResourceTemplateDescriptor, SetupError, register::Register,
-    template::AnyTemplate,
+    Caller, Failure, ResourceTemplate, ResourceTemplateDescriptor, SetupError,
+    sorted_list::SortedList, template::AnyTemplate,
 };
 
 /// A document that a client can read by its URI.
@@ -78,7 +78,7 @@ pub struct Unavailable {
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Resources {
-    resources: Arc<Register<Entry>>,
+    resources: Arc<SortedList<Entry>>,
     templates: Arc<Vec<TemplateEntry>>,
 }
 

@@ -70,7 +70,7 @@ use tokio::{
 use tower_service::Service;
 use tracing::warn;
 use ziggurat_layers::json_rpc::{Call, Dialect, Incoming, Reply, RpcBody, lines::Line};
-use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
+use ziggurat_runtime::cut_off::{CutOff, ERROR_SEND_TIME};
 
 use self::{
     calls::{Calls, as_cancellation, cancellable_id},
@@ -217,7 +217,7 @@ impl Stdio {
         if outcome.is_err() {
             warn!("calls were cut off after the grace period");
             self.cut_off.happen();
-            outcome = time::timeout(LAST_WORDS, finished).await;
+            outcome = time::timeout(ERROR_SEND_TIME, finished).await;
         }
         // Calls that still run now are dropped: their client does not read.
         if let Ok(finished) = outcome {

@@ -67,7 +67,7 @@ use crate::{Notifier, streamable::accept::takes_events};
 pub use self::body::StreamableBody;
 
 /// Time without a message after which a keep-alive is sent.
-const SILENCE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Lets calls send messages before they are answered, and refuses requests that are not JSON.
 #[derive(Clone, Copy, Debug)]
@@ -198,7 +198,7 @@ where
             body::event(&message)
         } else {
             if this.silence.is_none() {
-                this.silence.set(Some(sleep(SILENCE)));
+                this.silence.set(Some(sleep(KEEP_ALIVE_INTERVAL)));
             }
             let silence = this.silence.as_mut().as_pin_mut();
             if silence.is_some_and(|silence| silence.poll(cx).is_pending()) {

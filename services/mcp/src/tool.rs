@@ -311,9 +311,9 @@ impl ToolRequest {
     /// # Errors
     ///
     /// Returns an error if replicas share the record of used states and it is unreachable.
-    pub async fn spend(&self) -> Result<bool, StoreError> {
+    pub async fn use_up(&self) -> Result<bool, StoreError> {
         match (&self.signer, &self.inputs.state) {
-            (Some(signer), Some(state)) => signer.spend(state, &self.caller).await,
+            (Some(signer), Some(state)) => signer.use_up(state, &self.caller).await,
             _ => Ok(false),
         }
     }

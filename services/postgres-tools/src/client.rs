@@ -34,8 +34,8 @@ pub(super) async fn metadata(current: &Current) -> Result<Arc<Metadata>, ToolErr
 pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
     /// Shorter than the time to create a table and retry, and long enough that requests for missing
     /// tables cannot reload the metadata each time.
-    const MOMENT: Duration = Duration::from_secs(3);
-    let metadata = current.metadata_within(MOMENT).await;
+    const RELOAD_INTERVAL: Duration = Duration::from_secs(3);
+    let metadata = current.metadata_within(RELOAD_INTERVAL).await;
     metadata.map_err(|error| unread(&error))
 }
 

@@ -155,7 +155,7 @@ impl Count {
             // On a separate line, because the condition may end with a comment.
             Some(condition) => {
                 let before = format!("{} WHERE (", self.from);
-                Statement::around(database, &before, condition, "\n)")?
+                Statement::wrapped(database, &before, condition, "\n)")?
             }
             None => Statement::read_only(database, &self.from)?,
         };

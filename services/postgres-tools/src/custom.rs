@@ -46,12 +46,12 @@
 //! expands to more than 4 MiB is refused before it is read.
 
 mod data;
+mod expanded_size;
 mod file;
 mod prompt;
 mod resource;
 #[cfg(test)]
 mod tests;
-mod weight;
 
 use std::{
     error::Error,
@@ -138,7 +138,7 @@ impl Definitions {
         if yaml.len() as u64 > MAX_BYTES {
             return Err(DefinitionsError::TooLarge);
         }
-        weight::check(yaml).map_err(DefinitionsError::parse)?;
+        expanded_size::check(yaml).map_err(DefinitionsError::parse)?;
         let file: Option<file::File> =
             serde_yaml::from_str(yaml).map_err(DefinitionsError::parse)?;
         let file = file.unwrap_or_default();

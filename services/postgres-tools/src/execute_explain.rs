@@ -167,7 +167,7 @@ impl Question {
             rows: MAX_ROWS,
         };
         let command = self.command();
-        let statement = Statement::around(current.database(), &command, &self.query, "")?;
+        let statement = Statement::wrapped(current.database(), &command, &self.query, "")?;
         let lease = current.pool().lease().await?;
         let mut rows = statement.with_window(window).run(lease).await?;
         let mut plan = String::new();

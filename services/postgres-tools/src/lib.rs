@@ -5,8 +5,6 @@
 //! are in [`ziggurat_postgres`].
 
 mod authenticate_user;
-#[cfg(test)]
-mod bench;
 mod client;
 mod count_rows;
 pub mod custom;
@@ -22,6 +20,8 @@ pub mod resources;
 mod search_knowledgebase;
 mod similarity_search;
 mod table;
+#[cfg(test)]
+mod test_server;
 
 pub use self::{
     authenticate_user::AuthenticateUser,

@@ -34,7 +34,7 @@ pub use super::driver::{SslMode, UnknownSslMode};
 use self::target::Certificates;
 pub(crate) use self::{
     connection_limit::{ConnectionLimit, Permits},
-    session::{Fit, Standing},
+    session::{Match, ServerState},
     target::Target,
 };
 pub use self::{

@@ -64,13 +64,13 @@ const MAX_MESSAGE: usize = 16 << 20;
 const DEFAULT_MAX_ROW: usize = 64 << 20;
 
 /// Minimum time for every answer of the server.
-const PATIENCE: Duration = Duration::from_secs(3);
+const MIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Number of bytes to read at once.
-const READ: usize = 8 << 10;
+const READ_SIZE: usize = 8 << 10;
 
 /// Maximum capacity of a buffer that is kept between statements.
-const KEPT: usize = 2 * READ;
+const MAX_KEPT_CAPACITY: usize = 2 * READ_SIZE;
 
 /// Size of the header of a message: its tag and its length.
 const HEADER: usize = 5;
@@ -87,7 +87,7 @@ pub struct Client {
     /// Number of messages whose answers are not complete.
     pending: u32,
     /// The row that is being skipped.
-    skipping: Option<Skipping>,
+    skipping: Option<SkippedRow>,
     columns: Arc<[Field]>,
     max_row_bytes: usize,
     /// Limit on the memory of large rows, shared by several connections.
@@ -101,7 +101,7 @@ pub struct Client {
 
 /// Row that is being skipped.
 #[derive(Clone, Copy)]
-struct Skipping {
+struct SkippedRow {
     left: usize,
     total: usize,
 }
@@ -136,8 +136,8 @@ impl Client {
         Self {
             cancel: CancelKey::new(&socket),
             socket,
-            input: BytesMut::with_capacity(READ),
-            output: BytesMut::with_capacity(READ),
+            input: BytesMut::with_capacity(READ_SIZE),
+            output: BytesMut::with_capacity(READ_SIZE),
             process: 0,
             pending: 0,
             skipping: None,
@@ -171,7 +171,7 @@ impl Client {
     }
 
     /// Sets the deadline for answers, or none. After the deadline every wait still takes up to
-    /// [`PATIENCE`], since a slow reader may delay answers of a healthy server.
+    /// [`MIN_RESPONSE_TIMEOUT`], since a slow reader may delay answers of a healthy server.
     pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
@@ -299,11 +299,11 @@ impl Client {
 
     /// Shrinks the buffers after a long row or a long text.
     pub(crate) fn shrink(&mut self) {
-        if self.output.capacity() > KEPT && self.output.is_empty() {
-            self.output = BytesMut::with_capacity(READ);
+        if self.output.capacity() > MAX_KEPT_CAPACITY && self.output.is_empty() {
+            self.output = BytesMut::with_capacity(READ_SIZE);
         }
-        if self.input.capacity() > KEPT && self.input.is_empty() {
-            self.input = BytesMut::with_capacity(READ);
+        if self.input.capacity() > MAX_KEPT_CAPACITY && self.input.is_empty() {
+            self.input = BytesMut::with_capacity(READ_SIZE);
         }
     }
 
@@ -329,7 +329,7 @@ impl Client {
                 self.input.advance(HEADER);
                 // The length counts itself.
                 let left = length - (HEADER - 1);
-                self.skipping = Some(Skipping { left, total: left });
+                self.skipping = Some(SkippedRow { left, total: left });
                 continue;
             }
             if header.tag() != DATA_ROW && length > MAX_MESSAGE {
@@ -405,7 +405,7 @@ impl Client {
             deadline,
             ..
         } = self;
-        input.reserve(READ);
+        input.reserve(READ_SIZE);
         let read = within(patient(*deadline), socket.stream.read_buf(input)).await??;
         if read == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -425,7 +425,7 @@ impl std::fmt::Debug for Client {
 }
 
 fn patient(deadline: Option<Instant>) -> Option<Instant> {
-    deadline.map(|deadline| deadline.max(Instant::now() + PATIENCE))
+    deadline.map(|deadline| deadline.max(Instant::now() + MIN_RESPONSE_TIMEOUT))
 }
 
 async fn within<F: Future>(deadline: Option<Instant>, work: F) -> Result<F::Output, DriverError> {

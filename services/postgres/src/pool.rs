@@ -57,13 +57,13 @@ use super::{
 
 pub(crate) use self::connection::{Session, milliseconds};
 pub use self::{
-    cause::{Cause, Tried},
+    cause::{Cause, TriedHost},
     error::LeaseError,
     reaper::Reaper,
 };
 use self::{
     connection::Connection,
-    inner::{Held, Inner},
+    inner::{HeldConnection, Inner},
     reaper::CleanupJob,
     wait::Wait,
 };
@@ -86,7 +86,7 @@ struct Shared {
     pools: Mutex<HashMap<String, HashMap<String, Pool>>>,
     /// By account and the name of the database.
     shares: Mutex<HashMap<String, HashMap<String, Weak<ConnectionLimit>>>>,
-    errands: mpsc::UnboundedSender<CleanupJob>,
+    cleanup_jobs: mpsc::UnboundedSender<CleanupJob>,
 }
 
 /// The connections of one caller to one database.
@@ -102,7 +102,7 @@ pub struct Pool {
 #[derive(Debug)]
 pub struct Lease {
     /// `None` only while it is being dropped.
-    held: Option<Held>,
+    held: Option<HeldConnection>,
     pool: Arc<Inner>,
     state: State,
     /// The connection was idle before, and has not answered since.
@@ -131,11 +131,11 @@ impl Pools {
     /// The caller gets the reaper because only the program spawns tasks and knows when to join
     /// them.
     pub fn new() -> (Self, Reaper) {
-        let (errands, inbox) = mpsc::unbounded_channel();
+        let (cleanup_jobs, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             pools: Mutex::default(),
             shares: Mutex::default(),
-            errands,
+            cleanup_jobs,
         });
         let reaper = Reaper::new(inbox, Arc::downgrade(&shared));
         (Self { shared }, reaper)
@@ -302,10 +302,12 @@ impl Shared {
 
 impl Pool {
     fn new(database: Arc<Database>, share: Arc<ConnectionLimit>, shared: &Arc<Shared>) -> Self {
-        let room = database.settings().max_connections;
+        let max_connections = database.settings().max_connections;
         Self {
             inner: Arc::new(Inner {
-                room: Arc::new(Semaphore::new(room.try_into().unwrap_or(usize::MAX))),
+                permits: Arc::new(Semaphore::new(
+                    max_connections.try_into().unwrap_or(usize::MAX),
+                )),
                 share,
                 idle: Mutex::default(),
                 was_used: AtomicBool::new(false),
@@ -313,7 +315,7 @@ impl Pool {
                 catalogue: Catalogue::default(),
                 database,
                 shared: Arc::downgrade(shared),
-                errands: shared.errands.clone(),
+                cleanup_jobs: shared.cleanup_jobs.clone(),
             }),
         }
     }
@@ -333,10 +335,10 @@ impl Pool {
         let inner = &self.inner;
         let wait = Wait::begin(&inner.database);
         // The semaphore is fair: a free permit goes to waiting callers first.
-        let room = match Arc::clone(&inner.room).try_acquire_owned() {
-            Ok(room) => room,
+        let permit = match Arc::clone(&inner.permits).try_acquire_owned() {
+            Ok(permit) => permit,
             Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
-            Err(TryAcquireError::NoPermits) => self.room(wait).await?,
+            Err(TryAcquireError::NoPermits) => self.wait_for_permit(wait).await?,
         };
         let (connection, is_untested) = match inner.usable(wait).await {
             Some(usable) => usable,
@@ -349,7 +351,7 @@ impl Pool {
         inner.was_used.store(true, Ordering::Relaxed);
         trace!(target: LOG_TARGET, process = connection.process, "connection lent");
         Ok(Lease {
-            held: Some(Held { connection, room }),
+            held: Some(HeldConnection { connection, permit }),
             pool: Arc::clone(inner),
             state: State::Settled,
             is_untested,
@@ -359,17 +361,17 @@ impl Pool {
     }
 
     /// Waits for a permit of the pool.
-    async fn room(&self, wait: Wait) -> Result<OwnedSemaphorePermit, LeaseError> {
+    async fn wait_for_permit(&self, wait: Wait) -> Result<OwnedSemaphorePermit, LeaseError> {
         let inner = &self.inner;
         let limit = wait.at_most(inner.database.settings().lease_timeout);
-        let room = Arc::clone(&inner.room).acquire_owned();
-        let room = time::timeout(limit, room).await;
-        let room = room.map_err(|_| LeaseError::Busy {
+        let permit = Arc::clone(&inner.permits).acquire_owned();
+        let permit = time::timeout(limit, permit).await;
+        let permit = permit.map_err(|_| LeaseError::Busy {
             database: inner.database.name().to_owned(),
             connections: inner.database.settings().max_connections,
             limit: wait.taken(),
         })?;
-        room.map_err(|_| LeaseError::Closed)
+        permit.map_err(|_| LeaseError::Closed)
     }
 
     pub(crate) fn catalogue(&self) -> &Catalogue {
@@ -387,7 +389,7 @@ impl Pool {
     }
 
     fn is_closed(&self) -> bool {
-        self.inner.room.is_closed()
+        self.inner.permits.is_closed()
     }
 
     fn is_in_use(&self) -> bool {
@@ -396,7 +398,7 @@ impl Pool {
     }
 
     fn close(&self) {
-        self.inner.room.close();
+        self.inner.permits.close();
         self.close_idle();
     }
 
@@ -496,7 +498,7 @@ impl Lease {
         }
     }
 
-    fn held_mut(&mut self) -> &mut Held {
+    fn held_mut(&mut self) -> &mut HeldConnection {
         self.held.as_mut().expect("held until it is dropped")
     }
 }

@@ -15,7 +15,7 @@
 use super::tsv::is_json_number;
 
 /// The largest integer that every JSON parser reads exactly (RFC 8259, section 6).
-const LARGEST: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Value of one of the kinds that JSON has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ const TIMESTAMPTZ: u32 = 1184;
 
 fn is_exact(number: &str) -> bool {
     let number = number.parse::<i64>();
-    number.is_ok_and(|number| number.unsigned_abs() <= LARGEST)
+    number.is_ok_and(|number| number.unsigned_abs() <= MAX_SAFE_INTEGER)
 }
 
 #[cfg(test)]

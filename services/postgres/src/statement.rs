@@ -176,7 +176,7 @@ impl Statement {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn around(
+    pub fn wrapped(
         database: &Database,
         before: &str,
         text: &str,

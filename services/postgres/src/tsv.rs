@@ -34,7 +34,7 @@ use super::kind::Kind;
 pub(super) use self::array::is_json_number;
 
 /// Output for text, which may escape it.
-trait Put {
+trait TextOutput {
     fn put(&mut self, text: &str);
 
     /// Puts text that is known to need no escape.
@@ -77,7 +77,7 @@ pub fn write_text(out: &mut impl Line, text: &str) {
     Field(out).put(text);
 }
 
-impl Put for String {
+impl TextOutput for String {
     fn put(&mut self, text: &str) {
         self.push_str(text);
     }
@@ -85,7 +85,7 @@ impl Put for String {
 
 // === impl Field ===
 
-impl<L: Line> Put for Field<'_, L> {
+impl<L: Line> TextOutput for Field<'_, L> {
     fn put(&mut self, text: &str) {
         let mut rest = text;
         while let Some(at) = scan::control(rest) {
@@ -126,7 +126,7 @@ pub fn write_timestamp(out: &mut impl Line, text: &str) {
 ///
 /// Values that RFC 3339 cannot express stay as PostgreSQL prints them: infinity, years before
 /// Christ, another `DateStyle`.
-fn put_timestamp(out: &mut impl Put, text: &str) {
+fn put_timestamp(out: &mut impl TextOutput, text: &str) {
     let Some((date, time, zone)) = split_timestamp(text) else {
         return out.put(text);
     };

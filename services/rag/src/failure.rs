@@ -6,7 +6,7 @@ use http::StatusCode;
 use rand::rngs::SysError;
 use thiserror::Error;
 use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
-use ziggurat_llm::{self as llm, Class, Passed};
+use ziggurat_llm::{self as llm, Class, Elapsed};
 
 use super::retrieval::{self, FailureKind};
 
@@ -90,8 +90,8 @@ impl Failure {
     }
 }
 
-impl From<Passed> for Failure {
-    fn from(_: Passed) -> Self {
+impl From<Elapsed> for Failure {
+    fn from(_: Elapsed) -> Self {
         Self::Late
     }
 }

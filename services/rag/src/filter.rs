@@ -43,7 +43,7 @@ use self::value::Value;
 const MAX_CONDITIONS: usize = 50;
 
 /// The operators, for error messages.
-const ALLOWED: &str = "=, !=, <, >, <=, >=, LIKE, ILIKE, IN, NOT IN, IS NULL, IS NOT NULL";
+const OPERATORS: &str = "=, !=, <, >, <=, >=, LIKE, ILIKE, IN, NOT IN, IS NULL, IS NOT NULL";
 
 /// A filter that is not checked yet.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ pub struct Filter {
 /// The members of a filter that are parsed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct FilterMembers {
     conditions: Option<Vec<Mapping<Condition>>>,
     logic: Option<String>,
 }
@@ -83,7 +83,7 @@ pub enum InvalidFilter {
     #[error("invalid logic operator: {0} (must be AND or OR)")]
     Logic(String),
     /// The operator is unknown.
-    #[error("unsupported operator: {0} (allowed: {ALLOWED})")]
+    #[error("unsupported operator: {0} (allowed: {OPERATORS})")]
     Operator(String),
     /// The value of IN or NOT IN is not a list.
     #[error("IN operator requires array value, got: {0}")]
@@ -149,7 +149,7 @@ impl Filter {
 
 impl<'de> Deserialize<'de> for Filter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Mapping(Written { conditions, logic }) = Mapping::deserialize(deserializer)?;
+        let Mapping(FilterMembers { conditions, logic }) = Mapping::deserialize(deserializer)?;
         let conditions = conditions.unwrap_or_default();
         Ok(Self {
             conditions: conditions.into_iter().map(|Mapping(one)| one).collect(),

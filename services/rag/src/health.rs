@@ -42,11 +42,11 @@ pub(super) struct HealthCheck {
 struct Inner {
     pipelines: Pipelines,
     timeout: Duration,
-    latest: Mutex<Option<Latest>>,
+    latest: Mutex<Option<RunningCheck>>,
 }
 
 /// The running round of pings.
-struct Latest {
+struct RunningCheck {
     /// Weak, so that replaced pipelines are not kept alive.
     of: Weak<Served>,
     /// Weak, so that the round ends with the last call that waits for it.
@@ -159,19 +159,19 @@ impl HealthCheck {
         round.await
     }
 
-    fn begin(&self, latest: &mut Option<Latest>, served: Arc<Served>) -> Shared<Round> {
+    fn begin(&self, latest: &mut Option<RunningCheck>, served: Arc<Served>) -> Shared<Round> {
         let inner = Arc::clone(&self.inner);
         let of = Arc::downgrade(&served);
         let own = Weak::clone(&of);
         let round: Round = Box::pin(async move {
             let report = Arc::new(Report::of(&served, inner.timeout).await);
             // Nothing is cached, so the next call pings again.
-            let is_own = |latest: &mut Latest| Weak::ptr_eq(&latest.of, &own);
+            let is_own = |latest: &mut RunningCheck| Weak::ptr_eq(&latest.of, &own);
             lock(&inner.latest).take_if(is_own);
             report
         });
         let round = round.shared();
-        *latest = round.downgrade().map(|round| Latest { of, round });
+        *latest = round.downgrade().map(|round| RunningCheck { of, round });
         round
     }
 }
@@ -186,7 +186,7 @@ impl fmt::Debug for HealthCheck {
 
 // === impl Latest ===
 
-impl Latest {
+impl RunningCheck {
     fn ongoing(&self, served: &Arc<Served>) -> Option<Shared<Round>> {
         let is_same = ptr::eq(self.of.as_ptr(), Arc::as_ptr(served));
         is_same.then(|| self.round.upgrade())?

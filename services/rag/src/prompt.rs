@@ -19,7 +19,7 @@ use ziggurat_search::budget;
 use super::retrieval::Passage;
 
 /// Default role of the model, used if the operator configures none.
-const PERSONA: &str = "You answer questions from the documents you are given with them, and from \
+const DEFAULT_ROLE: &str = "You answer questions from the documents you are given with them, and from \
     nothing else. When the documents hold the answer, give it in a few sentences, in the language \
     of the question. When they hold only a part of it, give that part and say what is missing. \
     When they do not hold it at all, or when there are none, reply with exactly this sentence: \
@@ -36,7 +36,7 @@ const REDACTED: &str = "[redacted marker]";
 const QUOTED: &str = "> ";
 
 /// Number of characters of a line that are examined for that.
-const LOOKED_AT: usize = 32;
+const MAX_EXAMINED: usize = 32;
 
 /// Number of random bytes in a marker.
 const RANDOM_BYTES: usize = 16;
@@ -62,7 +62,7 @@ impl Nonce {
 
     /// Returns the system prompt: the role of the model and the rules.
     pub(super) fn system(&self, persona: Option<&str>) -> String {
-        let persona = persona.unwrap_or(PERSONA);
+        let persona = persona.unwrap_or(DEFAULT_ROLE);
         let (begin, end, number) = (self.begin(), self.end(), &self.0);
         format!(
             "{persona}\n\n\
@@ -162,7 +162,11 @@ fn is_alike(line: &str) -> bool {
         dashes += usize::from(*letter == '-');
         letter.is_alphanumeric()
     });
-    let words: String = first.into_iter().chain(letters).take(LOOKED_AT).collect();
+    let words: String = first
+        .into_iter()
+        .chain(letters)
+        .take(MAX_EXAMINED)
+        .collect();
     words.starts_with("question:")
         || words.starts_with("beginrag-context")
         || words.starts_with("endrag-context")

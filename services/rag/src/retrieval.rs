@@ -69,7 +69,7 @@ pub use self::{
     probe_error::ProbeError,
 };
 use self::{
-    failure::{Missed, Outcome},
+    failure::{Outcome, SearchFailure},
     fusion::Hits,
     table_search::{Request, TableSearch},
 };
@@ -199,7 +199,7 @@ impl Retriever {
     /// # Errors
     /// Returns the reason why not.
     pub async fn probe(&self, dimensions: Option<usize>) -> Result<(), ProbeError> {
-        probe_error::reach(&self.inner.pool).await?;
+        probe_error::ping(&self.inner.pool).await?;
         probe_error::of_all(&self.inner.tables, dimensions).await
     }
 
@@ -293,12 +293,12 @@ impl fmt::Debug for Retriever {
 impl Inner {
     /// Logs the tables that the filter of a request does not fit, if it fits others. If it fits
     /// none, the client gets an error.
-    fn log_unfit<T>(&self, found: &[Result<T, Missed>]) {
+    fn log_unfit<T>(&self, found: &[Result<T, SearchFailure>]) {
         if !found.iter().any(Result::is_ok) {
             return;
         }
         for (table, found) in self.tables.iter().zip(found) {
-            if matches!(found, Err(Missed::Unfit)) {
+            if matches!(found, Err(SearchFailure::Unfit)) {
                 warn!(
                     pipeline = self.pipeline,
                     table = table.name(),

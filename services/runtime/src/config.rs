@@ -104,18 +104,18 @@ pub enum LoadError {
 }
 
 /// A configuration that is being read, and the problems found so far.
-struct Reading<'a> {
+struct ConfigReader<'a> {
     environment: Cow<'a, Environment>,
     sources: &'a ConfigSources,
     flags: &'a Flags,
     expands: bool,
     /// True for a run that finds the keys: every list has an element.
     finds_keys: bool,
-    findings: RefCell<Findings>,
+    findings: RefCell<ReadState>,
 }
 
 #[derive(Debug, Default)]
-struct Findings {
+struct ReadState {
     keys: Keys,
     variables: BTreeSet<String>,
     problems: Vec<String>,
@@ -143,7 +143,7 @@ impl<'a> Input<'a> {
     /// Accepts keys that only the reference implementation has, with a warning. They are written
     /// as `databases[].name`.
     #[must_use]
-    pub fn with_foreign(self, foreign: &'a [&'a str]) -> Self {
+    pub fn with_ignored(self, foreign: &'a [&'a str]) -> Self {
         Self { foreign, ..self }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Input<'a> {
     ) -> Result<Loaded<T>, LoadError> {
         // Also finds the keys of lists that are empty in the file.
         let known = keys(self.sources, &read);
-        let reading = Reading {
+        let reading = ConfigReader {
             environment: Cow::Borrowed(&self.sources.environment),
             sources: self.sources,
             flags: self.flags,
@@ -184,7 +184,7 @@ impl<'a> Input<'a> {
         };
         let node = path.map(node).transpose()?;
         let value = read(&Section::root(&reading, node.as_ref()));
-        let Findings {
+        let ReadState {
             mut keys,
             problems,
             wrong,
@@ -220,7 +220,7 @@ pub fn keys_of<T>(read: impl Fn(&Section<'_>) -> T) -> Vec<String> {
 /// Runs a function on nothing, to find the keys that it reads.
 fn keys<T>(sources: &ConfigSources, read: &impl Fn(&Section<'_>) -> T) -> Keys {
     let flags = Flags::default();
-    let reading = Reading {
+    let reading = ConfigReader {
         environment: Cow::Owned(Environment::default()),
         sources,
         flags: &flags,
@@ -249,7 +249,7 @@ impl LoadError {
 
 // === impl Reading ===
 
-impl Reading<'_> {
+impl ConfigReader<'_> {
     fn variable(&self, name: &str) -> Option<&str> {
         let mut findings = self.findings.borrow_mut();
         findings.variables.insert(name.to_owned());

@@ -25,7 +25,7 @@ use std::{
 use tokio::sync::Semaphore;
 
 /// Time to send the errors after the cut-off.
-pub const LAST_WORDS: Duration = Duration::from_millis(500);
+pub const ERROR_SEND_TIME: Duration = Duration::from_millis(500);
 
 /// The end of the grace period for requests. All clones share one state.
 ///
@@ -35,7 +35,7 @@ pub const LAST_WORDS: Duration = Duration::from_millis(500);
 pub struct CutOff(Arc<Semaphore>);
 
 /// Future of a [`CutOff`] that allocates nothing before it is polled.
-pub struct AtCutOff {
+pub struct CutOffFuture {
     cut_off: CutOff,
     // Boxed, so that requests that never wait allocate nothing.
     happened: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -57,8 +57,8 @@ impl CutOff {
 
     /// Returns a future that is ready at the cut-off.
     #[must_use]
-    pub fn pending(&self) -> AtCutOff {
-        AtCutOff {
+    pub fn pending(&self) -> CutOffFuture {
+        CutOffFuture {
             cut_off: self.clone(),
             happened: None,
         }
@@ -80,7 +80,7 @@ impl fmt::Debug for CutOff {
 
 // === impl AtCutOff ===
 
-impl AtCutOff {
+impl CutOffFuture {
     /// Returns `Ready` once the cut-off has happened.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let happened = self.happened.get_or_insert_with(|| {
@@ -96,13 +96,13 @@ impl AtCutOff {
     }
 }
 
-impl Clone for AtCutOff {
+impl Clone for CutOffFuture {
     fn clone(&self) -> Self {
         self.cut_off.pending()
     }
 }
 
-impl fmt::Debug for AtCutOff {
+impl fmt::Debug for CutOffFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.cut_off, f)
     }

@@ -38,7 +38,7 @@ use self::lines::Lines;
 pub use self::{
     event::{Field, LogEvent, write_value},
     lines::{Plain, Text, level_name},
-    options::{Older, Options, Part, RawLog},
+    options::{OlderVariables, Options, Part, RawLog},
 };
 
 /// Logs the events of the whole process. Returns false if it has a subscriber already, because

@@ -38,7 +38,7 @@ const MAX_LINKS: usize = 32;
 
 /// Time without changes before files are read, because some are written in several steps or belong
 /// to a set of files.
-const QUIET: Duration = Duration::from_millis(500);
+const SETTLE_TIME: Duration = Duration::from_millis(500);
 
 /// Limit on waits for such a time; the files are read after the last one.
 const MAX_WAITS: u32 = 10;
@@ -95,7 +95,7 @@ impl Folders {
     }
 
     /// Triggers [`changed`](Self::changed) without a change.
-    pub fn nudge(&self) {
+    pub fn trigger(&self) {
         self.news.notify_one();
     }
 
@@ -160,7 +160,7 @@ impl Stamp {
 pub async fn settled<T: PartialEq>(look: impl Fn() -> T) -> T {
     let mut now = look();
     for _ in 0..MAX_WAITS {
-        time::sleep(QUIET).await;
+        time::sleep(SETTLE_TIME).await;
         let later = look();
         if later == now {
             break;

@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
             {
                 Some("EXPLAIN of a statement that creates a table")
             }
-            _ if self.words == 1 && is(first, &["ALTER"]) => known(word, ALTERED),
+            _ if self.words == 1 && is(first, &["ALTER"]) => known(word, ALTER_OBJECTS),
             _ => None,
         };
         forbidden.map_or(Ok(()), |what| Err(Refusal::Forbidden(what)))
@@ -309,7 +309,7 @@ const STATEMENTS: &[&str] = &[
     "PREPARE",
 ];
 
-const ALTERED: &[&str] = &["ROLE", "USER", "DATABASE"];
+const ALTER_OBJECTS: &[&str] = &["ROLE", "USER", "DATABASE"];
 
 /// Returns the entry of a list that equals a word.
 fn known(word: &str, list: &[&'static str]) -> Option<&'static str> {

@@ -43,7 +43,7 @@ pub struct Lexer<'a> {
     at: usize,
     /// End of the run of operator characters that was measured last.
     operators_end: usize,
-    given_back: usize,
+    put_back_bytes: usize,
 }
 
 /// A piece of SQL.
@@ -76,7 +76,7 @@ impl<'a> Lexer<'a> {
             text,
             at: 0,
             operators_end: 0,
-            given_back: 0,
+            put_back_bytes: 0,
         }
     }
 
@@ -85,8 +85,8 @@ impl<'a> Lexer<'a> {
     /// At each operator or comment it reads the longest run of operator characters, keeps little of
     /// it, and reads the rest again for the next one. So `/**//**/…` and `+++…` cost it time
     /// quadratic in their length.
-    pub(crate) fn given_back(&self) -> usize {
-        self.given_back
+    pub(crate) fn put_back_bytes(&self) -> usize {
+        self.put_back_bytes
     }
 
     /// Counts the run of operator characters that begins here, without the `kept` ones.
@@ -97,7 +97,7 @@ impl<'a> Lexer<'a> {
             self.operators_end = self.at + length.unwrap_or(rest.len());
         }
         let run = self.operators_end - self.at;
-        self.given_back = self.given_back.saturating_add(run.saturating_sub(kept));
+        self.put_back_bytes = self.put_back_bytes.saturating_add(run.saturating_sub(kept));
     }
 
     /// Returns the position of the lexer: the end of the last token.

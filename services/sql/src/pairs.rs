@@ -14,11 +14,11 @@ const MAX_COST: u64 = 2_000_000;
 const JOIN: u64 = 8;
 
 /// A star is not compared, but each stands for all columns.
-const STAR: u64 = 100;
+const STAR_COST: u64 = 100;
 
 /// The number of comparisons of conditions, which only move pointers, that cost as much as one of
 /// sort keys.
-const CONDITIONS: u64 = 4096;
+const CONDITIONS_PER_COST: u64 = 4096;
 
 /// Adds up comparisons, token by token.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl<'a> Pairs<'a> {
             self.cost += u64::from(level.windows);
         } else if is(word, &["AND", "OR"]) {
             self.conditions += 1;
-            self.cost += self.conditions / CONDITIONS;
+            self.cost += self.conditions / CONDITIONS_PER_COST;
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> Pairs<'a> {
             }
             b'*' if matches!(last, Last::Symbol(b',' | b'.')) => {
                 self.level.stars += 1;
-                self.cost += STAR * u64::from(self.level.stars);
+                self.cost += STAR_COST * u64::from(self.level.stars);
             }
             _ => {}
         }

@@ -178,7 +178,7 @@ impl Policy {
             }
         }
         reader.finish()?;
-        if lexer.given_back() > MAX_GIVEN_BACK {
+        if lexer.put_back_bytes() > MAX_PUT_BACK {
             return Err(Refusal::Operators);
         }
         Ok(shape)
@@ -257,7 +257,7 @@ impl fmt::Display for Danger {
 
 /// Limit on the bytes that PostgreSQL's lexer may read again, some tenths of a second: meanwhile it
 /// checks neither for a cancellation nor for `statement_timeout`.
-const MAX_GIVEN_BACK: usize = 32 << 20;
+const MAX_PUT_BACK: usize = 32 << 20;
 
 /// Names of refused functions; a star stands for any end of a name.
 ///

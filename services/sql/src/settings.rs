@@ -54,7 +54,7 @@ const SETTABLE: &[&str] = &[
 
 /// Prefixes of extensions that audit or restrict statements. Any other setting with a dot in its
 /// name may be set, such as those of pgvector or a variable of the caller.
-const WATCHING: &[&str] = &[
+const AUDIT_PREFIXES: &[&str] = &[
     "auto_explain",
     "pg_stat_statements",
     "pgaudit",
@@ -91,7 +91,7 @@ impl Setting {
                     let name = spelling::folded(name);
                     *self = Self::Named {
                         is_settable: fits(&name, SETTABLE),
-                        may_own: !fits(&name, WATCHING),
+                        may_own: !fits(&name, AUDIT_PREFIXES),
                     };
                 }
                 true

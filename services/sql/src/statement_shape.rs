@@ -17,7 +17,7 @@ pub struct StatementShape<'a> {
     has_ended: bool,
     is_several: bool,
     mentions: Mentions,
-    outlives: Outlives,
+    outlives: SessionEffects,
 }
 
 /// Facts about the parentheses of a text.
@@ -50,17 +50,17 @@ struct CopyWords {
 
 /// Effects of a text on its session, found word by word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Outlives {
+struct SessionEffects {
     /// Number of words of the current statement so far.
     words: usize,
-    first: First,
+    first: FirstWord,
     is_with: bool,
     found: bool,
 }
 
 /// First word of a statement, as far as it matters for its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum First {
+enum FirstWord {
     #[default]
     Other,
     /// SET or RESET.
@@ -294,7 +294,7 @@ impl Parentheses {
 
 // === impl Outlives ===
 
-impl Outlives {
+impl SessionEffects {
     fn end(&mut self) {
         let found = self.found;
         *self = Self {
@@ -305,23 +305,23 @@ impl Outlives {
 
     fn note(&mut self, word: &str) {
         self.words += 1;
-        self.found |= is(word, STAYING_CALLS);
+        self.found |= is(word, SESSION_FUNCTIONS);
         match self.words {
             1 => {
                 self.first = if is(word, &["SET", "RESET"]) {
-                    First::Set
+                    FirstWord::Set
                 } else if is(word, &["CREATE", "SELECT", "WITH"]) {
-                    First::Create
+                    FirstWord::Create
                 } else {
-                    First::Other
+                    FirstWord::Other
                 };
-                self.found |= is(word, STAYING);
+                self.found |= is(word, SESSION_COMMANDS);
             }
-            2 if self.first == First::Set => {
+            2 if self.first == FirstWord::Set => {
                 self.found |= !is(word, &["LOCAL", "TRANSACTION", "CONSTRAINTS"]);
             }
             _ => {
-                let creates = self.first == First::Create;
+                let creates = self.first == FirstWord::Create;
                 self.found |= creates && is(word, &["TEMP", "TEMPORARY"]);
                 self.found |= self.is_with && is(word, &["HOLD"]);
             }
@@ -331,7 +331,7 @@ impl Outlives {
 }
 
 /// Functions that change the session, or may.
-const STAYING_CALLS: &[&str] = &[
+const SESSION_FUNCTIONS: &[&str] = &[
     "SET_CONFIG",
     "PG_ADVISORY_LOCK",
     "PG_ADVISORY_LOCK_SHARED",
@@ -340,7 +340,7 @@ const STAYING_CALLS: &[&str] = &[
 ];
 
 /// Commands that change the session.
-const STAYING: &[&str] = &[
+const SESSION_COMMANDS: &[&str] = &[
     "PREPARE",
     "DEALLOCATE",
     "LISTEN",

@@ -1,5 +1,5 @@
-mod given_back;
 mod pairs;
+mod put_back_bytes;
 
 use proptest::prelude::*;
 

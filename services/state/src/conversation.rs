@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::{StoreError, id::new_id};
 
 /// Title of a conversation whose first user message has no text.
-const UNTITLED: &str = "New conversation";
+const DEFAULT_TITLE: &str = "New conversation";
 
 /// Maximum length of a title made from the first message, in characters.
 const MAX_TITLE: usize = 50;
@@ -269,7 +269,7 @@ fn title(messages: &[Message]) -> String {
     let first = messages.iter().find(|message| message.is_of_the_user());
     let text = first.and_then(Message::text).unwrap_or_default();
     match text.trim() {
-        "" => UNTITLED.to_owned(),
+        "" => DEFAULT_TITLE.to_owned(),
         text => storable(shortened(text, MAX_TITLE)),
     }
 }

@@ -7,9 +7,9 @@
 
 mod logins;
 mod session_batcher;
-mod spent;
 #[cfg(test)]
 mod tests;
+mod used_tickets;
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,20 +20,20 @@ use ziggurat_postgres::driver::{DriverError, query};
 
 use super::{StateDatabase, StoreError, conversation::storable};
 
-use self::session_batcher::Question;
+use self::session_batcher::LookUpRequest;
 pub use self::{
     logins::Attempt,
     session_batcher::{Answer, LookUp, SessionBatcher},
 };
 
 /// Maximum number of waiting look-ups; any further one gets [`Answer::Unknown`].
-const WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// Accesses the state that replicas share. Clones access the same state.
 #[derive(Clone, Debug)]
 pub struct Shared {
     state: StateDatabase,
-    questions: mpsc::Sender<Question>,
+    questions: mpsc::Sender<LookUpRequest>,
     /// Unbounded, but limited by the number of users.
     ended: mpsc::UnboundedSender<String>,
 }
@@ -69,7 +69,7 @@ pub struct NewSession<'a> {
 impl Shared {
     /// Uses this database, and makes the task that looks up sessions.
     pub fn new(state: StateDatabase) -> (Self, SessionBatcher) {
-        let (questions, inbox) = mpsc::channel(WAITING);
+        let (questions, inbox) = mpsc::channel(MAX_WAITING);
         let (ended, users) = mpsc::unbounded_channel();
         let batcher = SessionBatcher::new(state.clone(), inbox, users);
         (
@@ -86,7 +86,7 @@ impl Shared {
     pub fn look_up(&self, token: TokenHash) -> LookUp {
         let (answer, receiver) = oneshot::channel();
         // If the queue is full, the sender is dropped, and the caller gets `Answer::Unknown`.
-        let _ = self.questions.try_send(Question { token, answer });
+        let _ = self.questions.try_send(LookUpRequest { token, answer });
         LookUp::new(receiver)
     }
 

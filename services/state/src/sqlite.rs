@@ -41,7 +41,7 @@ const READERS: u32 = 4;
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// Number of jobs that may wait for the writer; further callers wait for a free slot.
-const WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// Options of connections to a file: those of readers, and of the writer.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ pub(crate) async fn open(
     let is_of_reference = reference::is_in(&options.reading, &path).await?;
     let mut connection = options.writing.connect().await?;
     if is_of_reference {
-        reference::set_aside(&mut connection).await?;
+        reference::rename_table(&mut connection).await?;
     }
     migrator(&[(
         "conversations",
@@ -109,7 +109,7 @@ pub(crate) async fn open(
     )])
     .run_direct(None, &mut connection, false)
     .await?;
-    let taken_over = reference::take_over(&mut connection, Timestamp::now()).await;
+    let taken_over = reference::import(&mut connection, Timestamp::now()).await;
     match taken_over {
         Ok(None) => {}
         Ok(Some(count)) => info!(
@@ -120,7 +120,7 @@ pub(crate) async fn open(
         Err(error) => return Err(error),
     }
     let readers = options.readers();
-    let (jobs, inbox) = mpsc::channel(WAITING);
+    let (jobs, inbox) = mpsc::channel(MAX_WAITING);
     let writer = Writer {
         options: options.writing,
         connection: Some(connection),

@@ -24,16 +24,16 @@ const CONNECT: Duration = Duration::from_secs(2);
 const STATEMENT: Duration = Duration::from_secs(5);
 
 /// Maximum wait for an answer: longer, so that PostgreSQL itself reports the timeout.
-const ANSWER: Duration = Duration::from_secs(6);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Maximum wait of a writer for a connection: statements are short, so one becomes free.
-const TURNS: Duration = Duration::from_secs(15);
+const LEASE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Connections per pool; most statements take less than a millisecond.
 const CONNECTIONS: u32 = 8;
 
 /// Advisory lock held while tables are created: "ziggurat" as a number.
-const TURN: i64 = 0x7a69_6767_7572_6174;
+const MIGRATION_LOCK: i64 = 0x7a69_6767_7572_6174;
 
 /// The database with the state that replicas share. Clones share its connections.
 ///
@@ -78,7 +78,7 @@ impl StateDatabase {
         let base = Settings {
             query_timeout: STATEMENT,
             connect_timeout: CONNECT,
-            lease_timeout: TURNS,
+            lease_timeout: LEASE_TIMEOUT,
             max_connections: CONNECTIONS,
             max_total_connections: 2 * CONNECTIONS,
             application_name: "ziggurat-state".to_owned(),
@@ -159,8 +159,11 @@ impl StateDatabase {
     async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {
         self.is_ready
             .get_or_try_init(async || {
-                let made =
-                    time::timeout(ANSWER, make_tables(lease.begin(), &(self.migrations)())).await;
+                let made = time::timeout(
+                    ANSWER_TIMEOUT,
+                    make_tables(lease.begin(), &(self.migrations)()),
+                )
+                .await;
                 made.map_err(|_| StoreError::TimedOut)??;
                 lease.settle();
                 Ok::<_, StoreError>(())
@@ -193,7 +196,7 @@ impl StateDatabase {
 pub async fn within<T>(
     answer: impl Future<Output = Result<T, DriverError>>,
 ) -> Result<T, StoreError> {
-    match time::timeout(ANSWER, answer).await {
+    match time::timeout(ANSWER_TIMEOUT, answer).await {
         Ok(answer) => answer.map_err(StoreError::from),
         Err(_) => Err(StoreError::TimedOut),
     }
@@ -202,12 +205,16 @@ pub async fn within<T>(
 /// Creates or migrates the tables; other replicas wait meanwhile.
 async fn make_tables(client: &mut Client, migrations: &Migrator) -> Result<(), StoreError> {
     client
-        .ask(&format!("SELECT pg_catalog.pg_advisory_lock({TURN})"))
+        .ask(&format!(
+            "SELECT pg_catalog.pg_advisory_lock({MIGRATION_LOCK})"
+        ))
         .await?;
     migrate(client, migrations).await?;
     // If the migration fails, PostgreSQL releases the lock when the connection ends.
     client
-        .ask(&format!("SELECT pg_catalog.pg_advisory_unlock({TURN})"))
+        .ask(&format!(
+            "SELECT pg_catalog.pg_advisory_unlock({MIGRATION_LOCK})"
+        ))
         .await?;
     Ok(())
 }
@@ -221,7 +228,7 @@ async fn migrate(client: &mut Client, migrations: &Migrator) -> Result<(), Store
         client.ask("CREATE SCHEMA ziggurat").await?;
     }
     let table = &*migrations.table_name;
-    if !is_there(client, table).await? {
+    if !has_table(client, table).await? {
         // Same columns as in sqlx, which created this table in earlier versions.
         client
             .ask(&format!(
@@ -249,7 +256,7 @@ async fn migrate(client: &mut Client, migrations: &Migrator) -> Result<(), Store
     Ok(())
 }
 
-async fn is_there(client: &mut Client, table: &str) -> Result<bool, StoreError> {
+async fn has_table(client: &mut Client, table: &str) -> Result<bool, StoreError> {
     let found = query("SELECT pg_catalog.to_regclass($1) IS NOT NULL").bind(table);
     let row = found.fetch_optional(client).await?;
     Ok(row.map_or(Ok(false), |row| row.get(0))?)

@@ -11,17 +11,17 @@ use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use super::*;
 
 /// A store of either kind, and the resources it needs.
-struct Bench {
+struct TestStore {
     store: Conversations,
     _folder: Option<TempDir>,
     _fixture: Option<Fixture>,
     _tasks: JoinSet<()>,
 }
 
-async fn file() -> Bench {
+async fn file() -> TestStore {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
-    Bench {
+    TestStore {
         store,
         _folder: Some(folder),
         _fixture: None,
@@ -29,10 +29,10 @@ async fn file() -> Bench {
     }
 }
 
-async fn database() -> Bench {
+async fn database() -> TestStore {
     let fixture = Fixture::new().await;
     let (state, tasks) = state(&fixture);
-    Bench {
+    TestStore {
         store: Conversations::replicated(state),
         _folder: None,
         _fixture: Some(fixture),
@@ -226,14 +226,14 @@ macro_rules! for_every_store {
             mod $name {
                 #[tokio::test(flavor = "multi_thread")]
                 async fn in_a_file() {
-                    let bench = super::file().await;
-                    super::$name(bench.store.clone()).await;
+                    let test_store = super::file().await;
+                    super::$name(test_store.store.clone()).await;
                 }
 
                 #[tokio::test(flavor = "multi_thread")]
                 async fn in_postgresql() {
-                    let bench = super::database().await;
-                    super::$name(bench.store.clone()).await;
+                    let test_store = super::database().await;
+                    super::$name(test_store.store.clone()).await;
                 }
             }
         )*

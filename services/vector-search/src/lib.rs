@@ -63,7 +63,7 @@ use self::query::Query;
 pub use self::query::settings;
 
 /// Maximum number of rows that an index is asked for: the limit of pgvector.
-const MAX_REACH: u32 = 1000;
+const MAX_EF_SEARCH: u32 = 1000;
 
 /// Number of rows of a sample.
 const SAMPLE_ROWS: u32 = 3;
@@ -159,10 +159,10 @@ impl Nearest<'_> {
     pub async fn find(&self, asked: &[f32], pool: &Pool) -> Result<Vec<Neighbour>, QueryError> {
         let query = Query::new(self, asked);
         if self.can_join_indexes() {
-            let first = self.rows.saturating_mul(4).clamp(100, MAX_REACH);
-            for reach in [first, MAX_REACH] {
+            let first = self.rows.saturating_mul(4).clamp(100, MAX_EF_SEARCH);
+            for reach in [first, MAX_EF_SEARCH] {
                 let found = read(query.joined(reach), reach, pool).await?;
-                if let Some(rows) = self.proven(found) {
+                if let Some(rows) = self.proved_closest(found) {
                     return Ok(rows);
                 }
             }
@@ -201,7 +201,7 @@ impl Nearest<'_> {
     }
 
     /// Returns the rows if they are provably the closest of the whole table.
-    fn proven(&self, found: Vec<Hit>) -> Option<Vec<Neighbour>> {
+    fn proved_closest(&self, found: Vec<Hit>) -> Option<Vec<Neighbour>> {
         // If there are fewer rows, those without a vector follow, and they are not among the rows
         // found.
         let last = usize::try_from(self.rows).ok()?.checked_sub(1)?;

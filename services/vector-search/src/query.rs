@@ -6,7 +6,7 @@ use super::{Nearest, quoted, vector};
 use ziggurat_postgres::metadata::{Column, Table};
 
 /// Number of rows that an index of pgvector examines by default.
-const USUAL_REACH: u32 = 40;
+const DEFAULT_EF_SEARCH: u32 = 40;
 
 /// Maximum number of characters of an id.
 const LONGEST_ID: u32 = 200;
@@ -42,13 +42,13 @@ impl<'a> Query<'a> {
             [distance] => distance.clone(),
             distances => self.sum(distances.iter().map(|distance| format!("({distance})"))),
         };
-        let has_one = self.present(" OR ");
+        let has_one = self.non_null(" OR ");
         format!(
             "SELECT near.distance, NULL, {}
              FROM (SELECT {order} AS distance, {} FROM {} WHERE {has_one}
                    ORDER BY 1 LIMIT {}) AS near",
-            self.shown("near"),
-            self.carried(),
+            self.result_columns("near"),
+            self.inner_columns(),
             name(self.nearest.table),
             self.nearest.rows,
         )
@@ -58,7 +58,7 @@ impl<'a> Query<'a> {
     /// bound on the sums of all other rows, or NULL if there are none.
     pub(super) fn joined(&self, reach: u32) -> String {
         let (table, rows) = (name(self.nearest.table), self.nearest.rows);
-        let has_all = self.present(" AND ");
+        let has_all = self.non_null(" AND ");
         let mut distances = String::new();
         for (at, distance) in self.distances.iter().enumerate() {
             write!(distances, "{distance} AS d{at}, ").expect("a string takes everything");
@@ -67,7 +67,7 @@ impl<'a> Query<'a> {
             format!(
                 "(SELECT {arm} AS arm, tableoid AS part, ctid AS place, {distances}{}
                   FROM {table} WHERE {has_all} ORDER BY {} LIMIT {reach})",
-                self.carried(),
+                self.inner_columns(),
                 arm + 4,
             )
         });
@@ -87,10 +87,10 @@ impl<'a> Query<'a> {
              FROM best CROSS JOIN edge ORDER BY best.distance",
             arms = arms.join(" UNION ALL "),
             sum = self.sum(places.clone().map(|arm| format!("d{arm}"))),
-            carried = self.carried_on(),
+            carried = self.outer_columns(),
             full = full.join(" AND "),
             reached = self.sum(places.map(edge)),
-            shown = self.shown("best"),
+            shown = self.result_columns("best"),
         )
     }
 
@@ -103,7 +103,7 @@ impl<'a> Query<'a> {
         terms.join(" + ")
     }
 
-    fn present(&self, between: &str) -> String {
+    fn non_null(&self, between: &str) -> String {
         let columns = self.nearest.vectors.iter();
         let present: Vec<_> = columns
             .map(|vector| format!("{} IS NOT NULL", quoted(vector.column.name())))
@@ -112,7 +112,7 @@ impl<'a> Query<'a> {
     }
 
     /// Returns the columns of the result, under names of this module.
-    fn carried(&self) -> String {
+    fn inner_columns(&self) -> String {
         let id = self.nearest.id.map_or("NULL".to_owned(), of);
         let mut list = format!("{id} AS id");
         for (at, text) in self.nearest.texts.iter().enumerate() {
@@ -121,7 +121,7 @@ impl<'a> Query<'a> {
         list
     }
 
-    fn carried_on(&self) -> String {
+    fn outer_columns(&self) -> String {
         let mut list = "id".to_owned();
         for at in 0..self.nearest.texts.len() {
             write!(list, ", t{at}").expect("a string takes everything");
@@ -129,7 +129,7 @@ impl<'a> Query<'a> {
         list
     }
 
-    fn shown(&self, of: &str) -> String {
+    fn result_columns(&self, of: &str) -> String {
         let mut list = cut(&format!("{of}.id"), LONGEST_ID);
         for at in 0..self.nearest.texts.len() {
             let text = cut(&format!("{of}.t{at}"), self.nearest.characters);
@@ -161,7 +161,7 @@ pub fn settings(reach: u32) -> String {
         current("hnsw.iterative_scan"),
         current("hnsw.ef_search"),
     );
-    if reach > USUAL_REACH {
+    if reach > DEFAULT_EF_SEARCH {
         let known = current("hnsw.ef_search");
         write!(
             settings,

@@ -46,7 +46,7 @@ pub use self::{
     condition::{Comparison, Condition, Conditions, Test},
     lexemes::{LexemeQuery, Lexicon},
     ranked::{Extension, Ranking},
-    rows::reach,
+    rows::ping,
     shape::{Column, Finding, Shape},
 };
 
@@ -94,7 +94,7 @@ pub struct Hit {
 }
 
 /// Query that is being built.
-struct Draft<'a> {
+struct QueryBuilder<'a> {
     place: &'a SearchTable,
     shape: &'a Shape,
     values: Vec<Value>,
@@ -152,8 +152,8 @@ impl SearchTable {
 // === impl Search ===
 
 impl Search<'_> {
-    fn draft(&self) -> Draft<'_> {
-        Draft {
+    fn builder(&self) -> QueryBuilder<'_> {
+        QueryBuilder {
             place: self.place,
             shape: self.shape,
             values: Vec::new(),
@@ -161,18 +161,18 @@ impl Search<'_> {
     }
 
     /// Returns the condition for rows that may be shown and have a text.
-    fn allowed(&self, draft: &mut Draft<'_>) -> String {
+    fn allowed(&self, builder: &mut QueryBuilder<'_>) -> String {
         let mut parts = Vec::new();
         for filter in &self.place.filters {
             let condition = match filter {
                 Restriction::Raw(sql) => sql.clone(),
-                Restriction::Tests(tests) => tests.write(draft),
+                Restriction::Tests(tests) => tests.write(builder),
             };
             // The line break ends a comment in the last line.
             parts.push(format!("({condition}\n)"));
         }
         if let Some(filter) = self.filter {
-            parts.push(format!("({})", filter.write(draft)));
+            parts.push(format!("({})", filter.write(builder)));
         }
         parts.push(format!("{} IS NOT NULL", quoted(&self.place.text)));
         parts.join(" AND ")
@@ -181,7 +181,7 @@ impl Search<'_> {
 
 // === impl Draft ===
 
-impl Draft<'_> {
+impl QueryBuilder<'_> {
     /// Adds a text as a parameter, and returns its placeholder.
     fn text(&mut self, text: &str) -> String {
         self.values.push(Value::Text(text.to_owned()));
@@ -195,7 +195,7 @@ impl Draft<'_> {
     }
 
     /// Returns the columns of the result, under names of this module.
-    fn carried(&self) -> String {
+    fn inner_columns(&self) -> String {
         format!(
             "{} AS id, {} AS content",
             self.id(),
@@ -204,7 +204,7 @@ impl Draft<'_> {
     }
 
     /// Returns the columns of the result, as text.
-    fn shown(&self) -> String {
+    fn result_columns(&self) -> String {
         format!(
             "({})::text, ({})::text",
             self.id(),

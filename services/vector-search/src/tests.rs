@@ -223,7 +223,7 @@ async fn rows_from_indexes_are_not_the_result_until_that_is_proven() {
 
     let query = Query::new(&nearest, &[0.0]).joined(100);
     let first = read(query, 100, &setup.pool).await.expect("rows");
-    assert!(nearest.proven(first).is_none());
+    assert!(nearest.proved_closest(first).is_none());
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ impl Destination {
 
     /// Writes the result and returns the text for the screen.
     pub(super) fn write(self, value: &impl Serialize) -> anyhow::Result<String> {
-        let text = shown(value);
+        let text = to_json(value);
         match self {
             Self::Screen => Ok(text),
             Self::File(path, mut file) => {
@@ -50,7 +50,7 @@ impl Destination {
 }
 
 /// Formats a result as it is printed.
-pub(super) fn shown(value: &impl Serialize) -> String {
+pub(super) fn to_json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("texts, numbers and lists of them");
     text.push('\n');
     text

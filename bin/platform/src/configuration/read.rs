@@ -16,10 +16,10 @@ use super::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
 
 /// Minimum lifetime of a token: clients replace a token five minutes before its end, so they would
 /// request one with a shorter lifetime again and again.
-const SHORTEST: Duration = Duration::from_secs(301);
+const MIN_LIFETIME: Duration = Duration::from_secs(301);
 
 /// Maximum lifetime of a token, because deleted clients are listed until their tokens expire.
-const LONGEST: Duration = Duration::from_hours(30 * 24);
+const MAX_LIFETIME: Duration = Duration::from_hours(30 * 24);
 
 /// Reads all keys.
 pub(super) fn configuration(file: &Section<'_>) -> Configuration {
@@ -134,11 +134,11 @@ fn tls(tls: &Section<'_>) -> Option<TlsFiles> {
 
 /// Takes the URL from the environment, else from `url_file`, else from `url`.
 fn state(state: &Section<'_>) -> Option<Secret> {
-    const LONGEST: u64 = 4096;
+    const MAX_LIFETIME: u64 = 4096;
     let (key, file) = (state.key("url"), state.key("url_file"));
     let url = match (state.variable("ZIGGURAT_PLATFORM_STATE_URL"), file.path()) {
         (Some(url), _) => Secret::from(url),
-        (None, Some(path)) => match file::text(&path, LONGEST) {
+        (None, Some(path)) => match file::text(&path, MAX_LIFETIME) {
             Ok(text) => Secret::from(text.trim()),
             Err(error) => {
                 file.problem(format_args!("{}: {error}", path.display()));
@@ -160,9 +160,13 @@ fn tokens(tokens: &Section<'_>) -> TokenRules {
     let lifetime = tokens.key("lifetime").flag("token-lifetime");
     let time = lifetime.time().unwrap_or(Duration::from_hours(24));
     let has_hooks = cfg!(feature = "test-support") && tokens.flags().has("test-hooks");
-    let shortest = if has_hooks { Duration::ZERO } else { SHORTEST };
+    let shortest = if has_hooks {
+        Duration::ZERO
+    } else {
+        MIN_LIFETIME
+    };
     lifetime.check(
-        (shortest..=LONGEST).contains(&time),
+        (shortest..=MAX_LIFETIME).contains(&time),
         "must be longer than 5m and at most 720h",
     );
     let is_word =

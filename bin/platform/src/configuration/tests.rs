@@ -10,12 +10,12 @@ fn load(yaml: &str, flags: &[&str]) -> Result<Loaded<Configuration>, LoadError> 
     std::fs::write(&path, yaml).expect("written");
     let words = flags.iter().map(std::ffi::OsString::from);
     let arguments = crate::arguments::Arguments::parse(words).expect("good words");
-    let around = ConfigSources {
+    let sources = ConfigSources {
         environment: Environment::default(),
         system_folder: folder.path().to_owned(),
         binary_folder: "/opt/ziggurat".into(),
     };
-    Configuration::load(&arguments.flags, &around)
+    Configuration::load(&arguments.flags, &sources)
 }
 
 fn loaded(yaml: &str, flags: &[&str]) -> Configuration {

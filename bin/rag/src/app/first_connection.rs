@@ -9,7 +9,7 @@ use ziggurat_rag_service::retrieval::Retriever;
 
 /// Pauses between attempts to connect: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// A database and the libraries in it.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl FirstConnection {
             report(&failure, &pipelines, &hosts.join(","), was_away);
             was_away = true;
             time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
         if was_away {
             info!(pipelines, "connected to database");

@@ -117,7 +117,7 @@ impl PipelineBuilder {
         let name = &pipeline.name;
         let position = self.position(set, &pipeline.database, &before.databases);
         let pool = set.databases[position].pool.clone();
-        let retriever = Retriever::new(pool, name, pipeline.tables.clone(), pipeline.manner);
+        let retriever = Retriever::new(pool, name, pipeline.tables.clone(), pipeline.search);
         let first = &mut set.first_connections[position];
         first.retrievers.push((name.clone(), retriever.clone()));
         let clients = &set.clients[name];

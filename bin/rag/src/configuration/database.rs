@@ -28,10 +28,10 @@ struct Servers {
 const MAX_CONNECTIONS: u32 = 10;
 
 /// Default time limit to connect, and to wait for a free connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Default port of PostgreSQL.
-const USUAL_PORT: u16 = 5432;
+const DEFAULT_PORT: u16 = 5432;
 
 /// Application name of the connections in PostgreSQL.
 const APPLICATION: &str = "ziggurat-rag";
@@ -51,7 +51,7 @@ pub(super) fn read(file: &Section<'_>) -> Option<Arc<Database>> {
     }
     let database = Database::try_from(settings);
     database
-        .map_err(|error| file.problem(in_our_words(&error)))
+        .map_err(|error| file.problem(with_file_keys(&error)))
         .ok()
         .map(Arc::new)
 }
@@ -65,7 +65,7 @@ fn servers(file: &Section<'_>) -> Option<Servers> {
         file.problem("cannot specify both 'hosts' and 'host'; use one or the other");
         return None;
     }
-    let port = |file: &Section<'_>| file.key("port").whole(1..=65535).unwrap_or(USUAL_PORT);
+    let port = |file: &Section<'_>| file.key("port").whole(1..=65535).unwrap_or(DEFAULT_PORT);
     let own_port = port(file);
     let hosts = if are_listed {
         let listed = listed.into_iter().map(Value::into_section);
@@ -87,7 +87,7 @@ fn settings(file: &Section<'_>, servers: Servers) -> Settings {
     let connections = file.key("max_connections").whole(1..=1000);
     let connections = connections.unwrap_or(MAX_CONNECTIONS);
     let first = servers.hosts.first().cloned();
-    let first = first.unwrap_or_else(|| Host::new("", USUAL_PORT));
+    let first = first.unwrap_or_else(|| Host::new("", DEFAULT_PORT));
     Settings {
         host: first.name,
         port: first.port,
@@ -116,8 +116,14 @@ fn settings(file: &Section<'_>, servers: Servers) -> Settings {
         max_connections: connections,
         // Each description has one pool.
         max_total_connections: connections,
-        connect_timeout: file.key("connect_timeout").some_time().unwrap_or(PATIENCE),
-        lease_timeout: file.key("acquire_timeout").some_time().unwrap_or(PATIENCE),
+        connect_timeout: file
+            .key("connect_timeout")
+            .some_time()
+            .unwrap_or(DEFAULT_TIMEOUT),
+        lease_timeout: file
+            .key("acquire_timeout")
+            .some_time()
+            .unwrap_or(DEFAULT_TIMEOUT),
         query_timeout: file
             .key("statement_timeout")
             .time()
@@ -193,17 +199,19 @@ fn password(file: &Section<'_>) -> Password {
 }
 
 /// Returns the message of an error, with the keys of this file.
-fn in_our_words(error: &InvalidDatabase) -> String {
+fn with_file_keys(error: &InvalidDatabase) -> String {
     let mut text = match error {
         InvalidDatabase::HalfCertificate { .. } => {
             "ssl_cert and ssl_key must be set together".to_owned()
         }
-        InvalidDatabase::Unreadable { setting, .. } => format!("{} cannot be read", ours(setting)),
+        InvalidDatabase::Unreadable { setting, .. } => {
+            format!("{} cannot be read", file_key(setting))
+        }
         InvalidDatabase::NotPem { setting, .. } => {
-            format!("{} is not what it should be, in PEM", ours(setting))
+            format!("{} is not what it should be, in PEM", file_key(setting))
         }
         InvalidDatabase::OutOfRange { setting, range, .. } => {
-            format!("{} must be {range}", ours(setting))
+            format!("{} must be {range}", file_key(setting))
         }
         other => other.to_string(),
     };
@@ -214,7 +222,7 @@ fn in_our_words(error: &InvalidDatabase) -> String {
 }
 
 /// Returns the key of a setting in this file.
-fn ours(setting: &'static str) -> &'static str {
+fn file_key(setting: &'static str) -> &'static str {
     match setting {
         "sslcert" => "ssl_cert",
         "sslkey" => "ssl_key",

@@ -26,7 +26,7 @@ pub(super) fn read(value: &Value<'_>) -> Option<TableFilter> {
 }
 
 fn structured(filter: Yaml, value: &Value<'_>) -> Option<TableFilter> {
-    look_for_strangers(&filter, value);
+    report_unknown_keys(&filter, value);
     let filter = match Filter::deserialize(filter) {
         Ok(filter) => filter,
         Err(error) => return value.unreadable(&format!("invalid filter: {error}")),
@@ -36,16 +36,16 @@ fn structured(filter: Yaml, value: &Value<'_>) -> Option<TableFilter> {
 }
 
 /// Reports unknown keys.
-fn look_for_strangers(filter: &Yaml, value: &Value<'_>) {
-    point_out(filter, &KEYS, value, "");
+fn report_unknown_keys(filter: &Yaml, value: &Value<'_>) {
+    report_unknown(filter, &KEYS, value, "");
     let conditions = filter.get("conditions").and_then(Yaml::as_sequence);
     for (index, condition) in conditions.into_iter().flatten().enumerate() {
         let below = format!(".conditions[{index}]");
-        point_out(condition, &CONDITION_KEYS, value, &below);
+        report_unknown(condition, &CONDITION_KEYS, value, &below);
     }
 }
 
-fn point_out(filter: &Yaml, known: &[&str], value: &Value<'_>, below: &str) {
+fn report_unknown(filter: &Yaml, known: &[&str], value: &Value<'_>, below: &str) {
     let keys = filter.as_mapping().into_iter().flat_map(|map| map.keys());
     for key in keys.filter_map(Yaml::as_str) {
         if !known.contains(&key) {

@@ -23,7 +23,7 @@ pub(super) struct Block {
 
 /// The origin of embeddings, answers or rankings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Maker {
+pub(crate) enum ModelSource {
     /// An external provider.
     Provider(Provider),
     /// The server itself, for trials without a provider.
@@ -113,8 +113,8 @@ impl Block {
     }
 
     /// Returns the provider, if it fits the role; otherwise adds a problem.
-    pub(super) fn maker(&self, file: &Section<'_>, role: Role) -> Option<Maker> {
-        let maker = Maker::find(self.provider.as_deref()?, role);
+    pub(super) fn maker(&self, file: &Section<'_>, role: Role) -> Option<ModelSource> {
+        let maker = ModelSource::find(self.provider.as_deref()?, role);
         file.key("provider").check(maker.is_some(), role.choice());
         maker
     }
@@ -134,7 +134,7 @@ pub(super) fn check_times(
 
 // === impl Maker ===
 
-impl Maker {
+impl ModelSource {
     /// Returns whether the server answers itself, without a provider.
     pub(crate) fn is_local(self) -> bool {
         self == Self::Local

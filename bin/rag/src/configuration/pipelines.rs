@@ -12,7 +12,7 @@ use super::{
     database,
     defaults::{Defaults, count},
     key_files::KeyFiles,
-    model::{Block, Headers, Maker, Role, check_times},
+    model::{Block, Headers, ModelSource, Role, check_times},
     rerank::Rerank,
     tables,
 };
@@ -27,7 +27,7 @@ pub(crate) struct Pipeline {
     pub(crate) description: String,
     pub(crate) database: Arc<Database>,
     pub(crate) tables: Vec<Table>,
-    pub(crate) manner: SearchOptions,
+    pub(crate) search: SearchOptions,
     pub(crate) embedding: Model,
     pub(crate) completion: Model,
     pub(crate) rerank: Option<Rerank>,
@@ -45,11 +45,11 @@ pub(crate) struct Pipeline {
 /// A model and the access to its provider: a client is rebuilt if any of this changes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Model {
-    pub(crate) maker: Maker,
+    pub(crate) maker: ModelSource,
     pub(crate) name: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
-    pub(crate) patience: Timeouts,
+    pub(crate) timeouts: Timeouts,
     pub(crate) retry: Retry,
     /// The type of input to send to Voyage.
     pub(crate) input_type: Option<String>,
@@ -91,7 +91,7 @@ impl Pipeline {
             key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),
             token_budget: count(file, "token_budget").unwrap_or(defaults.token_budget),
             top_n: count(file, "top_n").unwrap_or(defaults.top_n),
-            manner: tables::search(&file.section("search")),
+            search: tables::search(&file.section("search")),
             system_prompt: file.key("system_prompt").text(),
             allow_include_sources: file.key("allow_include_sources").boolean().unwrap_or(false),
             database: database?,
@@ -151,7 +151,7 @@ impl Model {
             base_url: block.base_url.or_else(|| usual_url(file, maker)),
             name: block.model.unwrap_or_default(),
             headers,
-            patience: patience(block.request_timeout, block.per_attempt_timeout),
+            timeouts: timeouts(block.request_timeout, block.per_attempt_timeout),
             retry: block.max_retries.map_or_else(Retry::default, Retry::times),
             input_type: match block.input_type {
                 Some(text) => Some(text).filter(|text| !text.is_empty()),
@@ -162,7 +162,7 @@ impl Model {
 }
 
 /// Returns the time limits of a provider; zero counts as not set.
-pub(super) fn patience(call: Option<Duration>, attempt: Option<Duration>) -> Timeouts {
+pub(super) fn timeouts(call: Option<Duration>, attempt: Option<Duration>) -> Timeouts {
     let said = |time: Option<Duration>| time.filter(|time| !time.is_zero());
     let default = Timeouts::default();
     Timeouts {
@@ -180,8 +180,8 @@ pub(super) fn merged(file: &Section<'_>, all: &Headers) -> HeaderMap {
 }
 
 /// Returns the address of Ollama from its environment variable, whose scheme and port are optional.
-fn usual_url(file: &Section<'_>, maker: Maker) -> Option<String> {
-    if maker != Maker::Provider(llm::Provider::Ollama) {
+fn usual_url(file: &Section<'_>, maker: ModelSource) -> Option<String> {
+    if maker != ModelSource::Provider(llm::Provider::Ollama) {
         return None;
     }
     let host = file.environment().get("OLLAMA_HOST")?.trim();

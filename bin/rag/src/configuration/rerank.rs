@@ -6,7 +6,7 @@ use ziggurat_runtime::config::Section;
 
 use super::{
     model::{Headers, base_url, check_times},
-    pipelines::{merged, patience},
+    pipelines::{merged, timeouts},
 };
 
 /// The checked settings of reranking by Voyage.
@@ -15,7 +15,7 @@ pub(crate) struct Rerank {
     pub(crate) model: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
-    pub(crate) patience: Timeouts,
+    pub(crate) timeouts: Timeouts,
     /// Maximum number of results to keep; zero keeps all of them.
     pub(crate) top_k: usize,
 }
@@ -41,7 +41,7 @@ impl Rerank {
             model: model_name?,
             base_url,
             headers,
-            patience: patience(call, attempt),
+            timeouts: timeouts(call, attempt),
             top_k: top_k.unwrap_or(0),
         })
     }

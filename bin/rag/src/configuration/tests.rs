@@ -25,19 +25,19 @@ const PIPELINE: &str = "
 /// A configuration file and an environment, for one test.
 struct Case {
     folder: TempDir,
-    around: ConfigSources,
+    sources: ConfigSources,
 }
 
 impl Case {
     fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("test.yaml"), text).expect("written");
-        let around = ConfigSources {
+        let sources = ConfigSources {
             environment: Environment::default(),
             system_folder: folder.path().join("system"),
             binary_folder: folder.path().join("binary"),
         };
-        Self { folder, around }
+        Self { folder, sources }
     }
 
     /// Creates a file with this pipeline, in which some texts are replaced.
@@ -51,12 +51,12 @@ impl Case {
     }
 
     fn env(mut self, variables: &[(&str, &str)]) -> Self {
-        self.around.environment = Environment::new(variables.iter().copied());
+        self.sources.environment = Environment::new(variables.iter().copied());
         self
     }
 
     fn load(&self) -> Result<Loaded, LoadError> {
-        Configuration::load(&self.folder.path().join("test.yaml"), &self.around)
+        Configuration::load(&self.folder.path().join("test.yaml"), &self.sources)
     }
 
     fn configuration(&self) -> Configuration {

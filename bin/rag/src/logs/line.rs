@@ -9,7 +9,7 @@ use ziggurat_llm as llm;
 use ziggurat_postgres as pg;
 use ziggurat_runtime::{
     Environment,
-    logs::{LogEvent, Older, Options, Part, RawLog, Text, write_value},
+    logs::{LogEvent, OlderVariables, Options, Part, RawLog, Text, write_value},
 };
 
 use crate::secrets::Secrets;
@@ -23,7 +23,7 @@ pub(super) struct KeyValue(pub(super) Secrets);
 
 /// Reads the options from the environment and the configuration file; also returns warnings.
 pub(super) fn options(environment: &Environment, file: &RawLog) -> (Options, Vec<String>) {
-    let older = Older {
+    let older = OlderVariables {
         level: Some("LOG_LEVEL"),
         format: Some("LOG_FORMAT"),
     };

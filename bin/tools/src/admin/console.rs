@@ -18,7 +18,7 @@ pub(crate) struct Console<'a> {
 
 impl Console<'_> {
     /// Writes to standard output.
-    pub(crate) fn say(&mut self, text: &str) -> anyhow::Result<()> {
+    pub(crate) fn print(&mut self, text: &str) -> anyhow::Result<()> {
         self.output
             .write_all(text.as_bytes())
             .and_then(|()| self.output.flush())
@@ -26,7 +26,7 @@ impl Console<'_> {
     }
 
     /// Writes to standard error.
-    pub(crate) fn remark(&mut self, text: &str) -> anyhow::Result<()> {
+    pub(crate) fn print_error(&mut self, text: &str) -> anyhow::Result<()> {
         self.remarks
             .write_all(text.as_bytes())
             .context("cannot write to standard error")
@@ -38,7 +38,7 @@ impl Console<'_> {
     /// Fails at the end of input: a missing answer must not choose a default, such as a token that
     /// never expires.
     pub(crate) fn ask(&mut self, question: &str) -> anyhow::Result<String> {
-        self.say(question)?;
+        self.print(question)?;
         Ok(self.answer(question)?.trim().to_owned())
     }
 
@@ -63,7 +63,7 @@ impl Console<'_> {
     /// # Errors
     /// Fails like [`ask`](Self::ask).
     pub(crate) fn ask_secret(&mut self, question: &str) -> anyhow::Result<SecretString> {
-        self.say(question)?;
+        self.print(question)?;
         if self.is_terminal {
             let secret = rpassword::read_password().context("cannot read the terminal")?;
             return Ok(secret.into());
@@ -74,7 +74,7 @@ impl Console<'_> {
     }
 
     /// Asks for a confirmation; every answer except yes means no.
-    pub(crate) fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
+    pub(crate) fn confirm(&mut self, question: &str) -> anyhow::Result<bool> {
         let answer = self.ask(question)?.to_ascii_lowercase();
         Ok(answer == "y" || answer == "yes")
     }

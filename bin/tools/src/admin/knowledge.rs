@@ -18,7 +18,7 @@ use crate::{configuration::Knowledgebase, knowledge, providers::Providers};
 
 /// Options of the command line for a build.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct BuildOptions {
     pub(super) folders: Vec<PathBuf>,
     pub(super) project: Option<String>,
     pub(super) version: Option<String>,
@@ -26,29 +26,29 @@ pub(super) struct Wish {
 }
 
 pub(super) fn build(
-    wish: Wish,
+    options: BuildOptions,
     configured: &Knowledgebase,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
-    let project = wish.project.filter(|project| !project.trim().is_empty());
+    let project = options.project.filter(|project| !project.trim().is_empty());
     let project = project.context("the product has no name: add -kb-project <name>")?;
-    let version = wish.version.unwrap_or_default();
-    let output = wish.output.or_else(|| configured.database_path.clone());
+    let version = options.version.unwrap_or_default();
+    let output = options.output.or_else(|| configured.database_path.clone());
     let output = output
         .context("no file is named: add -kb-output <file>, or set knowledgebase.database_path")?;
     let embedder = knowledge::embedder(configured, &Providers::default())
         .map_err(|problem| anyhow!(problem))?;
     if embedder.is_local() {
-        console.remark(
+        console.print_error(
             "Vectors are made by provider local, which knows words and no meanings: for trying \
              things out.\n",
         )?;
     }
     let provider = (knowledge::provider(configured), embedder.model());
     let builder = Builder::new(&embedder, provider, (&project, &version));
-    let outcome = run(&builder, &output, &wish.folders, console)?;
+    let outcome = run(&builder, &output, &options.folders, console)?;
     let product = format!("{project} {version}");
-    console.say(&format!(
+    console.print(&format!(
         "Knowledge base: {}\nProduct: {} ({} chunks)\n\
          Documents: {} written, {} unchanged, {} removed, {} skipped\n",
         plain(&output.display().to_string()),

@@ -7,38 +7,42 @@ use jiff::{Timestamp, tz::TimeZone};
 use secrecy::ExposeSecret as _;
 use ziggurat_accounts::{CreatedToken, Expiry, NewToken, TokenFile, TokenRecord};
 
-use super::{Console, Site, announce, moment, plain};
+use super::{AdminContext, Console, announce, moment, plain};
 
 const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 
 /// Options of the command line for a new token; the command asks for missing ones.
 #[derive(Debug, Default)]
-pub(super) struct Wish {
+pub(super) struct TokenOptions {
     pub(super) note: Option<String>,
     pub(super) database: Option<String>,
     pub(super) expiry: Option<String>,
 }
 
-pub(super) fn add(wish: Wish, site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result<()> {
-    check_databases(site)?;
-    let note = match wish.note {
+pub(super) fn add(
+    options: TokenOptions,
+    admin_context: &AdminContext<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    check_databases(admin_context)?;
+    let note = match options.note {
         Some(note) => note,
         None => console.ask("Enter annotation/note for this token (optional): ")?,
     };
-    let database = match wish.database {
+    let database = match options.database {
         Some(name) if name.is_empty() => None,
-        Some(name) if site.databases.contains(&name.as_str()) => Some(name),
+        Some(name) if admin_context.databases.contains(&name.as_str()) => Some(name),
         Some(name) => bail!("unknown database: {name}"),
-        None => ask_database(&site.databases, console)?,
+        None => ask_database(&admin_context.databases, console)?,
     };
-    let expiry = match wish.expiry {
+    let expiry = match options.expiry {
         Some(text) => text,
         None => console.ask("Enter expiry duration (e.g., '30d', '1y', or 'never'): ")?,
     };
     let now = Timestamp::now();
     let expires_at = expiry_of(&expiry)?.after(now);
 
-    let file = TokenFile::new(site.token_file);
+    let file = TokenFile::new(admin_context.token_file);
     announce(file.path(), "token", console)?;
     let new = NewToken {
         note,
@@ -46,16 +50,16 @@ pub(super) fn add(wish: Wish, site: &Site<'_>, console: &mut Console<'_>) -> any
         expires_at,
     };
     let created = file.add(new, now)?;
-    console.say(&describe_created(&created, now))
+    console.print(&describe_created(&created, now))
 }
 
 /// Fails if no database is configured, because a token is for a database.
-fn check_databases(site: &Site<'_>) -> anyhow::Result<()> {
-    if !site.databases.is_empty() {
+fn check_databases(admin_context: &AdminContext<'_>) -> anyhow::Result<()> {
+    if !admin_context.databases.is_empty() {
         return Ok(());
     }
-    let path = site.config_file.display();
-    if site.config_file.exists() {
+    let path = admin_context.config_file.display();
+    if admin_context.config_file.exists() {
         bail!("No databases configured in {path}");
     }
     bail!("Configuration file not found: {path}")
@@ -67,7 +71,7 @@ fn ask_database(databases: &[&str], console: &mut Console<'_>) -> anyhow::Result
         let mark = if at == 0 { " (default)" } else { "" };
         writeln!(list, "  {}. {}{mark}", at + 1, plain(name))?;
     }
-    console.say(&list)?;
+    console.print(&list)?;
     let answer =
         console.ask("Bind token to database (enter name or number, blank for default): ")?;
     chosen(&answer, databases)
@@ -128,10 +132,13 @@ fn describe_created(created: &CreatedToken, now: Timestamp) -> String {
     )
 }
 
-pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result<()> {
-    let records = TokenFile::new(site.token_file).list()?;
+pub(super) fn list(
+    admin_context: &AdminContext<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let records = TokenFile::new(admin_context.token_file).list()?;
     if records.is_empty() {
-        return console.say("No tokens found.\n");
+        return console.print("No tokens found.\n");
     }
     let mut text = "API Tokens:\n===========\n".to_owned();
     let now = Timestamp::now();
@@ -155,16 +162,16 @@ pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result
         )?;
     }
     write!(text, "\nTotal tokens: {}\n", records.len())?;
-    console.say(&text)
+    console.print(&text)
 }
 
 pub(super) fn remove(
     identifier: &str,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
-    TokenFile::new(site.token_file).remove(identifier)?;
-    console.say(&format!(
+    TokenFile::new(admin_context.token_file).remove(identifier)?;
+    console.print(&format!(
         "Token removed successfully: {}\n",
         plain(identifier)
     ))

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_accounts::UserFile;
 
 use super::{
-    Console, Site, announce, moment, plain,
+    AdminContext, Console, announce, moment, plain,
     replicas::{self, Locked},
 };
 
@@ -23,7 +23,7 @@ pub(super) fn add(
     username: Option<String>,
     password: Option<SecretString>,
     note: Option<String>,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
@@ -36,7 +36,7 @@ pub(super) fn add(
         Some(note) => note,
         None => console.ask(ASK_NOTE)?,
     };
-    let file = file(site);
+    let file = file(admin_context);
     announce(file.path(), "user", console)?;
     file.add(&name, &password, &note, Timestamp::now())
         .context("failed to add user")?;
@@ -49,14 +49,14 @@ pub(super) fn add(
         writeln!(text, "Note:     {}", plain(&note))?;
     }
     text.push_str("Status:   Enabled\n");
-    console.say(&text)
+    console.print(&text)
 }
 
 pub(super) fn update(
     username: Option<String>,
     password: Option<SecretString>,
     note: Option<String>,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
@@ -68,21 +68,21 @@ pub(super) fn update(
     if password.is_none() && note.is_none() {
         bail!("no updates specified");
     }
-    file(site)
+    file(admin_context)
         .update(&name, password.as_ref(), note.as_deref())
         .context("failed to update user")?;
-    console.say(&format!("User '{}' updated successfully\n", plain(&name)))
+    console.print(&format!("User '{}' updated successfully\n", plain(&name)))
 }
 
 fn ask_changes(
     console: &mut Console<'_>,
 ) -> anyhow::Result<(Option<SecretString>, Option<String>)> {
     let password = console
-        .agrees("Update password? (y/N): ")?
+        .confirm("Update password? (y/N): ")?
         .then(|| ask_password(console))
         .transpose()?;
     let note = console
-        .agrees("Update annotation? (y/N): ")?
+        .confirm("Update annotation? (y/N): ")?
         .then(|| console.ask(ASK_NOTE))
         .transpose()?;
     Ok((password, note))
@@ -90,55 +90,58 @@ fn ask_changes(
 
 pub(super) fn delete(
     username: Option<String>,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
     let shown = plain(&name);
-    if !console.agrees(&format!(
+    if !console.confirm(&format!(
         "Are you sure you want to delete user '{shown}'? (y/N): "
     ))? {
-        return console.say("Deletion canceled\n");
+        return console.print("Deletion canceled\n");
     }
-    UserFile::new(site.user_file)
+    UserFile::new(admin_context.user_file)
         .delete(&name)
         .context("failed to delete user")?;
-    console.say(&format!("User '{shown}' deleted successfully\n"))
+    console.print(&format!("User '{shown}' deleted successfully\n"))
 }
 
 pub(super) fn enable(
     username: Option<String>,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    UserFile::new(site.user_file)
+    UserFile::new(admin_context.user_file)
         .enable(&name)
         .context("failed to enable user")?;
-    if let Some(state) = site.state {
+    if let Some(state) = admin_context.state {
         replicas::unlock(state, &name).context("failed to enable user")?;
     }
-    console.say(&format!("User '{}' enabled successfully\n", plain(&name)))
+    console.print(&format!("User '{}' enabled successfully\n", plain(&name)))
 }
 
 pub(super) fn disable(
     username: Option<String>,
-    site: &Site<'_>,
+    admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    UserFile::new(site.user_file)
+    UserFile::new(admin_context.user_file)
         .disable(&name)
         .context("failed to disable user")?;
-    console.say(&format!("User '{}' disabled successfully\n", plain(&name)))
+    console.print(&format!("User '{}' disabled successfully\n", plain(&name)))
 }
 
-pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result<()> {
-    let users = UserFile::new(site.user_file).list()?;
+pub(super) fn list(
+    admin_context: &AdminContext<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let users = UserFile::new(admin_context.user_file).list()?;
     if users.is_empty() {
-        return console.say("No users found.\n");
+        return console.print("No users found.\n");
     }
-    let locked = match site.state {
+    let locked = match admin_context.state {
         Some(state) => Locked::read(state)?,
         None => Locked::default(),
     };
@@ -161,7 +164,7 @@ pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result
         push_row(&mut text, row);
     }
     writeln!(text, "{thick}")?;
-    console.say(&text)
+    console.print(&text)
 }
 
 fn push_row(text: &mut String, [name, created, last_login, status, note]: [&str; 5]) {
@@ -180,8 +183,8 @@ fn shortened(note: &str) -> String {
 }
 
 /// Opens the user file with the configured rules for new passwords.
-fn file(site: &Site<'_>) -> UserFile {
-    UserFile::new(site.user_file).with_min_length(site.min_password_length)
+fn file(admin_context: &AdminContext<'_>) -> UserFile {
+    UserFile::new(admin_context.user_file).with_min_length(admin_context.min_password_length)
 }
 
 fn name(given: Option<String>, console: &mut Console<'_>) -> anyhow::Result<String> {

@@ -40,14 +40,14 @@ pub(crate) struct Builtins {
 pub(super) fn read(file: &Section<'_>) -> Builtins {
     Builtins {
         connection_urls: connection_urls(file),
-        tools_off: off(file, "tools", "TOOL", TOOLS.map(|name| (name, name))),
-        resources_off: off(
+        tools_off: disabled(file, "tools", "TOOL", TOOLS.map(|name| (name, name))),
+        resources_off: disabled(
             file,
             "resources",
             "RESOURCE",
             [("system_info", "pg://system_info")],
         ),
-        prompts_off: off(file, "prompts", "PROMPT", PROMPTS),
+        prompts_off: disabled(file, "prompts", "PROMPT", PROMPTS),
     }
 }
 
@@ -87,7 +87,7 @@ fn connection_urls(file: &Section<'_>) -> ConnectionUrls {
 }
 
 /// Returns the names that are switched off.
-fn off<const N: usize>(
+fn disabled<const N: usize>(
     file: &Section<'_>,
     kind: &str,
     variables: &str,

@@ -23,7 +23,7 @@ use self::raw::RawDatabase;
 const PREFIX: &str = "ZIGGURAT_DB_";
 
 /// Default name of a database.
-const UNNAMED: &str = "default";
+const DEFAULT_NAME: &str = "default";
 
 const PASSWORD_SHOWS: &str = "the password in the connection URL can be read by every account of \
     this machine; set PGPASSWORD or DATABASE_URL, or use the password file instead";
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
 }
 
 /// A database of the list, and the variables that override its keys.
-struct Named<'a> {
+struct NamedDatabase<'a> {
     name: Option<String>,
     file: Section<'a>,
     prefixes: Vec<String>,
@@ -60,8 +60,8 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, is_debug: bool) -> Ve
         Ok(None) => {
             let user = ["ZIGGURAT_DB_USER", "PGUSER"].map(|name| nothing.variable(name));
             if named.is_empty() && (has_flags || user.iter().any(Option::is_some)) {
-                let name = Some(UNNAMED.to_owned());
-                named.push(Named::new(name, nothing.clone()));
+                let name = Some(DEFAULT_NAME.to_owned());
+                named.push(NamedDatabase::new(name, nothing.clone()));
             }
             // Only the first database: otherwise the flags would make all databases the same.
             if let Some(first) = named.first_mut() {
@@ -71,7 +71,7 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, is_debug: bool) -> Ve
     }
     for (
         index,
-        Named {
+        NamedDatabase {
             name,
             file,
             prefixes,
@@ -93,11 +93,11 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, is_debug: bool) -> Ve
 
 /// Returns the databases of the file, each with the numbered variables of the same name, and then
 /// those of other numbered variables.
-fn named<'a>(list: &Value<'a>, nothing: &Section<'a>) -> Vec<Named<'a>> {
+fn named<'a>(list: &Value<'a>, nothing: &Section<'a>) -> Vec<NamedDatabase<'a>> {
     let entries = list.list().unwrap_or_default().into_iter();
     let entries = entries.map(|entry| {
         let file = entry.into_section();
-        Named::new(file.key("name").text(), file)
+        NamedDatabase::new(file.key("name").text(), file)
     });
     let mut entries: Vec<_> = entries.collect();
     for number in nothing.numbers(PREFIX) {
@@ -109,10 +109,10 @@ fn named<'a>(list: &Value<'a>, nothing: &Section<'a>) -> Vec<Named<'a>> {
             ));
             continue;
         };
-        let is_known = |entry: &Named<'_>| entry.name.as_deref() == Some(name);
+        let is_known = |entry: &NamedDatabase<'_>| entry.name.as_deref() == Some(name);
         let at = entries.iter().position(is_known).unwrap_or_else(|| {
             let file = list.absent(entries.len());
-            entries.push(Named::new(Some(name.to_owned()), file));
+            entries.push(NamedDatabase::new(Some(name.to_owned()), file));
             entries.len() - 1
         });
         entries[at].prefixes.push(prefix);
@@ -157,7 +157,7 @@ fn url(
                 .map_err(|error| format!("DATABASE_URL: invalid connection URL: {error}"))?
         }
     };
-    let name = url.text("database").unwrap_or(UNNAMED).to_owned();
+    let name = url.text("database").unwrap_or(DEFAULT_NAME).to_owned();
     let mut raw = RawDatabase::read(nothing, &[PREFIX.to_owned()], None);
     raw.overlay(url);
     raw.fill_url(nothing);
@@ -195,7 +195,7 @@ fn check(
 
 // === impl Named ===
 
-impl<'a> Named<'a> {
+impl<'a> NamedDatabase<'a> {
     fn new(name: Option<String>, file: Section<'a>) -> Self {
         let prefixes = Vec::new();
         Self {

@@ -16,7 +16,7 @@ use crate::arguments::Arguments;
 pub(super) struct Case {
     folder: TempDir,
     file: Option<PathBuf>,
-    around: ConfigSources,
+    sources: ConfigSources,
     words: Vec<OsString>,
 }
 
@@ -26,7 +26,7 @@ impl Case {
     /// Creates an empty case: no file, no variables, no arguments.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let around = ConfigSources {
+        let sources = ConfigSources {
             environment: Environment::default(),
             system_folder: folder.path().join("system"),
             binary_folder: folder.path().join("binary"),
@@ -34,7 +34,7 @@ impl Case {
         Self {
             folder,
             file: None,
-            around,
+            sources,
             words: Vec::new(),
         }
     }
@@ -48,7 +48,7 @@ impl Case {
     }
 
     pub(super) fn env(mut self, variables: &[(&str, &str)]) -> Self {
-        self.around.environment = around(variables).environment;
+        self.sources.environment = sources(variables).environment;
         self
     }
 
@@ -74,7 +74,7 @@ impl Case {
             .flat_map(|path| ["-config".into(), path.into()]);
         let words = file.chain(self.words.iter().cloned());
         let overrides = Arguments::parse(words).expect("understood").overrides;
-        Configuration::load(&overrides, &self.around)
+        Configuration::load(&overrides, &self.sources)
     }
 
     pub(super) fn configuration(&self) -> Configuration {
@@ -109,7 +109,7 @@ impl Case {
 }
 
 /// Creates `ConfigSources` with these variables, and no files.
-pub(super) fn around(variables: &[(&str, &str)]) -> ConfigSources {
+pub(super) fn sources(variables: &[(&str, &str)]) -> ConfigSources {
     ConfigSources {
         environment: Environment::new(variables.iter().copied()),
         system_folder: "/nonexistent/system".into(),

@@ -3,7 +3,7 @@
 use tracing::metadata::LevelFilter;
 use ziggurat_runtime::{
     config::Section,
-    logs::{Older, Options},
+    logs::{OlderVariables, Options},
 };
 
 /// Log level of each part of the server, and the format.
@@ -36,7 +36,7 @@ impl Logs {
             ("trace", LevelFilter::TRACE),
         ];
         let variable = |name| file.variable(name);
-        let (options, warnings) = Options::read(variable, Older::default(), &file.log());
+        let (options, warnings) = Options::read(variable, OlderVariables::default(), &file.log());
         for warning in warnings {
             file.warn(warning);
         }
@@ -70,17 +70,17 @@ mod tests {
     use ziggurat_runtime::{config::Input, flags::Flags};
 
     use super::*;
-    use crate::configuration::fixture::around;
+    use crate::configuration::fixture::sources;
 
     #[test]
     fn levels_are_found_by_name_and_unknown_ones_ignored_with_a_warning() {
-        let around = around(&[
+        let sources = sources(&[
             ("ZIGGURAT_MCP_LOG_LEVEL", "INFO"),
             ("ZIGGURAT_DB_LOG_LEVEL", "trace"),
             ("ZIGGURAT_LLM_LOG_LEVEL", "loud"),
         ]);
         let flags = Flags::default();
-        let loaded = Input::new(&around, &flags).load(None, Logs::read);
+        let loaded = Input::new(&sources, &flags).load(None, Logs::read);
         let loaded = loaded.expect("good");
         let logs = loaded.value;
         assert_eq!(logs.calls, Some(LevelFilter::INFO));

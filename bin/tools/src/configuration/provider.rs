@@ -72,7 +72,7 @@ mod tests {
     use ziggurat_runtime::{config::Input, flags::Flags};
 
     use super::*;
-    use crate::configuration::fixture::{around, secrets};
+    use crate::configuration::fixture::{secrets, sources};
 
     const NAMES: &[&str] = &["ZIGGURAT_OTHER_KEY", "OTHER_KEY"];
 
@@ -91,11 +91,11 @@ mod tests {
             ("", "", "direct", Some("direct"), 0),
             ("", "~/missing", "", None, 1),
         ] {
-            let around = around(&[("OTHER_KEY", variable), ("HOME", home)]);
+            let sources = sources(&[("OTHER_KEY", variable), ("HOME", home)]);
             let text = format!("other_key: '{direct}'\nother_key_file: '{file}'");
             fs::write(&config, text).expect("written");
             let flags = Flags::default();
-            let input = Input::new(&around, &flags);
+            let input = Input::new(&sources, &flags);
             let found = input.load(Some(&config), |file| secret(file, "other_key", NAMES));
             let found = found.expect("good");
             assert_eq!(
@@ -109,9 +109,10 @@ mod tests {
 
     #[test]
     fn the_variable_of_ziggurat_comes_before_that_of_the_provider() {
-        let around = around(&[("ZIGGURAT_OTHER_KEY", "ours"), ("OTHER_KEY", "theirs")]);
+        let sources = sources(&[("ZIGGURAT_OTHER_KEY", "ours"), ("OTHER_KEY", "theirs")]);
         let flags = Flags::default();
-        let found = Input::new(&around, &flags).load(None, |file| secret(file, "other_key", NAMES));
+        let found =
+            Input::new(&sources, &flags).load(None, |file| secret(file, "other_key", NAMES));
         let found = found.expect("good").value;
         assert_eq!(secrets(found.as_ref()), Some("ours"));
     }

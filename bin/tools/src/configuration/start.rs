@@ -14,7 +14,7 @@ pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
 /// Reason not to start. The specification fixes the messages about files.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub(crate) enum CannotStart {
+pub(crate) enum StartError {
     /// The certificate file is missing.
     #[error("Certificate file not found: {}", .0.display())]
     Certificate(PathBuf),
@@ -46,31 +46,31 @@ pub(crate) enum CannotStart {
 impl Configuration {
     /// Refuses an address that other machines can reach if authentication is off, unless the
     /// configuration allows it.
-    pub(crate) fn check_address(&self) -> Result<(), CannotStart> {
+    pub(crate) fn check_address(&self) -> Result<(), StartError> {
         match &self.http {
             Some(http)
                 if !self.auth.is_enabled && !http.allow_public && !http.address.is_loopback() =>
             {
-                Err(CannotStart::Public(http.address.clone()))
+                Err(StartError::Public(http.address.clone()))
             }
             _ => Ok(()),
         }
     }
 
     /// Checks that the required files exist.
-    pub(crate) fn check_files(&self) -> Result<(), CannotStart> {
+    pub(crate) fn check_files(&self) -> Result<(), StartError> {
         let Some(http) = &self.http else {
             return Ok(());
         };
         if let Some(Tls { cert, key, chain }) = &http.tls {
-            exists(cert, CannotStart::Certificate)?;
-            exists(key, CannotStart::Key)?;
+            exists(cert, StartError::Certificate)?;
+            exists(key, StartError::Key)?;
             if let Some(chain) = chain {
-                exists(chain, CannotStart::Chain)?;
+                exists(chain, StartError::Chain)?;
             }
         }
         if self.auth.is_enabled && self.auth.issuer.is_none() {
-            exists(&self.auth.token_file, CannotStart::Tokens)?;
+            exists(&self.auth.token_file, StartError::Tokens)?;
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Configuration {
 }
 
 /// Checks that a path exists and is not a folder.
-fn exists(path: &Path, error: fn(PathBuf) -> CannotStart) -> Result<(), CannotStart> {
+fn exists(path: &Path, error: fn(PathBuf) -> StartError) -> Result<(), StartError> {
     if path.exists() && !path.is_dir() {
         Ok(())
     } else {

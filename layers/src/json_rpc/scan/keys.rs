@@ -8,7 +8,7 @@ use crate::json_rpc::text::{Unescaped, unescape};
 const INLINE: usize = 32;
 
 /// Up to this many keys are compared pairwise, if none has an escape.
-const FEW: usize = 16;
+const MAX_PAIRWISE: usize = 16;
 
 /// The text between the quotes of a key.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl<'a> Keys<'a> {
         };
         let are_different = match keys.len() {
             0 | 1 => true,
-            2..=FEW if !self.any_escaped => are_pairwise_different(keys, |a, b| a == b),
+            2..=MAX_PAIRWISE if !self.any_escaped => are_pairwise_different(keys, |a, b| a == b),
             _ => are_different_by_hash(keys),
         };
         self.inline_len = self.inline_len.min(opened);

@@ -226,7 +226,7 @@ impl Store {
             client: row.id(0)?,
             tenant: row.id(1)?,
         };
-        if row.time(3)? < ends && !self.note_token(credential, ends).await? {
+        if row.time(3)? < ends && !self.record_token(credential, ends).await? {
             // The client was deleted meanwhile.
             return Ok(None);
         }
@@ -255,17 +255,17 @@ impl Store {
 
     /// Records when the last token of a client expires, and returns whether the client exists.
     /// Records a slightly later time, so that frequent sign-ins do not all write.
-    async fn note_token(
+    async fn record_token(
         &self,
         credential: Credential,
         ends: UnixTime,
     ) -> Result<bool, AccountError> {
-        const MORE: i64 = 300;
+        const MARGIN_SECONDS: i64 = 300;
         let mut session = self.engine.write().await?;
         let noted = session
             .row(
                 "UPDATE platform_clients SET tokens_until = $2 WHERE id = $1 RETURNING id",
-                [credential.client.into(), ends.plus(MORE).into()],
+                [credential.client.into(), ends.plus(MARGIN_SECONDS).into()],
             )
             .await?;
         session.commit().await?;

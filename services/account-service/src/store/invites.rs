@@ -13,10 +13,10 @@ use super::{
 use crate::{AccountError, Id, Invite, Membership, rules};
 
 /// Default lifetime of an invitation, in hours.
-const USUAL_HOURS: i64 = 168;
+const DEFAULT_HOURS: i64 = 168;
 
 /// Maximum lifetime of an invitation, in hours: a year.
-const MOST_HOURS: i64 = 8760;
+const MAX_HOURS: i64 = 8760;
 
 /// An invitation to create.
 #[derive(Clone, Debug, Default)]
@@ -83,9 +83,9 @@ impl Store {
         draft: InviteDraft,
     ) -> Result<CreatedInvite, AccountError> {
         let email = rules::email(&draft.email)?;
-        let hours = draft.hours.unwrap_or(USUAL_HOURS);
-        if !(1..=MOST_HOURS).contains(&hours) {
-            let message = format!("expiration must be between 1 and {MOST_HOURS} hours");
+        let hours = draft.hours.unwrap_or(DEFAULT_HOURS);
+        if !(1..=MAX_HOURS).contains(&hours) {
+            let message = format!("expiration must be between 1 and {MAX_HOURS} hours");
             return Err(AccountError::Invalid(message));
         }
         let (id, token) = (Id::random()?, secret::new_token()?);

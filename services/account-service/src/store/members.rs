@@ -112,9 +112,7 @@ pub(super) async fn join(
 ) -> Result<Membership, AccountError> {
     let email = rules::email(&person.email)?;
     let part = |member, name: &Option<String>| {
-        let name = name
-            .as_deref()
-            .map(|name| rules::part_of_name(member, name));
+        let name = name.as_deref().map(|name| rules::name_part(member, name));
         name.transpose()
     };
     let first_name = part("first_name", &person.first_name)?;

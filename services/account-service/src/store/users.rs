@@ -77,7 +77,7 @@ impl Store {
         change: UserChange,
     ) -> Result<User, AccountError> {
         let part = |member, name: Option<String>| {
-            let name = name.map(|name| rules::part_of_name(member, &name));
+            let name = name.map(|name| rules::name_part(member, &name));
             name.transpose()
         };
         let first_name = part("first_name", change.first_name)?;

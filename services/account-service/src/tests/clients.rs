@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 
 use crate::{
     ClientDraft, Limits, Options, Owner, TenantDraft,
-    fixture::{Answer, Stage},
+    fixture::{Answer, TestService},
     service,
 };
 
 /// An id that no record has.
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-async fn make(stage: &Stage, name: &str) -> Value {
+async fn make(setup: &TestService, name: &str) -> Value {
     let body = json!({"name": name, "description": "d"});
-    let answer = stage.post("/clients", &body).await;
+    let answer = setup.post("/clients", &body).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_made_with_a_secret_that_is_shown_once() {
-    for stage in Stage::all().await {
+    for setup in TestService::all().await {
         let body = json!({"name": "  ci ", "description": "CI runner", "else": [1]});
-        let answer = stage.post("/clients", &body).await;
+        let answer = setup.post("/clients", &body).await;
         assert_eq!(answer.status, 200, "not 201");
         assert_eq!(answer.headers["cache-control"], "no-store");
         let made = answer.json();
@@ -36,23 +36,23 @@ async fn a_client_is_made_with_a_secret_that_is_shown_once() {
         let (id, secret) = (&made["auth0_id"], &made["auth0_secret"]);
         assert_eq!(secret.as_str().map(str::len), Some(44), "32 bytes");
         let pair = [id, secret].map(|text| text.as_str().expect("a text").to_owned());
-        stage.sign_in(&pair.into()).await;
+        setup.sign_in(&pair.into()).await;
 
         let path = format!("/clients/{}", made["id"].as_str().expect("an id"));
-        let mut shown = stage.get(&path).await.json();
+        let mut shown = setup.get(&path).await.json();
         assert_eq!(shown.get("auth0_secret"), None);
         shown["auth0_secret"] = secret.clone();
         assert_eq!(shown, made);
-        let listed = stage.get("/clients").await;
+        let listed = setup.get("/clients").await;
         assert!(!String::from_utf8_lossy(&listed.body).contains("secret"));
         let upper = path.to_uppercase().replace("/CLIENTS", "/clients");
-        assert_eq!(stage.get(&upper).await.status, 200, "an id has no case");
+        assert_eq!(setup.get(&upper).await.status, 200, "an id has no case");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_new_client_is_refused_with_the_name_of_the_member() {
-    let stage = Stage::on_a_file().await;
+    let setup = TestService::on_a_file().await;
     let long = format!(r#"{{"name":"{}","description":""}}"#, "a".repeat(256));
     let text = "name must be a string";
     for (body, message) in [
@@ -69,26 +69,26 @@ async fn an_invalid_new_client_is_refused_with_the_name_of_the_member() {
         ("[]", "the body must be a JSON object"),
     ] {
         let body: Value = serde_json::from_str(body).expect(body);
-        let answer = stage.post("/clients", &body).await;
+        let answer = setup.post("/clients", &body).await;
         answer.is_refusal(400, message);
     }
-    let listed = stage.get("/clients").await.json();
+    let listed = setup.get("/clients").await.json();
     assert_eq!(listed.as_array().map(Vec::len), Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_change_of_a_client_is_refused() {
-    let stage = Stage::on_a_file().await;
-    let path = format!("/clients/{}", stage.client);
+    let setup = TestService::on_a_file().await;
+    let path = format!("/clients/{}", setup.client);
     for (body, message) in [
         (json!({"name": null}), "name must be a string"),
         (json!({"description": 7}), "description must be a string"),
         (json!({"name": ""}), "name must not be empty"),
     ] {
-        let answer = stage.send("PATCH", &path, Some(&body)).await;
+        let answer = setup.send("PATCH", &path, Some(&body)).await;
         answer.is_refusal(400, message);
     }
-    let same = stage.get(&path).await.json();
+    let same = setup.get(&path).await.json();
     assert_eq!(
         (&same["name"], &same["description"]),
         (&json!("first"), &json!("The first"))
@@ -97,15 +97,15 @@ async fn an_invalid_change_of_a_client_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_sets_the_named_members_and_the_date_only_if_a_value_differs() {
-    for stage in Stage::all().await {
-        let made = make(&stage, "old").await;
+    for setup in TestService::all().await {
+        let made = make(&setup, "old").await;
         let path = format!("/clients/{}", made["id"].as_str().expect("an id"));
-        stage.clock.advance(Duration::from_mins(1));
+        setup.clock.advance(Duration::from_mins(1));
         for body in [json!({}), json!({"name": "old"}), json!({"nmae": "new"})] {
-            let same = stage.send("PATCH", &path, Some(&body)).await.json();
+            let same = setup.send("PATCH", &path, Some(&body)).await.json();
             assert_eq!(same["updated_at"], made["created_at"], "{body}");
         }
-        let changed = stage
+        let changed = setup
             .send("PATCH", &path, Some(&json!({"name": "new"})))
             .await;
         let changed = changed.json();
@@ -114,7 +114,7 @@ async fn a_change_sets_the_named_members_and_the_date_only_if_a_value_differs() 
         assert_eq!(changed["updated_at"], "2026-01-02T03:05:05Z");
         assert_eq!(changed["created_at"], made["created_at"]);
         let body = json!({"description": ""});
-        let changed = stage.send("PATCH", &path, Some(&body)).await.json();
+        let changed = setup.send("PATCH", &path, Some(&body)).await.json();
         assert_eq!(
             (&changed["name"], &changed["description"]),
             (&json!("new"), &json!(""))
@@ -124,13 +124,13 @@ async fn a_change_sets_the_named_members_and_the_date_only_if_a_value_differs() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_ordered_by_time_and_then_by_id() {
-    for stage in Stage::all().await {
+    for setup in TestService::all().await {
         for name in ["b", "a", "b"] {
-            make(&stage, name).await;
+            make(&setup, name).await;
         }
-        stage.clock.advance(Duration::from_secs(1));
-        make(&stage, "last").await;
-        let listed = stage.get("/clients").await.json();
+        setup.clock.advance(Duration::from_secs(1));
+        make(&setup, "last").await;
+        let listed = setup.get("/clients").await.json();
         let listed = listed.as_array().expect("a bare list");
         assert_eq!(listed.len(), 5, "the caller itself included");
         let keys: Vec<_> = listed
@@ -144,7 +144,7 @@ async fn lists_are_ordered_by_time_and_then_by_id() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn records_of_another_tenant_are_not_found() {
-    for stage in Stage::all().await {
+    for setup in TestService::all().await {
         let draft = TenantDraft {
             name: "Other".to_owned(),
             ..TenantDraft::default()
@@ -153,13 +153,13 @@ async fn records_of_another_tenant_are_not_found() {
             email: "bob@example.com".to_owned(),
             ..Owner::default()
         };
-        let made = stage.store.create_tenant(draft, &owner).await;
+        let made = setup.store.create_tenant(draft, &owner).await;
         let (other, member) = made.expect("made");
         let draft = ClientDraft {
             name: "theirs".to_owned(),
             ..ClientDraft::default()
         };
-        let made = stage.store.create_client(other.id, draft).await;
+        let made = setup.store.create_client(other.id, draft).await;
         let client = format!("/clients/{}", made.expect("made").client.id);
         let tenant = format!("/tenants/{}", other.id);
         let member = format!("/memberships/{}", member.id);
@@ -175,10 +175,10 @@ async fn records_of_another_tenant_are_not_found() {
             ("GET", &invite, None, "invite"),
             ("DELETE", &invite, None, "invite"),
         ] {
-            let answer = stage.send(method, path, body).await;
+            let answer = setup.send(method, path, body).await;
             answer.is_refusal(404, &format!("{kind} not found"));
         }
-        let tenants = stage.get("/tenants").await.json();
+        let tenants = setup.get("/tenants").await.json();
         assert_eq!(tenants.as_array().map(Vec::len), Some(1));
         assert_eq!(tenants[0]["name"], "Acme");
     }
@@ -186,7 +186,7 @@ async fn records_of_another_tenant_are_not_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_id_is_refused_before_any_look_up() {
-    let stage = Stage::on_a_file().await;
+    let setup = TestService::on_a_file().await;
     for path in [
         "/clients/1",
         "/invites/x",
@@ -194,9 +194,9 @@ async fn an_invalid_id_is_refused_before_any_look_up() {
         "/clients/{b0c1d2e3}",
     ] {
         let path = path.replace(['{', '}'], "%7b");
-        stage.get(&path).await.is_refusal(400, "invalid id");
+        setup.get(&path).await.is_refusal(400, "invalid id");
     }
-    let answer = stage.send(
+    let answer = setup.send(
         "DELETE",
         "/memberships/b0c1d2e3f4a56789bcde890123456789",
         None,
@@ -206,20 +206,20 @@ async fn an_invalid_id_is_refused_before_any_look_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_path_has_no_code_with_or_without_a_token() {
-    let stage = Stage::on_a_file().await;
+    let setup = TestService::on_a_file().await;
     let says = |answer: &Answer, status: u16, message: &str| {
         let said = (answer.status.as_u16(), answer.json());
         assert_eq!(said, (status, json!({"message": message})));
     };
-    for token in ["", &stage.token] {
+    for token in ["", &setup.token] {
         for path in ["/nothing", "/clients/", "/", "/users", "/clients/1/secret"] {
             says(
-                &stage.send_as(token, "GET", path, None).await,
+                &setup.send_as(token, "GET", path, None).await,
                 404,
                 "Not Found",
             );
         }
-        let answer = stage.send_as(token, "GET", "/oauth/token", None).await;
+        let answer = setup.send_as(token, "GET", "/oauth/token", None).await;
         says(&answer, 405, "Method Not Allowed");
     }
     for path in [
@@ -229,7 +229,7 @@ async fn an_unknown_path_has_no_code_with_or_without_a_token() {
         "/users/me",
         "/invites",
     ] {
-        let answer = stage.send("PUT", path, None).await;
+        let answer = setup.send("PUT", path, None).await;
         says(&answer, 405, "Method Not Allowed");
         assert!(answer.headers.contains_key("allow"), "{path}");
     }
@@ -237,67 +237,67 @@ async fn an_unknown_path_has_no_code_with_or_without_a_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_another_media_type_is_415() {
-    let stage = Stage::on_a_file().await;
+    let setup = TestService::on_a_file().await;
     for kind in [
         None,
         Some("text/plain"),
         Some("application/x-www-form-urlencoded"),
     ] {
         let mut request = Request::post("/account/v1/clients")
-            .header("authorization", format!("Bearer {}", stage.token));
+            .header("authorization", format!("Bearer {}", setup.token));
         if let Some(kind) = kind {
             request = request.header("content-type", kind);
         }
         let body = Body::from(r#"{"name":"a","description":""}"#);
-        let answer = stage.ask(request.body(body).expect("valid parts")).await;
+        let answer = setup.ask(request.body(body).expect("valid parts")).await;
         answer.is_refusal(415, "the body must be application/json");
     }
     let request = Request::post("/account/v1/clients")
-        .header("authorization", format!("bearer {}", stage.token))
+        .header("authorization", format!("bearer {}", setup.token))
         .header("content-type", "Application/JSON; charset=utf-8")
         .body(Body::from(r#"{"name":"a","description":""}"#));
-    assert_eq!(stage.ask(request.expect("valid parts")).await.status, 200);
+    assert_eq!(setup.ask(request.expect("valid parts")).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_has_a_limit_of_clients_that_includes_deleted_ones() {
-    for mut stage in Stage::all().await {
+    for mut setup in TestService::all().await {
         let limits = Limits {
             clients: 3,
             ..Limits::default()
         };
-        let store = stage.store.clone().with_limits(limits);
-        stage.service = service(store, stage.tokens.clone(), &Options::default());
-        make(&stage, "second").await;
-        make(&stage, "third").await;
+        let store = setup.store.clone().with_limits(limits);
+        setup.service = service(store, setup.tokens.clone(), &Options::default());
+        make(&setup, "second").await;
+        make(&setup, "third").await;
         let body = json!({"name": "fourth", "description": ""});
         let full = "plan does not allow creating clients";
-        stage.post("/clients", &body).await.is_refusal(400, full);
+        setup.post("/clients", &body).await.is_refusal(400, full);
         // The first client has a token, so its deletion has to be recorded.
-        let path = format!("/clients/{}", stage.client);
-        let second = stage.get("/clients").await.json();
+        let path = format!("/clients/{}", setup.client);
+        let second = setup.get("/clients").await.json();
         let second = second.as_array().expect("a list").iter();
         let second = second.clone().find(|client| client["name"] == "second");
         let second = second.expect("there")["id"]
             .as_str()
             .expect("an id")
             .to_owned();
-        let deleted = stage
+        let deleted = setup
             .send("DELETE", &format!("/clients/{second}"), None)
             .await;
         assert_eq!(deleted.status, 204, "it never had a token");
-        make(&stage, "fourth").await;
-        assert_eq!(stage.send("DELETE", &path, None).await.status, 204);
+        make(&setup, "fourth").await;
+        assert_eq!(setup.send("DELETE", &path, None).await.status, 204);
         let again = ClientDraft {
             name: "fifth".to_owned(),
             ..ClientDraft::default()
         };
-        let store = stage.store.clone().with_limits(limits);
-        let error = store.create_client(stage.tenant, again.clone()).await;
+        let store = setup.store.clone().with_limits(limits);
+        let error = store.create_client(setup.tenant, again.clone()).await;
         assert_eq!(error.expect_err("full").to_string(), full);
-        stage.clock.advance(Duration::from_hours(2));
+        setup.clock.advance(Duration::from_hours(2));
         store
-            .create_client(stage.tenant, again)
+            .create_client(setup.tenant, again)
             .await
             .expect("its tokens have ended");
     }
@@ -305,17 +305,17 @@ async fn a_tenant_has_a_limit_of_clients_that_includes_deleted_ones() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_is_renamed() {
-    for stage in Stage::all().await {
-        let path = format!("/tenants/{}", stage.tenant);
-        stage.clock.advance(Duration::from_secs(5));
-        let same = stage.send("PATCH", &path, Some(&json!({}))).await.json();
-        assert_eq!(same, stage.get(&path).await.json());
+    for setup in TestService::all().await {
+        let path = format!("/tenants/{}", setup.tenant);
+        setup.clock.advance(Duration::from_secs(5));
+        let same = setup.send("PATCH", &path, Some(&json!({}))).await.json();
+        assert_eq!(same, setup.get(&path).await.json());
         assert_eq!(same["updated_at"], "2026-01-02T03:04:05Z");
         let named = json!({"name": " Zenith "});
-        let renamed = stage.send("PATCH", &path, Some(&named)).await.json();
+        let renamed = setup.send("PATCH", &path, Some(&named)).await.json();
         assert_eq!(renamed["name"], "Zenith");
         assert_eq!(renamed["updated_at"], "2026-01-02T03:04:10Z");
-        let answer = stage
+        let answer = setup
             .send("PATCH", &path, Some(&json!({"name": null})))
             .await;
         answer.is_refusal(400, "name must be a string");

@@ -10,7 +10,7 @@ use ziggurat_layers::client_ip::ClientIp;
 
 use crate::{
     Keys, TokenSettings, Tokens,
-    fixture::{Answer, ISSUER, Stage},
+    fixture::{Answer, ISSUER, TestService},
 };
 
 fn part(token: &str, at: usize) -> Value {
@@ -19,22 +19,22 @@ fn part(token: &str, at: usize) -> Value {
     serde_json::from_slice(&bytes).expect("JSON")
 }
 
-async fn exchange(stage: &Stage, address: [u8; 4], id: &str, secret: &str) -> Answer {
+async fn exchange(setup: &TestService, address: [u8; 4], id: &str, secret: &str) -> Answer {
     let body = json!({"client_id": id, "client_secret": secret});
     let request = Request::post("/account/v1/oauth/token")
         .header("content-type", "application/json")
         .extension(ClientIp::from_peer((address, 4711).into()))
         .body(Body::from(body.to_string()));
-    stage.ask(request.expect("valid parts")).await
+    setup.ask(request.expect("valid parts")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_names_its_issuer_its_audience_its_tenant_and_its_end() {
-    for stage in Stage::all().await {
-        let (id, secret) = stage.pair.clone();
+    for setup in TestService::all().await {
+        let (id, secret) = setup.pair.clone();
         let body = json!({"client_id": id, "client_secret": secret,
             "grant_type": "client_credentials"});
-        let answer = stage.post("/oauth/token", &body).await;
+        let answer = setup.post("/oauth/token", &body).await;
         assert_eq!(answer.status, 200);
         assert_eq!(answer.headers["cache-control"], "no-store");
         let answer = answer.json();
@@ -50,22 +50,22 @@ async fn a_token_names_its_issuer_its_audience_its_tenant_and_its_end() {
         let claims = part(token, 1);
         assert_eq!(claims["iss"], ISSUER);
         assert_eq!(claims["aud"], json!([ISSUER, "https://tools.example/mcp"]));
-        assert_eq!(claims["sub"], stage.client.to_string());
+        assert_eq!(claims["sub"], setup.client.to_string());
         assert_eq!(claims["client_id"], id);
-        assert_eq!(claims["tenant"], stage.tenant.to_string());
+        assert_eq!(claims["tenant"], setup.tenant.to_string());
         assert_eq!(claims["scope"], "mcp");
         assert_eq!(
             claims["exp"],
             claims["iat"].as_i64().expect("a time") + 3600
         );
-        assert_ne!(claims["jti"], part(&stage.token, 1)["jti"]);
+        assert_ne!(claims["jti"], part(&setup.token, 1)["jti"]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_accepted_as_well() {
-    let stage = Stage::on_a_file().await;
-    let (id, secret) = stage.pair.clone();
+    let setup = TestService::on_a_file().await;
+    let (id, secret) = setup.pair.clone();
     let secret = secret.replace('=', "%3D");
     let form = format!("grant_type=client_credentials&client_id={id}&client_secret={secret}&x=1");
     let request = |form: String| {
@@ -74,20 +74,20 @@ async fn a_form_is_accepted_as_well() {
             .body(Body::from(form))
             .expect("valid parts")
     };
-    assert_eq!(stage.ask(request(form)).await.status, 200);
-    let answer = stage.ask(request(format!("client_id={id}"))).await;
+    assert_eq!(setup.ask(request(form)).await.status, 200);
+    let answer = setup.ask(request(format!("client_id={id}"))).await;
     answer.is_refusal(400, "client_secret is required");
-    let answer = stage.ask(request("a b\u{7f}".to_owned())).await;
+    let answer = setup.ask(request("a b\u{7f}".to_owned())).await;
     answer.is_refusal(400, "the body must be a form");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_secret_and_an_unknown_id_get_the_same_answer() {
-    for stage in Stage::all().await {
-        let (id, secret) = stage.pair.clone();
+    for setup in TestService::all().await {
+        let (id, secret) = setup.pair.clone();
         let mut said = Vec::new();
         for (id, secret) in [(&*id, "wrong"), ("nobody", &*secret), ("\0", "\0")] {
-            let answer = exchange(&stage, [192, 0, 2, 9], id, secret).await;
+            let answer = exchange(&setup, [192, 0, 2, 9], id, secret).await;
             answer.is_refusal(401, "invalid client credentials");
             said.push((answer.headers, answer.body));
         }
@@ -97,7 +97,7 @@ async fn a_wrong_secret_and_an_unknown_id_get_the_same_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_or_invalid_member_is_400() {
-    let stage = Stage::on_a_file().await;
+    let setup = TestService::on_a_file().await;
     for (body, message) in [
         (json!({}), "client_id is required"),
         (json!({"client_id": "a"}), "client_secret is required"),
@@ -119,40 +119,40 @@ async fn a_missing_or_invalid_member_is_400() {
         ),
         (json!("text"), "the body must be a JSON object"),
     ] {
-        stage
+        setup
             .post("/oauth/token", &body)
             .await
             .is_refusal(400, message);
     }
     let request = Request::post("/account/v1/oauth/token").body(Body::from("{}"));
-    let answer = stage.ask(request.expect("valid parts")).await;
+    let answer = setup.ask(request.expect("valid parts")).await;
     assert_eq!(answer.status, 415);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_failures_block_an_address_and_an_id() {
-    let stage = Stage::on_a_file().await;
-    let (id, secret) = stage.pair.clone();
+    let setup = TestService::on_a_file().await;
+    let (id, secret) = setup.pair.clone();
     let (here, there) = ([198, 51, 100, 1], [198, 51, 100, 2]);
     for _ in 0..30 {
-        let answer = exchange(&stage, here, "nobody", "wrong").await;
+        let answer = exchange(&setup, here, "nobody", "wrong").await;
         assert_eq!(answer.status, 401);
     }
-    let answer = exchange(&stage, here, &id, &secret).await;
+    let answer = exchange(&setup, here, &id, &secret).await;
     answer.is_refusal(429, "too many failed attempts, try again later");
     assert_eq!(answer.headers["retry-after"], "900");
     assert_eq!(answer.headers["ratelimit"], r#""failures";r=0;t=900"#);
-    assert_eq!(exchange(&stage, there, &id, &secret).await.status, 200);
+    assert_eq!(exchange(&setup, there, &id, &secret).await.status, 200);
 
     // More failures for this id than one address may have, so several addresses cause them.
     for (address, times) in [(there, 29), ([198, 51, 100, 3], 29), ([198, 51, 100, 4], 2)] {
         for _ in 0..times {
-            let answer = exchange(&stage, address, &id, "wrong").await;
+            let answer = exchange(&setup, address, &id, "wrong").await;
             assert_eq!(answer.status, 401);
         }
     }
     let elsewhere = [198, 51, 100, 5];
-    let answer = exchange(&stage, elsewhere, &id, &secret).await;
+    let answer = exchange(&setup, elsewhere, &id, &secret).await;
     assert_eq!(
         (
             answer.status.as_u16(),
@@ -160,61 +160,61 @@ async fn too_many_failures_block_an_address_and_an_id() {
         ),
         (429, &b"60"[..])
     );
-    let answer = exchange(&stage, elsewhere, "another", &secret).await;
+    let answer = exchange(&setup, elsewhere, "another", &secret).await;
     assert_eq!(answer.status, 401, "others are not held by it");
-    stage.clock.advance(Duration::from_mins(1));
-    assert_eq!(exchange(&stage, elsewhere, &id, &secret).await.status, 200);
+    setup.clock.advance(Duration::from_mins(1));
+    assert_eq!(exchange(&setup, elsewhere, &id, &secret).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn successful_exchanges_are_never_limited() {
-    let stage = Stage::on_a_file().await;
-    let (id, secret) = stage.pair.clone();
+    let setup = TestService::on_a_file().await;
+    let (id, secret) = setup.pair.clone();
     for _ in 0..100 {
-        let answer = exchange(&stage, [198, 51, 100, 1], &id, &secret).await;
+        let answer = exchange(&setup, [198, 51, 100, 1], &id, &secret).await;
         assert_eq!(answer.status, 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_secret_and_token_of_a_deleted_client_are_invalid_at_once() {
-    for stage in Stage::all().await {
-        let path = format!("/clients/{}", stage.client);
-        let answer = stage.send("DELETE", &path, None).await;
+    for setup in TestService::all().await {
+        let path = format!("/clients/{}", setup.client);
+        let answer = setup.send("DELETE", &path, None).await;
         assert_eq!(
             (answer.status.as_u16(), &*answer.body),
             (204, &b""[..]),
             "itself, too"
         );
-        assert_eq!(stage.get("/clients").await.status, 401);
-        let (id, secret) = stage.pair.clone();
-        let answer = exchange(&stage, [192, 0, 2, 1], &id, &secret).await;
+        assert_eq!(setup.get("/clients").await.status, 401);
+        let (id, secret) = setup.pair.clone();
+        let answer = exchange(&setup, [192, 0, 2, 1], &id, &secret).await;
         answer.is_refusal(401, "invalid client credentials");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_or_expired_token_is_refused() {
-    let stage = Stage::on_a_file().await;
-    let clock = stage.clock.clone();
+    let setup = TestService::on_a_file().await;
+    let clock = setup.clock.clone();
     let elsewhere = tempfile::tempdir().expect("a folder");
     let other_keys = Keys::open(elsewhere.path()).expect("keys");
     let forged = Tokens::new(other_keys, TokenSettings::new(ISSUER), clock.clone());
-    let own_keys = || Keys::open(stage.folder()).expect("keys");
+    let own_keys = || Keys::open(setup.folder()).expect("keys");
     let foreign = Tokens::new(
         own_keys(),
         TokenSettings::new("https://else.example"),
         clock,
     );
     let hour = Duration::from_hours(1);
-    let for_user = |tokens: &Tokens| tokens.for_user(stage.tenant, stage.owner, hour);
-    let (head, rest) = stage.token.split_once('.').expect("three parts");
+    let for_user = |tokens: &Tokens| tokens.for_user(setup.tenant, setup.owner, hour);
+    let (head, rest) = setup.token.split_once('.').expect("three parts");
     let (claims, signature) = rest.split_once('.').expect("three parts");
     let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"at+jwt"}"#);
     let other_claims = BASE64_URL_SAFE_NO_PAD.encode(
-        part(&stage.token, 1)
+        part(&setup.token, 1)
             .to_string()
-            .replace(&stage.client.to_string(), &stage.tenant.to_string()),
+            .replace(&setup.client.to_string(), &setup.tenant.to_string()),
     );
     for token in [
         "x".to_owned(),
@@ -225,7 +225,7 @@ async fn a_forged_or_expired_token_is_refused() {
         format!("{head}.{other_claims}.{signature}"),
         format!("{head}.{claims}.AAAA"),
     ] {
-        let answer = stage.send_as(&token, "GET", "/clients", None).await;
+        let answer = setup.send_as(&token, "GET", "/clients", None).await;
         assert_eq!(answer.status, 401, "{token}");
         assert_eq!(answer.json()["code"], 401);
         assert_eq!(
@@ -233,30 +233,30 @@ async fn a_forged_or_expired_token_is_refused() {
             "Bearer error=\"invalid_token\""
         );
     }
-    let answer = stage.send_as("", "GET", "/clients", None).await;
+    let answer = setup.send_as("", "GET", "/clients", None).await;
     assert_eq!(answer.headers["www-authenticate"], "Bearer");
-    stage.clock.advance(Duration::from_secs(3599));
-    assert_eq!(stage.get("/clients").await.status, 200);
-    stage.clock.advance(Duration::from_secs(1));
-    assert_eq!(stage.get("/clients").await.status, 401, "it has ended");
+    setup.clock.advance(Duration::from_secs(3599));
+    assert_eq!(setup.get("/clients").await.status, 200);
+    setup.clock.advance(Duration::from_secs(1));
+    assert_eq!(setup.get("/clients").await.status, 401, "it has ended");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_can_be_replaced_while_its_tokens_are_valid() {
-    let stage = Stage::on_a_file().await;
-    let keys = stage.tokens.keys();
-    keys.rotate(stage.clock.now(), 3600).expect("rotated");
-    assert_eq!(stage.get("/clients").await.status, 200, "the old token");
-    let new = stage.sign_in(&stage.pair.clone()).await;
-    assert_ne!(part(&new, 0)["kid"], part(&stage.token, 0)["kid"]);
+    let setup = TestService::on_a_file().await;
+    let keys = setup.tokens.keys();
+    keys.rotate(setup.clock.now(), 3600).expect("rotated");
+    assert_eq!(setup.get("/clients").await.status, 200, "the old token");
+    let new = setup.sign_in(&setup.pair.clone()).await;
+    assert_ne!(part(&new, 0)["kid"], part(&setup.token, 0)["kid"]);
     assert_eq!(
-        stage.send_as(&new, "GET", "/clients", None).await.status,
+        setup.send_as(&new, "GET", "/clients", None).await.status,
         200
     );
-    keys.rotate(stage.clock.now(), 0).expect("rotated");
-    assert_eq!(stage.get("/clients").await.status, 401);
+    keys.rotate(setup.clock.now(), 0).expect("rotated");
+    assert_eq!(setup.get("/clients").await.status, 401);
     assert_eq!(
-        stage.send_as(&new, "GET", "/clients", None).await.status,
+        setup.send_as(&new, "GET", "/clients", None).await.status,
         401
     );
 }

@@ -8,22 +8,22 @@ use ziggurat_postgres::fixture::Fixture;
 
 use crate::{
     ClientDraft, InviteDraft, Owner, Role, Store, TenantDraft,
-    fixture::{Stage, state},
+    fixture::{TestService, state},
 };
 
 const REFUSED: &str = "a client with the role reader may only read; this needs the role admin";
 
 /// Makes a client with these members and a name; returns its record and a token.
-async fn make(stage: &Stage, more: &Value) -> (Value, String) {
+async fn make(setup: &TestService, more: &Value) -> (Value, String) {
     let mut body = json!({"name": "another", "description": ""});
     for (name, value) in more.as_object().expect("members") {
         body[name] = value.clone();
     }
-    let made = stage.post("/clients", &body).await;
+    let made = setup.post("/clients", &body).await;
     assert_eq!(made.status, 200, "{made:?}");
     let made = made.json();
     let pair = ["auth0_id", "auth0_secret"].map(|name| made[name].as_str().expect(name).to_owned());
-    let token = stage.sign_in(&pair.into()).await;
+    let token = setup.sign_in(&pair.into()).await;
     (made, token)
 }
 
@@ -33,19 +33,19 @@ fn path(client: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_only_reads_but_may_delete_itself() {
-    for stage in Stage::all().await {
-        let (reader, token) = make(&stage, &json!({})).await;
+    for setup in TestService::all().await {
+        let (reader, token) = make(&setup, &json!({})).await;
         assert_eq!(reader["role"], "reader", "unless something else is said");
         let draft = InviteDraft {
             email: "bob@example.com".to_owned(),
             ..InviteDraft::default()
         };
-        let invite = stage.store.create_invite(stage.tenant, draft).await;
+        let invite = setup.store.create_invite(setup.tenant, draft).await;
         let invite = format!("/invites/{}", invite.expect("made").invite.id);
-        let members = stage.get("/memberships").await.json();
+        let members = setup.get("/memberships").await.json();
         let member = format!("/memberships/{}", members[0]["id"].as_str().expect("an id"));
-        let admin = format!("/clients/{}", stage.client);
-        let tenant = format!("/tenants/{}", stage.tenant);
+        let admin = format!("/clients/{}", setup.client);
+        let tenant = format!("/tenants/{}", setup.tenant);
         for path in [
             "/clients",
             "/invites",
@@ -55,7 +55,7 @@ async fn a_reader_only_reads_but_may_delete_itself() {
             &invite,
             &tenant,
         ] {
-            let answer = stage.send_as(&token, "GET", path, None).await;
+            let answer = setup.send_as(&token, "GET", path, None).await;
             assert_eq!(answer.status, 200, "{path}: {answer:?}");
         }
         let named = json!({"name": "mine", "description": ""});
@@ -70,33 +70,33 @@ async fn a_reader_only_reads_but_may_delete_itself() {
             ("DELETE", &member, None),
             ("PATCH", &tenant, Some(&named)),
         ] {
-            let answer = stage.send_as(&token, method, path, body).await;
+            let answer = setup.send_as(&token, method, path, body).await;
             answer.is_refusal(403, REFUSED);
         }
-        let gone = stage.send_as(&token, "DELETE", &itself, None).await;
+        let gone = setup.send_as(&token, "DELETE", &itself, None).await;
         assert_eq!(gone.status, 204, "{gone:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_can_be_set_and_changed_and_holds_at_once() {
-    for stage in Stage::all().await {
-        let first = stage
-            .get(&format!("/clients/{}", stage.client))
+    for setup in TestService::all().await {
+        let first = setup
+            .get(&format!("/clients/{}", setup.client))
             .await
             .json();
         assert_eq!(first["role"], "admin", "the first of its tenant");
-        let (client, token) = make(&stage, &json!({"role": "admin"})).await;
+        let (client, token) = make(&setup, &json!({"role": "admin"})).await;
         assert_eq!(client["role"], "admin");
         let (path, renamed) = (path(&client), json!({"name": "renamed"}));
         for (role, status) in [("reader", 403), ("admin", 200)] {
             let body = json!({"role": role});
-            let changed = stage.send("PATCH", &path, Some(&body)).await.json();
+            let changed = setup.send("PATCH", &path, Some(&body)).await.json();
             assert_eq!(
                 (&changed["role"], &changed["auth0_id"]),
                 (&json!(role), &client["auth0_id"])
             );
-            let answer = stage.send_as(&token, "PATCH", &path, Some(&renamed)).await;
+            let answer = setup.send_as(&token, "PATCH", &path, Some(&renamed)).await;
             assert_eq!(answer.status, status, "{role}: {answer:?}");
         }
         for (role, message) in [
@@ -104,8 +104,8 @@ async fn a_role_can_be_set_and_changed_and_holds_at_once() {
             (json!(null), "role must be a string"),
         ] {
             let body = json!({"name": "a", "description": "", "role": role});
-            stage.post("/clients", &body).await.is_refusal(400, message);
-            let answer = stage
+            setup.post("/clients", &body).await.is_refusal(400, message);
+            let answer = setup
                 .send("PATCH", &path, Some(&json!({"role": role})))
                 .await;
             answer.is_refusal(400, message);
@@ -168,26 +168,26 @@ async fn clients_older_than_roles_are_admins() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_names_a_member_twice_is_refused_at_any_depth() {
-    let stage = Stage::on_a_file().await;
+    let setup = TestService::on_a_file().await;
     for (body, name) in [
         (r#"{"name":"a","description":"","name":"b"}"#, "name"),
         (r#"{"name":"a","description":"","n\u0061me":"b"}"#, "name"),
         (r#"{"name":"a","description":"","x":[{"y":1,"y":1}]}"#, "y"),
     ] {
         let request = Request::post("/account/v1/clients")
-            .header("authorization", format!("Bearer {}", stage.token))
+            .header("authorization", format!("Bearer {}", setup.token))
             .header("content-type", "application/json")
             .body(Body::from(body));
-        let answer = stage.ask(request.expect("valid parts")).await;
+        let answer = setup.ask(request.expect("valid parts")).await;
         answer.is_refusal(400, &format!("the body has the member \"{name}\" twice"));
     }
-    let (id, secret) = &stage.pair;
+    let (id, secret) = &setup.pair;
     let body = format!(r#"{{"client_id":"x","client_id":"{id}","client_secret":"{secret}"}}"#);
     let request = Request::post("/account/v1/oauth/token")
         .header("content-type", "application/json")
         .body(Body::from(body));
-    let answer = stage.ask(request.expect("valid parts")).await;
+    let answer = setup.ask(request.expect("valid parts")).await;
     answer.is_refusal(400, "the body has the member \"client_id\" twice");
-    let listed = stage.get("/clients").await.json();
+    let listed = setup.get("/clients").await.json();
     assert_eq!(listed.as_array().map(Vec::len), Some(1));
 }

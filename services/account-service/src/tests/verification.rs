@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use tower::ServiceExt as _;
 use ziggurat_accounts::{
     Holder, WallClock,
-    issuer::{Issuer, Settings, WhenStale},
+    issuer::{Issuer, Settings, StalePolicy},
 };
 use ziggurat_http::serve::{Limits, Server};
 use ziggurat_layers::bearer::{Denied, Verify as _};
@@ -234,7 +234,7 @@ async fn the_answer_for_an_unreachable_issuer_is_a_setting() {
     let (_, pair) = world.client().await;
     let token = world.token(&pair).await;
     let strict = world.issuer();
-    world.settings.when_stale = WhenStale::Accept;
+    world.settings.stale_policy = StalePolicy::Accept;
     let lenient = world.issuer();
     let never = world.issuer();
     strict.poll().await;

@@ -13,7 +13,7 @@ use crate::{Holder, Identity};
 const LEEWAY: i64 = 30;
 
 /// Seconds that the clock of an issuer may be ahead of this one.
-const EARLY: i64 = 60;
+const CLOCK_SKEW: i64 = 60;
 
 /// Maximum length of a text kept from a token.
 const MAX_NAME: usize = 512;
@@ -85,7 +85,7 @@ impl Checks {
         let claims = read.map_err(|_| Denied::Invalid)?.claims;
         let ends = seconds(claims.exp).saturating_add(LEEWAY);
         let begins = [claims.nbf, claims.iat].into_iter().flatten().map(seconds);
-        let is_now = ends > now && begins.max().is_none_or(|begins| begins <= now + EARLY);
+        let is_now = ends > now && begins.max().is_none_or(|begins| begins <= now + CLOCK_SKEW);
         if !is_now
             || claims.iss != self.issuer
             || claims.sub.is_empty()

@@ -34,7 +34,7 @@ impl Endpoints {
             });
         }
         let mut failure = FetchError::NotUnderstood("it does not describe itself");
-        for place in places(&settings.issuer) {
+        for place in metadata_urls(&settings.issuer) {
             match fetcher.whole(&place).await {
                 Ok(body) => {
                     let mut found = Self::read(&body, &settings.issuer)?;
@@ -79,7 +79,7 @@ impl Endpoints {
 
 /// Returns the URLs of an issuer's metadata: the well-known name is between the host and the path
 /// (RFC 8414, section 3.1), or after the path (`OpenID` Connect).
-fn places(issuer: &str) -> [String; 2] {
+fn metadata_urls(issuer: &str) -> [String; 2] {
     let base = issuer.trim_end_matches('/');
     let host_ends = base
         .find("://")
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_issuer_with_a_path_has_two_metadata_urls() {
-        let plain = places("https://a.example/");
+        let plain = metadata_urls("https://a.example/");
         assert_eq!(
             plain[0],
             "https://a.example/.well-known/oauth-authorization-server"
@@ -107,7 +107,7 @@ mod tests {
             plain[1],
             "https://a.example/.well-known/openid-configuration"
         );
-        let deep = places("https://a.example/realms/x");
+        let deep = metadata_urls("https://a.example/realms/x");
         let expected = "https://a.example/.well-known/oauth-authorization-server/realms/x";
         assert_eq!(deep[0], expected);
         assert_eq!(

@@ -7,7 +7,7 @@ use reqwest::{Certificate, Client, redirect::Policy};
 use thiserror::Error;
 
 /// Timeout of a complete response.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a response.
 const MAX_BYTES: usize = 4 << 20;
@@ -49,7 +49,7 @@ impl Fetcher {
         let client = Client::builder()
             // Only the issuer itself may publish its data.
             .redirect(Policy::none())
-            .timeout(PATIENCE)
+            .timeout(RESPONSE_TIMEOUT)
             .user_agent(concat!("ziggurat/", env!("CARGO_PKG_VERSION")))
             .tls_certs_merge(certificates)
             .build()?;

@@ -34,7 +34,7 @@ pub(super) struct KeyId {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct WrittenKeySet {
     keys: Vec<Value>,
 }
 
@@ -45,7 +45,7 @@ struct Written {
 /// Fails if it is not a token, or its signature algorithm is not supported.
 pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
     let header = decode_header(token).map_err(|_| Denied::Invalid)?;
-    if demands_more(token) {
+    if has_critical_header(token) {
         return Err(Denied::Invalid);
     }
     let is_usual = matches!(
@@ -68,15 +68,15 @@ pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
 
 /// Returns whether a token requires extensions (RFC 7515, section 4.1.11). None of them is
 /// supported here.
-fn demands_more(token: &str) -> bool {
+fn has_critical_header(token: &str) -> bool {
     #[derive(Deserialize)]
-    struct Critical {
+    struct CriticalHeader {
         crit: Option<IgnoredAny>,
     }
 
     let header = token.split('.').next().unwrap_or_default();
     let header = BASE64_URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
-    serde_json::from_slice(&header).map_or(true, |Critical { crit }| crit.is_some())
+    serde_json::from_slice(&header).map_or(true, |CriticalHeader { crit }| crit.is_some())
 }
 
 // === impl KeySet ===
@@ -89,7 +89,7 @@ impl KeySet {
     /// Fails if it is not a key set, or has no usable key: an error of the issuer, after which the
     /// known keys stay in use.
     pub(super) fn parse(body: &[u8], before: Option<&Self>) -> Result<Self, FetchError> {
-        let written: Written = serde_json::from_slice(body)
+        let written: WrittenKeySet = serde_json::from_slice(body)
             .map_err(|_| FetchError::NotUnderstood("no set of keys"))?;
         let keys = written.keys.iter().filter_map(Key::parse);
         let keys: Vec<_> = keys.take(MAX_KEYS).collect();

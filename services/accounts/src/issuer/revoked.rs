@@ -15,13 +15,13 @@ pub(super) struct Revoked {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct RevocationList {
     issuer: String,
-    revoked: Vec<WrittenClient>,
+    revoked: Vec<RevokedClient>,
 }
 
 #[derive(Deserialize)]
-struct WrittenClient {
+struct RevokedClient {
     client: String,
 }
 
@@ -59,7 +59,7 @@ impl Revoked {
                 });
             }
         };
-        let written: Written = serde_json::from_slice(&body)
+        let written: RevocationList = serde_json::from_slice(&body)
             .map_err(|_| FetchError::NotUnderstood("no list of clients"))?;
         if written.issuer != issuer {
             return Err(FetchError::NotUnderstood("the list of another issuer"));

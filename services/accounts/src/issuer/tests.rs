@@ -296,7 +296,7 @@ async fn an_unknown_key_is_fetched_once_and_not_again_for_a_while() {
         );
     }
     assert_eq!(own.asked.load(Ordering::Relaxed), asked);
-    own.clock.advance(GAP);
+    own.clock.advance(MIN_FETCH_INTERVAL);
     assert!(own.issuer.verify(&new.plain()).await.is_ok());
     assert_eq!(own.asked.load(Ordering::Relaxed), asked + 1);
     assert_eq!(

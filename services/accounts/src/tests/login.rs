@@ -16,56 +16,56 @@ const DISABLED: &str = "authentication failed: user account is disabled";
 
 #[tokio::test]
 async fn a_session_lasts_a_day_and_the_login_is_recorded_in_the_file() {
-    let bench = Bench::new();
-    let session = bench.log_in("right").await.expect("logged in");
+    let setup = TestAccounts::new();
+    let session = setup.log_in("right").await.expect("logged in");
     assert_eq!(session.expires_at.to_string(), "2026-11-22T10:00:00Z");
     let token = session.token;
-    let identity = bench.whose(&token).expect("good");
+    let identity = setup.whose(&token).expect("good");
     assert_eq!(identity.user(), Some("alice"));
-    assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+    assert_eq!(setup.alice().last_login, Some(setup.clock.now()));
     assert!(!format!("{identity:?}").contains(token.expose_secret()));
 
-    bench.clock.advance(DAY);
-    assert!(!bench.is_good(&token));
-    bench.accounts.shared.sweep();
-    assert_eq!(bench.gone(), [key(&token)]);
+    setup.clock.advance(DAY);
+    assert!(!setup.is_good(&token));
+    setup.accounts.shared.sweep();
+    assert_eq!(setup.gone(), [key(&token)]);
 }
 
 #[tokio::test]
 async fn a_failed_login_reveals_no_more_than_necessary() {
-    let bench = Bench::new();
-    let login = |name, password: &str| bench.accounts.login(name, password.into(), None);
+    let setup = TestAccounts::new();
+    let login = |name, password: &str| setup.accounts.login(name, password.into(), None);
     assert_eq!(said(login("alice", "wrong").await), INVALID);
     assert_eq!(said(login("bob", "right").await), INVALID);
     assert_eq!(said(login("Alice", "right").await), INVALID);
-    bench.users.disable("alice").expect("disabled");
-    bench.reload();
+    setup.users.disable("alice").expect("disabled");
+    setup.reload();
     assert_eq!(said(login("alice", "right").await), DISABLED);
     assert_eq!(said(login("alice", "wrong").await), DISABLED);
     // One check each, so the time does not reveal which users exist.
-    assert_eq!(bench.accounts.shared.passwords.checks(), 5);
+    assert_eq!(setup.accounts.shared.passwords.checks(), 5);
 }
 
 #[tokio::test]
 async fn an_account_disabled_a_moment_ago_cannot_log_in() {
-    let bench = Bench::new();
-    bench.users.disable("alice").expect("disabled");
+    let setup = TestAccounts::new();
+    setup.users.disable("alice").expect("disabled");
     // The server has not reloaded the file yet, but reads it before it writes.
-    assert_eq!(said(bench.log_in("right").await), DISABLED);
-    bench.users.enable("alice").expect("enabled");
+    assert_eq!(said(setup.log_in("right").await), DISABLED);
+    setup.users.enable("alice").expect("enabled");
     let new = "changed".into();
-    bench.users.update("alice", Some(&new), None).expect("set");
-    bench.reload();
-    bench
+    setup.users.update("alice", Some(&new), None).expect("set");
+    setup.reload();
+    setup
         .users
         .update("alice", Some(&"again".into()), None)
         .expect("set");
-    assert_eq!(said(bench.log_in("changed").await), INVALID);
+    assert_eq!(said(setup.log_in("changed").await), INVALID);
 }
 
 #[tokio::test]
 async fn sessions_end_with_their_user_and_never_come_back() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let steps: [(&str, Step, bool); 4] = [
         (
             "another password",
@@ -81,112 +81,112 @@ async fn sessions_end_with_their_user_and_never_come_back() {
         ("deleted", |users| users.delete("alice"), false),
     ];
     for (step, change, stays) in steps {
-        let session = bench.session().await;
-        let other = bench.session().await;
-        bench.gone();
-        change(&bench.users).expect(step);
-        bench.reload();
-        assert_eq!(bench.is_good(&session), stays, "{step}");
-        let gone = bench.gone();
+        let session = setup.session().await;
+        let other = setup.session().await;
+        setup.gone();
+        change(&setup.users).expect(step);
+        setup.reload();
+        assert_eq!(setup.is_good(&session), stays, "{step}");
+        let gone = setup.gone();
         assert_eq!(gone.contains(&key(&session)), !stays, "{step}");
         assert_eq!(gone.contains(&key(&other)), !stays, "{step}");
 
-        let _ = bench.users.enable("alice");
-        bench.reload();
-        assert_eq!(bench.is_good(&session), stays, "{step}, and enabled");
+        let _ = setup.users.enable("alice");
+        setup.reload();
+        assert_eq!(setup.is_good(&session), stays, "{step}, and enabled");
     }
     // Creates another account of the same name.
-    bench
+    setup
         .users
-        .add("alice", &"right".into(), "", bench.clock.now())
+        .add("alice", &"right".into(), "", setup.clock.now())
         .expect("added");
-    bench.reload();
-    let session = bench.session().await;
-    bench.users.delete("alice").expect("deleted");
-    bench.clock.advance(Duration::from_secs(1));
-    bench
+    setup.reload();
+    let session = setup.session().await;
+    setup.users.delete("alice").expect("deleted");
+    setup.clock.advance(Duration::from_secs(1));
+    setup
         .users
-        .add("alice", &"right".into(), "", bench.clock.now())
+        .add("alice", &"right".into(), "", setup.clock.now())
         .expect("added");
-    bench.reload();
-    assert!(!bench.is_good(&session));
+    setup.reload();
+    assert!(!setup.is_good(&session));
 }
 
 #[tokio::test]
 async fn a_session_follows_the_user_record_in_the_file() {
-    let bench = Bench::new();
-    let session = bench.session().await;
-    let text = fs::read_to_string(bench.users.path()).expect("a file");
+    let setup = TestAccounts::new();
+    let session = setup.session().await;
+    let text = fs::read_to_string(setup.users.path()).expect("a file");
     let line = "    available_databases: [shop]\n";
-    fs::write(bench.users.path(), text + line).expect("written");
-    bench.reload();
-    let identity = bench.whose(&session).expect("good");
+    fs::write(setup.users.path(), text + line).expect("written");
+    setup.reload();
+    let identity = setup.whose(&session).expect("good");
     let Holder::User { databases, .. } = identity.holder() else {
         panic!("a user");
     };
     assert_eq!(**databases, ["shop"]);
-    assert_eq!(bench.gone(), [""; 0], "a selection is kept");
+    assert_eq!(setup.gone(), [""; 0], "a selection is kept");
 }
 
 #[tokio::test]
 async fn sessions_of_a_user_are_limited_and_the_oldest_ends_first() {
     for (set, expected) in [(None, 16), (Some(3), 3), (Some(0), 1)] {
-        let bench = Bench::with(|settings| {
+        let setup = TestAccounts::with(|settings| {
             settings.max_sessions = set.unwrap_or(settings.max_sessions);
         });
         let mut open = Vec::new();
         for _ in 0..=expected {
-            open.push(bench.session().await);
+            open.push(setup.session().await);
         }
-        assert!(!bench.is_good(&open[0]), "{set:?}");
-        assert_eq!(bench.gone(), [key(&open[0])], "{set:?}");
-        assert!(open[1..].iter().all(|session| bench.is_good(session)));
+        assert!(!setup.is_good(&open[0]), "{set:?}");
+        assert_eq!(setup.gone(), [key(&open[0])], "{set:?}");
+        assert!(open[1..].iter().all(|session| setup.is_good(session)));
     }
 }
 
 #[tokio::test]
 async fn too_many_failures_in_a_row_disable_the_account_until_it_is_enabled() {
-    let bench = Bench::with(|settings| settings.max_failed_attempts = 3);
+    let setup = TestAccounts::with(|settings| settings.max_failed_attempts = 3);
     for failed in [1, 2] {
-        assert_eq!(said(bench.log_in("wrong").await), INVALID);
-        assert_eq!(bench.alice().failed_attempts, failed);
+        assert_eq!(said(setup.log_in("wrong").await), INVALID);
+        assert_eq!(setup.alice().failed_attempts, failed);
     }
-    let session = bench.session().await;
-    assert_eq!(bench.alice().failed_attempts, 0, "they were not in a row");
+    let session = setup.session().await;
+    assert_eq!(setup.alice().failed_attempts, 0, "they were not in a row");
 
     for _ in 0..3 {
-        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+        assert_eq!(said(setup.log_in("wrong").await), INVALID);
     }
-    assert!(!bench.alice().is_enabled);
-    assert!(!bench.is_good(&session));
-    assert_eq!(said(bench.log_in("right").await), DISABLED);
-    assert_eq!(bench.alice().failed_attempts, 3, "no more is counted");
+    assert!(!setup.alice().is_enabled);
+    assert!(!setup.is_good(&session));
+    assert_eq!(said(setup.log_in("right").await), DISABLED);
+    assert_eq!(setup.alice().failed_attempts, 3, "no more is counted");
 
-    bench.users.enable("alice").expect("enabled");
-    bench.reload();
-    assert_eq!(said(bench.log_in("wrong").await), INVALID);
-    bench.session().await;
+    setup.users.enable("alice").expect("enabled");
+    setup.reload();
+    assert_eq!(said(setup.log_in("wrong").await), INVALID);
+    setup.session().await;
 }
 
 #[tokio::test]
 async fn without_a_limit_nothing_is_counted_or_written() {
-    let bench = Bench::new();
-    let before = fs::read_to_string(bench.users.path()).expect("a file");
+    let setup = TestAccounts::new();
+    let before = fs::read_to_string(setup.users.path()).expect("a file");
     for _ in 0..20 {
-        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+        assert_eq!(said(setup.log_in("wrong").await), INVALID);
     }
     assert_eq!(
-        fs::read_to_string(bench.users.path()).expect("a file"),
+        fs::read_to_string(setup.users.path()).expect("a file"),
         before
     );
 }
 
 #[tokio::test]
 async fn two_servers_on_the_same_file_share_one_count() {
-    let bench = Bench::with(|settings| settings.max_failed_attempts = 10);
+    let setup = TestAccounts::with(|settings| settings.max_failed_attempts = 10);
     let settings = Settings {
-        token_file: bench.path("tokens.yaml"),
-        user_file: bench.path("users.yaml"),
+        token_file: setup.path("tokens.yaml"),
+        user_file: setup.path("users.yaml"),
         max_failed_attempts: 10,
         password_cost: 4,
         ..Settings::default()
@@ -194,31 +194,31 @@ async fn two_servers_on_the_same_file_share_one_count() {
     let other = open(settings, &Arc::default()).expect("good files");
     for _ in 0..4 {
         let (one, two) = tokio::join!(
-            bench.log_in("wrong"),
+            setup.log_in("wrong"),
             other.login("alice", "wrong".into(), None)
         );
         assert_eq!((said(one), said(two)), (INVALID.into(), INVALID.into()));
-        bench
+        setup
             .users
             .update("alice", None, Some("noted"))
             .expect("set");
     }
-    let alice = bench.alice();
+    let alice = setup.alice();
     assert_eq!(alice.failed_attempts, 8);
     assert_eq!(alice.note, "noted");
 }
 
 #[tokio::test]
 async fn a_login_succeeds_although_the_file_cannot_be_written() {
-    let bench = Bench::with(|settings| settings.max_failed_attempts = 2);
-    fs::write(bench.users.path(), "users: [").expect("written");
-    bench.session().await;
+    let setup = TestAccounts::with(|settings| settings.max_failed_attempts = 2);
+    fs::write(setup.users.path(), "users: [").expect("written");
+    setup.session().await;
     // The limit holds even with a broken file.
     for _ in 0..2 {
-        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+        assert_eq!(said(setup.log_in("wrong").await), INVALID);
     }
-    assert_eq!(said(bench.log_in("right").await), DISABLED);
-    let text = fs::read_to_string(bench.users.path());
+    assert_eq!(said(setup.log_in("right").await), DISABLED);
+    let text = fs::read_to_string(setup.users.path());
     assert_eq!(
         text.expect("a file"),
         "users: [",
@@ -228,18 +228,18 @@ async fn a_login_succeeds_although_the_file_cannot_be_written() {
 
 #[tokio::test]
 async fn an_address_with_too_many_failures_waits_for_the_end_of_the_window() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let guess = |name: &'static str, password: &str, from: &str| {
         let from = from.parse().expect("an address");
-        bench.accounts.login(name, password.into(), Some(from))
+        setup.accounts.login(name, password.into(), Some(from))
     };
     let guesser = "2001:db8:1:2::1";
     for attempt in 0..10 {
         let name = if attempt % 2 == 0 { "alice" } else { "nobody" };
         assert_eq!(said(guess(name, "wrong", guesser).await), INVALID);
     }
-    let checks = bench.accounts.shared.passwords.checks();
-    bench.clock.advance(Duration::from_mins(5));
+    let checks = setup.accounts.shared.passwords.checks();
+    setup.clock.advance(Duration::from_mins(5));
     for from in [guesser, "2001:db8:1:2:ffff::9"] {
         let limited = guess("alice", "right", from).await.expect_err("refused");
         let text = "too many failed authentication attempts from this IP address, please try \
@@ -249,48 +249,48 @@ async fn an_address_with_too_many_failures_waits_for_the_end_of_the_window() {
         assert!(matches!(limited, LoginError::RateLimited { retry_after } if retry_after == ten));
     }
     assert_eq!(
-        bench.accounts.shared.passwords.checks(),
+        setup.accounts.shared.passwords.checks(),
         checks,
         "not even looked at"
     );
     assert!(guess("alice", "right", "192.0.2.1").await.is_ok());
 
-    bench.clock.advance(Duration::from_mins(10));
+    setup.clock.advance(Duration::from_mins(10));
     assert!(guess("alice", "right", guesser).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_success_clears_the_address() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let from = Some("192.0.2.1".parse().expect("an address"));
     for _ in 0..3 {
         for _ in 0..9 {
-            let guess = bench.accounts.login("alice", "wrong".into(), from).await;
+            let guess = setup.accounts.login("alice", "wrong".into(), from).await;
             assert_eq!(said(guess), INVALID);
         }
-        let right = bench.accounts.login("alice", "right".into(), from).await;
+        let right = setup.accounts.login("alice", "right".into(), from).await;
         assert!(right.is_ok());
     }
 }
 
 #[tokio::test]
 async fn concurrent_guesses_do_not_exceed_the_limit_of_failures() {
-    let bench = Bench::with(|settings| settings.concurrent_logins = 8);
+    let setup = TestAccounts::with(|settings| settings.concurrent_logins = 8);
     let from = Some("192.0.2.1".parse().expect("an address"));
-    let guesses = (0..40).map(|_| bench.accounts.login("alice", "wrong".into(), from));
+    let guesses = (0..40).map(|_| setup.accounts.login("alice", "wrong".into(), from));
     let answers = futures_util::future::join_all(guesses).await;
     let looked_at = answers
         .iter()
         .filter(|answer| matches!(answer, Err(LoginError::Invalid)));
     assert_eq!(looked_at.count(), 10);
-    assert_eq!(bench.accounts.shared.passwords.checks(), 10);
+    assert_eq!(setup.accounts.shared.passwords.checks(), 10);
 }
 
 #[tokio::test]
 async fn users_behind_one_address_may_log_in_at_once() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let from = Some("192.0.2.1".parse().expect("an address"));
-    let logins = (0..30).map(|_| bench.accounts.login("alice", "right".into(), from));
+    let logins = (0..30).map(|_| setup.accounts.login("alice", "right".into(), from));
     for login in futures_util::future::join_all(logins).await {
         assert!(login.is_ok(), "{login:?}");
     }
@@ -298,11 +298,11 @@ async fn users_behind_one_address_may_log_in_at_once() {
 
 #[tokio::test]
 async fn a_flood_is_refused_instead_of_queued() {
-    let bench = Bench::with(|settings| {
+    let setup = TestAccounts::with(|settings| {
         settings.concurrent_logins = 1;
         settings.waiting_logins = 2;
     });
-    let logins = (0..10).map(|_| bench.log_in("right"));
+    let logins = (0..10).map(|_| setup.log_in("right"));
     let answers = futures_util::future::join_all(logins).await;
     let busy = answers
         .iter()
@@ -313,16 +313,16 @@ async fn a_flood_is_refused_instead_of_queued() {
 
 #[tokio::test]
 async fn an_address_with_too_many_failures_does_not_wait_in_the_queue() {
-    let bench = Bench::with(|settings| {
+    let setup = TestAccounts::with(|settings| {
         settings.concurrent_logins = 1;
         settings.waiting_logins = 0;
     });
     let guesser = Some("192.0.2.1".parse().expect("an address"));
-    let guess = || bench.accounts.login("alice", "wrong".into(), guesser);
+    let guess = || setup.accounts.login("alice", "wrong".into(), guesser);
     for _ in 0..10 {
         assert_eq!(said(guess().await), INVALID);
     }
-    let _slot = bench
+    let _slot = setup
         .accounts
         .shared
         .limiter
@@ -330,26 +330,26 @@ async fn an_address_with_too_many_failures_does_not_wait_in_the_queue() {
         .await
         .expect("empty");
     assert!(matches!(guess().await, Err(LoginError::RateLimited { .. })));
-    let other = bench.log_in("right").await;
+    let other = setup.log_in("right").await;
     assert!(matches!(other, Err(LoginError::Busy { .. })));
 }
 
 #[tokio::test]
 async fn a_flood_of_wrong_logins_does_not_lock_out_an_account_in_use() {
-    let bench = Bench::with(|settings| {
+    let setup = TestAccounts::with(|settings| {
         settings.concurrent_logins = 1;
         settings.waiting_logins = 8;
     });
     let flood = |number: u8| {
         let address = [192, 0, 2, number].into();
-        let (accounts, name) = (bench.accounts.clone(), format!("user {number}"));
+        let (accounts, name) = (setup.accounts.clone(), format!("user {number}"));
         async move { accounts.login(&name, "wrong".into(), Some(address)).await }
     };
     // Marks the account as one that has logged in before.
-    bench.session().await;
+    setup.session().await;
     let wrong = futures_util::future::join_all((1..=100).map(flood));
     let address = Some([192, 0, 2, 200].into());
-    let right = bench.accounts.login("alice", "right".into(), address);
+    let right = setup.accounts.login("alice", "right".into(), address);
     let (wrong, right) = tokio::join!(wrong, right);
     assert!(right.is_ok(), "{right:?}");
     let busy = "authentication failed: too many logins at the same time, please try again";
@@ -361,14 +361,14 @@ async fn a_flood_of_wrong_logins_does_not_lock_out_an_account_in_use() {
 
 #[tokio::test]
 async fn the_file_is_written_only_when_a_login_changes_something() {
-    let bench = Bench::with(|settings| settings.max_failed_attempts = 10);
-    let text = || fs::read_to_string(bench.users.path()).expect("a file");
-    let written = || fs::metadata(bench.users.path()).expect("a file").ino();
-    bench.session().await;
+    let setup = TestAccounts::with(|settings| settings.max_failed_attempts = 10);
+    let text = || fs::read_to_string(setup.users.path()).expect("a file");
+    let written = || fs::metadata(setup.users.path()).expect("a file").ino();
+    setup.session().await;
     let (first, before) = (text(), written());
-    bench.clock.advance(Duration::from_mins(59));
+    setup.clock.advance(Duration::from_mins(59));
     for _ in 0..3 {
-        bench.session().await;
+        setup.session().await;
     }
     assert_eq!(
         (text(), written()),
@@ -376,25 +376,25 @@ async fn the_file_is_written_only_when_a_login_changes_something() {
         "to the hour is enough"
     );
 
-    assert_eq!(said(bench.log_in("wrong").await), INVALID);
-    assert_eq!(bench.alice().failed_attempts, 1);
-    bench.session().await;
-    assert_eq!(bench.alice().failed_attempts, 0);
-    assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
-    bench.clock.advance(Duration::from_hours(1));
-    bench.session().await;
-    assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+    assert_eq!(said(setup.log_in("wrong").await), INVALID);
+    assert_eq!(setup.alice().failed_attempts, 1);
+    setup.session().await;
+    assert_eq!(setup.alice().failed_attempts, 0);
+    assert_eq!(setup.alice().last_login, Some(setup.clock.now()));
+    setup.clock.advance(Duration::from_hours(1));
+    setup.session().await;
+    assert_eq!(setup.alice().last_login, Some(setup.clock.now()));
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_logged_once() {
-    let bench = Bench::new();
-    let alice = bench.alice();
+    let setup = TestAccounts::new();
+    let alice = setup.alice();
     let (log, _guard) = Captured::start();
-    let lock = bench.path(".users.yaml.lock");
+    let lock = setup.path(".users.yaml.lock");
     let log_in = || {
-        bench.clock.advance(Duration::from_hours(2));
-        bench
+        setup.clock.advance(Duration::from_hours(2));
+        setup
             .accounts
             .shared
             .record_login(&alice, |_, _| {})
@@ -411,26 +411,26 @@ fn a_file_that_cannot_be_written_is_logged_once() {
         assert!(lines[0].contains("could not be written"), "{lines:?}");
         fs::remove_dir(&lock).expect("out of the way");
         log_in();
-        assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+        assert_eq!(setup.alice().last_login, Some(setup.clock.now()));
     }
 }
 
 #[tokio::test]
 async fn wrong_passwords_of_databases_and_of_users_share_one_limit() {
-    let bench = Bench::with(|_| {});
+    let setup = TestAccounts::with(|_| {});
     let guesser: IpAddr = "192.0.2.1".parse().expect("an address");
-    let attempts = bench.accounts.password_attempts();
+    let attempts = setup.accounts.password_attempts();
     for _ in 0..5 {
         // A right or unchecked password does not count.
         let attempt = attempts.admit(guesser).await.expect("admitted");
         attempt.settle(Outcome::Neither).await;
-        let guess = bench.accounts.login("alice", "wrong".into(), Some(guesser));
+        let guess = setup.accounts.login("alice", "wrong".into(), Some(guesser));
         assert_eq!(said(guess.await), INVALID);
         let attempt = attempts.admit(guesser).await.expect("admitted");
         attempt.settle(Outcome::Failed).await;
     }
     let refused = attempts.admit(guesser).await.expect_err("refused");
     assert!(matches!(refused, LoginError::RateLimited { .. }));
-    let login = bench.accounts.login("alice", "right".into(), Some(guesser));
+    let login = setup.accounts.login("alice", "right".into(), Some(guesser));
     assert!(matches!(login.await, Err(LoginError::RateLimited { .. })));
 }

@@ -19,40 +19,40 @@ async fn watched(accounts: &Accounts, work: impl Future<Output = ()>) {
 
 #[tokio::test]
 async fn a_change_of_a_file_is_applied_while_the_server_runs() {
-    let bench = Bench::new();
-    let accounts = &bench.accounts;
+    let setup = TestAccounts::new();
+    let accounts = &setup.accounts;
     watched(accounts, async {
         let mut token = SecretString::default();
-        changed(accounts, || token = bench.token(None)).await;
-        assert!(bench.is_good(&token), "renamed into place");
+        changed(accounts, || token = setup.token(None)).await;
+        assert!(setup.is_good(&token), "renamed into place");
 
-        let text = fs::read_to_string(bench.tokens.path()).expect("a file");
+        let text = fs::read_to_string(setup.tokens.path()).expect("a file");
         let other = "0".repeat(64);
         let text = text.replace(&key(&token), &other);
         changed(accounts, || {
-            fs::write(bench.tokens.path(), text).expect("written");
+            fs::write(setup.tokens.path(), text).expect("written");
         })
         .await;
-        assert!(!bench.is_good(&token), "written in place");
+        assert!(!setup.is_good(&token), "written in place");
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_new_user_file_is_noticed() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let settings = Settings {
-        token_file: bench.path("tokens.yaml"),
-        user_file: bench.path("later/users.yaml"),
+        token_file: setup.path("tokens.yaml"),
+        user_file: setup.path("later/users.yaml"),
         password_cost: 4,
         ..Settings::default()
     };
     let accounts = open(settings, &Arc::default()).expect("good files");
-    let users = UserFile::new(bench.path("later/users.yaml"))
+    let users = UserFile::new(setup.path("later/users.yaml"))
         .with_cost(4)
         .with_min_length(1);
     watched(&accounts, async {
-        let now = bench.clock.now();
+        let now = setup.clock.now();
         changed(&accounts, || {
             users.add("bob", &"secret".into(), "", now).expect("added");
         })
@@ -65,15 +65,15 @@ async fn a_new_user_file_is_noticed() {
 
 #[tokio::test]
 async fn a_changed_link_counts_as_a_changed_file() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     // Container platforms mount secrets this way: a link to a link to a folder.
-    let (one, two) = (bench.path("..1"), bench.path("..2"));
+    let (one, two) = (setup.path("..1"), setup.path("..2"));
     let tokens = [&one, &two].map(|folder| {
         let file = TokenFile::new(folder.join("tokens.yaml"));
-        let made = file.add(NewToken::default(), bench.clock.now());
+        let made = file.add(NewToken::default(), setup.clock.now());
         made.expect("made").token
     });
-    let mount = bench.path("mount");
+    let mount = setup.path("mount");
     fs::create_dir(&mount).expect("a folder");
     let swap = |to: &Path| {
         let new = mount.join("..new");
@@ -85,7 +85,7 @@ async fn a_changed_link_counts_as_a_changed_file() {
 
     let settings = Settings {
         token_file: mount.join("tokens.yaml"),
-        user_file: bench.path("users.yaml"),
+        user_file: setup.path("users.yaml"),
         ..Settings::default()
     };
     let gone = Arc::default();
@@ -110,48 +110,48 @@ async fn a_changed_link_counts_as_a_changed_file() {
 
 #[tokio::test(start_paused = true)]
 async fn an_expired_token_is_removed_before_the_next_regular_sweep() {
-    let bench = Bench::new();
-    let token = bench.token(Some(Duration::from_secs(10)));
-    bench.reload();
-    let accounts = &bench.accounts;
+    let setup = TestAccounts::new();
+    let token = setup.token(Some(Duration::from_secs(10)));
+    setup.reload();
+    let accounts = &setup.accounts;
     watched(accounts, async {
-        changed(accounts, || bench.clock.advance(Duration::from_secs(10))).await;
-        assert_eq!(bench.gone(), [key(&token)]);
+        changed(accounts, || setup.clock.advance(Duration::from_secs(10))).await;
+        assert_eq!(setup.gone(), [key(&token)]);
     })
     .await;
 }
 
 #[test]
 fn a_broken_or_missing_file_changes_nothing() {
-    let bench = Bench::new();
-    let token = bench.token(None);
-    bench.reload();
-    let text = fs::read_to_string(bench.tokens.path()).expect("a file");
+    let setup = TestAccounts::new();
+    let token = setup.token(None);
+    setup.reload();
+    let text = fs::read_to_string(setup.tokens.path()).expect("a file");
     let half = &text[..text.len() / 2 - 10];
     for broken in ["tokens: [", "tokens: 7", half, "\u{0}"] {
-        fs::write(bench.tokens.path(), broken).expect("written");
-        bench.reload();
-        assert!(bench.is_good(&token), "{broken:?}");
+        fs::write(setup.tokens.path(), broken).expect("written");
+        setup.reload();
+        assert!(setup.is_good(&token), "{broken:?}");
     }
-    fs::remove_file(bench.tokens.path()).expect("removed");
-    bench.reload();
-    bench.accounts.shared.sweep();
-    assert!(bench.is_good(&token), "gone");
-    assert!(!bench.tokens.path().exists(), "and stays so");
+    fs::remove_file(setup.tokens.path()).expect("removed");
+    setup.reload();
+    setup.accounts.shared.sweep();
+    assert!(setup.is_good(&token), "gone");
+    assert!(!setup.tokens.path().exists(), "and stays so");
 
-    fs::write(bench.tokens.path(), "").expect("written");
-    bench.reload();
-    assert!(!bench.is_good(&token), "an empty file is a good one");
+    fs::write(setup.tokens.path(), "").expect("written");
+    setup.reload();
+    assert!(!setup.is_good(&token), "an empty file is a good one");
 }
 
 #[test]
 fn changes_by_the_server_itself_are_not_reported() {
-    let bench = Bench::new();
-    bench.token(Some(DAY));
-    bench.reload();
-    bench.clock.advance(2 * DAY);
-    bench.accounts.shared.sweep();
-    let mut state = lock(&bench.accounts.shared.state);
+    let setup = TestAccounts::new();
+    setup.token(Some(DAY));
+    setup.reload();
+    setup.clock.advance(2 * DAY);
+    setup.accounts.shared.sweep();
+    let mut state = lock(&setup.accounts.shared.state);
     assert!(!state.tokens.reload());
     assert!(!state.users.reload());
 }

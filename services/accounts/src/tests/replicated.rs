@@ -6,7 +6,7 @@ use super::*;
 
 /// Accounts with sessions in a database.
 struct Replica {
-    bench: Bench,
+    setup: TestAccounts,
     fixture: Fixture,
     batcher: JoinSet<()>,
     _reaper: JoinSet<()>,
@@ -21,7 +21,7 @@ impl Replica {
         let database = settings.try_into().expect("a valid description");
         let (shared, batcher) = store::Shared::new(StateDatabase::new(&pools, database));
         Self {
-            bench: Bench::with(|settings| settings.shared = Some(shared)),
+            setup: TestAccounts::with(|settings| settings.shared = Some(shared)),
             fixture,
             batcher: JoinSet::from_iter([batcher.run()]),
             _reaper: JoinSet::from_iter([reaper.run()]),
@@ -29,7 +29,7 @@ impl Replica {
     }
 
     async fn verdict(&self, token: &SecretString) -> Result<Identity, Denied> {
-        let accounts = &self.bench.accounts;
+        let accounts = &self.setup.accounts;
         assert!(accounts.verify_now(token.expose_secret()).is_none());
         accounts.verify(token.expose_secret()).await
     }
@@ -43,7 +43,7 @@ impl Replica {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_lasts_a_day_and_identifies_its_user() {
     let mut replica = Replica::new().await;
-    let session = replica.bench.log_in("right").await.expect("logged in");
+    let session = replica.setup.log_in("right").await.expect("logged in");
     let sql = "SELECT ends_at FROM ziggurat.sessions";
     assert_eq!(
         session.expires_at.as_second(),
@@ -56,10 +56,10 @@ async fn a_session_lasts_a_day_and_identifies_its_user() {
     let identity = replica.verdict(&session.token).await.expect("good");
     assert_eq!(identity.user(), Some("alice"));
     assert_eq!(
-        replica.bench.alice().last_login,
-        Some(replica.bench.clock.now())
+        replica.setup.alice().last_login,
+        Some(replica.setup.clock.now())
     );
-    assert_eq!(replica.bench.gone(), [""; 0]);
+    assert_eq!(replica.setup.gone(), [""; 0]);
     // A database selected on another replica is selected here too.
     let selected = identity.clone().with_selection(Some("docs".into()));
     assert_ne!(identity, selected);
@@ -71,31 +71,31 @@ async fn a_session_lasts_a_day_and_identifies_its_user() {
     replica.fixture.given(end).await;
     let verdict = replica.verdict(&session.token).await;
     assert_eq!(verdict, Err(Denied::Invalid));
-    assert_eq!(replica.bench.gone(), [key(&session.token)]);
+    assert_eq!(replica.setup.gone(), [key(&session.token)]);
     let verdict = replica.verdict(&"another".into()).await;
     assert_eq!(verdict, Err(Denied::Invalid));
-    assert_eq!(replica.bench.gone(), [""; 0], "told once");
+    assert_eq!(replica.setup.gone(), [""; 0], "told once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cached_session_stays_valid_for_a_while_without_the_database() {
     let mut replica = Replica::new().await;
-    let known = replica.bench.session().await;
-    let unknown = replica.bench.session().await;
-    let program = replica.bench.token(None);
-    replica.bench.reload();
+    let known = replica.setup.session().await;
+    let unknown = replica.setup.session().await;
+    let program = replica.setup.token(None);
+    replica.setup.reload();
     replica.verdict(&known).await.expect("good");
     replica.lose_the_database().await;
     let verdict = replica.verdict(&unknown).await;
     assert_eq!(verdict, Err(Denied::Unavailable));
-    replica.bench.clock.advance(Duration::from_secs(299));
+    replica.setup.clock.advance(Duration::from_secs(299));
     replica.verdict(&known).await.expect("still good");
-    replica.bench.clock.advance(Duration::from_secs(1));
+    replica.setup.clock.advance(Duration::from_secs(1));
     let verdict = replica.verdict(&known).await;
     assert_eq!(verdict, Err(Denied::Unavailable));
-    assert_eq!(replica.bench.gone(), [""; 0], "it may come back");
+    assert_eq!(replica.setup.gone(), [""; 0], "it may come back");
     // API tokens need no database.
-    let accounts = &replica.bench.accounts;
+    let accounts = &replica.setup.accounts;
     let verdict = accounts.verify_now(program.expose_secret());
     verdict.expect("known here").expect("good");
 }
@@ -103,11 +103,11 @@ async fn a_cached_session_stays_valid_for_a_while_without_the_database() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_ended_by_another_replica_is_invalid_and_its_connections_close() {
     let mut replica = Replica::new().await;
-    let token = replica.bench.session().await;
+    let token = replica.setup.session().await;
     replica.verdict(&token).await.expect("good");
     replica.fixture.given("DELETE FROM ziggurat.sessions").await;
     assert_eq!(replica.verdict(&token).await, Err(Denied::Invalid));
-    assert_eq!(replica.bench.gone(), [key(&token)]);
+    assert_eq!(replica.setup.gone(), [key(&token)]);
     replica.lose_the_database().await;
     let verdict = replica.verdict(&token).await;
     assert_eq!(verdict, Err(Denied::Unavailable), "it is not remembered");
@@ -116,11 +116,11 @@ async fn a_session_ended_by_another_replica_is_invalid_and_its_connections_close
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_end_with_the_account_and_a_new_one_of_the_same_name_has_none() {
     let mut replica = Replica::new().await;
-    let token = replica.bench.session().await;
+    let token = replica.setup.session().await;
     replica.verdict(&token).await.expect("good");
-    replica.bench.users.disable("alice").expect("disabled");
-    replica.bench.reload();
-    assert_eq!(replica.bench.gone(), [key(&token)]);
+    replica.setup.users.disable("alice").expect("disabled");
+    replica.setup.reload();
+    assert_eq!(replica.setup.gone(), [key(&token)]);
     assert_eq!(replica.verdict(&token).await, Err(Denied::Invalid));
     let sql = "SELECT count(*) FROM ziggurat.sessions";
     tokio::time::timeout(Duration::from_secs(20), async {
@@ -129,9 +129,9 @@ async fn sessions_end_with_the_account_and_a_new_one_of_the_same_name_has_none()
     .await
     .expect("ended for all");
 
-    replica.bench.users.enable("alice").expect("enabled");
-    replica.bench.reload();
-    let token = replica.bench.session().await;
+    replica.setup.users.enable("alice").expect("enabled");
+    replica.setup.reload();
+    let token = replica.setup.session().await;
     replica.verdict(&token).await.expect("good");
     let made_before = "UPDATE ziggurat.sessions SET account_made = account_made - 1";
     replica.fixture.given(made_before).await;
@@ -141,40 +141,40 @@ async fn sessions_end_with_the_account_and_a_new_one_of_the_same_name_has_none()
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_locked_by_another_replica_cannot_log_in() {
     let mut replica = Replica::new().await;
-    replica.bench.session().await;
+    replica.setup.session().await;
     let lock = "INSERT INTO ziggurat.failed_accounts SELECT username, account_made, 3, true \
                 FROM ziggurat.sessions";
     replica.fixture.given(lock).await;
     for password in ["right", "wrong"] {
-        let refused = replica.bench.log_in(password).await;
+        let refused = replica.setup.log_in(password).await;
         assert!(matches!(refused, Err(LoginError::Disabled)), "{refused:?}");
     }
-    assert!(replica.bench.alice().is_enabled, "the file does not say so");
+    assert!(replica.setup.alice().is_enabled, "the file does not say so");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_whose_clock_is_ahead_ends_no_session_and_deletes_no_token() {
     let replica = Replica::new().await;
-    let session = replica.bench.session().await;
-    let program = replica.bench.token(Some(2 * DAY));
-    replica.bench.reload();
+    let session = replica.setup.session().await;
+    let program = replica.setup.token(Some(2 * DAY));
+    replica.setup.reload();
     replica.verdict(&session).await.expect("good");
     // Created by another replica with a correct clock.
-    replica.bench.token(Some(Duration::from_hours(2)));
-    replica.bench.clock.advance(Duration::from_hours(25));
-    replica.bench.accounts.shared.sweep();
+    replica.setup.token(Some(Duration::from_hours(2)));
+    replica.setup.clock.advance(Duration::from_hours(25));
+    replica.setup.accounts.shared.sweep();
     replica
         .verdict(&session)
         .await
         .expect("good by the clock of the database");
-    let later = replica.bench.session().await;
+    let later = replica.setup.session().await;
     replica.verdict(&later).await.expect("good");
     replica
         .verdict(&session)
         .await
         .expect("a login has not ended it");
-    assert_eq!(replica.bench.tokens.list().expect("read").len(), 3);
-    let verdict = replica.bench.accounts.verify_now(program.expose_secret());
+    assert_eq!(replica.setup.tokens.list().expect("read").len(), 3);
+    let verdict = replica.setup.accounts.verify_now(program.expose_secret());
     verdict.expect("known here").expect("good");
 }
 
@@ -183,7 +183,7 @@ async fn the_seventeenth_session_of_a_user_ends_the_first() {
     let replica = Replica::new().await;
     let mut open = Vec::new();
     for _ in 0..17 {
-        open.push(replica.bench.session().await);
+        open.push(replica.setup.session().await);
     }
     assert_eq!(replica.verdict(&open[0]).await, Err(Denied::Invalid));
     for session in &open[1..] {

@@ -4,12 +4,12 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Bench {
+struct TestAccounts {
     folder: TempDir,
     file: TokenFile,
 }
 
-impl Bench {
+impl TestAccounts {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = TokenFile::new(folder.path().join("tokens.yaml"));
@@ -17,9 +17,9 @@ impl Bench {
     }
 
     fn with(text: &str) -> Self {
-        let bench = Self::new();
-        fs::write(bench.file.path(), text).expect("written");
-        bench
+        let setup = Self::new();
+        fs::write(setup.file.path(), text).expect("written");
+        setup
     }
 
     /// Sets a smaller limit, so that a test need not write 64 MiB.
@@ -46,16 +46,16 @@ const HASH: &str = "b3f805a4c2e7d9f1a8b6c3e2d5f4a1b9c8e7d6f5a4b3c2e1d9f8a7b6c5e4
 
 #[test]
 fn a_token_is_written_as_a_record_in_a_list() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let new = NewToken {
         note: "Production API".into(),
         database: Some("staging".into()),
         expires_at: Some(at("2025-10-30T10:15:30.9Z")),
     };
-    let made = bench.file.add(new, now()).expect("added");
+    let made = setup.file.add(new, now()).expect("added");
     assert_eq!(made.record.hash, TokenHash::of(made.token.expose_secret()));
     assert_eq!(
-        bench.text(),
+        setup.text(),
         format!(
             "tokens:\n- id: token-1730283330\n  hash: {}\n  note: Production API\n  \
              created_at: \"2024-10-30T10:15:30Z\"\n  expires_at: \"2025-10-30T10:15:30Z\"\n  \
@@ -63,15 +63,15 @@ fn a_token_is_written_as_a_record_in_a_list() {
             made.record.hash
         )
     );
-    assert!(!bench.text().contains(made.token.expose_secret()));
-    assert_eq!(bench.file.list().expect("read"), [made.record]);
+    assert!(!setup.text().contains(made.token.expose_secret()));
+    assert_eq!(setup.file.list().expect("read"), [made.record]);
 }
 
 #[test]
 fn a_second_token_of_the_same_second_gets_the_next_number() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     let ids = [0; 3].map(|_| {
-        let made = bench.file.add(NewToken::default(), now()).expect("added");
+        let made = setup.file.add(NewToken::default(), now()).expect("added");
         made.record.id
     });
     assert_eq!(
@@ -91,8 +91,8 @@ fn both_forms_are_read_and_unknown_members_are_kept() {
          created_at: 2024-10-30T10:15:30.123456789Z}}\n"
     );
     for text in [list, map] {
-        let bench = Bench::with(&text);
-        let found = bench.file.list().expect("read");
+        let setup = TestAccounts::with(&text);
+        let found = setup.file.list().expect("read");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].id, "token-1");
         assert_eq!(found[0].note, "n");
@@ -100,30 +100,30 @@ fn both_forms_are_read_and_unknown_members_are_kept() {
         assert_eq!(found[0].expires_at, None);
         assert_eq!(found[0].database, None);
 
-        bench.file.add(NewToken::default(), now()).expect("added");
-        let text = bench.text();
+        setup.file.add(NewToken::default(), now()).expect("added");
+        let text = setup.text();
         assert!(text.starts_with("version: 2\ntokens:\n- "), "{text}");
         assert!(text.contains("  note: n\n"), "{text}");
         assert!(
             text.contains("owner:\n    team:\n    - a\n    - 1\n"),
             "{text}"
         );
-        assert_eq!(bench.file.list().expect("read").len(), 2);
+        assert_eq!(setup.file.list().expect("read").len(), 2);
     }
 }
 
 #[test]
 fn tokens_are_listed_by_the_time_they_were_made() {
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     for (note, made) in [("b", "2024-02-01T00:00:00Z"), ("a", "2024-01-01T00:00:00Z")] {
         let note = note.to_owned();
         let new = NewToken {
             note,
             ..NewToken::default()
         };
-        bench.file.add(new, at(made)).expect("added");
+        setup.file.add(new, at(made)).expect("added");
     }
-    let notes = bench
+    let notes = setup
         .file
         .list()
         .expect("read")
@@ -157,15 +157,15 @@ fn a_token_is_removed_by_its_id_or_a_prefix_of_its_hash() {
         ),
     ];
     for (identifier, expected) in cases {
-        let bench = Bench::with(&two);
-        let removed = bench.file.remove(identifier);
+        let setup = TestAccounts::with(&two);
+        let removed = setup.file.remove(identifier);
         let removed = removed
             .map(|record| record.id)
             .map_err(|error| error.to_string());
         let removed = removed.as_deref().map_err(|error| &**error);
         assert_eq!(removed, expected, "{identifier}");
         let left = 3 - usize::from(removed.is_ok());
-        assert_eq!(bench.file.list().expect("read").len(), left, "{identifier}");
+        assert_eq!(setup.file.list().expect("read").len(), left, "{identifier}");
     }
 }
 
@@ -192,17 +192,17 @@ fn an_invalid_token_file_is_refused_with_its_path_and_a_reason() {
         (&"#".repeat((1 << 20) + 1), ": larger than 1048576 bytes"),
     ];
     for (text, reason) in cases {
-        let bench = Bench::with(text).up_to(1 << 20);
-        let error = bench.file.list().expect_err("no token file").to_string();
-        let path = bench.file.path().display().to_string();
+        let setup = TestAccounts::with(text).up_to(1 << 20);
+        let error = setup.file.list().expect_err("no token file").to_string();
+        let path = setup.file.path().display().to_string();
         let what = &text[..text.len().min(60)];
         assert!(
             error.starts_with(&path) && error.contains(reason),
             "{what}: {error}"
         );
         // The file is not overwritten either.
-        assert!(bench.file.add(NewToken::default(), now()).is_err());
-        assert_eq!(bench.text(), text);
+        assert!(setup.file.add(NewToken::default(), now()).is_err());
+        assert_eq!(setup.text(), text);
     }
 }
 
@@ -230,24 +230,24 @@ fn only_the_owner_can_read_the_file_and_no_other_file_is_left() {
 
 #[test]
 fn a_link_still_leads_to_the_replaced_file() {
-    let bench = Bench::with("");
-    let link = bench.folder.path().join("link.yaml");
+    let setup = TestAccounts::with("");
+    let link = setup.folder.path().join("link.yaml");
     std::os::unix::fs::symlink("tokens.yaml", &link).expect("linked");
     TokenFile::new(&link)
         .add(NewToken::default(), now())
         .expect("added");
     assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
-    assert_eq!(bench.file.list().expect("read").len(), 1);
+    assert_eq!(setup.file.list().expect("read").len(), 1);
 }
 
 #[test]
 fn concurrent_writers_lose_no_token() {
     const WRITERS: usize = 8;
     const TOKENS: usize = 10;
-    let bench = Bench::new();
+    let setup = TestAccounts::new();
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let path = bench.file.path();
+            let path = setup.file.path();
             scope.spawn(move || {
                 // A separate instance, as another process has.
                 let file = TokenFile::new(path);
@@ -263,7 +263,7 @@ fn concurrent_writers_lose_no_token() {
             });
         }
     });
-    let found = bench.file.list().expect("read");
+    let found = setup.file.list().expect("read");
     assert_eq!(found.len(), WRITERS * TOKENS);
     let ids: std::collections::HashSet<_> = found.into_iter().map(|found| found.id).collect();
     assert_eq!(ids.len(), WRITERS * TOKENS, "every id is taken once");
@@ -271,19 +271,19 @@ fn concurrent_writers_lose_no_token() {
 
 #[test]
 fn a_file_that_would_be_too_large_to_read_is_not_written() {
-    let bench = Bench::new();
-    let bench = bench.up_to(1 << 20);
+    let setup = TestAccounts::new();
+    let setup = setup.up_to(1 << 20);
     let note = "x".repeat(1 << 20);
     let new = NewToken {
         note,
         ..NewToken::default()
     };
-    let error = bench.file.add(new, now()).expect_err("too large");
+    let error = setup.file.add(new, now()).expect_err("too large");
     assert!(
         error.to_string().ends_with("larger than 1048576 bytes"),
         "{error}"
     );
-    assert!(!bench.file.path().exists());
+    assert!(!setup.file.path().exists());
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn ten_thousand_tokens_are_read_and_written() {
         .expect("a string takes it");
     }
     assert!(text.len() > 3 << 19, "more than was read before");
-    let bench = Bench::with(&text);
-    bench.file.add(NewToken::default(), now()).expect("added");
-    assert_eq!(bench.file.list().expect("read").len(), 10_001);
+    let setup = TestAccounts::with(&text);
+    setup.file.add(NewToken::default(), now()).expect("added");
+    assert_eq!(setup.file.list().expect("read").len(), 10_001);
 }

@@ -4,12 +4,12 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Bench {
+struct TestAccounts {
     _folder: TempDir,
     users: UserFile,
 }
 
-impl Bench {
+impl TestAccounts {
     fn with(text: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.yaml");
@@ -52,13 +52,13 @@ motto: hello
 
 #[test]
 fn an_account_is_written_with_all_its_members() {
-    let bench = Bench::with("");
-    bench
+    let setup = TestAccounts::with("");
+    setup
         .users
         .add("alice", &"correct horse".into(), "Developer", now())
         .expect("added");
-    let text = bench.text();
-    let hash = bench.one().password_hash;
+    let text = setup.text();
+    let hash = setup.one().password_hash;
     assert_eq!(
         text,
         format!(
@@ -72,58 +72,58 @@ fn an_account_is_written_with_all_its_members() {
 
 #[test]
 fn changes_keep_the_rest_of_the_file() {
-    let bench = Bench::with(ALICE);
-    let alice = bench.one();
+    let setup = TestAccounts::with(ALICE);
+    let alice = setup.one();
     assert_eq!(alice.databases, ["production"]);
     assert_eq!(alice.failed_attempts, 3);
-    bench.users.disable("alice").expect("disabled");
+    setup.users.disable("alice").expect("disabled");
     let expected = ALICE.replace("enabled: true", "enabled: false");
     let rest = "motto: hello\n";
     let expected = format!("{rest}{}", expected.replace(rest, ""));
-    assert_eq!(bench.text(), expected);
+    assert_eq!(setup.text(), expected);
 }
 
 #[test]
 fn enabling_an_account_clears_its_failed_logins() {
-    let bench = Bench::with(&ALICE.replace("enabled: true", "enabled: false"));
-    assert!(!bench.one().is_enabled);
-    bench.users.enable("alice").expect("enabled");
-    let alice = bench.one();
+    let setup = TestAccounts::with(&ALICE.replace("enabled: true", "enabled: false"));
+    assert!(!setup.one().is_enabled);
+    setup.users.enable("alice").expect("enabled");
+    let alice = setup.one();
     assert!(alice.is_enabled);
     assert_eq!(alice.failed_attempts, 0);
 }
 
 #[test]
 fn only_the_given_values_are_updated() {
-    let bench = Bench::with(ALICE);
-    let before = bench.one();
-    bench
+    let setup = TestAccounts::with(ALICE);
+    let before = setup.one();
+    setup
         .users
         .update("alice", None, Some(""))
         .expect("updated");
-    let after = bench.one();
+    let after = setup.one();
     assert_eq!(after.note, "");
     assert_eq!(after.password_hash, before.password_hash);
-    bench
+    setup
         .users
         .update("alice", Some(&"twelve chars".into()), None)
         .expect("updated");
-    let hash = bench.one().password_hash;
+    let hash = setup.one().password_hash;
     assert!(Passwords::with_cost(4).is_right(&"twelve chars".into(), Some(&hash)));
 }
 
 #[test]
 fn an_account_that_is_deleted_is_gone() {
-    let bench = Bench::with(ALICE);
-    bench.users.delete("alice").expect("deleted");
-    assert!(bench.users.list().expect("read").is_empty());
-    assert_eq!(bench.text(), "motto: hello\nusers: {}\n");
+    let setup = TestAccounts::with(ALICE);
+    setup.users.delete("alice").expect("deleted");
+    assert!(setup.users.list().expect("read").is_empty());
+    assert_eq!(setup.text(), "motto: hello\nusers: {}\n");
 }
 
 #[test]
 fn operations_that_fail_return_the_reason() {
-    let bench = Bench::with(ALICE);
-    let users = &bench.users;
+    let setup = TestAccounts::with(ALICE);
+    let users = &setup.users;
     let password = "correct horse".into();
     // Eleven characters, but more than twelve bytes.
     let short = "äöüäöüäöüäö".into();
@@ -158,7 +158,7 @@ fn operations_that_fail_return_the_reason() {
     for (result, expected) in cases {
         assert_eq!(result.expect_err(expected).to_string(), expected);
     }
-    assert_eq!(bench.text(), ALICE, "nothing was written");
+    assert_eq!(setup.text(), ALICE, "nothing was written");
 }
 
 #[test]
@@ -185,21 +185,25 @@ fn an_invalid_user_file_is_refused_with_a_reason() {
         ),
     ];
     for (text, reason) in cases {
-        let error = Bench::with(text).users.list().expect_err(text).to_string();
+        let error = TestAccounts::with(text)
+            .users
+            .list()
+            .expect_err(text)
+            .to_string();
         assert!(error.ends_with(reason), "{text}: {error}");
     }
 }
 
 #[test]
 fn debug_output_of_a_record_has_no_hash() {
-    let alice = Bench::with(ALICE).one();
+    let alice = TestAccounts::with(ALICE).one();
     assert!(!format!("{alice:?}").contains("$2a$"));
 }
 
 #[test]
 fn failures_are_counted_up_to_the_limit_and_no_further() {
-    let bench = Bench::with(ALICE);
-    let mut users = bench.users.file.read().expect("read").table;
+    let setup = TestAccounts::with(ALICE);
+    let mut users = setup.users.file.read().expect("read").table;
     for (expected, failed) in [(false, 4), (true, 5)] {
         let Change::Write(is_locked) = users.note_failure("alice", 5) else {
             panic!("counted");
@@ -217,8 +221,8 @@ fn failures_are_counted_up_to_the_limit_and_no_further() {
 
 #[test]
 fn the_minimum_length_of_new_passwords_is_configurable() {
-    let bench = Bench::with("");
-    let Bench { users, _folder } = bench;
+    let setup = TestAccounts::with("");
+    let TestAccounts { users, _folder } = setup;
     let users = users.with_min_length(3);
     users
         .add("bob", &"abc".into(), "", now())

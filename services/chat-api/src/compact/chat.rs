@@ -18,11 +18,11 @@ use utoipa::ToSchema;
 
 use super::{
     classify::Tier,
-    estimate::{Counter, Nature},
-    message::{Message, Outside, Role},
-    plan::{self, Goal, Plan, Side, Weight},
+    estimate::{ContentKind, Counter},
+    message::{ChatMessage, Message, Role},
+    plan::{self, PairRole, Plan, SelectionTarget, Weight},
     request::{Invalid, Rules},
-    summary::{Notes, Summary},
+    summary::{Summary, SummaryBuilder},
 };
 
 /// Messages of a chat.
@@ -62,7 +62,7 @@ pub(super) struct Info {
 #[schema(as = CompactedChat)]
 pub(super) struct Answer<'a> {
     /// Kept messages in their order, and the summary line.
-    #[schema(value_type = Vec<Outside<'_>>)]
+    #[schema(value_type = Vec<ChatMessage<'_>>)]
     messages: Vec<&'a RawValue>,
     /// Summary of the removed messages, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,9 +74,9 @@ pub(super) struct Answer<'a> {
 }
 
 /// Data about the messages between the first and the last ones.
-struct Middle {
+struct MiddleMessages {
     tiers: Vec<Tier>,
-    notes: Notes,
+    notes: SummaryBuilder,
 }
 
 /// Maps calls to the names of their tools.
@@ -99,14 +99,14 @@ impl<'a> Chat<'a> {
         };
         for at in 0..messages.len() {
             let message = this.message(at)?;
-            let nature = Nature::of(&message.text);
+            let nature = ContentKind::of(&message.text);
             this.total += rules.counter.tokens(&message.text, nature);
             this.weights.push(Weight {
                 tokens: Counter::Generic.tokens(&message.text, nature),
                 side: match message.role {
-                    Role::Assistant if !message.uses.is_empty() => Side::Call,
-                    Role::User if !message.results.is_empty() => Side::Result,
-                    _ => Side::Alone,
+                    Role::Assistant if !message.uses.is_empty() => PairRole::Call,
+                    Role::User if !message.results.is_empty() => PairRole::Result,
+                    _ => PairRole::Alone,
                 },
             });
         }
@@ -120,8 +120,8 @@ impl<'a> Chat<'a> {
             return Ok(self.unchanged());
         }
         let recent = plan::recent(&self.weights, rules.recent_window);
-        let Middle { tiers, notes } = self.middle(recent, rules)?;
-        let goal = Goal {
+        let MiddleMessages { tiers, notes } = self.middle(recent, rules)?;
+        let goal = SelectionTarget {
             min_important: rules.min_important,
             max_tokens: rules.max_tokens,
             // Computed with the largest possible number in it.
@@ -136,12 +136,12 @@ impl<'a> Chat<'a> {
         Message::read(self.messages[at]).map_err(|reason| Invalid::message(at, reason))
     }
 
-    fn middle(&self, recent: usize, rules: &Rules) -> Result<Middle, Invalid> {
+    fn middle(&self, recent: usize, rules: &Rules) -> Result<MiddleMessages, Invalid> {
         let mut calls = Calls::default();
         calls.note(self.message(0)?);
-        let mut middle = Middle {
+        let mut middle = MiddleMessages {
             tiers: Vec::with_capacity(recent),
-            notes: Notes::with_more(rules.is_enhanced),
+            notes: SummaryBuilder::with_more(rules.is_enhanced),
         };
         for at in 1..recent {
             let message = self.message(at)?;
@@ -167,7 +167,7 @@ impl<'a> Chat<'a> {
         Compacted::new(self.messages.to_vec(), None, self.total, info)
     }
 
-    fn compacted(&self, plan: &Plan<'_>, notes: Notes) -> Compacted {
+    fn compacted(&self, plan: &Plan<'_>, notes: SummaryBuilder) -> Compacted {
         let gone = plan.go();
         let staying = || (0..self.messages.len()).filter(|at| plan.stays(*at));
         let mut messages: Vec<_> = staying().map(|at| self.messages[at]).collect();
@@ -245,7 +245,7 @@ impl<'a> Calls<'a> {
 
 /// Returns the number of tokens of a generated message.
 fn tokens(text: &str) -> u64 {
-    Counter::Generic.tokens(text, Nature::of(text))
+    Counter::Generic.tokens(text, ContentKind::of(text))
 }
 
 #[expect(

@@ -19,7 +19,7 @@ const REMARK: usize = 30;
 const QUESTION: usize = 50;
 const EXPLANATION: usize = 500;
 
-static SIGNS: LazyLock<Phrases> = LazyLock::new(|| {
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[
         &[
             "create table",
@@ -115,7 +115,7 @@ impl Tier {
             return Self::Preserved;
         }
         let text = &*message.text;
-        let signs = SIGNS.find_spaced(text);
+        let signs = PHRASES.find_spaced(text);
         let is_schema = signs.has(SCHEMA) || tools.iter().any(|tool| is_about_schema(tool));
         if keep.schema_info && is_schema {
             return Self::Anchor;

@@ -7,7 +7,7 @@ use super::phrases::{Groups, Phrases};
 const SQL: Groups = Groups::only(0);
 const CODE: Groups = Groups::only(1);
 
-static SIGNS: LazyLock<Phrases> = LazyLock::new(|| {
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[
         &[
             "select ",
@@ -50,7 +50,7 @@ pub(super) enum Counter {
 
 /// Kind of content of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nature {
+pub(super) enum ContentKind {
     Sql,
     Json,
     Code,
@@ -81,14 +81,14 @@ impl Counter {
     }
 
     /// Returns the number of tokens of a message with this text.
-    pub(super) fn tokens(self, text: &str, nature: Nature) -> u64 {
+    pub(super) fn tokens(self, text: &str, nature: ContentKind) -> u64 {
         let ratio = self.ratio();
         let [sql, json, code] = ratio.natures;
         let nature = match nature {
-            Nature::Sql => sql,
-            Nature::Json => json,
-            Nature::Code => code,
-            Nature::Prose => 100,
+            ContentKind::Sql => sql,
+            ContentKind::Json => json,
+            ContentKind::Code => code,
+            ContentKind::Prose => 100,
         };
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         let tokens = bytes.saturating_mul(10 * nature * self.adjustment(text));
@@ -122,9 +122,9 @@ impl Counter {
 
 // === impl Nature ===
 
-impl Nature {
+impl ContentKind {
     pub(super) fn of(text: &str) -> Self {
-        let signs = SIGNS.find(text, SQL);
+        let signs = PHRASES.find(text, SQL);
         if signs.has(SQL) {
             return Self::Sql;
         }
@@ -156,21 +156,21 @@ mod tests {
     #[test]
     fn the_nature_of_a_text_is_the_first_match() {
         for (text, nature) in [
-            ("", Nature::Prose),
-            ("Selecting is easy", Nature::Prose),
-            ("SELECT 1", Nature::Sql),
-            ("where\nit is", Nature::Prose),
-            ("a letter from home", Nature::Sql),
-            (r#"{"select ": 1}"#, Nature::Sql),
-            (" {\"a\": 1}\n", Nature::Json),
-            ("[]", Nature::Json),
-            ("{]", Nature::Prose),
-            ("{\"class \": 1}", Nature::Json),
-            ("Class A", Nature::Code),
-            ("classes", Nature::Prose),
-            ("```\nx\n```", Nature::Code),
+            ("", ContentKind::Prose),
+            ("Selecting is easy", ContentKind::Prose),
+            ("SELECT 1", ContentKind::Sql),
+            ("where\nit is", ContentKind::Prose),
+            ("a letter from home", ContentKind::Sql),
+            (r#"{"select ": 1}"#, ContentKind::Sql),
+            (" {\"a\": 1}\n", ContentKind::Json),
+            ("[]", ContentKind::Json),
+            ("{]", ContentKind::Prose),
+            ("{\"class \": 1}", ContentKind::Json),
+            ("Class A", ContentKind::Code),
+            ("classes", ContentKind::Prose),
+            ("```\nx\n```", ContentKind::Code),
         ] {
-            assert_eq!(Nature::of(text), nature, "{text}");
+            assert_eq!(ContentKind::of(text), nature, "{text}");
         }
         for keyword in [
             "join ",
@@ -182,7 +182,7 @@ mod tests {
         .into_iter()
         .chain(["update ", "delete from", "group by", "order by", "having "])
         {
-            assert_eq!(Nature::of(keyword), Nature::Sql, "{keyword}");
+            assert_eq!(ContentKind::of(keyword), ContentKind::Sql, "{keyword}");
         }
         for keyword in [
             "function ",
@@ -193,7 +193,7 @@ mod tests {
             "import ",
             "package ",
         ] {
-            assert_eq!(Nature::of(keyword), Nature::Code, "{keyword}");
+            assert_eq!(ContentKind::of(keyword), ContentKind::Code, "{keyword}");
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
         ] {
             let counted = [&prose, &sql, &json, &code].map(|text| {
                 assert_eq!(text.len(), 400);
-                Counter::named(counter).tokens(text, Nature::of(text))
+                Counter::named(counter).tokens(text, ContentKind::of(text))
             });
             assert_eq!(counted, expected, "{counter}");
         }
@@ -222,7 +222,7 @@ mod tests {
     fn properties_of_a_text_adjust_the_count() {
         let spaced = format!("{}{}", "ab  ".repeat(2), "abcd".repeat(40));
         assert_eq!(spaced.len(), 168);
-        let tokens = |counter: Counter, text: &str| counter.tokens(text, Nature::Prose);
+        let tokens = |counter: Counter, text: &str| counter.tokens(text, ContentKind::Prose);
         // 2 double spaces in 168 bytes are more than one percent.
         assert_eq!(tokens(Counter::OpenAi, &spaced), 44 + 4);
         let longer = format!("{spaced}{}", "abcd".repeat(10));
@@ -245,7 +245,7 @@ mod tests {
             Counter::Anthropic,
             Counter::Ollama,
         ]
-        .map(|counter| counter.tokens("", Nature::Prose));
+        .map(|counter| counter.tokens("", ContentKind::Prose));
         assert_eq!(overheads, [10, 4, 5, 3]);
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Message<'a> {
     /// All its text.
     pub(super) text: Cow<'a, str>,
     /// Tool calls in the message.
-    pub(super) uses: Vec<Use<'a>>,
+    pub(super) uses: Vec<ToolUse<'a>>,
     /// Ids of the calls it has results of; empty for a result without an id.
     pub(super) results: Vec<Cow<'a, str>>,
 }
@@ -37,7 +37,7 @@ pub(super) enum Role {
 
 /// A tool call.
 #[derive(Debug)]
-pub(super) struct Use<'a> {
+pub(super) struct ToolUse<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) name: Cow<'a, str>,
 }
@@ -47,7 +47,7 @@ type Member<'a> = Option<&'a RawValue>;
 /// A message of a chat. Other members are kept unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ChatMessage)]
-pub(super) struct Outside<'a> {
+pub(super) struct ChatMessage<'a> {
     /// `user`, `assistant` or `system`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>, example = "user")]
@@ -84,7 +84,7 @@ impl<'a> Message<'a> {
         if !raw.get().starts_with('{') {
             return Err("a message must be an object");
         }
-        let outside: Outside<'a> = serde_json::from_str(raw.get())
+        let outside: ChatMessage<'a> = serde_json::from_str(raw.get())
             .map_err(|_| "a message must have each of its members once")?;
         let role = match outside.role.map(string) {
             None => Role::Other,
@@ -131,7 +131,7 @@ impl<'a> Message<'a> {
             None => name.clone(),
         };
         let id = block.id.and_then(string).unwrap_or_default();
-        self.uses.push(Use { id, name });
+        self.uses.push(ToolUse { id, name });
         text
     }
 

@@ -8,12 +8,12 @@ use super::classify::Tier;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) tokens: u64,
-    pub(super) side: Side,
+    pub(super) side: PairRole,
 }
 
 /// Role of a message in a pair of a tool call and its result, which stay or go as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum PairRole {
     Alone,
     Call,
     Result,
@@ -21,7 +21,7 @@ pub(super) enum Side {
 
 /// Target of the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Goal {
+pub(super) struct SelectionTarget {
     /// Minimum number of messages in the middle, even if few are important.
     pub(super) min_important: usize,
     /// Limit on tokens.
@@ -47,7 +47,9 @@ pub(super) struct Plan<'a> {
 pub(super) fn recent(weights: &[Weight], window: usize) -> usize {
     let start = weights.len().saturating_sub(window).max(1);
     // A tool call stays with its result.
-    let is_result = weights.get(start).is_some_and(|at| at.side == Side::Result);
+    let is_result = weights
+        .get(start)
+        .is_some_and(|at| at.side == PairRole::Result);
     if is_result && start > 1 {
         start - 1
     } else {
@@ -59,7 +61,12 @@ pub(super) fn recent(weights: &[Weight], window: usize) -> usize {
 
 impl<'a> Plan<'a> {
     /// Selects the messages. `tiers` are those of the messages between the first and `recent`.
-    pub(super) fn new(weights: &'a [Weight], recent: usize, tiers: &'a [Tier], goal: Goal) -> Self {
+    pub(super) fn new(
+        weights: &'a [Weight],
+        recent: usize,
+        tiers: &'a [Tier],
+        goal: SelectionTarget,
+    ) -> Self {
         let mut this = Self {
             weights,
             middle: 1..recent,
@@ -102,11 +109,11 @@ impl<'a> Plan<'a> {
     pub(super) fn partner(&self, at: usize) -> Option<usize> {
         let side = |at: usize| self.weights.get(at).map(|weight| weight.side);
         match side(at)? {
-            Side::Alone => None,
-            Side::Call => Some(at + 1).filter(|next| side(*next) == Some(Side::Result)),
-            Side::Result => at
+            PairRole::Alone => None,
+            PairRole::Call => Some(at + 1).filter(|next| side(*next) == Some(PairRole::Result)),
+            PairRole::Result => at
                 .checked_sub(1)
-                .filter(|last| side(*last) == Some(Side::Call)),
+                .filter(|last| side(*last) == Some(PairRole::Call)),
         }
     }
 
@@ -134,7 +141,7 @@ impl<'a> Plan<'a> {
 
     /// Removes the least important messages, oldest first, until the chat fits or only messages
     /// that must stay are left.
-    fn fit(&mut self, goal: Goal) {
+    fn fit(&mut self, goal: SelectionTarget) {
         let staying = (0..self.weights.len()).filter(|at| self.stays(*at));
         let mut tokens: u64 = staying.map(|at| self.weights[at].tokens).sum();
         let has_summary = goal.wants_summary || tokens > goal.max_tokens;

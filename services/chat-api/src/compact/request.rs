@@ -11,7 +11,7 @@ use thiserror::Error;
 use utoipa::ToSchema;
 use ziggurat_http::{Malformed, Refusal, payload};
 
-use super::{classify::KeepOptions, estimate::Counter, message::Outside};
+use super::{classify::KeepOptions, estimate::Counter, message::ChatMessage};
 
 /// Maximum of a number: the largest integer that every JSON library can represent.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
@@ -28,7 +28,7 @@ const MIN_IMPORTANT: usize = 3;
 #[schema(as = ChatToCompact)]
 pub(super) struct CompactRequest<'a> {
     #[serde(borrow)]
-    #[schema(value_type = Vec<Outside<'_>>, min_items = 1)]
+    #[schema(value_type = Vec<ChatMessage<'_>>, min_items = 1)]
     messages: Option<Vec<&'a RawValue>>,
     /// Limit on tokens; 0 is the default.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64, default = 100_000)]

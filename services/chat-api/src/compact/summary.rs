@@ -13,7 +13,7 @@ use super::{
 const SQL: Groups = Groups::only(0);
 const ERROR: Groups = Groups::only(1);
 
-static SIGNS: LazyLock<Phrases> =
+static PHRASES: LazyLock<Phrases> =
     LazyLock::new(|| Phrases::new(&[&["select", "create", "alter"], &["error"]]));
 
 /// Words before `table` that are not names.
@@ -48,36 +48,36 @@ pub(super) struct Summary {
 
 /// Collects the summary from one message after another.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
-    topics: Distinct,
-    tables: Distinct,
-    tools: Distinct,
-    more: Option<More>,
+pub(super) struct SummaryBuilder {
+    topics: DistinctTexts,
+    tables: DistinctTexts,
+    tools: DistinctTexts,
+    more: Option<EnhancedData>,
 }
 
 /// Additional data for an enhanced summary.
 #[derive(Debug, Default)]
-struct More {
-    actions: Distinct,
-    entities: Distinct,
+struct EnhancedData {
+    actions: DistinctTexts,
+    entities: DistinctTexts,
     statements: usize,
     errors: usize,
 }
 
 /// Distinct texts in the order of their first occurrence.
 #[derive(Debug, Default)]
-struct Distinct {
+struct DistinctTexts {
     list: Vec<String>,
     known: HashSet<String>,
 }
 
 // === impl Notes ===
 
-impl Notes {
+impl SummaryBuilder {
     /// Collects the data of an enhanced summary too if `enhanced` is true.
     pub(super) fn with_more(enhanced: bool) -> Self {
         Self {
-            more: enhanced.then(More::default),
+            more: enhanced.then(EnhancedData::default),
             ..Self::default()
         }
     }
@@ -141,9 +141,9 @@ impl Notes {
 
 // === impl More ===
 
-impl More {
+impl EnhancedData {
     fn take(&mut self, text: &str, is_asked: bool) {
-        let signs = SIGNS.find(text, Groups::default());
+        let signs = PHRASES.find(text, Groups::default());
         self.statements += usize::from(signs.has(SQL));
         self.errors += usize::from(signs.has(ERROR));
         let is_part = |character: char| character == '_' || character.is_alphanumeric();
@@ -166,7 +166,7 @@ impl More {
 
 // === impl Distinct ===
 
-impl Distinct {
+impl DistinctTexts {
     fn add(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.known.contains(&text) {
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn summary(messages: &[(&str, Value)], enhanced: bool) -> Summary {
-        let mut notes = Notes::with_more(enhanced);
+        let mut notes = SummaryBuilder::with_more(enhanced);
         for (role, content) in messages {
             let json = json!({"role": role, "content": content}).to_string();
             let raw = RawValue::from_string(json).expect("JSON");

@@ -16,7 +16,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 #[must_use]
 pub struct Origins {
     allowed: Allowed,
-    own: Option<Own>,
+    own: Option<OwnPages>,
 }
 
 /// Error for a text in a list that is not an origin.
@@ -27,13 +27,13 @@ pub struct InvalidOrigin(String);
 #[derive(Clone, Debug)]
 enum Allowed {
     Loopback,
-    Listed(Arc<[Listed]>),
+    Listed(Arc<[ListedOrigin]>),
     Exactly(Arc<[HeaderValue]>),
 }
 
 /// Rule for the pages of the server itself.
 #[derive(Clone, Copy, Debug)]
-enum Own {
+enum OwnPages {
     /// Recognised by any name, because the host was checked before.
     Named,
     /// Recognised by an IP address only: a page whose name was made to resolve to this server would
@@ -43,7 +43,7 @@ enum Own {
 
 /// A listed origin (RFC 6454, section 4).
 #[derive(Debug)]
-struct Listed {
+struct ListedOrigin {
     scheme: String,
     host: String,
     port: Option<u16>,
@@ -75,7 +75,7 @@ impl Origins {
         let listed = origins.into_iter().map(|text| {
             let text = text.as_ref();
             let parts = Parts::of(text).ok_or_else(|| InvalidOrigin(text.to_owned()))?;
-            Ok(Listed {
+            Ok(ListedOrigin {
                 scheme: parts.scheme.to_ascii_lowercase(),
                 host: parts.host.to_ascii_lowercase(),
                 port: parts.port,
@@ -97,9 +97,9 @@ impl Origins {
     /// for all, its own pages are recognised by an IP address only, since a name can be rebound.
     pub fn with_own(self, hosts: &Hosts) -> Self {
         let own = Some(if hosts.are_limited() {
-            Own::Named
+            OwnPages::Named
         } else {
-            Own::Addressed
+            OwnPages::Addressed
         });
         Self { own, ..self }
     }
@@ -122,8 +122,8 @@ impl Origins {
     fn is_own<B>(&self, origin: Parts<'_>, request: &Request<B>) -> bool {
         let is_safe = match self.own {
             None => false,
-            Some(Own::Named) => true,
-            Some(Own::Addressed) => is_address(origin.host),
+            Some(OwnPages::Named) => true,
+            Some(OwnPages::Addressed) => is_address(origin.host),
         };
         let host = request.headers().get(header::HOST);
         let host = host.and_then(|host| host.to_str().ok());

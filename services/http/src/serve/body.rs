@@ -24,7 +24,7 @@ use super::{
 };
 
 /// Bytes per second for which a body gets more time: a faster upload never times out.
-const SLOWEST: u64 = 8 << 10;
+const MIN_BYTES_PER_SECOND: u64 = 8 << 10;
 
 /// The body of a request, as it arrives.
 ///
@@ -108,7 +108,8 @@ impl RequestBody {
     /// Returns ready when the body has taken too long.
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let begun = *self.begun.get_or_insert_with(Instant::now);
-        let earned = Duration::from_millis(self.received.saturating_mul(1000) / SLOWEST);
+        let earned =
+            Duration::from_millis(self.received.saturating_mul(1000) / MIN_BYTES_PER_SECOND);
         let until = begun + (self.timeout + earned).min(FAR_FUTURE);
         let deadline = self
             .deadline

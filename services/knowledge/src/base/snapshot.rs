@@ -115,7 +115,7 @@ async fn vectors(
         .drain(..)
         .map(|(dimensions, rows)| Matrix::new(dimensions, rows))
         .collect();
-    let places = Places::new(products);
+    let places = ProductIndex::new(products);
     let mut rows = sqlx::query(provider.statements().all).fetch(connection);
     while let Some(row) = rows.try_next().await? {
         let bytes: &[u8] = row.try_get(3)?;
@@ -165,11 +165,11 @@ async fn matrices(
 }
 
 /// Index of the products in the list.
-pub(crate) struct Places<'a>(HashMap<(&'a str, &'a str), u32>);
+pub(crate) struct ProductIndex<'a>(HashMap<(&'a str, &'a str), u32>);
 
 // === impl Places ===
 
-impl<'a> Places<'a> {
+impl<'a> ProductIndex<'a> {
     pub(crate) fn new(products: &'a [Product]) -> Self {
         let names = products
             .iter()

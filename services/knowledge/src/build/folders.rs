@@ -23,7 +23,7 @@ pub(super) struct Source {
 
 /// The documents in the folders, by name.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundDocuments {
     pub(super) sources: Vec<Source>,
     /// Names that could not be read, with the reason.
     pub(super) skipped: Vec<(String, String)>,
@@ -33,7 +33,7 @@ pub(super) struct Found {
 
 // === impl Found ===
 
-impl Found {
+impl FoundDocuments {
     /// Finds documents. Hidden files are ignored. A symbolic link is followed only to a file below
     /// the same folder: a link out of it would publish other files of the machine.
     pub(super) fn search(folders: &[PathBuf]) -> Result<Self, BuildError> {

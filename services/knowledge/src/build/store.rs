@@ -6,7 +6,7 @@ use sqlx::{
     ConnectOptions as _, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
 };
 
-use super::Known;
+use super::StoredState;
 use crate::{
     Error, Provider,
     schema::{self, Columns},
@@ -32,7 +32,7 @@ pub(super) struct NewChunk<'a> {
 
 /// A chunk without a vector.
 #[derive(Debug)]
-pub(super) struct Lacking {
+pub(super) struct MissingVector {
     id: i64,
     pub(super) title: Option<String>,
     pub(super) section: Option<String>,
@@ -102,7 +102,7 @@ impl<'a> Store<'a> {
     }
 
     /// Looks up a document with these contents.
-    pub(super) async fn known(&mut self, checksum: &str, kind: &str) -> Result<Known, Error> {
+    pub(super) async fn known(&mut self, checksum: &str, kind: &str) -> Result<StoredState, Error> {
         let row = sqlx::query(
             "SELECT doc_type FROM source_files WHERE checksum = ?1 AND project_name = ?2 AND \
              project_version = ?3",
@@ -114,15 +114,15 @@ impl<'a> Store<'a> {
         .await?;
         let known: Option<String> = row.map(|row| row.try_get(0)).transpose()?.flatten();
         if known.as_deref() != Some(kind) {
-            return Ok(Known::No);
+            return Ok(StoredState::No);
         }
-        let lacking = sqlx::query(self.provider.statements().lacking)
+        let missing_vectors = sqlx::query(self.provider.statements().missing_vectors)
             .bind(self.project)
             .bind(self.version)
             .bind(checksum)
             .fetch_optional(&mut self.connection)
             .await?;
-        Ok(lacking.map_or(Known::Whole, |_| Known::Lacking))
+        Ok(missing_vectors.map_or(StoredState::Whole, |_| StoredState::MissingVector))
     }
 
     /// Updates the name of a document.
@@ -207,28 +207,31 @@ impl<'a> Store<'a> {
     }
 
     /// Returns the chunks of a document that have no vector.
-    pub(super) async fn lacking(&mut self, checksum: &str) -> Result<Vec<Lacking>, Error> {
-        let rows = sqlx::query(self.provider.statements().lacking)
+    pub(super) async fn missing_vectors(
+        &mut self,
+        checksum: &str,
+    ) -> Result<Vec<MissingVector>, Error> {
+        let rows = sqlx::query(self.provider.statements().missing_vectors)
             .bind(self.project)
             .bind(self.version)
             .bind(checksum)
             .fetch_all(&mut self.connection)
             .await?;
-        let lacking = rows.iter().map(|row| {
-            Ok(Lacking {
+        let missing_vectors = rows.iter().map(|row| {
+            Ok(MissingVector {
                 id: row.try_get(0)?,
                 title: row.try_get(1)?,
                 section: row.try_get(2)?,
                 text: row.try_get(3)?,
             })
         });
-        lacking.collect()
+        missing_vectors.collect()
     }
 
     /// Adds the missing vectors of chunks in one transaction.
     pub(super) async fn fill(
         &mut self,
-        chunks: &[Lacking],
+        chunks: &[MissingVector],
         vectors: &[Vec<f32>],
     ) -> Result<(), Error> {
         let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;

@@ -7,7 +7,7 @@ mod flow;
 
 use html5gum::{State, Token, Tokenizer, naive_next_state};
 
-use self::flow::{Break, Flow};
+use self::flow::{Break, TextWriter};
 use super::{Document, outline::Outline};
 
 /// Elements that hold no text of the document.
@@ -58,7 +58,7 @@ const BLOCKS: [&str; 34] = [
 #[derive(Default)]
 struct Reader {
     outline: Outline,
-    flow: Flow,
+    flow: TextWriter,
     /// The title, while the position is in it.
     title: Option<String>,
     /// The current heading and its level.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures_util::TryStreamExt as _;
 use sqlx::Row as _;
 
-use crate::{Error, base::Snapshot, best::Scored};
+use crate::{Error, base::Snapshot, top_chunks::Scored};
 
 /// Maximum number of characters of a chunk that are returned. Builders make far smaller ones.
 const MAX_CHARACTERS: i64 = 32_768;

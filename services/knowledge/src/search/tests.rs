@@ -5,7 +5,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     Error, Filter, KnowledgeBase, Passage, Provider,
-    fixture::{Chunk, Library},
+    fixture::{Chunk, KnowledgeFile},
 };
 
 const GARDEN: (&str, &str) = ("Garden", "2");
@@ -53,7 +53,7 @@ fn texts(passages: &[Passage]) -> Vec<&str> {
 
 #[tokio::test]
 async fn passages_have_all_fields_and_the_closest_comes_first() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi);
     let found = nearest(&base, &[2.0, 0.0], 9).await.expect("found");
     assert_eq!(texts(&found), ["loam", "sand", "mud"]);
@@ -75,7 +75,7 @@ async fn passages_have_all_fields_and_the_closest_comes_first() {
 
 #[tokio::test]
 async fn only_selected_products_are_found() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi);
     for (projects, versions, expected) in [
         (&["Pond"][..], &[][..], &["mud"][..]),
@@ -101,7 +101,7 @@ async fn only_selected_products_are_found() {
 
 #[tokio::test]
 async fn vectors_that_cannot_be_compared_are_an_error() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     for base in [
         library.base(Provider::OpenAi),
         library.base(Provider::OpenAi).with_max_bytes(0),
@@ -133,7 +133,7 @@ async fn vectors_that_cannot_be_compared_are_an_error() {
 
 #[tokio::test]
 async fn another_model_of_the_same_provider_is_noticed() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     library
         .run("INSERT INTO embedding_models VALUES ('openai', 'large')")
         .await;
@@ -150,7 +150,7 @@ async fn another_model_of_the_same_provider_is_noticed() {
 
 #[tokio::test]
 async fn a_zero_vector_is_close_to_nothing() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi);
     for vector in [[0.0, 0.0], [f32::NAN, 1.0]] {
         let found = nearest(&base, &vector, 5).await.expect("found");
@@ -160,7 +160,7 @@ async fn a_zero_vector_is_close_to_nothing() {
 
 #[tokio::test]
 async fn a_base_without_chunks_answers_that_there_are_none() {
-    let library = Library::with(&[]).await;
+    let library = KnowledgeFile::with(&[]).await;
     let base = library.base(Provider::OpenAi);
     let found = nearest(&base, &[1.0], 5).await.expect("found");
     assert_eq!(texts(&found), [""; 0]);
@@ -170,7 +170,7 @@ async fn a_base_without_chunks_answers_that_there_are_none() {
 
 #[tokio::test]
 async fn errors_of_a_missing_or_wrong_file_have_no_path() {
-    let library = Library::empty();
+    let library = KnowledgeFile::empty();
     let base = library.base(Provider::OpenAi);
     let error = base.products().await.expect_err("missing");
     assert!(matches!(error, Error::Missing), "{error}");
@@ -197,13 +197,13 @@ async fn errors_of_a_missing_or_wrong_file_have_no_path() {
 
 #[tokio::test]
 async fn a_file_that_grows_or_is_replaced_is_read_again() {
-    let library = Library::with(&CHUNKS[..1]).await;
+    let library = KnowledgeFile::with(&CHUNKS[..1]).await;
     let base = library.base(Provider::OpenAi);
     assert_eq!(base.warm().await.expect("read"), 1);
     library.add(&CHUNKS[1..3]).await;
     assert_eq!(base.warm().await.expect("read"), 3);
 
-    let other = Library::with(&[Chunk::new(GARDEN, "peat", &[1.0, 1.0])]).await;
+    let other = KnowledgeFile::with(&[Chunk::new(GARDEN, "peat", &[1.0, 1.0])]).await;
     fs::rename(other.path(), library.path()).expect("replaced");
     let found = nearest(&base, &[1.0, 0.0], 5).await.expect("found");
     assert_eq!(texts(&found), ["peat"]);
@@ -217,16 +217,16 @@ async fn a_file_that_grows_or_is_replaced_is_read_again() {
 async fn a_file_whose_writer_was_killed_needs_a_build() {
     let text = "long ".repeat(2000);
     let chunk = Chunk::new(GARDEN, &text, &[1.0, 0.0]);
-    let library = Library::with(&[chunk; 50]).await;
+    let library = KnowledgeFile::with(&[chunk; 50]).await;
     let mut writer = library.connect().await;
     // With so little cache, pages are written before the transaction ends.
     sqlx::raw_sql("PRAGMA cache_size = 1; BEGIN; UPDATE chunks SET text = text || 'er'")
         .execute(&mut writer)
         .await
         .expect("begun");
-    let killed = Library::empty();
+    let killed = KnowledgeFile::empty();
     fs::copy(library.path(), killed.path()).expect("copied");
-    let journal = |library: &Library| library.path().with_extension("db-journal");
+    let journal = |library: &KnowledgeFile| library.path().with_extension("db-journal");
     fs::copy(journal(&library), journal(&killed)).expect("copied");
     drop(writer);
 
@@ -241,7 +241,7 @@ async fn a_file_whose_writer_was_killed_needs_a_build() {
 
 #[tokio::test]
 async fn an_abandoned_search_leaves_the_base_usable() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi).with_max_bytes(0);
     let search = base.search(&Filter::default()).await.expect("prepared");
     for polls in 0..30 {
@@ -274,7 +274,7 @@ fn the_answer_equals_an_exact_comparison_in_memory_or_not() {
                 .iter()
                 .map(|vector| Chunk::new(GARDEN, "x", vector))
                 .collect();
-            let library = Library::with(&chunks).await;
+            let library = KnowledgeFile::with(&chunks).await;
             let held = library.base(Provider::OpenAi);
             let streamed = library.base(Provider::OpenAi).with_max_bytes(0);
             let held = nearest(&held, &question, count).await.expect("found");

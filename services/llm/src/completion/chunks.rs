@@ -36,12 +36,12 @@ struct Upstream {
 /// Parses the bytes of a response into chunks.
 #[derive(Debug)]
 pub(super) struct Reading {
-    cut: Cut,
+    cut: Decoder,
     reader: Box<dyn StreamReader>,
 }
 
 #[derive(Debug)]
-enum Cut {
+enum Decoder {
     Events(EventDecoder),
     Lines(LineDecoder),
 }
@@ -155,13 +155,13 @@ impl Upstream {
 impl Reading {
     /// Parses server-sent events.
     pub(super) fn events(reader: Box<dyn StreamReader>) -> Self {
-        let cut = Cut::Events(EventDecoder::new());
+        let cut = Decoder::Events(EventDecoder::new());
         Self { cut, reader }
     }
 
     /// Parses lines.
     pub(super) fn lines(reader: Box<dyn StreamReader>) -> Self {
-        let cut = Cut::Lines(LineDecoder::new().with_max_bytes(MAX_BYTES));
+        let cut = Decoder::Lines(LineDecoder::new().with_max_bytes(MAX_BYTES));
         Self { cut, reader }
     }
 
@@ -173,8 +173,8 @@ impl Reading {
     ) -> Result<bool, Fault> {
         loop {
             let event = match &mut self.cut {
-                Cut::Events(events) => events.decode(&mut bytes)?,
-                Cut::Lines(lines) => lines.decode(&mut bytes).map(whole).transpose()?,
+                Decoder::Events(events) => events.decode(&mut bytes)?,
+                Decoder::Lines(lines) => lines.decode(&mut bytes).map(whole).transpose()?,
             };
             let Some(event) = event else {
                 return Ok(false);
@@ -189,8 +189,8 @@ impl Reading {
     /// Parses the rest at the end of the body.
     pub(super) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) -> Result<bool, Fault> {
         let last = match &mut self.cut {
-            Cut::Events(events) => std::mem::take(events).finish()?,
-            Cut::Lines(lines) => std::mem::take(lines).finish().map(whole).transpose()?,
+            Decoder::Events(events) => std::mem::take(events).finish()?,
+            Decoder::Lines(lines) => std::mem::take(lines).finish().map(whole).transpose()?,
         };
         if let Some(event) = last {
             self.reader.read(&event, chunks)?;

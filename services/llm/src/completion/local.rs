@@ -24,7 +24,7 @@ const QUOTES: usize = 3;
 /// Maximum length of a quoted sentence, in bytes.
 const LONGEST: usize = 600;
 
-const NOTHING: &str = "[local] No language model is configured. I can only quote what was found \
+const NO_SOURCES: &str = "[local] No language model is configured. I can only quote what was found \
     for a question, and nothing was.";
 
 const NO_MATCH: &str = "[local] No language model is configured, and no sentence of what was \
@@ -43,7 +43,7 @@ pub(super) fn answer(prompt: &Prompt) -> Vec<Chunk> {
     let sources = sources(prompt);
     let mut texts = quote(&question(prompt), &sources);
     if texts.is_empty() {
-        texts.push(NOTHING.to_owned());
+        texts.push(NO_SOURCES.to_owned());
     }
     let end = Chunk::End {
         stop: Stop::EndTurn,

@@ -7,11 +7,11 @@ use super::{Embedding, unsupported};
 use crate::{Class, Deadline, Error, Http, Provider, Request, Usage};
 
 /// Text and model of a ping of Voyage.
-const SMALLEST: &str = ".";
-const CHEAPEST: &str = "voyage-3.5-lite";
+const PING_TEXT: &str = ".";
+const PING_MODEL: &str = "voyage-3.5-lite";
 
 #[derive(Serialize)]
-struct Question<'a, I> {
+struct EmbeddingRequest<'a, I> {
     model: &'a str,
     input: I,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ struct Question<'a, I> {
 #[derive(Deserialize)]
 struct OpenAi {
     data: Vec<Item>,
-    usage: Option<Counted>,
+    usage: Option<TokenCounts>,
 }
 
 #[derive(Deserialize)]
@@ -39,7 +39,7 @@ struct Item {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct TokenCounts {
     prompt_tokens: u64,
     total_tokens: u64,
 }
@@ -77,7 +77,7 @@ pub(super) async fn embed(
     text: &str,
     deadline: Deadline,
 ) -> Result<Embedding, Error> {
-    let plain = Question {
+    let plain = EmbeddingRequest {
         model,
         input: text,
         input_type: None,
@@ -129,7 +129,7 @@ pub(crate) async fn ping_voyage(
     model: Option<&str>,
     deadline: Deadline,
 ) -> Result<Usage, Error> {
-    let request = voyage(model.unwrap_or(CHEAPEST), SMALLEST, None)?;
+    let request = voyage(model.unwrap_or(PING_MODEL), PING_TEXT, None)?;
     match http.once(&request, deadline).await {
         // Any success is enough: the provider works.
         Ok(body) => {
@@ -149,7 +149,7 @@ pub(crate) async fn ping_voyage(
 
 fn voyage(model: &str, text: &str, input_type: Option<&str>) -> Result<Request, Error> {
     let input = [text];
-    let question = Question {
+    let question = EmbeddingRequest {
         model,
         input,
         input_type,

@@ -11,7 +11,7 @@ const EMBEDDERS: [(Api, Provider); 4] = [
     (Api::Voyage, Provider::Voyage),
 ];
 
-fn reach(fake: &Fake, whose: Api, provider: Provider) -> Http {
+fn http_client(fake: &Fake, whose: Api, provider: Provider) -> Http {
     let access = Access {
         base_url: Some(fake.url(whose)),
         key: Some("wq8JkLmN2pRs7TuV".into()),
@@ -22,7 +22,7 @@ fn reach(fake: &Fake, whose: Api, provider: Provider) -> Http {
 }
 
 fn embedder(fake: &Fake, whose: Api, provider: Provider) -> Embedder {
-    Embedder::new(reach(fake, whose, provider), None).expect("it embeds")
+    Embedder::new(http_client(fake, whose, provider), None).expect("it embeds")
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn each_provider_makes_the_vector_of_a_text_in_its_own_format() {
 #[tokio::test]
 async fn a_model_that_is_named_is_used_with_or_without_the_prefix_of_gemini() {
     let fake = Fake::start();
-    let http = reach(&fake, Api::Gemini, Provider::Gemini);
+    let http = http_client(&fake, Api::Gemini, Provider::Gemini);
     let embedder = Embedder::new(http, Some("models/text-embedding-004")).expect("it embeds");
     embedder.embed("fern").await.expect("a vector");
     let path = fake.request().path;
@@ -134,14 +134,17 @@ async fn an_empty_or_non_numeric_vector_is_an_error() {
 #[test]
 fn anthropic_makes_no_vectors_and_only_voyage_reranks() {
     let fake = Fake::start();
-    let error = Embedder::new(reach(&fake, Api::Anthropic, Provider::Anthropic), None);
+    let error = Embedder::new(
+        http_client(&fake, Api::Anthropic, Provider::Anthropic),
+        None,
+    );
     let error = error.expect_err("it makes none");
     assert_eq!(
         error.to_string(),
         "Anthropic does not provide an embedding API"
     );
     assert_eq!(error.class(), Class::Unsupported);
-    let error = Reranker::new(reach(&fake, Api::Ollama, Provider::Ollama), "m");
+    let error = Reranker::new(http_client(&fake, Api::Ollama, Provider::Ollama), "m");
     let error = error.expect_err("it does no such thing");
     assert_eq!(
         error.to_string(),
@@ -220,7 +223,10 @@ async fn a_ping_is_sent_once_and_voyage_is_healthy_if_it_only_rejects_the_model(
 #[tokio::test]
 async fn texts_are_ordered_by_relevance() {
     let fake = Fake::start();
-    let reranker = Reranker::new(reach(&fake, Api::Voyage, Provider::Voyage), "rerank-2.5");
+    let reranker = Reranker::new(
+        http_client(&fake, Api::Voyage, Provider::Voyage),
+        "rerank-2.5",
+    );
     let reranker = reranker.expect("it ranks");
     let documents = ["frost", "wild ferns", "ferns"];
     fake.set_vector("ferns?", &[1.0, 0.0]);

@@ -21,13 +21,13 @@ fn access(fake: &Fake, whose: Api) -> Access {
     }
 }
 
-fn reach(provider: Provider, access: &Access) -> Http {
+fn http_client(provider: Provider, access: &Access) -> Http {
     let client = client().expect("a client");
     Http::new(&client, provider, access).expect("an address")
 }
 
 fn openai(fake: &Fake) -> Http {
-    reach(Provider::OpenAi, &access(fake, Api::OpenAi))
+    http_client(Provider::OpenAi, &access(fake, Api::OpenAi))
 }
 
 async fn embed(http: &Http, deadline: Deadline) -> Result<Value, Error> {
@@ -46,7 +46,7 @@ async fn each_provider_gets_its_key_in_the_header_it_reads() {
         (Api::Voyage, Provider::Voyage, Some(KEY)),
         (Api::Ollama, Provider::Ollama, None),
     ] {
-        let http = reach(provider, &access(&fake, whose));
+        let http = http_client(provider, &access(&fake, whose));
         http.ping(None, Deadline::none())
             .await
             .expect("it is there");
@@ -71,11 +71,11 @@ async fn a_configured_header_is_sent_and_never_replaces_one_of_the_client() {
     ];
     let mut access = access(&fake, Api::OpenAi);
     access.headers = headers::merge(configured).expect("headers");
-    let answer = embed(&reach(Provider::OpenAi, &access), Deadline::none()).await;
+    let answer = embed(&http_client(Provider::OpenAi, &access), Deadline::none()).await;
     answer.expect("an answer");
     // Without a key of the client, the configured header is the only one.
     access.key = None;
-    let answer = embed(&reach(Provider::OpenAi, &access), Deadline::none()).await;
+    let answer = embed(&http_client(Provider::OpenAi, &access), Deadline::none()).await;
     answer.expect("an answer");
 
     let [first, second] = &fake.requests()[..] else {
@@ -144,7 +144,7 @@ async fn credentials_in_an_address_are_sent_in_a_header_and_never_shown() {
         base_url: Some(url),
         ..Access::default()
     };
-    let http = reach(Provider::Ollama, &access);
+    let http = http_client(Provider::Ollama, &access);
     http.ping(None, Deadline::none())
         .await
         .expect("it is there");
@@ -216,7 +216,7 @@ async fn a_provider_without_a_listener_is_unreachable() {
     let access = access(&gone, Api::Ollama);
     let url = gone.url(Api::Ollama);
     drop(gone);
-    let http = reach(Provider::Ollama, &access);
+    let http = http_client(Provider::Ollama, &access);
     let error = http.ping(None, Deadline::none()).await.expect_err("gone");
     assert_eq!(error.class(), Class::Unreachable);
     let text = error.to_string();
@@ -225,7 +225,7 @@ async fn a_provider_without_a_listener_is_unreachable() {
     assert!(text.ends_with("(is Ollama running?)"), "{text}");
     assert!(text.contains("refused"), "{text}");
 
-    let http = reach(Provider::OpenAi, &access);
+    let http = http_client(Provider::OpenAi, &access);
     let error = http.ping(None, Deadline::none()).await.expect_err("gone");
     assert!(error.to_string().starts_with("failed to send request: "));
 }
@@ -245,7 +245,7 @@ async fn a_provider_that_sends_nothing_is_slow_unless_the_deadline_has_passed() 
     fake.always(Turn::answer().held(&gate));
     let mut access = access(&fake, Api::OpenAi);
     access.timeouts.attempt = Some(Duration::from_secs(5));
-    let patient = reach(Provider::OpenAi, &access);
+    let patient = http_client(Provider::OpenAi, &access);
     let (outcome, ()) = join!(embed(&patient, Deadline::none()), async {
         for attempt in 1..=3 {
             pass(&fake, attempt, 5).await;
@@ -263,7 +263,7 @@ async fn a_provider_that_sends_nothing_is_slow_unless_the_deadline_has_passed() 
 
     access.timeouts.attempt = None;
     access.timeouts.call = Duration::from_secs(5);
-    let http = reach(Provider::OpenAi, &access);
+    let http = http_client(Provider::OpenAi, &access);
     let (outcome, ()) = join!(embed(&http, Deadline::none()), pass(&fake, 4, 5));
     let error = outcome.expect_err("slow");
     assert!(matches!(error, Error::Slow), "{error}");
@@ -317,7 +317,7 @@ async fn no_part_of_a_key_is_in_an_error_that_quotes_it() {
     let fake = Fake::start();
     let mut access = access(&fake, Api::OpenAi);
     access.headers = headers::merge([("X-Gateway-Key", "gateway-7f3a9c1e")]).expect("headers");
-    let http = reach(Provider::OpenAi, &access);
+    let http = http_client(Provider::OpenAi, &access);
     let quoting = "key {key} (that is {stars}) through gateway-7f3a9c1e is wrong";
     for status in [400, 401, 500] {
         fake.always(Turn::refusal_with(status, quoting));
@@ -377,7 +377,7 @@ async fn a_name_from_a_caller_stays_one_part_of_the_path() {
     let fake = Fake::start();
     let mut access = access(&fake, Api::Gemini);
     access.base_url = Some(fake.url(Api::Gemini));
-    let http = reach(Provider::Gemini, &access);
+    let http = http_client(Provider::Gemini, &access);
     let ask = |path: &'static [&'static str]| {
         let http = http.clone();
         async move { http.once(&Request::get(path), Deadline::none()).await }
@@ -399,8 +399,8 @@ fn the_same_place_with_the_same_key_is_the_same_target() {
     assert!(one.is_same_target(&openai(&fake)));
     let mut other = access(&fake, Api::OpenAi);
     other.key = Some("another-key".into());
-    assert!(!one.is_same_target(&reach(Provider::OpenAi, &other)));
-    let voyage = reach(Provider::Voyage, &access(&fake, Api::OpenAi));
+    assert!(!one.is_same_target(&http_client(Provider::OpenAi, &other)));
+    let voyage = http_client(Provider::Voyage, &access(&fake, Api::OpenAi));
     assert!(!one.is_same_target(&voyage));
 }
 

@@ -9,7 +9,7 @@
 pub const DIMENSIONS: usize = 256;
 
 /// Weight of a pair of words; a word has weight one.
-const PAIR: f32 = 0.5;
+const PAIR_WEIGHT: f32 = 0.5;
 
 /// Weight of a run of three letters; a word has weight one.
 const TRIGRAM: f32 = 0.5;
@@ -32,7 +32,7 @@ pub(crate) fn embed(text: &str) -> [f32; DIMENSIONS] {
     for word in words {
         add(&mut vector, ["word", word, ""], 1.0);
         if let Some(previous) = previous {
-            add(&mut vector, ["pair", previous, word], PAIR);
+            add(&mut vector, ["pair", previous, word], PAIR_WEIGHT);
         }
         previous = Some(word);
         for trigram in trigrams(word) {

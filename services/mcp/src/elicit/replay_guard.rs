@@ -22,7 +22,7 @@ const MAX_USED: usize = 1 << 16;
 const MAX_USED_BY_CALLER: usize = 1 << 12;
 
 /// Time that replicas keep a used state, long enough for clocks that differ by minutes.
-const KEPT: Duration = Duration::from_hours(1);
+const KEEP_TIME: Duration = Duration::from_hours(1);
 
 const EXPIRY: usize = 8;
 const NONCE: usize = 16;
@@ -105,15 +105,15 @@ impl ReplayGuard {
     }
 
     /// Uses up a state. Returns whether it was still valid.
-    pub(super) async fn spend(
+    pub(super) async fn use_up(
         &self,
         id: StateId,
         principal: &[u8],
         now: u64,
     ) -> Result<bool, StoreError> {
         match self {
-            Self::Local(local) => Ok(local.spend(id, principal, now)),
-            Self::Replicated(shared) => shared.spend(id.nonce, KEPT).await,
+            Self::Local(local) => Ok(local.use_up(id, principal, now)),
+            Self::Replicated(shared) => shared.use_up(id.nonce, KEEP_TIME).await,
         }
     }
 }
@@ -121,7 +121,7 @@ impl ReplayGuard {
 // === impl LocalGuard ===
 
 impl LocalGuard {
-    fn spend(&self, id: StateId, principal: &[u8], now: u64) -> bool {
+    fn use_up(&self, id: StateId, principal: &[u8], now: u64) -> bool {
         // States signed before this guard existed may have been used in an earlier process.
         if id.expiry < self.since.saturating_add(millis(LIFETIME)) {
             return false;
@@ -129,14 +129,14 @@ impl LocalGuard {
         let principal = Sha256::digest(principal).into();
         // No code panics while it holds the lock.
         let mut used = lock(&self.used);
-        used.spend(id, principal, now)
+        used.use_up(id, principal, now)
     }
 }
 
 // === impl UsedStates ===
 
 impl UsedStates {
-    fn spend(&mut self, id: StateId, principal: Principal, now: u64) -> bool {
+    fn use_up(&mut self, id: StateId, principal: Principal, now: u64) -> bool {
         self.now = self.now.max(now);
         self.drop_expired();
         if id.has_expired(self.now) || self.states.contains_key(&id) {
@@ -191,16 +191,16 @@ mod tests {
     fn a_ticket_is_used_up_once_and_forgotten_when_it_expires() {
         let mut used = UsedStates::default();
         let (early, late) = (StateId::at(100), StateId::at(200));
-        assert!(used.spend(late, ANN, 1));
-        assert!(used.spend(early, ANN, 1));
+        assert!(used.use_up(late, ANN, 1));
+        assert!(used.use_up(early, ANN, 1));
         for now in [1, 99, 100, 101] {
-            assert!(!used.spend(early, ANN, now), "{now}");
+            assert!(!used.use_up(early, ANN, now), "{now}");
         }
         assert_eq!((used.states.len(), used.held[&ANN]), (1, 1));
         // The clock was set back.
-        assert!(!used.spend(early, ANN, 1));
-        assert!(!used.spend(late, BOB, 1));
-        assert!(!used.spend(late, ANN, 200));
+        assert!(!used.use_up(early, ANN, 1));
+        assert!(!used.use_up(late, BOB, 1));
+        assert!(!used.use_up(late, ANN, 200));
         assert!(used.states.is_empty() && used.held.is_empty());
     }
 
@@ -208,12 +208,12 @@ mod tests {
     fn one_caller_cannot_use_up_the_limit_of_all_callers() {
         let mut used = UsedStates::default();
         for _ in 0..MAX_USED_BY_CALLER {
-            assert!(used.spend(StateId::at(100), ANN, 1));
+            assert!(used.use_up(StateId::at(100), ANN, 1));
         }
-        assert!(!used.spend(StateId::at(100), ANN, 99));
-        assert!(used.spend(StateId::at(200), BOB, 99));
+        assert!(!used.use_up(StateId::at(100), ANN, 99));
+        assert!(used.use_up(StateId::at(200), BOB, 99));
         assert_eq!(used.states.len(), MAX_USED_BY_CALLER + 1);
-        assert!(used.spend(StateId::at(200), ANN, 100));
+        assert!(used.use_up(StateId::at(200), ANN, 100));
         assert_eq!(used.states.len(), 2);
     }
 
@@ -221,18 +221,18 @@ mod tests {
     fn a_full_ledger_removes_no_ticket_that_is_valid() {
         let mut used = UsedStates::default();
         let first = StateId::at(100);
-        assert!(used.spend(first, ANN, 1));
+        assert!(used.use_up(first, ANN, 1));
         let callers = (0_u32..).map(|number| {
             let mut caller = [3; 32];
             caller[..4].copy_from_slice(&number.to_be_bytes());
             caller
         });
         for caller in callers.take(MAX_USED - 1) {
-            assert!(used.spend(StateId::at(100), caller, 1));
+            assert!(used.use_up(StateId::at(100), caller, 1));
         }
-        assert!(!used.spend(StateId::at(200), BOB, 99));
-        assert!(!used.spend(first, ANN, 99));
-        assert!(used.spend(StateId::at(200), BOB, 100));
+        assert!(!used.use_up(StateId::at(200), BOB, 99));
+        assert!(!used.use_up(first, ANN, 99));
+        assert!(used.use_up(StateId::at(200), BOB, 100));
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
             used: Mutex::default(),
         };
         let signed_at = |now| StateId::at(now + millis(LIFETIME));
-        assert!(!guard.spend(signed_at(999), b"ann", 1001));
-        assert!(guard.spend(signed_at(1000), b"ann", 1001));
+        assert!(!guard.use_up(signed_at(999), b"ann", 1001));
+        assert!(guard.use_up(signed_at(1000), b"ann", 1001));
     }
 }

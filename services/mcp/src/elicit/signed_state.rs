@@ -101,14 +101,14 @@ impl StateSigner {
     }
 
     /// Uses up a state. Returns whether it was still valid.
-    pub(crate) async fn spend(
+    pub(crate) async fn use_up(
         &self,
         state: &SignedState,
         caller: &Caller,
     ) -> Result<bool, StoreError> {
         let principal = (self.principal)(caller);
         let principal = principal.as_bytes();
-        self.used_states.spend(state.id, principal, now()).await
+        self.used_states.use_up(state.id, principal, now()).await
     }
 
     /// Signs a state for the client.

@@ -22,7 +22,7 @@ const NEEDS_NEWER_REVISION: &str = "This tool needs a newer revision of the prot
 
 impl Encoder {
     /// Returns `{}`.
-    pub(crate) fn nothing() -> Bytes {
+    pub(crate) fn empty() -> Bytes {
         Bytes::from_static(b"{}")
     }
 
@@ -91,7 +91,7 @@ impl Encoder {
 
     pub(crate) fn contents(&self, contents: &Contents) -> Reply<ResultBody> {
         #[derive(Serialize)]
-        struct Read<'a> {
+        struct ReadResult<'a> {
             contents: [Item<'a>; 1],
         }
 
@@ -113,7 +113,7 @@ impl Encoder {
             text: data.filter(|_| !contents.is_blob),
             blob: data.filter(|_| contents.is_blob),
         };
-        let read = Read { contents: [item] };
+        let read = ReadResult { contents: [item] };
         Reply::stream(ResultBody::from(with_tail(&read, &self.read_tail)))
     }
 
@@ -124,7 +124,7 @@ impl Encoder {
     /// Encodes the result of `completion/complete`.
     pub(crate) fn completion(&self, mut values: Vec<String>) -> Reply<ResultBody> {
         #[derive(Serialize)]
-        struct Completed {
+        struct CompleteResult {
             completion: Completion,
         }
 
@@ -139,7 +139,7 @@ impl Encoder {
         let total = values.len();
         values.truncate(MAX_COMPLETIONS);
         let has_more = total > values.len();
-        self.whole(&Completed {
+        self.whole(&CompleteResult {
             completion: Completion {
                 values,
                 total,

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use ziggurat_http::sse;
 
-use crate::{Notifier, streamable::SILENCE};
+use crate::{Notifier, streamable::KEEP_ALIVE_INTERVAL};
 
 const OPENING: &[u8] = b"event: message\ndata: ";
 const CLOSING: &[u8] = b"\n\n";
@@ -192,7 +192,7 @@ where
             return Poll::Ready(Ok(Some(Bytes::from_static(OPENING))));
         }
         if this.silence.is_none() {
-            this.silence.set(Some(sleep(SILENCE)));
+            this.silence.set(Some(sleep(KEEP_ALIVE_INTERVAL)));
         }
         if let Some(silence) = this.silence.as_mut().as_pin_mut() {
             ready!(silence.poll(cx));

@@ -140,12 +140,12 @@ async fn a_long_silence_sends_keep_alives() {
     let (response, call) = begin("text/event-stream").await;
     let began = Instant::now();
     let response = response.await;
-    assert_eq!(began.elapsed(), SILENCE);
+    assert_eq!(began.elapsed(), KEEP_ALIVE_INTERVAL);
     let mut body = response.into_body();
     for silences in 1..=3 {
         let frame = body.frame().await.expect("a frame").expect("infallible");
         assert_eq!(frame.into_data().expect("data"), sse::KEEP_ALIVE);
-        assert_eq!(began.elapsed(), SILENCE * silences);
+        assert_eq!(began.elapsed(), KEEP_ALIVE_INTERVAL * silences);
     }
     call.answer.send(answer(&["{}"])).expect("waiting");
     let rest = body.collect().await.expect("whole").to_bytes();
@@ -157,7 +157,7 @@ async fn a_client_that_accepts_no_events_waits_for_the_answer() {
     let (response, call) = begin("application/json").await;
     assert!(call.notifier.is_none());
     let mut response = response;
-    advance(SILENCE * 10).await;
+    advance(KEEP_ALIVE_INTERVAL * 10).await;
     assert!((&mut response).now_or_never().is_none());
     call.answer.send(answer(&["{}"])).expect("waiting");
     let body = response.await.into_body();

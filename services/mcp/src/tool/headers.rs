@@ -28,7 +28,7 @@ pub(crate) fn check(schema: &Schema, call: &Call, arguments: Option<&str>) -> Re
             (None, None) => true,
             (Some(found), Some(argument)) => {
                 let said = routing::decoded(found).ok_or_else(|| routing::unreadable(&name))?;
-                says(&said, argument)
+                matches(&said, argument)
             }
             _ => false,
         };
@@ -40,7 +40,7 @@ pub(crate) fn check(schema: &Schema, call: &Call, arguments: Option<&str>) -> Re
     Ok(())
 }
 
-fn says(header: &[u8], argument: &Value) -> bool {
+fn matches(header: &[u8], argument: &Value) -> bool {
     match argument {
         Value::String(text) => text.as_bytes() == header,
         Value::Bool(value) => value.to_string().as_bytes() == header,
@@ -76,7 +76,7 @@ mod tests {
             ("True", json!(true), false),
             ("[]", json!([]), false),
         ] {
-            let found = says(header.as_bytes(), &argument);
+            let found = matches(header.as_bytes(), &argument);
             assert_eq!(found, expected, "{header} {argument}");
         }
     }

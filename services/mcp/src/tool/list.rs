@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use crate::{Schema, SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool};
+use crate::{Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList, tool::AnyTool};
 
 /// The tools of a server.
 ///
@@ -17,7 +17,7 @@ use crate::{Schema, SetupError, Tool, ToolDescriptor, register::Register, tool::
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Tools {
-    entries: Register<Entry>,
+    entries: SortedList<Entry>,
     disabled: BTreeSet<String>,
     structured_output: bool,
 }

@@ -2,20 +2,20 @@ use serde_json::{Value, json};
 use ziggurat_mcp::Tool as _;
 
 use super::CountRows;
-use crate::bench::{self, Bench};
+use crate::test_server::{self, TestServer};
 
 const SHOP: &str = r#"CREATE TABLE item (id int, name text, price numeric);
     INSERT INTO item VALUES (1, 'nut', 1), (2, 'bolt', 2), (3, '(', 3), (4, NULL, 4);
     CREATE SCHEMA "odd ""one"; CREATE TABLE "odd ""one"."a table" (); CREATE VIEW few AS
     SELECT * FROM item WHERE price < 3; CREATE TABLE secret (a int)"#;
 
-async fn count(bench: &Bench, arguments: Value) -> (String, bool) {
-    bench.call(CountRows::new, arguments).await
+async fn count(test_server: &TestServer, arguments: Value) -> (String, bool) {
+    test_server.call(CountRows::new, arguments).await
 }
 
 #[tokio::test]
 async fn the_count_follows_its_statement() {
-    let bench = Bench::with(SHOP).await;
+    let test_server = TestServer::with(SHOP).await;
     let cases = [
         (json!({"table": "item"}), r#"FROM "public"."item""#, 4),
         (json!({"table": "few"}), r#"FROM "public"."few""#, 2),
@@ -46,7 +46,7 @@ async fn the_count_follows_its_statement() {
         ),
     ];
     for (arguments, from, rows) in cases {
-        let (text, failed) = count(&bench, arguments).await;
+        let (text, failed) = count(&test_server, arguments).await;
         assert_eq!(
             text,
             format!("Database: main\n\nSQL Query:\nSELECT COUNT(*) {from}\n\nCount: {rows}")
@@ -57,7 +57,7 @@ async fn the_count_follows_its_statement() {
 
 #[tokio::test]
 async fn an_error_follows_its_statement() {
-    let bench = Bench::with(SHOP).await;
+    let test_server = TestServer::with(SHOP).await;
     let cases = [
         (json!({}), "Missing or invalid 'table' parameter"),
         (json!({"table": ""}), "Missing or invalid 'table' parameter"),
@@ -88,7 +88,7 @@ async fn an_error_follows_its_statement() {
         ),
     ];
     for (arguments, expected) in cases {
-        let (text, failed) = count(&bench, arguments.clone()).await;
+        let (text, failed) = count(&test_server, arguments.clone()).await;
         assert_eq!(text, expected, "{arguments}");
         assert!(failed, "{arguments}");
     }
@@ -96,9 +96,9 @@ async fn an_error_follows_its_statement() {
 
 #[tokio::test]
 async fn text_that_is_more_than_a_condition_is_refused() {
-    let mut bench = Bench::with(SHOP).await;
+    let mut test_server = TestServer::with(SHOP).await;
     // Also if statements of the caller may write.
-    bench.settings.allow_writes = true;
+    test_server.settings.allow_writes = true;
     let cases = [
         (
             "id IN (SELECT a FROM secret)",
@@ -123,27 +123,28 @@ async fn text_that_is_more_than_a_condition_is_refused() {
         ),
         ("nextval('counter') > 0", "in a read-only transaction"),
     ];
-    bench.fixture.given("CREATE SEQUENCE counter").await;
+    test_server.fixture.given("CREATE SEQUENCE counter").await;
     for (condition, expected) in cases {
         let arguments = json!({"table": "item", "where": condition});
-        let (text, failed) = count(&bench, arguments).await;
+        let (text, failed) = count(&test_server, arguments).await;
         assert!(text.contains(expected), "{condition}: {text}");
         assert!(failed, "{condition}");
     }
-    let rows = bench.fixture.count("SELECT count(*) FROM item").await;
+    let rows = test_server.fixture.count("SELECT count(*) FROM item").await;
     assert_eq!(rows, 4);
 }
 
 #[tokio::test]
 async fn a_column_may_have_the_name_of_a_transaction_command() {
-    let bench = Bench::with("CREATE TABLE span (start int); INSERT INTO span VALUES (5)").await;
-    let (text, _) = count(&bench, json!({"table": "span", "where": "start = 5"})).await;
+    let test_server =
+        TestServer::with("CREATE TABLE span (start int); INSERT INTO span VALUES (5)").await;
+    let (text, _) = count(&test_server, json!({"table": "span", "where": "start = 5"})).await;
     assert!(text.ends_with("\n\nCount: 1"), "{text}");
 }
 
 #[tokio::test]
 async fn a_user_defined_count_function_is_detected() {
-    let bench = Bench::with(
+    let test_server = TestServer::with(
         "CREATE SCHEMA own; CREATE TABLE item ();
         CREATE FUNCTION own.step(text) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT 'many'$$;
         CREATE AGGREGATE own.count(*) (sfunc = own.step, stype = text, initcond = 'none');
@@ -152,7 +153,7 @@ async fn a_user_defined_count_function_is_detected() {
         ); END $$",
     )
     .await;
-    let (text, failed) = count(&bench, json!({"table": "item"})).await;
+    let (text, failed) = count(&test_server, json!({"table": "item"})).await;
     assert!(
         text.contains("a count function that is not PostgreSQL's"),
         "{text}"
@@ -162,14 +163,14 @@ async fn a_user_defined_count_function_is_detected() {
 
 #[tokio::test]
 async fn the_tool_is_not_listed() {
-    let bench = Bench::with("SELECT").await;
-    let databases = ziggurat_databases::Databases::new(bench.fixture.pools.clone(), []);
+    let test_server = TestServer::with("SELECT").await;
+    let databases = ziggurat_databases::Databases::new(test_server.fixture.pools.clone(), []);
     assert!(!CountRows::new(databases).describe().is_advertised);
 }
 
 #[tokio::test]
 async fn the_structure_has_the_condition_and_the_count() {
-    let bench = Bench::with(SHOP).await;
+    let test_server = TestServer::with(SHOP).await;
     for (arguments, expected) in [
         (
             json!({"table": "item"}),
@@ -183,8 +184,8 @@ async fn the_structure_has_the_condition_and_the_count() {
             }),
         ),
     ] {
-        let tool = CountRows::new(bench.databases());
-        let (text, counted) = bench::structured(tool, arguments).await;
+        let tool = CountRows::new(test_server.databases());
+        let (text, counted) = test_server::structured(tool, arguments).await;
         assert_eq!(counted, expected, "{text}");
         assert!(
             text.ends_with(&format!("\n\nCount: {}", expected["count"])),

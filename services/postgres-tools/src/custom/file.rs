@@ -97,7 +97,7 @@ impl File {
 
 impl RawPrompt {
     fn check(self, names: &mut HashSet<String>) -> Result<CustomPrompt, String> {
-        let name = said(self.name).ok_or("name is required")?;
+        let name = non_blank(self.name).ok_or("name is required")?;
         if !names.insert(name.clone()) {
             return Err(format!("duplicate prompt name: {name}"));
         }
@@ -139,7 +139,7 @@ fn is_name(text: &str) -> bool {
 
 impl RawArgument {
     fn check(self) -> Result<PromptArgument, String> {
-        let name = said(self.name).ok_or("argument name is required")?;
+        let name = non_blank(self.name).ok_or("argument name is required")?;
         let description = self.description.unwrap_or_default();
         let argument = if self.required.unwrap_or_default() {
             PromptArgument::required(name, description)
@@ -182,15 +182,16 @@ impl RawContent {
     fn check(self, index: usize) -> Result<Content, String> {
         match self.kind.as_deref().unwrap_or_default() {
             "text" => {
-                let text = said(self.text).ok_or("text content requires 'text' field")?;
+                let text = non_blank(self.text).ok_or("text content requires 'text' field")?;
                 Ok(Content::Text(Template::new(text)))
             }
             "image" => Ok(Content::Image {
-                data: said(self.data).ok_or("image content requires 'data' field")?,
-                mime_type: said(self.mime_type).ok_or("image content requires 'mimeType' field")?,
+                data: non_blank(self.data).ok_or("image content requires 'data' field")?,
+                mime_type: non_blank(self.mime_type)
+                    .ok_or("image content requires 'mimeType' field")?,
             }),
             "resource" => {
-                let uri = said(self.uri).ok_or("resource content requires 'uri' field")?;
+                let uri = non_blank(self.uri).ok_or("resource content requires 'uri' field")?;
                 Ok(Content::Resource {
                     uri: Template::new(uri),
                     mime_type: self.mime_type,
@@ -209,21 +210,21 @@ impl RawContent {
 
 impl RawResource {
     fn check(self, uris: &mut HashSet<String>) -> Result<CustomResource, String> {
-        let uri = said(self.uri).ok_or("uri is required")?;
-        let name = said(self.name).ok_or("name is required")?;
-        let kind = said(self.kind).ok_or("type is required")?;
+        let uri = non_blank(self.uri).ok_or("uri is required")?;
+        let name = non_blank(self.name).ok_or("name is required")?;
+        let kind = non_blank(self.kind).ok_or("type is required")?;
         if !uris.insert(uri.clone()) {
             return Err(format!("duplicate resource URI: {uri}"));
         }
         let (source, mime_type) = match kind.as_str() {
             "sql" => {
-                let sql = said(self.sql).ok_or("sql type requires 'sql' field")?;
+                let sql = non_blank(self.sql).ok_or("sql type requires 'sql' field")?;
                 // Rows always have this media type, even if the file names another one.
                 (Source::Sql(sql), "text/tab-separated-values".to_owned())
             }
             "static" => {
                 let data = self.data.ok_or("static type requires 'data' field")?;
-                let mime_type = said(self.mime_type);
+                let mime_type = non_blank(self.mime_type);
                 let mime_type = mime_type.unwrap_or_else(|| "application/json".to_owned());
                 (Source::Json(data.to_json()), mime_type)
             }
@@ -236,6 +237,6 @@ impl RawResource {
 }
 
 /// Returns the text, unless it is blank.
-fn said(text: Option<String>) -> Option<String> {
+fn non_blank(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }

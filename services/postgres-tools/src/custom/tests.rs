@@ -146,12 +146,12 @@ async fn static_data_is_json_and_needs_no_database() {
 }
 
 /// A server with a database and one SQL resource.
-struct Bench {
+struct TestServer {
     fixture: Fixture,
     settings: Settings,
 }
 
-impl Bench {
+impl TestServer {
     async fn with(sql: &str) -> Self {
         let mut fixture = Fixture::new().await;
         fixture.given(sql).await;
@@ -191,8 +191,10 @@ impl Bench {
 
 #[tokio::test]
 async fn every_line_of_an_sql_resource_ends_with_a_newline() {
-    let bench = Bench::with("CREATE TABLE t (id int, name text)").await;
-    let listed = bench.ask("SELECT 1", "resources/list", json!({})).await;
+    let test_server = TestServer::with("CREATE TABLE t (id int, name text)").await;
+    let listed = test_server
+        .ask("SELECT 1", "resources/list", json!({}))
+        .await;
     assert_eq!(
         listed["result"]["resources"],
         json!([{
@@ -209,23 +211,23 @@ async fn every_line_of_an_sql_resource_ends_with_a_newline() {
         ("SELECT", ""),
     ];
     for (sql, text) in cases {
-        assert_eq!(bench.text(sql).await, text, "{sql}");
+        assert_eq!(test_server.text(sql).await, text, "{sql}");
     }
     // `read_resource` returns the same.
     let arguments = json!({"uri": "c://rows"});
     let params = json!({"name": "read_resource", "arguments": arguments});
-    let answer = bench.ask("SELECT 7 AS a", "tools/call", params).await;
+    let answer = test_server.ask("SELECT 7 AS a", "tools/call", params).await;
     assert_eq!(answer["result"]["content"][0]["text"], "a\n7\n");
 }
 
 #[tokio::test]
 async fn rows_are_limited_and_so_are_their_bytes() {
-    let mut bench = Bench::with("SELECT").await;
-    bench.settings.row_limit = 3;
-    let text = bench.text("SELECT generate_series(1, 9) AS a").await;
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.settings.row_limit = 3;
+    let text = test_server.text("SELECT generate_series(1, 9) AS a").await;
     assert_eq!(text, "a\n1\n2\n3\n");
-    bench.settings.row_limit = 100;
-    let text = bench
+    test_server.settings.row_limit = 100;
+    let text = test_server
         .text("SELECT repeat('x', 1000000) AS a FROM generate_series(1, 9)")
         .await;
     assert_eq!(text.lines().count(), 5);
@@ -234,9 +236,11 @@ async fn rows_are_limited_and_so_are_their_bytes() {
 
 #[tokio::test]
 async fn a_resource_writes_nothing_even_if_writes_are_allowed() {
-    let mut bench = Bench::with("CREATE TABLE t (a int)").await;
-    bench.settings.allow_writes = true;
-    let answer = bench.read("INSERT INTO t VALUES (1) RETURNING a").await;
+    let mut test_server = TestServer::with("CREATE TABLE t (a int)").await;
+    test_server.settings.allow_writes = true;
+    let answer = test_server
+        .read("INSERT INTO t VALUES (1) RETURNING a")
+        .await;
     assert_eq!(
         answer["error"],
         json!({
@@ -245,8 +249,8 @@ async fn a_resource_writes_nothing_even_if_writes_are_allowed() {
             "data": "ERROR: cannot execute INSERT in a read-only transaction (SQLSTATE 25006)",
         })
     );
-    assert_eq!(bench.fixture.count("SELECT count(*) FROM t").await, 0);
-    let answer = bench.read("SELECT 1; SELECT 2").await;
+    assert_eq!(test_server.fixture.count("SELECT count(*) FROM t").await, 0);
+    let answer = test_server.read("SELECT 1; SELECT 2").await;
     assert_eq!(
         answer["error"]["data"],
         "query rejected: only one statement is allowed at a time"
@@ -256,9 +260,9 @@ async fn a_resource_writes_nothing_even_if_writes_are_allowed() {
 #[tokio::test]
 async fn a_resource_whose_database_is_unreachable_says_so() {
     let yaml = "resources: [{uri: c://a, name: A, type: sql, sql: SELECT 1}]";
-    let mut bench = Bench::with("SELECT").await;
-    bench.settings.port = 1;
-    bench.settings.shows_causes = true;
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.settings.port = 1;
+    test_server.settings.shows_causes = true;
     let answers = [
         ask(
             yaml,
@@ -267,7 +271,7 @@ async fn a_resource_whose_database_is_unreachable_says_so() {
             json!({"uri": "c://a"}),
         )
         .await,
-        bench.read("SELECT 1").await,
+        test_server.read("SELECT 1").await,
     ];
     let texts = answers.map(|answer| {
         let contents = &answer["result"]["contents"][0];

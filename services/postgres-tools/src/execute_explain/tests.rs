@@ -3,13 +3,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{ExecuteExplain, NOT_A_SELECT, RULE};
-use crate::bench::{self, Bench};
+use crate::test_server::{self, TestServer};
 
 const ITEMS: &str = "CREATE TABLE item (id int, name text);
     INSERT INTO item SELECT i, 'item ' || i FROM generate_series(1, 100) i; ANALYZE item";
 
-async fn explain(bench: &Bench, arguments: Value) -> (String, bool) {
-    bench.call(ExecuteExplain::new, arguments).await
+async fn explain(test_server: &TestServer, arguments: Value) -> (String, bool) {
+    test_server.call(ExecuteExplain::new, arguments).await
 }
 
 /// Returns the plan between the two rules.
@@ -21,9 +21,9 @@ fn plan(text: &str) -> &str {
 
 #[tokio::test]
 async fn a_plan_stands_between_two_rules_and_its_analysis_below() {
-    let bench = Bench::with(ITEMS).await;
+    let test_server = TestServer::with(ITEMS).await;
     let query = " SELECT * FROM item WHERE id = 7 ; ";
-    let (text, failed) = explain(&bench, json!({"query": query})).await;
+    let (text, failed) = explain(&test_server, json!({"query": query})).await;
     assert!(!failed, "{text}");
     let head = format!(
         "Database: main\n\nQuery:\nSELECT * FROM item WHERE id = 7\n\nExecution Plan:\n{RULE}\n\
@@ -46,10 +46,10 @@ async fn a_plan_stands_between_two_rules_and_its_analysis_below() {
 
 #[tokio::test]
 async fn only_the_requested_options_are_used() {
-    let bench = Bench::with(ITEMS).await;
+    let test_server = TestServer::with(ITEMS).await;
     let ask = async |mut options: Value| {
         options["query"] = "SELECT * FROM item".into();
-        let (text, failed) = explain(&bench, options).await;
+        let (text, failed) = explain(&test_server, options).await;
         assert!(!failed, "{text}");
         (plan(&text).to_owned(), text.contains("Analysis:"))
     };
@@ -81,7 +81,7 @@ async fn only_the_requested_options_are_used() {
 
 #[tokio::test]
 async fn errors_have_messages_a_model_can_act_upon() {
-    let bench = Bench::with(ITEMS).await;
+    let test_server = TestServer::with(ITEMS).await;
     let missing = "Parameter 'query' is required and must be a non-empty string";
     let cases = [
         (json!({}), missing),
@@ -109,7 +109,7 @@ async fn errors_have_messages_a_model_can_act_upon() {
         ),
     ];
     for (arguments, expected) in cases {
-        let (text, failed) = explain(&bench, arguments.clone()).await;
+        let (text, failed) = explain(&test_server, arguments.clone()).await;
         assert_eq!(text, expected, "{arguments}");
         assert!(failed, "{arguments}");
     }
@@ -117,9 +117,9 @@ async fn errors_have_messages_a_model_can_act_upon() {
 
 #[tokio::test]
 async fn nothing_is_written_even_if_writes_are_allowed() {
-    let mut bench = Bench::with(ITEMS).await;
-    bench.settings.allow_writes = true;
-    bench
+    let mut test_server = TestServer::with(ITEMS).await;
+    test_server.settings.allow_writes = true;
+    test_server
         .fixture
         .given(
             "CREATE FUNCTION add() RETURNS void LANGUAGE sql AS 'INSERT INTO item VALUES (0)';
@@ -144,17 +144,17 @@ async fn nothing_is_written_even_if_writes_are_allowed() {
         ),
     ];
     for (query, expected) in cases {
-        let (text, failed) = explain(&bench, json!({"query": query})).await;
+        let (text, failed) = explain(&test_server, json!({"query": query})).await;
         assert!(text.contains(expected), "{query}: {text}");
         assert!(failed, "{query}");
     }
-    let rows = bench.fixture.count("SELECT count(*) FROM item").await;
+    let rows = test_server.fixture.count("SELECT count(*) FROM item").await;
     assert_eq!(rows, 100);
 }
 
 #[tokio::test]
 async fn comments_parentheses_and_with_are_accepted() {
-    let bench = Bench::with(ITEMS).await;
+    let test_server = TestServer::with(ITEMS).await;
     let queries = [
         "-- how\n/* many */ SELECT count(*) FROM item -- ?",
         "((SELECT id FROM item) UNION (SELECT 2));",
@@ -163,22 +163,22 @@ async fn comments_parentheses_and_with_are_accepted() {
     for query in queries {
         for analyze in [true, false] {
             let arguments = json!({"query": query, "analyze": analyze, "buffers": analyze});
-            let (text, failed) = explain(&bench, arguments).await;
+            let (text, failed) = explain(&test_server, arguments).await;
             assert!(!failed, "{query}: {text}");
             assert!(plan(&text).contains("Seq Scan on item"), "{text}");
         }
     }
     // PostgreSQL shows the plan, but would not take the lock.
     let arguments = json!({"query": "SELECT * FROM item FOR UPDATE", "analyze": false});
-    let (text, _) = explain(&bench, arguments).await;
+    let (text, _) = explain(&test_server, arguments).await;
     assert!(plan(&text).starts_with("LockRows"), "{text}");
 }
 
 #[tokio::test]
 async fn an_explained_query_obeys_the_statement_timeout() {
-    let mut bench = Bench::with("SELECT").await;
-    bench.settings.query_timeout = Duration::from_millis(50);
-    let (text, failed) = explain(&bench, json!({"query": "SELECT pg_sleep(60)"})).await;
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.settings.query_timeout = Duration::from_millis(50);
+    let (text, failed) = explain(&test_server, json!({"query": "SELECT pg_sleep(60)"})).await;
     assert_eq!(
         text,
         "Error iterating EXPLAIN output: \
@@ -189,28 +189,28 @@ async fn an_explained_query_obeys_the_statement_timeout() {
 
 #[tokio::test]
 async fn a_plan_that_is_too_long_is_cut() {
-    let bench = Bench::with(ITEMS).await;
+    let test_server = TestServer::with(ITEMS).await;
     let query = format!(
         "SELECT '{}' || id FROM item ORDER BY 1",
         "é".repeat(1 << 20)
     );
     let arguments = json!({"query": query, "format": "json", "analyze": false});
-    let (text, failed) = explain(&bench, arguments).await;
+    let (text, failed) = explain(&test_server, arguments).await;
     assert!(!failed);
     assert!(plan(&text).len() <= super::MAX_BYTES + 100);
 }
 
 #[tokio::test]
 async fn the_structure_has_the_plan_and_the_findings() {
-    let bench = Bench::with(ITEMS).await;
+    let test_server = TestServer::with(ITEMS).await;
     let query = "SELECT * FROM item WHERE id = 7";
     for (arguments, issues) in [
         (json!({"query": query}), 1),
         (json!({"query": query, "analyze": false}), 0),
         (json!({"query": query, "format": "json"}), 0),
     ] {
-        let tool = ExecuteExplain::new(bench.databases());
-        let (text, explained) = bench::structured(tool, arguments).await;
+        let tool = ExecuteExplain::new(test_server.databases());
+        let (text, explained) = test_server::structured(tool, arguments).await;
         assert_eq!(explained["database"], "main");
         assert_eq!(explained["query"], query);
         assert_eq!(explained["plan"], plan(&text));

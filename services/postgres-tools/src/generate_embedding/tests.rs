@@ -3,10 +3,10 @@ use ziggurat_fake_providers::{Api, Fake, Turn};
 use ziggurat_llm::{Access, Http, Provider, Retry};
 
 use super::*;
-use crate::bench;
+use crate::test_server;
 
 async fn embed(embedder: Embedder, arguments: Value) -> (String, bool) {
-    bench::call(GenerateEmbedding::new(embedder), arguments).await
+    test_server::call(GenerateEmbedding::new(embedder), arguments).await
 }
 
 async fn refused(embedder: Embedder, arguments: Value) -> String {
@@ -112,7 +112,7 @@ async fn the_structure_has_the_vector_as_numbers() {
     let fake = Fake::start();
     fake.set_vector("fern", &[0.1, -2e-5, 1.0]);
     let tool = GenerateEmbedding::new(by(&fake, Api::Ollama, Provider::Ollama));
-    let (_, embedded) = bench::structured(tool, json!({"text": "fern"})).await;
+    let (_, embedded) = test_server::structured(tool, json!({"text": "fern"})).await;
     assert_eq!(
         embedded,
         json!({
@@ -123,7 +123,7 @@ async fn the_structure_has_the_vector_as_numbers() {
         })
     );
     let tool = GenerateEmbedding::new(Embedder::Ready(llm::Embedder::local()));
-    let (text, embedded) = bench::structured(tool, json!({"text": "fern"})).await;
+    let (text, embedded) = test_server::structured(tool, json!({"text": "fern"})).await;
     let note = embedded["note"].as_str().expect("a note");
     assert!(text.contains(&format!("\nNote: {note}\n")), "{text}");
     assert_eq!(embedded["embedding"].as_array().map(Vec::len), Some(256));

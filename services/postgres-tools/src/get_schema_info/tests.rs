@@ -16,16 +16,16 @@ use ziggurat_postgres::{
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::GetSchemaInfo;
-use crate::bench;
+use crate::test_server;
 
 /// A server with this tool and a database for tests.
-struct Bench {
+struct TestServer {
     fixture: Fixture,
     databases: Databases,
     max_bytes: usize,
 }
 
-impl Bench {
+impl TestServer {
     async fn with(sql: &str) -> Self {
         Self::described(sql, |_| {}).await
     }
@@ -60,7 +60,7 @@ impl Bench {
     /// Returns the text and the structure of an answer.
     async fn both(&self, arguments: Value) -> (String, Value) {
         let tool = GetSchemaInfo::new(self.databases.clone()).with_max_bytes(self.max_bytes);
-        bench::structured(tool, arguments).await
+        test_server::structured(tool, arguments).await
     }
 
     /// Returns the text of the answer, and whether it is an error.
@@ -97,10 +97,10 @@ fn many(count: usize) -> String {
 
 #[tokio::test]
 async fn a_small_database_is_described_column_by_column() {
-    let bench = Bench::with(SHOP).await;
+    let test_server = TestServer::with(SHOP).await;
     let item = "public\titem\tTABLE\tthings\\tfor\\nsale";
     assert_eq!(
-        bench.text(json!({})).await,
+        test_server.text(json!({})).await,
         format!(
             "Database: main\n\n\
              schema\ttable\ttype\ttable_desc\tcolumn\tdata_type\tnullable\tcol_desc\tis_pk\t\
@@ -120,7 +120,7 @@ async fn a_small_database_is_described_column_by_column() {
 
 #[tokio::test]
 async fn each_filter_narrows_what_is_shown() {
-    let bench = Bench::with(SHOP).await;
+    let test_server = TestServer::with(SHOP).await;
     // The arguments, and the tables of the answer, in order.
     let cases: [(Value, &[&str]); 9] = [
         (json!({"schema_name": "other"}), &["other.cheap"]),
@@ -162,7 +162,7 @@ async fn each_filter_narrows_what_is_shown() {
         ),
     ];
     for (arguments, expected) in cases {
-        let text = bench.text(arguments.clone()).await;
+        let text = test_server.text(arguments.clone()).await;
         let mut tables: Vec<_> = text
             .lines()
             .skip_while(|line| !line.starts_with("schema\t"))
@@ -185,8 +185,8 @@ async fn each_filter_narrows_what_is_shown() {
 
 #[tokio::test]
 async fn a_compact_answer_has_a_line_for_each_table() {
-    let bench = Bench::with(SHOP).await;
-    let text = bench
+    let test_server = TestServer::with(SHOP).await;
+    let text = test_server
         .text(json!({"schema_name": "public", "compact": true}))
         .await;
     assert_eq!(
@@ -203,8 +203,8 @@ async fn a_compact_answer_has_a_line_for_each_table() {
 #[tokio::test]
 async fn more_than_ten_tables_are_summed_up_unless_something_is_asked_for() {
     let sql = many(10) + "CREATE SCHEMA a; CREATE TABLE a.docs (meaning halfvec(2));";
-    let mut bench = Bench::with(&sql).await;
-    let text = bench.text(json!({})).await;
+    let mut test_server = TestServer::with(&sql).await;
+    let text = test_server.text(json!({})).await;
     let expected = "Database: main\n\n\
         Database Schema Summary:\n\
         ========================\n\n\
@@ -220,19 +220,19 @@ async fn more_than_ten_tables_are_summed_up_unless_something_is_asked_for() {
     }
 
     for arguments in [json!({"schema_name": "public"}), json!({"compact": true})] {
-        let text = bench.text(arguments.clone()).await;
+        let text = test_server.text(arguments.clone()).await;
         assert!(text.contains("\nschema\ttable\ttype"), "{arguments}");
     }
-    bench.fixture.given("DROP TABLE t00").await;
-    let current = bench.databases.current(None).expect("one");
-    bench.databases.changed(&current);
-    let text = bench.text(json!({})).await;
+    test_server.fixture.given("DROP TABLE t00").await;
+    let current = test_server.databases.current(None).expect("one");
+    test_server.databases.changed(&current);
+    let text = test_server.text(json!({})).await;
     assert!(text.contains("\tt01\t"), "ten are not many: {text}");
 }
 
 #[tokio::test]
 async fn partitions_are_shown_when_they_are_asked_for() {
-    let bench = Bench::with(
+    let test_server = TestServer::with(
         "CREATE TABLE log (at date) PARTITION BY RANGE (at);
          CREATE TABLE log_24 PARTITION OF log FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');",
     )
@@ -240,17 +240,17 @@ async fn partitions_are_shown_when_they_are_asked_for() {
     let lines = |text: String| -> Vec<String> { text.lines().skip(3).map(str::to_owned).collect() };
     let whole = "public\tlog\tPARTITIONED TABLE\t";
     let part = "public\tlog_24\tTABLE\t";
-    let compact = bench.text(json!({"compact": true})).await;
+    let compact = test_server.text(json!({"compact": true})).await;
     assert_eq!(lines(compact), [whole]);
     let all = json!({"compact": true, "include_partitions": true});
-    assert_eq!(lines(bench.text(all).await), [whole, part]);
+    assert_eq!(lines(test_server.text(all).await), [whole, part]);
     let named = json!({"schema_name": "public", "table_name": "log_24"});
-    assert!(bench.text(named).await.contains(part));
+    assert!(test_server.text(named).await.contains(part));
 }
 
 #[tokio::test]
 async fn nothing_found_is_an_error_that_says_what_to_try() {
-    let bench = Bench::with(SHOP).await;
+    let test_server = TestServer::with(SHOP).await;
     let cases = [
         (
             json!({"schema_name": "nope"}),
@@ -270,7 +270,7 @@ async fn nothing_found_is_an_error_that_says_what_to_try() {
         ),
     ];
     for (arguments, what) in cases {
-        let (text, failed) = bench.call(arguments.clone()).await;
+        let (text, failed) = test_server.call(arguments.clone()).await;
         assert!(failed, "{arguments}");
         let start = format!(
             "\nNo tables found matching your criteria.\n\n{what}\n\n\
@@ -284,7 +284,7 @@ async fn nothing_found_is_an_error_that_says_what_to_try() {
         assert!(text.ends_with("\n</next_steps>"), "{text}");
     }
 
-    let empty = Bench::with("SELECT").await;
+    let empty = TestServer::with("SELECT").await;
     let (text, failed) = empty.call(json!({})).await;
     assert!(failed);
     assert!(
@@ -295,46 +295,50 @@ async fn nothing_found_is_an_error_that_says_what_to_try() {
 
 #[tokio::test]
 async fn a_table_that_was_just_created_is_found() {
-    let mut bench = Bench::with(SHOP).await;
-    bench.text(json!({})).await;
-    bench.fixture.given("CREATE TABLE late (id int)").await;
+    let mut test_server = TestServer::with(SHOP).await;
+    test_server.text(json!({})).await;
+    test_server
+        .fixture
+        .given("CREATE TABLE late (id int)")
+        .await;
     let late = json!({"schema_name": "public", "table_name": "late"});
-    let (text, failed) = bench.call(late.clone()).await;
+    let (text, failed) = test_server.call(late.clone()).await;
     assert!(failed, "it has looked just now: {text}");
     time::pause();
     time::advance(Duration::from_secs(3)).await;
     time::resume();
-    assert!(bench.text(late).await.contains("public\tlate\tTABLE"));
+    assert!(test_server.text(late).await.contains("public\tlate\tTABLE"));
 }
 
 #[tokio::test]
 async fn a_table_without_its_schema_is_refused() {
-    let bench = Bench::with("SELECT").await;
-    let (text, failed) = bench.call(json!({"table_name": "item"})).await;
+    let test_server = TestServer::with("SELECT").await;
+    let (text, failed) = test_server.call(json!({"table_name": "item"})).await;
     assert_eq!(text, "table_name requires schema_name to be specified");
     assert!(failed);
 }
 
 #[tokio::test]
 async fn a_schema_the_role_may_not_use_answers_as_postgresql_does() {
-    let mut bench = Bench::with("CREATE SCHEMA closed; CREATE TABLE closed.secret (id int)").await;
-    let role = format!("reader_of_{}", bench.fixture.settings.database);
-    bench
+    let mut test_server =
+        TestServer::with("CREATE SCHEMA closed; CREATE TABLE closed.secret (id int)").await;
+    let role = format!("reader_of_{}", test_server.fixture.settings.database);
+    test_server
         .fixture
         .given(&format!("CREATE ROLE \"{role}\" LOGIN PASSWORD 'readers'"))
         .await;
-    let reader = bench.fixture.describe(|settings| {
+    let reader = test_server.fixture.describe(|settings| {
         settings.user.clone_from(&role);
         settings.password = "readers".to_owned().into();
     });
-    bench.databases.replace([Configured::new(reader)]);
-    let closed = bench.call(json!({"schema_name": "closed"})).await;
+    test_server.databases.replace([Configured::new(reader)]);
+    let closed = test_server.call(json!({"schema_name": "closed"})).await;
     let table = json!({"schema_name": "closed", "table_name": "secret"});
-    let table = bench.call(table).await;
-    let all = bench.call(json!({})).await;
-    bench.databases.replace([]);
+    let table = test_server.call(table).await;
+    let all = test_server.call(json!({})).await;
+    test_server.databases.replace([]);
     let drop = format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\"");
-    bench.fixture.given(&drop).await;
+    test_server.fixture.given(&drop).await;
 
     let denied = "ERROR: permission denied for schema closed (SQLSTATE 42501)";
     assert_eq!(closed, (denied.to_owned(), true));
@@ -344,15 +348,15 @@ async fn a_schema_the_role_may_not_use_answers_as_postgresql_does() {
 
 #[tokio::test]
 async fn an_answer_that_is_too_long_ends_between_tables_and_says_so() {
-    let mut bench = Bench::with(&many(9)).await;
-    bench.max_bytes = 150;
-    let text = bench.text(json!({"compact": true})).await;
+    let mut test_server = TestServer::with(&many(9)).await;
+    test_server.max_bytes = 150;
+    let text = test_server.text(json!({"compact": true})).await;
     let note = "Database: main\n\nNote: the first 8 of 9 tables, ";
     assert!(text.starts_with(note), "{text}");
     assert!(text.ends_with("public\tt07\tTABLE\t\n"), "{text}");
 
-    bench.max_bytes = 1;
-    let text = bench.text(json!({})).await;
+    test_server.max_bytes = 1;
+    let text = test_server.text(json!({})).await;
     assert!(text.contains("the first 1 of 9"), "{text}");
     assert!(text.contains("public\tt00\tTABLE"), "{text}");
 }
@@ -364,14 +368,14 @@ async fn the_cause_of_a_failed_connection_is_logged_and_shown_only_if_enabled() 
     let log = CapturedLog::default();
     let _guard = log.capture();
     for is_shown in [false, true] {
-        let bench = Bench::described("SELECT", |settings| {
+        let test_server = TestServer::described("SELECT", |settings| {
             settings.password = "wrong".to_owned().into();
             settings.user = "nobody_of_that_name".into();
             settings.shows_causes = is_shown;
         })
         .await;
         drop(log.take());
-        let (text, failed) = bench.call(json!({})).await;
+        let (text, failed) = test_server.call(json!({})).await;
         assert!(failed);
         let opening = "Failed to get database client: failed to connect to database 'main': ";
         assert!(text.starts_with(opening), "{text}");
@@ -394,16 +398,16 @@ async fn the_cause_of_a_failed_connection_is_logged_and_shown_only_if_enabled() 
 
 #[tokio::test]
 async fn an_error_of_postgresql_while_reading_is_passed_on() {
-    let bench = Bench::described("SELECT", |settings| {
+    let test_server = TestServer::described("SELECT", |settings| {
         settings.query_timeout = Duration::from_millis(50);
     })
     .await;
-    let mut holder = bench.fixture.connect().await;
+    let mut holder = test_server.fixture.connect().await;
     sqlx::raw_sql("BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE")
         .execute(&mut holder)
         .await
         .expect("a lock");
-    let (text, failed) = bench.call(json!({})).await;
+    let (text, failed) = test_server.call(json!({})).await;
     assert!(failed);
     assert_eq!(
         text,
@@ -414,21 +418,25 @@ async fn an_error_of_postgresql_while_reading_is_passed_on() {
 
 #[tokio::test]
 async fn while_a_database_is_being_prepared_a_call_is_an_error_of_its_own() {
-    let bench = Bench::with("SELECT").await;
+    let test_server = TestServer::with("SELECT").await;
     let silent = Silence::new().await;
-    let configured = Configured::new(bench.fixture.describe(|settings| silent.stand_in(settings)));
-    bench.databases.replace([configured]);
+    let configured = Configured::new(
+        test_server
+            .fixture
+            .describe(|settings| silent.stand_in(settings)),
+    );
+    test_server.databases.replace([configured]);
     time::pause();
-    let answers = async { bench.answer(json!({})).await };
-    let ((), answer) = tokio::join!(bench.databases.warm(), answers);
+    let answers = async { test_server.answer(json!({})).await };
+    let ((), answer) = tokio::join!(test_server.databases.warm(), answers);
     assert_eq!(answer["error"]["code"], -32001, "{answer}");
 }
 
 #[tokio::test]
 async fn the_structure_has_a_row_for_each_line() {
-    let bench = Bench::with(SHOP).await;
-    let (text, table) = bench.both(json!({})).await;
-    assert_eq!(bench.text(json!({})).await, text);
+    let test_server = TestServer::with(SHOP).await;
+    let (text, table) = test_server.both(json!({})).await;
+    assert_eq!(test_server.text(json!({})).await, text);
     let columns: Vec<_> = text.lines().nth(2).expect("a header").split('\t').collect();
     assert_eq!(table["columns"], json!(columns));
     let rows = table["rows"].as_array().expect("rows");
@@ -481,8 +489,8 @@ async fn the_structure_has_a_row_for_each_line() {
 
 #[tokio::test]
 async fn the_structure_of_a_compact_answer_has_a_row_for_each_table() {
-    let bench = Bench::with(SHOP).await;
-    let (_, table) = bench
+    let test_server = TestServer::with(SHOP).await;
+    let (_, table) = test_server
         .both(json!({"compact": true, "schema_name": "other"}))
         .await;
     assert_eq!(
@@ -498,9 +506,9 @@ async fn the_structure_of_a_compact_answer_has_a_row_for_each_table() {
 
 #[tokio::test]
 async fn the_structure_has_only_the_rows_that_fit_and_is_marked_as_truncated() {
-    let mut bench = Bench::with(&many(5)).await;
-    bench.max_bytes = 100;
-    let (text, table) = bench.both(json!({})).await;
+    let mut test_server = TestServer::with(&many(5)).await;
+    test_server.max_bytes = 100;
+    let (text, table) = test_server.both(json!({})).await;
     assert!(text.contains("Note: the first 1 of 5 tables"), "{text}");
     assert_eq!(
         (&table["row_count"], &table["truncated"]),
@@ -511,8 +519,8 @@ async fn the_structure_has_only_the_rows_that_fit_and_is_marked_as_truncated() {
 #[tokio::test]
 async fn the_structure_of_many_tables_has_a_row_for_each_schema() {
     let vectors = "CREATE SCHEMA two; CREATE TABLE two.one (v vector(2));";
-    let bench = Bench::with(&[&many(11), vectors].concat()).await;
-    let (text, table) = bench.both(json!({})).await;
+    let test_server = TestServer::with(&[&many(11), vectors].concat()).await;
+    let (text, table) = test_server.both(json!({})).await;
     assert!(text.contains("Database Schema Summary:"), "{text}");
     assert_eq!(
         table,

@@ -3,7 +3,7 @@
 use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
 
 const ISSUE: &str = "issue_description";
-const UNDESCRIBED: &str = "query not working as expected";
+const DEFAULT_ISSUE: &str = "query not working as expected";
 
 const TEXT: &str = "\
 Something is wrong with a query. Find the cause before you suggest a fix.
@@ -62,7 +62,7 @@ impl Prompt for DiagnoseQueryIssue {
     }
 
     fn render(&self, arguments: &PromptArguments) -> Rendered {
-        let issue = arguments.text(ISSUE).unwrap_or(UNDESCRIBED);
+        let issue = arguments.text(ISSUE).unwrap_or(DEFAULT_ISSUE);
         let text = Template::new(TEXT).fill(|name| (name == ISSUE).then_some(issue));
         Rendered::new(format!("Diagnosing issue: {issue}")).with_user_text(text)
     }

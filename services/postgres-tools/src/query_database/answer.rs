@@ -1,7 +1,7 @@
 //! The text of an answer.
 //!
 //! The number of rows stands above them, so a small answer is held until the last row is read. From
-//! [`STREAM_FROM`] on it is streamed: the number of rows comes first if PostgreSQL has counted
+//! [`STREAM_THRESHOLD`] on it is streamed: the number of rows comes first if PostgreSQL has counted
 //! them, else last.
 
 use std::{fmt::Write as _, mem, sync::Arc};
@@ -20,13 +20,13 @@ use ziggurat_runtime::line::Line;
 use crate::{client, table::Table};
 
 /// The size of a piece of a large answer.
-const PIECE: usize = 32 << 10;
+const PIECE_SIZE: usize = 32 << 10;
 
 /// A row up to this size is read even if the limit of the answer is smaller.
-const SMALLEST_ROW: usize = 1 << 10;
+const MIN_ROW_LIMIT: usize = 1 << 10;
 
 /// An answer from this size on is sent before its last row is read.
-const STREAM_FROM: usize = 64 << 10;
+const STREAM_THRESHOLD: usize = 64 << 10;
 
 /// The statement, its database and the limits of the answer.
 pub(super) struct Request {
@@ -46,7 +46,7 @@ pub(super) struct Request {
 type StructuredRows = Option<Box<Table>>;
 
 /// An answer that is being read.
-struct Flow {
+struct AnswerReader {
     request: Request,
     rows: Rows,
     /// The text that is not sent yet.
@@ -59,12 +59,12 @@ struct Flow {
     structured: StructuredRows,
     /// The memory reservation of a large row whose text is not sent yet.
     permit: Option<Arc<LargeRowPermit>>,
-    end: End,
+    end: RowsEnd,
 }
 
 /// End of the rows of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum RowsEnd {
     /// Not reached yet.
     Open,
     /// PostgreSQL has counted the rows, and all of them will be read.
@@ -116,20 +116,20 @@ impl Request {
         lease: Lease,
     ) -> Result<ToolResult, Reported> {
         let is_setting = statement.is_setting();
-        let statement = statement.with_max_row_bytes(self.max_bytes.max(SMALLEST_ROW));
+        let statement = statement.with_max_row_bytes(self.max_bytes.max(MIN_ROW_LIMIT));
         let run = statement.run(lease).await;
         let rows = run.map_err(|error| self.complaint(&error))?;
         let structured = self.structured(&rows);
-        let mut flow = Flow::new(self, rows, structured);
-        if !matches!(flow.end, End::Counted { .. }) {
-            let filled = flow.fill(STREAM_FROM).await;
-            filled.map_err(|error| flow.request.complaint(&error))?;
+        let mut reader = AnswerReader::new(self, rows, structured);
+        if !matches!(reader.end, RowsEnd::Counted { .. }) {
+            let filled = reader.fill(STREAM_THRESHOLD).await;
+            filled.map_err(|error| reader.request.complaint(&error))?;
         }
-        if matches!(flow.end, End::Open | End::Counted { .. }) {
-            return Ok(ToolResult::stream(flow.stream()));
+        if matches!(reader.end, RowsEnd::Open | RowsEnd::Counted { .. }) {
+            return Ok(ToolResult::stream(reader.stream()));
         }
-        let permit = flow.permit.take();
-        let (text, structure) = flow.whole(is_setting);
+        let permit = reader.permit.take();
+        let (text, structure) = reader.whole(is_setting);
         Ok(match permit {
             Some(permit) => ToolResult::stream(held(text, structure, permit)),
             None => ToolResult::text(text).with_structure(structure),
@@ -148,21 +148,21 @@ impl Request {
     }
 
     /// Writes notes before the heading, because the heading has a fixed form and rows follow it.
-    fn write_notes(&self, text: &mut String, end: End) {
+    fn write_notes(&self, text: &mut String, end: RowsEnd) {
         let max_bytes = self.max_bytes;
         match end {
-            End::Cut => writeln!(
+            RowsEnd::Cut => writeln!(
                 text,
                 "Note: the rows were cut at {max_bytes} bytes. Ask for fewer or shorter columns \
                  to see more of them at once."
             ),
-            End::Oversized { bytes } => writeln!(
+            RowsEnd::Oversized { bytes } => writeln!(
                 text,
                 "Note: the result ends before a row of {bytes} bytes, more than the {max_bytes} \
                  that an answer may have. Ask for fewer or shorter columns, for example \
                  left(column, 1000)."
             ),
-            End::Open | End::Counted { .. } | End::Done { .. } => Ok(()),
+            RowsEnd::Open | RowsEnd::Counted { .. } | RowsEnd::Done { .. } => Ok(()),
         }
         .expect("a string takes all that is written");
         let has_more = end.has_more();
@@ -195,7 +195,7 @@ impl Request {
 
 // === impl End ===
 
-impl End {
+impl RowsEnd {
     /// Returns whether there are more rows than those of the answer.
     fn has_more(self) -> bool {
         match self {
@@ -208,7 +208,7 @@ impl End {
 
 // === impl Flow ===
 
-impl Flow {
+impl AnswerReader {
     fn new(request: Request, rows: Rows, structured: StructuredRows) -> Self {
         let mut piece = Text::new();
         rows.write_header(&mut piece);
@@ -221,7 +221,7 @@ impl Flow {
             count: 0,
             structured,
             permit: None,
-            end: has_more.map_or(End::Open, |has_more| End::Counted { has_more }),
+            end: has_more.map_or(RowsEnd::Open, |has_more| RowsEnd::Counted { has_more }),
         }
     }
 
@@ -233,18 +233,18 @@ impl Flow {
                 let oversized = summary.and_then(|summary| summary.oversized);
                 let has_more = summary.is_some_and(|summary| summary.has_more);
                 self.end = match oversized {
-                    Some(bytes) => End::Oversized { bytes },
-                    None => End::Done { has_more },
+                    Some(bytes) => RowsEnd::Oversized { bytes },
+                    None => RowsEnd::Done { has_more },
                 };
                 return Ok(());
             };
             let before = self.piece.mark();
             write_line(&mut self.piece, &row)?;
-            let is_counted = matches!(self.end, End::Counted { .. });
+            let is_counted = matches!(self.end, RowsEnd::Counted { .. });
             let size = self.sent + self.piece.text_len();
             if !is_counted && self.count > 0 && size > self.request.max_bytes {
                 self.piece.cut(before);
-                self.end = End::Cut;
+                self.end = RowsEnd::Cut;
                 return Ok(());
             }
             self.count += 1;
@@ -298,14 +298,14 @@ impl Flow {
             None => writeln!(opening, "Results (their number stands below):"),
         }
         .expect("a string takes all that is written");
-        let next = Text::with_capacity(PIECE + PIECE / 8);
+        let next = Text::with_capacity(PIECE_SIZE + PIECE_SIZE / 8);
         let piece = mem::replace(&mut self.piece, next);
         self.sent = piece.text_len();
         let first = [Ok(Text::from(opening).into()), Ok(piece.into())];
         let rest = stream::try_unfold((Some(self), None::<Structure>), |rest| async {
             match rest {
-                (Some(flow), _) => {
-                    let (text, rest) = flow.next().await?;
+                (Some(reader), _) => {
+                    let (text, rest) = reader.next().await?;
                     Ok(Some((text.into(), rest)))
                 }
                 (None, Some(structure)) => Ok(Some((structure.into(), (None, None)))),
@@ -320,17 +320,17 @@ impl Flow {
     async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
         // The text of the large row has been sent.
         self.permit = None;
-        let is_counted = matches!(self.end, End::Counted { .. });
-        let filled = self.fill(PIECE).await;
+        let is_counted = matches!(self.end, RowsEnd::Counted { .. });
+        let filled = self.fill(PIECE_SIZE).await;
         filled.map_err(|error| self.request.complaint(&error))?;
-        if matches!(self.end, End::Open | End::Counted { .. }) {
-            let next = Text::with_capacity(PIECE + PIECE / 8);
+        if matches!(self.end, RowsEnd::Open | RowsEnd::Counted { .. }) {
+            let next = Text::with_capacity(PIECE_SIZE + PIECE_SIZE / 8);
             let piece = mem::replace(&mut self.piece, next);
             self.sent += piece.text_len();
             return Ok((piece, (Some(self), None)));
         }
         let mut below = String::new();
-        let is_short = matches!(self.end, End::Oversized { .. });
+        let is_short = matches!(self.end, RowsEnd::Oversized { .. });
         if !is_counted || is_short {
             self.request.write_notes(&mut below, self.end);
             let has_more = self.end.has_more();

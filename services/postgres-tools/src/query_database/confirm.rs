@@ -43,7 +43,7 @@ pub(super) async fn question(
             return Err(Reported::new(DECLINED).into());
         }
         match inputs.form(KEY).and_then(|form| form.get(KEY)?.as_bool()) {
-            Some(true) if spend(request).await? => return Ok(None),
+            Some(true) if use_up(request).await? => return Ok(None),
             Some(true) => was_confirmed = true,
             Some(false) => return Err(Reported::new(DECLINED).into()),
             // Without an answer the question is repeated.
@@ -54,8 +54,8 @@ pub(super) async fn question(
     request.ask(ask.with_state(state)).map(Some)
 }
 
-async fn spend(request: &ToolRequest) -> Result<bool, Reported> {
-    request.spend().await.map_err(|error| {
+async fn use_up(request: &ToolRequest) -> Result<bool, Reported> {
+    request.use_up().await.map_err(|error| {
         let error: &dyn Error = &error;
         warn!(error, "a confirmation could not be used up");
         Reported::new(UNKNOWN)

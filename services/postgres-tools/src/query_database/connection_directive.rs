@@ -19,7 +19,7 @@ pub(super) enum Directive<'a> {
 
 /// A URL and the word before it.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct FoundUrl<'a> {
     url: &'a str,
     start: usize,
     /// The position of the word before it, if only white space is between.
@@ -32,10 +32,10 @@ struct Found<'a> {
 const DEFAULTS: [(&str, &str); 3] = [("set", "default"), ("use", "database"), ("switch", "to")];
 
 /// Words that introduce a URL for one call at any position.
-const ANYWHERE: [&str; 5] = ["at", "from", "on", "for", "in"];
+const PREPOSITIONS: [&str; 5] = ["at", "from", "on", "for", "in"];
 
 /// Words that introduce a URL at the start of the text.
-const FIRST: [&str; 2] = ["database", "db"];
+const FIRST_WORDS: [&str; 2] = ["database", "db"];
 
 // === impl Directive ===
 
@@ -45,23 +45,23 @@ impl<'a> Directive<'a> {
         if !SCHEMES.iter().any(|scheme| text.contains(scheme)) {
             return Self::Absent;
         }
-        let mut words = Words::new(text);
+        let mut words = Scanner::new(text);
         let mut urls = Vec::new();
         let mut is_default = false;
         let mut previous = "";
         while let Some(step) = words.next() {
             match step {
-                Step::Word(word) => {
+                Item::Word(word) => {
                     is_default |= DEFAULTS.iter().any(|(one, two)| {
                         previous.eq_ignore_ascii_case(one) && word.eq_ignore_ascii_case(two)
                     });
                     previous = word;
                 }
-                Step::Url(found) => {
+                Item::Url(found) => {
                     urls.push(found);
                     previous = "";
                 }
-                Step::Other => previous = "",
+                Item::Other => previous = "",
             }
         }
         let Some(first) = urls.first() else {
@@ -70,9 +70,9 @@ impl<'a> Directive<'a> {
         if is_default {
             return Self::Default(first.url);
         }
-        let introduced = urls.iter().find_map(|found| found.cut(text, &ANYWHERE));
+        let introduced = urls.iter().find_map(|found| found.cut(text, &PREPOSITIONS));
         let introduced = introduced.or_else(|| {
-            let leading = first.is_first.then(|| first.cut(text, &FIRST));
+            let leading = first.is_first.then(|| first.cut(text, &FIRST_WORDS));
             leading.flatten()
         });
         introduced.unwrap_or(Self::Absent)
@@ -81,7 +81,7 @@ impl<'a> Directive<'a> {
 
 // === impl Found ===
 
-impl<'a> Found<'a> {
+impl<'a> FoundUrl<'a> {
     /// Removes the phrase from the text, if one of these words introduces the URL.
     fn cut(&self, text: &str, words: &[&str]) -> Option<Directive<'a>> {
         let (start, word) = self.introduction?;
@@ -109,7 +109,7 @@ impl<'a> Found<'a> {
 }
 
 /// The words and URLs of a text.
-struct Words<'a> {
+struct Scanner<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     /// Number of tokens so far.
@@ -118,15 +118,15 @@ struct Words<'a> {
     last: Option<(usize, &'a str)>,
 }
 
-enum Step<'a> {
+enum Item<'a> {
     Word(&'a str),
-    Url(Found<'a>),
+    Url(FoundUrl<'a>),
     Other,
 }
 
 // === impl Words ===
 
-impl<'a> Words<'a> {
+impl<'a> Scanner<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -136,21 +136,21 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn next(&mut self) -> Option<Step<'a>> {
+    fn next(&mut self) -> Option<Item<'a>> {
         let token = self.lexer.next()?;
         self.tokens += 1;
         let Token::Word(word) = token else {
             self.last = None;
-            return Some(Step::Other);
+            return Some(Item::Other);
         };
         let start = self.lexer.position() - word.len();
         let last = self.last.replace((start, word));
         let Some(url) = url(&self.text[start..]) else {
-            return Some(Step::Word(word));
+            return Some(Item::Word(word));
         };
         self.lexer.go_to(start + url.len());
         self.last = None;
-        Some(Step::Url(Found {
+        Some(Item::Url(FoundUrl {
             url,
             start,
             introduction: last.filter(|&(at, word)| self.introduces(at, word, start)),

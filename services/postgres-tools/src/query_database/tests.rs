@@ -20,7 +20,7 @@ use ziggurat_postgres::{database::Settings, fixture::Fixture};
 use super::{ConnectionUrls, QueryDatabase};
 
 /// A server with this tool and a database for tests.
-struct Bench {
+struct TestServer {
     fixture: Fixture,
     /// Kept between calls, with the selections of their sessions.
     databases: Databases,
@@ -32,12 +32,12 @@ struct Bench {
     client: Option<ClientIp>,
 }
 
-impl Bench {
+impl TestServer {
     async fn with(sql: &str) -> Self {
         let mut fixture = Fixture::new().await;
         fixture.given(sql).await;
         let databases = Databases::new(fixture.pools.clone(), []);
-        let bench = Self {
+        let test_server = Self {
             fixture,
             databases,
             max_bytes: 1 << 20,
@@ -47,8 +47,8 @@ impl Bench {
             identity: None,
             client: None,
         };
-        bench.describe(|_| {});
-        bench
+        test_server.describe(|_| {});
+        test_server
     }
 
     /// Replaces the description of the database.
@@ -114,8 +114,8 @@ const PEOPLE: &str = "CREATE TABLE people (id int, name text);
 
 #[tokio::test]
 async fn rows_stand_below_the_database_the_statement_and_their_number() {
-    let bench = Bench::with(PEOPLE).await;
-    let (text, failed) = bench
+    let test_server = TestServer::with(PEOPLE).await;
+    let (text, failed) = test_server
         .query(" SELECT id, name FROM people ORDER BY id ; ")
         .await;
     assert_eq!(
@@ -128,7 +128,7 @@ async fn rows_stand_below_the_database_the_statement_and_their_number() {
 
 #[tokio::test]
 async fn the_heading_says_which_rows_these_are_and_how_to_get_more() {
-    let bench = Bench::with(PEOPLE).await;
+    let test_server = TestServer::with(PEOPLE).await;
     let cases = [
         (json!({}), "Results (3 rows):"),
         (
@@ -148,7 +148,7 @@ async fn the_heading_says_which_rows_these_are_and_how_to_get_more() {
     ];
     for (mut arguments, heading) in cases {
         arguments["query"] = "SELECT id FROM people ORDER BY id".into();
-        let (text, _) = bench.call(arguments.clone()).await;
+        let (text, _) = test_server.call(arguments.clone()).await;
         let found = text.lines().find(|line| line.starts_with("Results"));
         assert_eq!(found, Some(heading), "{arguments}");
     }
@@ -156,10 +156,10 @@ async fn the_heading_says_which_rows_these_are_and_how_to_get_more() {
 
 #[tokio::test]
 async fn an_answer_holds_no_more_bytes_than_it_may_but_always_a_row() {
-    let mut bench = Bench::with("SELECT").await;
-    bench.max_bytes = 250;
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.max_bytes = 250;
     let query = "SELECT repeat('x', 100) FROM generate_series(1, 5)";
-    let (text, _) = bench.query(query).await;
+    let (text, _) = test_server.query(query).await;
     assert!(
         text.contains("\n\nNote: the rows were cut at 250 bytes. "),
         "{text}"
@@ -171,8 +171,8 @@ async fn an_answer_holds_no_more_bytes_than_it_may_but_always_a_row() {
     let whole = "x".repeat(100);
     assert_eq!(text.matches(&whole).count(), 2, "{text}");
 
-    bench.max_bytes = 10;
-    let (text, _) = bench.query(query).await;
+    test_server.max_bytes = 10;
+    let (text, _) = test_server.query(query).await;
     assert!(
         text.contains("Results (1 rows shown, more available - use offset=1 "),
         "{text}"
@@ -181,7 +181,7 @@ async fn an_answer_holds_no_more_bytes_than_it_may_but_always_a_row() {
 
 #[tokio::test]
 async fn errors_have_messages_a_model_can_act_upon() {
-    let bench = Bench::with(PEOPLE).await;
+    let test_server = TestServer::with(PEOPLE).await;
     let cases = [
         (json!({}), "Missing or invalid 'query' parameter"),
         (json!({"query": 7}), "Missing or invalid 'query' parameter"),
@@ -204,7 +204,7 @@ async fn errors_have_messages_a_model_can_act_upon() {
         ),
     ];
     for (arguments, expected) in cases {
-        let (text, failed) = bench.call(arguments.clone()).await;
+        let (text, failed) = test_server.call(arguments.clone()).await;
         assert_eq!(text, expected, "{arguments}");
         assert!(failed, "{arguments}");
     }
@@ -212,8 +212,8 @@ async fn errors_have_messages_a_model_can_act_upon() {
 
 #[tokio::test]
 async fn a_command_is_reported_by_its_tag_if_writes_are_allowed() {
-    let bench = Bench::with(PEOPLE).await;
-    bench.describe(|settings| settings.allow_writes = true);
+    let test_server = TestServer::with(PEOPLE).await;
+    test_server.describe(|settings| settings.allow_writes = true);
     let cases = [
         (
             "DELETE FROM people WHERE id = 9",
@@ -226,12 +226,12 @@ async fn a_command_is_reported_by_its_tag_if_writes_are_allowed() {
         ("CREATE TABLE more ()", "Command: CREATE TABLE"),
     ];
     for (query, expected) in cases {
-        let (text, failed) = bench.query(query).await;
+        let (text, failed) = test_server.query(query).await;
         let said = text.split_once("\n\nStatement executed successfully.\n");
         assert_eq!(said.map(|(_, said)| said), Some(expected), "{text}");
         assert!(!failed, "{query}");
     }
-    let (text, _) = bench
+    let (text, _) = test_server
         .query("DELETE FROM people WHERE id = 4 RETURNING name")
         .await;
     assert!(text.ends_with("Results (1 rows):\nname\nBo"), "{text}");
@@ -239,10 +239,10 @@ async fn a_command_is_reported_by_its_tag_if_writes_are_allowed() {
 
 #[tokio::test]
 async fn a_statement_with_its_own_limit_or_offset_gets_a_note() {
-    let bench = Bench::with("SELECT").await;
+    let test_server = TestServer::with("SELECT").await;
     let series = "SELECT i FROM generate_series(1, 2000) i";
     for (rest, is_told) in [(" LIMIT 1500", true), (" OFFSET 10", true), ("", false)] {
-        let (text, _) = bench.query(&format!("{series}{rest}")).await;
+        let (text, _) = test_server.query(&format!("{series}{rest}")).await;
         assert_eq!(
             text.contains("\n\nNote: the statement has"),
             is_told,
@@ -250,7 +250,7 @@ async fn a_statement_with_its_own_limit_or_offset_gets_a_note() {
         );
         assert!(text.contains("rows shown, more available"), "{text}");
     }
-    let (text, _) = bench.query("SELECT 1 LIMIT 1").await;
+    let (text, _) = test_server.query("SELECT 1 LIMIT 1").await;
     assert!(!text.contains("Note"), "{text}");
 
     // A statement with its own LIMIT gets up to the limit of the operator.
@@ -259,19 +259,19 @@ async fn a_statement_with_its_own_limit_or_offset_gets_a_note() {
             .filter(|line| line.parse::<u32>().is_ok())
             .count()
     };
-    let (text, _) = bench.query(&format!("{series} LIMIT 1500")).await;
+    let (text, _) = test_server.query(&format!("{series} LIMIT 1500")).await;
     assert_eq!(rows(&text), 1000);
-    bench.describe(|settings| settings.row_limit = 1400);
-    let (text, _) = bench.query(&format!("{series} LIMIT 1500")).await;
+    test_server.describe(|settings| settings.row_limit = 1400);
+    let (text, _) = test_server.query(&format!("{series} LIMIT 1500")).await;
     assert_eq!(rows(&text), 1400);
 }
 
 #[tokio::test]
 async fn several_statements_run_if_writes_are_allowed() {
-    let bench = Bench::with(PEOPLE).await;
-    bench.describe(|settings| settings.allow_writes = true);
+    let test_server = TestServer::with(PEOPLE).await;
+    test_server.describe(|settings| settings.allow_writes = true);
     let several = "DELETE FROM people; INSERT INTO people VALUES (7, 'Cy'); SELECT * FROM people;";
-    let (text, failed) = bench.query(several).await;
+    let (text, failed) = test_server.query(several).await;
     assert!(
         text.ends_with("Results (1 rows):\nid\tname\n7\tCy"),
         "{text}"
@@ -279,33 +279,33 @@ async fn several_statements_run_if_writes_are_allowed() {
     assert!(!failed);
 
     let failing = "DELETE FROM people; SELECT 1 / 0";
-    let (text, failed) = bench.query(failing).await;
+    let (text, failed) = test_server.query(failing).await;
     assert_eq!(
         text,
         "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)"
     );
     assert!(failed);
-    let (text, _) = bench.query("SELECT count(*) FROM people").await;
+    let (text, _) = test_server.query("SELECT count(*) FROM people").await;
     assert!(text.ends_with("\n1"), "rolled back: {text}");
 }
 
 #[tokio::test]
 async fn a_new_table_is_in_the_metadata_of_the_next_call() {
-    let bench = Bench::with(PEOPLE).await;
-    bench.describe(|settings| settings.allow_writes = true);
-    let current = bench.databases.current(None).expect("one");
+    let test_server = TestServer::with(PEOPLE).await;
+    test_server.describe(|settings| settings.allow_writes = true);
+    let current = test_server.databases.current(None).expect("one");
     let tables = async || current.metadata().await.expect("tables").tables().count();
     assert_eq!(tables().await, 1);
-    let (_, failed) = bench.query("CREATE TABLE more ()").await;
+    let (_, failed) = test_server.query("CREATE TABLE more ()").await;
     assert!(!failed);
     assert_eq!(tables().await, 2);
 }
 
 #[tokio::test]
 async fn the_annotations_depend_on_write_access() {
-    let bench = Bench::with("SELECT").await;
-    let annotations = |bench: &Bench| bench.tool().describe().annotations();
-    assert_eq!(annotations(&bench), Annotations::reading());
-    bench.describe(|settings| settings.allow_writes = true);
-    assert_eq!(annotations(&bench), Annotations::writing());
+    let test_server = TestServer::with("SELECT").await;
+    let annotations = |test_server: &TestServer| test_server.tool().describe().annotations();
+    assert_eq!(annotations(&test_server), Annotations::reading());
+    test_server.describe(|settings| settings.allow_writes = true);
+    assert_eq!(annotations(&test_server), Annotations::writing());
 }

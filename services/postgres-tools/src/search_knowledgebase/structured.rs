@@ -6,15 +6,15 @@ use ziggurat_mcp::{Property, Schema, Structure};
 
 /// Contains either products or passages.
 #[derive(Default, Serialize)]
-struct Found<'a> {
+struct StructuredAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    products: Option<Vec<Listed<'a>>>,
+    products: Option<Vec<StructuredProduct<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    passages: Option<Vec<Shown<'a>>>,
+    passages: Option<Vec<StructuredPassage<'a>>>,
 }
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct StructuredProduct<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     version: &'a str,
@@ -22,7 +22,7 @@ struct Listed<'a> {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct StructuredPassage<'a> {
     project: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     version: &'a str,
@@ -64,14 +64,14 @@ pub(super) fn schema() -> Schema {
 
 /// Makes the structure for products.
 pub(super) fn products(products: &[Product]) -> Structure {
-    let products = products.iter().map(|product| Listed {
+    let products = products.iter().map(|product| StructuredProduct {
         name: &product.name,
         version: &product.version,
         chunks: product.chunks,
     });
-    write(&Found {
+    write(&StructuredAnswer {
         products: Some(products.collect()),
-        ..Found::default()
+        ..StructuredAnswer::default()
     })
 }
 
@@ -81,7 +81,7 @@ pub(super) fn passages(found: &[Passage]) -> Structure {
         text.map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    let passages = found.iter().map(|passage| Shown {
+    let passages = found.iter().map(|passage| StructuredPassage {
         project: &passage.project,
         version: &passage.version,
         title: some(passage.title.as_ref()),
@@ -89,12 +89,12 @@ pub(super) fn passages(found: &[Passage]) -> Structure {
         similarity: passage.similarity,
         text: &passage.text,
     });
-    write(&Found {
+    write(&StructuredAnswer {
         passages: Some(passages.collect()),
-        ..Found::default()
+        ..StructuredAnswer::default()
     })
 }
 
-fn write(found: &Found<'_>) -> Structure {
+fn write(found: &StructuredAnswer<'_>) -> Structure {
     Structure::new(found).expect("texts and numbers are JSON")
 }

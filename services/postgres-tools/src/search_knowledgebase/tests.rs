@@ -3,12 +3,12 @@ use std::fs;
 use serde_json::{Value, json};
 use ziggurat_knowledge::{
     Embed, KnowledgeBase, Provider,
-    fixture::{Chunk, Library},
+    fixture::{Chunk, KnowledgeFile},
 };
 use ziggurat_mcp::Tool as _;
 
 use super::SearchKnowledgebase;
-use crate::bench;
+use crate::test_server;
 
 /// An embedder that returns the same vector for every question, or none.
 #[derive(Clone)]
@@ -51,17 +51,17 @@ const CHUNKS: [Chunk<'_>; 4] = [
 
 async fn ask(base: KnowledgeBase, vector: Option<Vec<f32>>, arguments: Value) -> (String, bool) {
     let tool = SearchKnowledgebase::new(base, Parrot(vector));
-    bench::call(tool, arguments).await
+    test_server::call(tool, arguments).await
 }
 
-async fn answer(library: &Library, arguments: Value) -> String {
+async fn answer(library: &KnowledgeFile, arguments: Value) -> String {
     let base = library.base(Provider::OpenAi);
     let (text, failed) = ask(base, Some(vec![1.0, 0.0]), arguments).await;
     assert!(!failed, "{text}");
     text
 }
 
-async fn complaint(library: &Library, arguments: Value) -> String {
+async fn complaint(library: &KnowledgeFile, arguments: Value) -> String {
     let base = library.base(Provider::OpenAi);
     let (text, failed) = ask(base, Some(vec![1.0, 0.0]), arguments).await;
     assert!(failed, "{text}");
@@ -76,12 +76,12 @@ async fn without_documentation_every_call_reports_that() {
         json!({"list_products": true}),
     ] {
         let tool = SearchKnowledgebase::<Parrot>::unconfigured();
-        let (text, failed) = bench::call(tool, arguments.clone()).await;
+        let (text, failed) = test_server::call(tool, arguments.clone()).await;
         assert_eq!(text, "Knowledgebase search is not configured");
         assert!(failed);
 
         let tool = SearchKnowledgebase::<Parrot>::unplaced();
-        let (text, failed) = bench::call(tool, arguments).await;
+        let (text, failed) = test_server::call(tool, arguments).await;
         assert!(text.starts_with("Knowledgebase search is not configured: "));
         assert!(failed);
     }
@@ -95,7 +95,7 @@ fn the_tool_is_not_listed() {
 
 #[tokio::test]
 async fn an_answer_is_laid_out_as_documented() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let arguments = json!({
         "query": "window functions",
         "project_names": ["PostgreSQL"],
@@ -127,7 +127,7 @@ async fn an_answer_is_laid_out_as_documented() {
 
 #[tokio::test]
 async fn an_answer_names_the_filters_of_the_call() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     for (arguments, line) in [
         (json!({}), None),
         (
@@ -163,7 +163,7 @@ async fn an_answer_names_the_filters_of_the_call() {
 #[tokio::test]
 async fn the_number_of_results_is_as_requested_within_limits() {
     let chunk = Chunk::new(("Big", "1"), "text", &[1.0, 0.0]);
-    let library = Library::with(&[chunk; 25]).await;
+    let library = KnowledgeFile::with(&[chunk; 25]).await;
     for (top_n, count) in [
         (json!(3), 3),
         (json!(0), 1),
@@ -181,7 +181,7 @@ async fn the_number_of_results_is_as_requested_within_limits() {
 
 #[tokio::test]
 async fn an_empty_answer_names_the_filter() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let arguments = json!({
         "query": "the \"new\"",
         "project_names": ["PostgreSQL", "Other"],
@@ -191,7 +191,7 @@ async fn an_empty_answer_names_the_filter() {
         answer(&library, arguments).await,
         "No results found for query: \"the \"new\"\" (projects: PostgreSQL, Other; versions: 18)"
     );
-    let empty = Library::with(&[]).await;
+    let empty = KnowledgeFile::with(&[]).await;
     assert_eq!(
         answer(&empty, json!({"query": "x"})).await,
         "No results found for query: \"x\""
@@ -200,7 +200,7 @@ async fn an_empty_answer_names_the_filter() {
 
 #[tokio::test]
 async fn products_are_listed_whatever_the_other_arguments_are() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let expected = format!(
         "Available Products in Knowledgebase\n\
          {rule}\n\n\
@@ -220,7 +220,7 @@ async fn products_are_listed_whatever_the_other_arguments_are() {
 
 #[tokio::test]
 async fn missing_and_unknown_arguments_are_reported() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     for (arguments, expected) in [
         (json!({}), "Missing or invalid 'query' argument"),
         (json!({"query": 7}), "Missing or invalid 'query' argument"),
@@ -248,7 +248,7 @@ async fn missing_and_unknown_arguments_are_reported() {
 
 #[tokio::test]
 async fn a_missing_file_is_reported_without_its_path() {
-    let library = Library::empty();
+    let library = KnowledgeFile::empty();
     let searching = complaint(&library, json!({"query": "x"})).await;
     let missing = "the knowledge base file is missing";
     assert_eq!(searching, format!("Knowledgebase search failed: {missing}"));
@@ -258,7 +258,7 @@ async fn a_missing_file_is_reported_without_its_path() {
 
 #[tokio::test]
 async fn a_vector_of_the_wrong_length_and_a_missing_vector_are_reported() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let query = json!({"query": "x"});
     let base = library.base(Provider::OpenAi);
     let (text, failed) = ask(base, Some(vec![1.0; 3]), query.clone()).await;
@@ -290,11 +290,11 @@ async fn a_vector_of_the_wrong_length_and_a_missing_vector_are_reported() {
 
 #[tokio::test]
 async fn the_structure_has_passages_or_products() {
-    let library = Library::with(&CHUNKS).await;
+    let library = KnowledgeFile::with(&CHUNKS).await;
     let ask = async |arguments: Value| {
         let base = library.base(Provider::OpenAi);
         let tool = SearchKnowledgebase::new(base, Parrot(Some(vec![0.6, 0.8])));
-        bench::structured(tool, arguments).await.1
+        test_server::structured(tool, arguments).await.1
     };
     let found = ask(json!({"query": "frames", "top_n": 2})).await;
     let passages = found["passages"].as_array().expect("passages");

@@ -12,7 +12,7 @@ use super::target_table::{self, Problem, TargetTable};
 use crate::{client, embedder::EmbedError};
 
 /// Limit on the names in a list.
-const SHOWN: usize = 10;
+const MAX_NAMES: usize = 10;
 
 const LIST_TABLES: &str =
     "get_schema_info(vector_tables_only=true) shows the tables that can be searched.";
@@ -164,7 +164,7 @@ fn names(columns: &[Column<'_>]) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let more = names.len().saturating_sub(SHOWN);
+    let more = names.len().saturating_sub(MAX_NAMES);
     let mut text = names[..names.len() - more].join(", ");
     if more > 0 {
         write!(text, " and {more} more").expect("a string takes all that is written");

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Limit on the characters of a passage in a summary.
-const SNIPPET: usize = 100;
+const SNIPPET_LENGTH: usize = 100;
 
 /// Limit on the characters of a question that is repeated.
 const LONGEST_QUESTION: usize = 500;
@@ -226,8 +226,8 @@ fn metric(metric: Metric) -> &'static str {
 
 /// Returns the beginning of a passage on one line.
 fn snippet(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().take(SNIPPET).collect();
-    shortened(&words.join(" "), SNIPPET)
+    let words: Vec<_> = text.split_whitespace().take(SNIPPET_LENGTH).collect();
+    shortened(&words.join(" "), SNIPPET_LENGTH)
 }
 
 fn shortened(text: &str, most: usize) -> String {

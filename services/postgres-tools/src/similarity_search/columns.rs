@@ -15,18 +15,18 @@ const SUFFIXES: [&str; 7] = [
 
 /// A vector column and its text column.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair<'a> {
+pub(super) struct ColumnPair<'a> {
     pub(super) vector: Column<'a>,
     pub(super) text: Column<'a>,
 }
 
 /// Returns the vector columns that a text column matches by name, in their order.
-pub(super) fn pairs<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Pair<'a>> {
+pub(super) fn pairs<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<ColumnPair<'a>> {
     let pair = |vector: &Column<'a>| {
         let stem = stem(vector.name())?;
         let mut texts = table.columns().filter(is_text);
         let text = texts.find(|column| column.name() == stem)?;
-        Some(Pair {
+        Some(ColumnPair {
             vector: *vector,
             text,
         })
@@ -35,12 +35,12 @@ pub(super) fn pairs<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Pair<'a
 }
 
 /// Returns the texts of the pairs, each once; all texts of the table if there are no pairs.
-pub(super) fn texts<'a>(table: Table<'a>, pairs: &[Pair<'a>]) -> Vec<Column<'a>> {
+pub(super) fn texts<'a>(table: Table<'a>, pairs: &[ColumnPair<'a>]) -> Vec<Column<'a>> {
     if pairs.is_empty() {
         return table.columns().filter(is_text).collect();
     }
     let mut found: Vec<Column<'a>> = Vec::new();
-    for Pair { text, .. } in pairs {
+    for ColumnPair { text, .. } in pairs {
         if found.iter().all(|known| known.name() != text.name()) {
             found.push(*text);
         }

@@ -17,13 +17,13 @@ const MAX_PASSAGES: usize = 4096;
 const MAX_COMPARED: usize = 512;
 
 /// Similarity of neighbours in one text, which overlap by construction.
-const NEIGHBOURS: f64 = 0.9;
+const NEIGHBOUR_SIMILARITY: f64 = 0.9;
 
 /// Similarity of other passages of one text.
-const SAME_TEXT: f64 = 0.6;
+const SAME_TEXT_SIMILARITY: f64 = 0.6;
 
 /// Similarity of passages of different texts of one row.
-const SAME_ROW: f64 = 0.5;
+const SAME_ROW_SIMILARITY: f64 = 0.5;
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,11 +112,11 @@ fn different(mut passages: Vec<Passage>, search_call: &SearchCall) -> Vec<Passag
         if first.row != second.row {
             words[one].likeness(&words[two])
         } else if first.column != second.column {
-            SAME_ROW
+            SAME_ROW_SIMILARITY
         } else if first.index.abs_diff(second.index) <= 1 {
-            NEIGHBOURS
+            NEIGHBOUR_SIMILARITY
         } else {
-            SAME_TEXT
+            SAME_TEXT_SIMILARITY
         }
     };
     let picked = mmr::select(

@@ -8,17 +8,17 @@ use super::{answer::Answer, passages::Passage};
 
 /// Passages, or the ids of rows.
 #[derive(Serialize)]
-struct Found<'a> {
+struct StructuredAnswer<'a> {
     database: &'a str,
     table: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<Vec<Near<'a>>>,
+    rows: Option<Vec<StructuredRow<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    passages: Option<Vec<Shown<'a>>>,
+    passages: Option<Vec<StructuredPassage<'a>>>,
 }
 
 #[derive(Serialize)]
-struct Near<'a> {
+struct StructuredRow<'a> {
     rank: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -27,7 +27,7 @@ struct Near<'a> {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct StructuredPassage<'a> {
     column: &'a str,
     rank: usize,
     chunk: usize,
@@ -82,7 +82,7 @@ pub(super) fn schema() -> Schema {
 
 /// Makes the structure for the ids of rows.
 pub(super) fn rows(answer: &Answer<'_>, rows: &[Neighbour]) -> Structure {
-    let rows = (1..).zip(rows).map(|(rank, row)| Near {
+    let rows = (1..).zip(rows).map(|(rank, row)| StructuredRow {
         rank,
         id: row.id.as_deref(),
         // JSON cannot represent NaN and infinity.
@@ -93,7 +93,7 @@ pub(super) fn rows(answer: &Answer<'_>, rows: &[Neighbour]) -> Structure {
 
 /// Makes the structure for passages, or for the beginning of each.
 pub(super) fn passages(answer: &Answer<'_>, passages: &[Passage]) -> Structure {
-    let passages = passages.iter().map(|passage| Shown {
+    let passages = passages.iter().map(|passage| StructuredPassage {
         column: answer.place.texts[passage.column].name(),
         rank: passage.row + 1,
         chunk: passage.index + 1,
@@ -106,10 +106,10 @@ pub(super) fn passages(answer: &Answer<'_>, passages: &[Passage]) -> Structure {
 
 fn write(
     answer: &Answer<'_>,
-    rows: Option<Vec<Near<'_>>>,
-    passages: Option<Vec<Shown<'_>>>,
+    rows: Option<Vec<StructuredRow<'_>>>,
+    passages: Option<Vec<StructuredPassage<'_>>>,
 ) -> Structure {
-    let found = Found {
+    let found = StructuredAnswer {
         database: answer.label,
         table: answer.place.name(),
         rows,

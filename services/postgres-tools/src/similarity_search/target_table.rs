@@ -2,7 +2,7 @@
 
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
-use super::columns::{self, Pair};
+use super::columns::{self, ColumnPair};
 
 /// A table that can be searched.
 pub(super) struct TargetTable<'a> {
@@ -10,7 +10,7 @@ pub(super) struct TargetTable<'a> {
     /// Its vector columns, at least one.
     pub(super) vectors: Vec<Column<'a>>,
     /// The vector columns with a known text; may be empty.
-    pub(super) pairs: Vec<Pair<'a>>,
+    pub(super) pairs: Vec<ColumnPair<'a>>,
     /// The text columns to show, at least one.
     pub(super) texts: Vec<Column<'a>>,
 }

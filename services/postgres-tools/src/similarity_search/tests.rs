@@ -6,7 +6,7 @@ use ziggurat_databases::Configured;
 use ziggurat_llm as llm;
 
 use super::{arguments::schema, *};
-use crate::bench::{self, Bench};
+use crate::test_server::{self, TestServer};
 
 const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE book (id int, title text, content varchar(99), content_embedding vector(3),
@@ -18,29 +18,29 @@ const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE "dotted.name" (body text, body_emb vector);"#;
 
 /// Searches without an embedder; returns the error message.
-async fn search(bench: &Bench, arguments: Value) -> String {
+async fn search(test_server: &TestServer, arguments: Value) -> String {
     let tool = |databases| SimilaritySearch::new(databases, Embedder::Disabled);
-    let (text, failed) = bench.call(tool, arguments).await;
+    let (text, failed) = test_server.call(tool, arguments).await;
     assert!(failed, "{text}");
     text
 }
 
 /// Searches with vectors of the local embedder. Returns the text, and whether it is an error.
-async fn ask(bench: &Bench, arguments: Value) -> (String, bool) {
+async fn ask(test_server: &TestServer, arguments: Value) -> (String, bool) {
     let tool = |databases| {
         let embedder = Embedder::Ready(llm::Embedder::local());
         SimilaritySearch::new(databases, embedder)
     };
-    bench.call(tool, arguments).await
+    test_server.call(tool, arguments).await
 }
 
 /// Searches a table for ferns; returns the text of the answer.
-async fn found(bench: &Bench, table: &str, more: Value) -> String {
+async fn found(test_server: &TestServer, table: &str, more: Value) -> String {
     let mut arguments = json!({"query_text": "ferns in the shade", "table_name": table});
     for (name, value) in more.as_object().expect("an object") {
         arguments[name] = value.clone();
     }
-    let (text, failed) = ask(bench, arguments).await;
+    let (text, failed) = ask(test_server, arguments).await;
     assert!(!failed, "{text}");
     text
 }
@@ -53,7 +53,7 @@ async fn vector(text: &str) -> String {
 }
 
 /// Makes a table of three pages about a garden, with vectors of their titles and their bodies.
-async fn garden() -> Bench {
+async fn garden() -> TestServer {
     let mut sql = String::from(
         "CREATE EXTENSION IF NOT EXISTS vector;
          CREATE TABLE page (code text PRIMARY KEY, title text, body text,
@@ -76,7 +76,7 @@ async fn garden() -> Bench {
         )
         .expect("a string takes everything");
     }
-    Bench::with(&sql).await
+    TestServer::with(&sql).await
 }
 
 /// Returns the line of an answer that names the table.
@@ -87,7 +87,7 @@ fn place(text: &str) -> &str {
 
 #[tokio::test]
 async fn a_missing_question_and_an_empty_question_are_different_errors() {
-    let bench = Bench::with("SELECT").await;
+    let test_server = TestServer::with("SELECT").await;
     let cases = [
         (json!({}), "Missing or invalid 'query_text' argument"),
         (
@@ -102,7 +102,7 @@ async fn a_missing_question_and_an_empty_question_are_different_errors() {
     ];
     for (arguments, expected) in cases {
         assert_eq!(
-            search(&bench, arguments.clone()).await,
+            search(&test_server, arguments.clone()).await,
             expected,
             "{arguments}"
         );
@@ -111,7 +111,7 @@ async fn a_missing_question_and_an_empty_question_are_different_errors() {
 
 #[tokio::test]
 async fn the_first_line_says_why_a_table_cannot_be_searched() {
-    let bench = Bench::with(LIBRARY).await;
+    let test_server = TestServer::with(LIBRARY).await;
     let cases = [
         (
             json!("nope"),
@@ -157,7 +157,7 @@ async fn the_first_line_says_why_a_table_cannot_be_searched() {
     ];
     for (table, first_line, reason) in cases {
         let arguments = json!({"query_text": "ferns", "table_name": table});
-        let text = search(&bench, arguments).await;
+        let text = search(&test_server, arguments).await;
         assert_eq!(text.lines().next(), Some(first_line), "{table}");
         assert!(text.contains(reason), "{table}: {text}");
         assert!(text.contains("\n<diagnosis>\n- "), "{text}");
@@ -167,7 +167,7 @@ async fn the_first_line_says_why_a_table_cannot_be_searched() {
 
 #[tokio::test]
 async fn a_table_that_can_be_searched_lacks_only_the_vector_of_the_question() {
-    let bench = Bench::with(LIBRARY).await;
+    let test_server = TestServer::with(LIBRARY).await;
     let cases = [
         (
             "book",
@@ -188,7 +188,7 @@ async fn a_table_that_can_be_searched_lacks_only_the_vector_of_the_question() {
     ];
     for (table, expected) in cases {
         let arguments = json!({"query_text": "ferns", "table_name": table});
-        let text = search(&bench, arguments).await;
+        let text = search(&test_server, arguments).await;
         assert_eq!(
             text.lines().next(),
             Some(
@@ -202,24 +202,24 @@ async fn a_table_that_can_be_searched_lacks_only_the_vector_of_the_question() {
 
 #[tokio::test]
 async fn the_only_table_with_vectors_need_not_be_named() {
-    let mut bench = Bench::with(
+    let mut test_server = TestServer::with(
         "CREATE EXTENSION IF NOT EXISTS vector; CREATE TABLE plain (note text);
          CREATE TABLE page (body text, body_vector vector(3), part int) PARTITION BY LIST (part);
          CREATE TABLE page_1 PARTITION OF page DEFAULT;",
     )
     .await;
     let arguments = json!({"query_text": "ferns", "top_n": 0, "lambda": "much"});
-    let text = search(&bench, arguments.clone()).await;
+    let text = search(&test_server, arguments.clone()).await;
     assert!(
         place(&text).starts_with("- Table public.page was found."),
         "{text}"
     );
 
-    bench
+    test_server
         .fixture
         .given("CREATE TABLE other (a text, a_vector vector(3))")
         .await;
-    let text = search(&bench, arguments).await;
+    let text = search(&test_server, arguments).await;
     assert!(
         text.starts_with("Missing or invalid 'table_name' argument\n"),
         "{text}"
@@ -228,17 +228,18 @@ async fn the_only_table_with_vectors_need_not_be_named() {
 
 #[tokio::test]
 async fn the_error_for_a_missing_table_names_schemas_the_role_may_not_use() {
-    let mut bench = Bench::with("CREATE SCHEMA closed; CREATE TABLE closed.page (id int)").await;
-    let role = format!("searcher_of_{}", bench.fixture.settings.database);
+    let mut test_server =
+        TestServer::with("CREATE SCHEMA closed; CREATE TABLE closed.page (id int)").await;
+    let role = format!("searcher_of_{}", test_server.fixture.settings.database);
     let create = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD 'readers'");
-    bench.fixture.given(&create).await;
-    bench.settings.user.clone_from(&role);
-    bench.settings.password = "readers".to_owned().into();
+    test_server.fixture.given(&create).await;
+    test_server.settings.user.clone_from(&role);
+    test_server.settings.password = "readers".to_owned().into();
     let arguments = json!({"query_text": "ferns", "table_name": "closed.page"});
-    let text = search(&bench, arguments).await;
-    bench.fixture.pools.close_all();
+    let text = search(&test_server, arguments).await;
+    test_server.fixture.pools.close_all();
     let drop = format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\"");
-    bench.fixture.given(&drop).await;
+    test_server.fixture.given(&drop).await;
 
     assert!(
         text.starts_with("Table 'closed.page' not found.\n"),
@@ -249,20 +250,23 @@ async fn the_error_for_a_missing_table_names_schemas_the_role_may_not_use() {
 
 #[tokio::test]
 async fn a_table_that_was_just_created_is_found() {
-    let mut bench = Bench::with("CREATE EXTENSION IF NOT EXISTS vector").await;
-    let database = bench.fixture.describe(|_| {});
-    let databases = Databases::new(bench.fixture.pools.clone(), [Configured::new(database)]);
+    let mut test_server = TestServer::with("CREATE EXTENSION IF NOT EXISTS vector").await;
+    let database = test_server.fixture.describe(|_| {});
+    let databases = Databases::new(
+        test_server.fixture.pools.clone(),
+        [Configured::new(database)],
+    );
     let tool = |_| SimilaritySearch::new(databases.clone(), Embedder::unusable("no key"));
     let arguments = json!({"query_text": "ferns", "table_name": "late"});
-    let (text, _) = bench.call(tool, arguments.clone()).await;
+    let (text, _) = test_server.call(tool, arguments.clone()).await;
     assert!(text.starts_with("Table 'late' not found."), "{text}");
 
     let late = "CREATE TABLE late (note text, note_emb vector(3))";
-    bench.fixture.given(late).await;
+    test_server.fixture.given(late).await;
     time::pause();
     time::advance(Duration::from_secs(3)).await;
     time::resume();
-    let (text, failed) = bench.call(tool, arguments).await;
+    let (text, failed) = test_server.call(tool, arguments).await;
     assert!(place(&text).contains("public.late"), "{text}");
     assert!(text.contains("embedding: no key"), "{text}");
     assert!(!text.contains("not enabled"), "{text}");
@@ -290,8 +294,8 @@ fn only_the_question_is_required() {
 
 #[tokio::test]
 async fn passages_are_shown_with_their_source() {
-    let bench = garden().await;
-    let text = found(&bench, "page", json!({})).await;
+    let test_server = garden().await;
+    let text = found(&test_server, "page", json!({})).await;
     let double = "=".repeat(80);
     let single = "-".repeat(80);
     let start = format!(
@@ -316,26 +320,26 @@ async fn passages_are_shown_with_their_source() {
 
 #[tokio::test]
 async fn titles_weigh_less_than_content() {
-    let mut bench = garden().await;
+    let mut test_server = garden().await;
     let long = "UPDATE page SET body = body || repeat(' and more of it', 20)";
-    bench.fixture.given(long).await;
-    let text = found(&bench, "page", json!({})).await;
+    test_server.fixture.given(long).await;
+    let text = found(&test_server, "page", json!({})).await;
     let weights =
         "  - Column Weights:\n      title (30.0%) [title]\n      body (70.0%) [content]\n";
     assert!(text.contains(weights), "{text}");
 
     let comment = "COMMENT ON COLUMN page.body IS 'Another heading';
         UPDATE page SET body = left(body, 50)";
-    bench.fixture.given(comment).await;
-    let text = found(&bench, "page", json!({})).await;
+    test_server.fixture.given(comment).await;
+    let text = found(&test_server, "page", json!({})).await;
     let weights = "      title (50.0%) [title]\n      body (50.0%) [title]\n";
     assert!(text.contains(weights), "{text}");
 }
 
 #[tokio::test]
 async fn a_summary_has_a_line_for_each_passage() {
-    let bench = garden().await;
-    let text = found(&bench, "page", json!({"output_format": "summary"})).await;
+    let test_server = garden().await;
+    let text = found(&test_server, "page", json!({"output_format": "summary"})).await;
     let start = format!(
         "Database: main\nTable: page\n\nSimilarity Search Results (Summary): \
          \"ferns in the shade\"\n{}\n\nFound 6 relevant chunks. Showing summaries:\n\n1. Score: ",
@@ -353,9 +357,9 @@ async fn a_summary_has_a_line_for_each_passage() {
 
 #[tokio::test]
 async fn rows_are_named_by_their_key() {
-    let bench = garden().await;
+    let test_server = garden().await;
     let arguments = json!({"output_format": "ids_only", "top_n": 2, "distance_metric": "l2"});
-    let text = found(&bench, "page", arguments).await;
+    let text = found(&test_server, "page", arguments).await;
     let (start, rest) = text.split_once("\n1. ID: f1 | Distance: ").expect(&text);
     assert!(
         start.ends_with("\n\nFound 2 matching rows. Row IDs and distances:\n"),
@@ -373,9 +377,9 @@ async fn rows_are_named_by_their_key() {
 
 #[tokio::test]
 async fn no_rows_and_no_space_for_passages_are_answers_and_not_errors() {
-    let mut bench = garden().await;
+    let mut test_server = garden().await;
     let text = found(
-        &bench,
+        &test_server,
         "page",
         json!({"max_output_tokens": 1, "chunk_size_tokens": 50}),
     )
@@ -384,17 +388,17 @@ async fn no_rows_and_no_space_for_passages_are_answers_and_not_errors() {
     let first = "\n\nSearch completed successfully, but no chunks fit within the token budget.\n";
     assert!(text.contains(first), "{text}");
 
-    bench.fixture.given("DELETE FROM page").await;
-    let text = found(&bench, "page", json!({})).await;
+    test_server.fixture.given("DELETE FROM page").await;
+    let text = found(&test_server, "page", json!({})).await;
     let first = "Table: page\n\nNo results found for query: \"ferns in the shade\"\n";
     assert!(text.contains(first), "{text}");
 }
 
 #[tokio::test]
 async fn vectors_of_another_length_are_refused() {
-    let mut bench = Bench::with(LIBRARY).await;
+    let mut test_server = TestServer::with(LIBRARY).await;
     let arguments = json!({"query_text": "ferns", "table_name": "book"});
-    let (text, failed) = ask(&bench, arguments).await;
+    let (text, failed) = ask(&test_server, arguments).await;
     assert!(failed, "{text}");
     let first = "Vector search failed: the query embedding has 256 dimensions, and no vector column \
                  of table 'book' has as many.\n";
@@ -402,12 +406,12 @@ async fn vectors_of_another_length_are_refused() {
     assert!(text.contains("content_embedding (vector(3))"), "{text}");
 
     // PostgreSQL detects the mismatch for a column without a declared length.
-    bench
+    test_server
         .fixture
         .given("INSERT INTO \"my docs\".page VALUES ('ferns', '[1,2,3]')")
         .await;
     let arguments = json!({"query_text": "ferns", "table_name": "my docs.page"});
-    let (text, failed) = ask(&bench, arguments).await;
+    let (text, failed) = ask(&test_server, arguments).await;
     assert!(failed, "{text}");
     let first =
         "Vector search failed: ERROR: different vector dimensions 3 and 256 (SQLSTATE 22000)\n";
@@ -416,10 +420,10 @@ async fn vectors_of_another_length_are_refused() {
 
 #[tokio::test]
 async fn only_vectors_of_the_same_length_are_compared() {
-    let mut bench = garden().await;
+    let mut test_server = garden().await;
     let other = "ALTER TABLE page ALTER title_embedding TYPE vector(3) USING NULL";
-    bench.fixture.given(other).await;
-    let text = found(&bench, "page", json!({})).await;
+    test_server.fixture.given(other).await;
+    let text = found(&test_server, "page", json!({})).await;
     assert!(
         text.contains("  - Column Weights:\n      body (100.0%) ["),
         "{text}"
@@ -429,11 +433,11 @@ async fn only_vectors_of_the_same_length_are_compared() {
 
 #[tokio::test]
 async fn a_table_whose_vectors_match_no_text_shows_all_its_texts() {
-    let mut bench = garden().await;
+    let mut test_server = garden().await;
     let all = "ALTER TABLE page DROP title_embedding;
         ALTER TABLE page RENAME body_embedding TO embedding";
-    bench.fixture.given(all).await;
-    let text = found(&bench, "public.page", json!({})).await;
+    test_server.fixture.given(all).await;
+    let text = found(&test_server, "public.page", json!({})).await;
     assert!(
         text.contains("      embedding (100.0%) [vector]\n"),
         "{text}"
@@ -448,12 +452,12 @@ async fn a_table_whose_vectors_match_no_text_shows_all_its_texts() {
 
 #[tokio::test]
 async fn the_error_of_postgresql_is_in_the_answer() {
-    let mut bench = garden().await;
+    let mut test_server = garden().await;
     let broken = "CREATE VIEW broken AS SELECT 1/(1 - length('a')) AS id, body, body_embedding
         FROM page";
-    bench.fixture.given(broken).await;
+    test_server.fixture.given(broken).await;
     let arguments = json!({"query_text": "ferns", "table_name": "broken"});
-    let (text, failed) = ask(&bench, arguments).await;
+    let (text, failed) = ask(&test_server, arguments).await;
     assert!(failed, "{text}");
     let first = "Vector search failed: ERROR: division by zero (SQLSTATE 22012)\n";
     assert!(text.starts_with(first), "{text}");
@@ -461,12 +465,12 @@ async fn the_error_of_postgresql_is_in_the_answer() {
 
 #[tokio::test]
 async fn the_structure_has_passages_or_rows() {
-    let bench = garden().await;
+    let test_server = garden().await;
     let ask = async |mut arguments: Value| {
         arguments["query_text"] = "ferns in the shade".into();
         let embedder = Embedder::Ready(llm::Embedder::local());
-        let tool = SimilaritySearch::new(bench.databases(), embedder);
-        bench::structured(tool, arguments).await
+        let tool = SimilaritySearch::new(test_server.databases(), embedder);
+        test_server::structured(tool, arguments).await
     };
     let (text, found) = ask(json!({})).await;
     assert_eq!(

@@ -5,7 +5,7 @@
 use ziggurat_postgres::metadata::Column;
 use ziggurat_vector_search::Weighted;
 
-use super::columns::Pair;
+use super::columns::ColumnPair;
 
 const TITLE: f64 = 0.3;
 const UNKNOWN: f64 = 0.5;
@@ -63,7 +63,7 @@ pub(super) enum Role {
 /// Weighs pairs by their texts: by the sampled content, else by the comment on the column, else by
 /// the name of the column.
 pub(super) fn of_pairs<'a>(
-    pairs: &[Pair<'a>],
+    pairs: &[ColumnPair<'a>],
     texts: &[Column<'a>],
     sample: &Sample,
 ) -> Vec<Part<'a>> {

@@ -30,14 +30,14 @@ pub struct UnknownSessionAttrs;
 
 /// State of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ServerState {
     pub(crate) is_standby: bool,
     /// Its default for new transactions.
     pub(crate) is_read_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum Match {
     Yes,
     /// The server is used only if no other one fits.
     Barely,
@@ -69,20 +69,20 @@ impl TargetSessionAttrs {
         }
     }
 
-    pub(crate) fn judge(self, standing: Standing) -> Fit {
-        let Standing {
+    pub(crate) fn judge(self, standing: ServerState) -> Match {
+        let ServerState {
             is_standby,
             is_read_only,
         } = standing;
         match self {
-            Self::ReadWrite if is_standby || is_read_only => Fit::No("the server is read-only"),
+            Self::ReadWrite if is_standby || is_read_only => Match::No("the server is read-only"),
             Self::ReadOnly if !is_standby && !is_read_only => {
-                Fit::No("the server is not read-only")
+                Match::No("the server is not read-only")
             }
-            Self::Primary if is_standby => Fit::No("the server is a standby"),
-            Self::Standby if !is_standby => Fit::No("the server is not a standby"),
-            Self::PreferStandby if !is_standby => Fit::Barely,
-            _ => Fit::Yes,
+            Self::Primary if is_standby => Match::No("the server is a standby"),
+            Self::Standby if !is_standby => Match::No("the server is not a standby"),
+            Self::PreferStandby if !is_standby => Match::Barely,
+            _ => Match::Yes,
         }
     }
 }
@@ -124,14 +124,14 @@ mod tests {
         for (attrs, expected) in cases {
             let verdicts: String = servers
                 .into_iter()
-                .map(|(is_standby, is_read_only)| Standing {
+                .map(|(is_standby, is_read_only)| ServerState {
                     is_standby,
                     is_read_only,
                 })
                 .map(|standing| match attrs.judge(standing) {
-                    Fit::Yes => 'y',
-                    Fit::Barely => 'b',
-                    Fit::No(_) => 'n',
+                    Match::Yes => 'y',
+                    Match::Barely => 'b',
+                    Match::No(_) => 'n',
                 })
                 .collect();
             assert_eq!(verdicts, expected, "{attrs}");

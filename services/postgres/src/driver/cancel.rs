@@ -9,7 +9,7 @@ use super::{
 use std::time::Duration;
 
 /// Time without an acknowledgement after which a request counts as lost.
-const SILENCE: Duration = Duration::from_secs(10);
+const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Key for a `CancelRequest` of the protocol, which stops the statement of one connection only,
 /// also through a pooler.
@@ -40,7 +40,7 @@ impl CancelKey {
 
     /// Asks the server to cancel what runs. It does not answer whether a statement ran.
     pub(crate) async fn cancel(&self) -> Result<(), DriverError> {
-        let mut socket = Socket::again(&self.peer, &self.tls, SILENCE).await?;
+        let mut socket = Socket::again(&self.peer, &self.tls, ACKNOWLEDGEMENT_TIMEOUT).await?;
         let mut request = bytes::BytesMut::new();
         postgres_protocol::message::frontend::cancel_request(
             self.process,

@@ -9,7 +9,7 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-use super::{DriverError, Endpoint, Tls, tls::Asking};
+use super::{DriverError, Endpoint, Tls, tls::TlsRequest};
 
 /// Idle time before a TCP keepalive probe, and between two probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -85,10 +85,10 @@ impl Socket {
         keep_alive(&stream, silence)?;
         let address = stream.peer_addr()?;
         let stream = match tls.asking() {
-            Asking::No => Either::Left(Either::Left(stream)),
+            TlsRequest::No => Either::Left(Either::Left(stream)),
             asking => match (offers_tls(&mut stream).await?, asking) {
                 (true, _) => Either::Right(Box::new(tls.handshake(stream, &host).await?)),
-                (false, Asking::Preferred) => Either::Left(Either::Left(stream)),
+                (false, TlsRequest::Preferred) => Either::Left(Either::Left(stream)),
                 (false, _) => return Err(DriverError::NoTls),
             },
         };

@@ -50,7 +50,7 @@ pub(crate) struct Tls {
 
 /// Request for TLS when a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(super) enum TlsRequest {
     No,
     Preferred,
     Required,
@@ -111,11 +111,11 @@ impl Tls {
         Ok(Self { mode, connector })
     }
 
-    pub(super) fn asking(&self) -> Asking {
+    pub(super) fn asking(&self) -> TlsRequest {
         match self.mode {
-            SslMode::Disable => Asking::No,
-            SslMode::Allow | SslMode::Prefer => Asking::Preferred,
-            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => Asking::Required,
+            SslMode::Disable => TlsRequest::No,
+            SslMode::Allow | SslMode::Prefer => TlsRequest::Preferred,
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => TlsRequest::Required,
         }
     }
 

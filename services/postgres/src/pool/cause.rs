@@ -40,7 +40,7 @@ pub enum Cause {
 /// Host that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Tried {
+pub struct TriedHost {
     /// The host.
     pub host: Host,
     /// The reason of the failure.
@@ -48,7 +48,7 @@ pub struct Tried {
 }
 
 /// Text about the hosts that were tried: of one only the cause, of several also their names.
-pub(super) struct Listed<'a>(pub(super) &'a [Tried]);
+pub(super) struct HostCauses<'a>(pub(super) &'a [TriedHost]);
 
 // === impl Cause ===
 
@@ -147,13 +147,13 @@ impl fmt::Display for Cause {
 
 // === impl Listed ===
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for HostCauses<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [] => f.write_str("no host to try"),
             [only] => only.cause.fmt(f),
             several => {
-                for (at, Tried { host, cause }) in several.iter().enumerate() {
+                for (at, TriedHost { host, cause }) in several.iter().enumerate() {
                     let separator = if at == 0 { "" } else { "; " };
                     write!(f, "{separator}{host}: {cause}")?;
                 }
@@ -205,18 +205,18 @@ mod tests {
     #[test]
     fn several_hosts_are_named_and_one_is_not() {
         let tried = [
-            Tried {
+            TriedHost {
                 host: Host::new("one", 5432),
                 cause: Cause::TimedOut,
             },
-            Tried {
+            TriedHost {
                 host: Host::new("/var/secret", 5433),
                 cause: Cause::Unfit("the server is a standby"),
             },
         ];
-        assert_eq!(Listed(&tried[..1]).to_string(), "timed out");
+        assert_eq!(HostCauses(&tried[..1]).to_string(), "timed out");
         assert_eq!(
-            Listed(&tried).to_string(),
+            HostCauses(&tried).to_string(),
             "one:5432: timed out; local socket 5433: the server is a standby"
         );
     }

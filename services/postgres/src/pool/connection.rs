@@ -15,28 +15,28 @@ use tracing::{debug, info};
 
 use crate::{
     LOG_TARGET,
-    database::{Database, Fit, Permits, Pooler, Standing, Target, TargetSessionAttrs},
+    database::{Database, Match, Permits, Pooler, ServerState, Target, TargetSessionAttrs},
     driver::{Client, DriverError},
 };
 
 use super::{
     LeaseError,
-    cause::{Cause, Tried},
+    cause::{Cause, TriedHost},
     wait::Wait,
 };
 
 /// Time limit for closing a connection.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time limit of a `CancelRequest`, and base of the pause before the next one. The first may arrive
 /// before the statement it is for.
 const CANCEL: Duration = Duration::from_secs(2);
 
 /// Time limit of the check whether a connection still works.
-const PROBE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time until the role of a server is checked again: a standby may be promoted.
-const TRUSTED_STANDING: Duration = Duration::from_secs(30);
+const SERVER_STATE_MAX_AGE: Duration = Duration::from_secs(30);
 
 /// Connection, and the known properties of its server.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub(super) struct Connection {
     /// Time of the last check of the server's role.
     pub(super) judged: Instant,
     /// Logs its end.
-    _end: End,
+    _end: EndLog,
 }
 
 /// Properties of a session that statements depend on.
@@ -87,7 +87,7 @@ const INFALLIBLE: &str = "a string takes everything";
 
 /// Logs the end of a connection when it is dropped.
 #[derive(Debug)]
-struct End {
+struct EndLog {
     process: i32,
 }
 
@@ -114,13 +114,13 @@ impl Connection {
             let share = deadline.saturating_duration_since(Instant::now()) / left;
             // Boxed: one allocation per connection keeps the waiting futures small.
             let cause = match Box::pin(Self::reach(database, index, share)).await {
-                Ok((connection, standing)) => match wanted.judge(standing) {
-                    Fit::Yes => return Ok(connection),
-                    Fit::Barely => {
+                Ok((connection, server_state)) => match wanted.judge(server_state) {
+                    Match::Yes => return Ok(connection),
+                    Match::Barely => {
                         barely.get_or_insert(connection);
                         continue;
                     }
-                    Fit::No(why) => {
+                    Match::No(why) => {
                         connection.close().await;
                         Cause::Unfit(why)
                     }
@@ -131,7 +131,7 @@ impl Connection {
                 }
             };
             let host = targets[index].host.clone();
-            tried.push(Tried { host, cause });
+            tried.push(TriedHost { host, cause });
         }
         barely.ok_or_else(|| LeaseError::Connect {
             database: database.name().to_owned(),
@@ -145,20 +145,21 @@ impl Connection {
     pub(super) async fn is_fit(&mut self, database: &Database, wait: Wait) -> bool {
         let wanted = database.settings().target_session_attrs;
         let is_judged = self.is_judged(database);
-        let sql = if is_judged { "" } else { STANDING };
-        let answer = time::timeout(wait.at_most(PROBE), self.client.ask(sql)).await;
+        let sql = if is_judged { "" } else { SERVER_STATE_QUERY };
+        let answer = time::timeout(wait.at_most(PROBE_TIMEOUT), self.client.ask(sql)).await;
         let Ok(Ok(rows)) = answer else { return false };
         if is_judged {
             return true;
         }
         self.judged = Instant::now();
-        standing(&rows).is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
+        server_state(&rows)
+            .is_ok_and(|server_state| !matches!(wanted.judge(server_state), Match::No(_)))
     }
 
     /// Returns whether the role of its server was checked recently, or does not matter.
     pub(super) fn is_judged(&self, database: &Database) -> bool {
         database.settings().target_session_attrs == TargetSessionAttrs::Any
-            || self.judged.elapsed() < TRUSTED_STANDING
+            || self.judged.elapsed() < SERVER_STATE_MAX_AGE
     }
 
     /// Closes the connection in order, if that is possible in time. The socket closes in any case.
@@ -169,7 +170,7 @@ impl Connection {
             _end,
             ..
         } = self;
-        let _ = time::timeout(FAREWELL, client.close()).await;
+        let _ = time::timeout(CLOSE_TIMEOUT, client.close()).await;
         drop(permit);
     }
 
@@ -208,7 +209,7 @@ impl Connection {
         database: &Database,
         index: usize,
         limit: Duration,
-    ) -> Result<(Self, Standing), Failure> {
+    ) -> Result<(Self, ServerState), Failure> {
         let connect = async {
             let mut client = enter(&database.targets()[index]).await?;
             let rows = client.ask(SET_UP).await?;
@@ -228,9 +229,9 @@ impl Connection {
                 session,
                 permit: None,
                 judged: now,
-                _end: End { process },
+                _end: EndLog { process },
             };
-            Ok::<_, DriverError>((connection, standing(&rows)?))
+            Ok::<_, DriverError>((connection, server_state(&rows)?))
         };
         let began = Instant::now();
         let reached = time::timeout(limit, connect).await;
@@ -263,14 +264,14 @@ impl Connection {
 
 // === impl End ===
 
-impl Drop for End {
+impl Drop for EndLog {
     fn drop(&mut self) {
         info!(target: LOG_TARGET, process = self.process, "connection closed");
     }
 }
 
 /// Query for the role of a server.
-const STANDING: &str = "SELECT pg_catalog.pg_is_in_recovery(),
+const SERVER_STATE_QUERY: &str = "SELECT pg_catalog.pg_is_in_recovery(),
     pg_catalog.current_setting('default_transaction_read_only') = 'on'";
 
 /// Query for the role, the process id, and whether the default settings are as expected: checks
@@ -295,9 +296,9 @@ async fn enter(target: &Target) -> Result<Client, DriverError> {
     }
 }
 
-fn standing(rows: &[crate::driver::Row]) -> Result<Standing, DriverError> {
+fn server_state(rows: &[crate::driver::Row]) -> Result<ServerState, DriverError> {
     let row = rows.first().ok_or(NO_ANSWER)?;
-    Ok(Standing {
+    Ok(ServerState {
         is_standby: row.text(0)? == "t",
         is_read_only: row.text(1)? == "t",
     })

@@ -6,7 +6,7 @@ use thiserror::Error;
 use tracing::error;
 use ziggurat_layers::sanitize::RequestId;
 
-use super::cause::{Cause, Listed, Tried};
+use super::cause::{Cause, HostCauses, TriedHost};
 use crate::driver::DriverError;
 
 /// Reasons for a failed lease of a connection.
@@ -53,14 +53,14 @@ pub enum LeaseError {
         limit: Duration,
     },
     /// PostgreSQL is unreachable, or refuses the login.
-    #[error("failed to connect to database '{database}': {}", Listed(tried))]
+    #[error("failed to connect to database '{database}': {}", HostCauses(tried))]
     Connect {
         /// The configured name.
         database: String,
         /// True if callers see the cause.
         is_shown: bool,
         /// The hosts, in the order they were tried.
-        tried: Vec<Tried>,
+        tried: Vec<TriedHost>,
         /// Error of the driver for the last host that has one.
         source: Option<DriverError>,
     },
@@ -83,7 +83,7 @@ impl LeaseError {
         };
         let id = RequestId::generate();
         let (database, request_id) = (&**database, id.as_str());
-        let cause = Listed(tried).to_string();
+        let cause = HostCauses(tried).to_string();
         error!(database, cause, request_id, "no connection to a database");
         let why = if self.is_full() {
             "it has no connection free; try again later"
@@ -114,7 +114,7 @@ impl LeaseError {
     #[must_use]
     pub fn cause(&self) -> String {
         match self {
-            Self::Connect { tried, .. } => Listed(tried).to_string(),
+            Self::Connect { tried, .. } => HostCauses(tried).to_string(),
             other => other.to_string(),
         }
     }

@@ -27,12 +27,12 @@ use super::{LeaseError, Shared, connection::Connection, reaper::CleanupJob, wait
 pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// Pause before another attempt to connect, when PostgreSQL has no connection left.
-const FULL_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) database: Arc<Database>,
-    pub(super) room: Arc<Semaphore>,
+    pub(super) permits: Arc<Semaphore>,
     /// Limit that the sessions of one account share.
     pub(super) share: Arc<ConnectionLimit>,
     pub(super) idle: Mutex<Vec<Idle>>,
@@ -43,7 +43,7 @@ pub(super) struct Inner {
     pub(super) catalogue: Catalogue,
     pub(super) shared: Weak<Shared>,
     /// Unbounded, but each job is for a connection, and those are limited.
-    pub(super) errands: mpsc::UnboundedSender<CleanupJob>,
+    pub(super) cleanup_jobs: mpsc::UnboundedSender<CleanupJob>,
 }
 
 #[derive(Debug)]
@@ -54,9 +54,9 @@ pub(super) struct Idle {
 
 /// Connection and its permit in the pool.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldConnection {
     pub(super) connection: Connection,
-    pub(super) room: OwnedSemaphorePermit,
+    pub(super) permit: OwnedSemaphorePermit,
 }
 
 // === impl Inner ===
@@ -106,11 +106,11 @@ impl Inner {
                     connection.permit = Some(permit);
                     return Ok(connection);
                 }
-                Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < until => {
+                Err(error) if error.is_full() && Instant::now() + RETRY_PAUSE < until => {
                     full = Some(error);
                     waiting.get_or_insert_with(|| self.database.connection_limit().wait());
                     self.make_way(|pool| pool.database.is_on_a_server_of(&self.database));
-                    time::sleep(FULL_PAUSE).await;
+                    time::sleep(RETRY_PAUSE).await;
                 }
                 // The last attempt may time out, and an earlier error says more.
                 Err(error) if Instant::now() >= until => return Err(full.unwrap_or(error)),
@@ -172,15 +172,15 @@ impl Inner {
 
     /// Opens an idle connection for the minimum, if permits are free.
     pub(super) async fn top_up(&self) {
-        let room = Arc::clone(&self.room).try_acquire_owned();
-        let (Ok(room), Some(permit)) = (room, self.try_permit()) else {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let (Ok(permit), Some(shared_permit)) = (permit, self.try_permit()) else {
             return;
         };
         let until = Wait::begin(&self.database).end_of_connecting();
         match Connection::open(&self.database, until).await {
             Ok(mut connection) => {
-                connection.permit = Some(permit);
-                self.take_back(Held { connection, room });
+                connection.permit = Some(shared_permit);
+                self.take_back(HeldConnection { connection, permit });
             }
             // The next sweep tries again, and a caller that needs a connection gets its own error.
             Err(error) => debug!(
@@ -193,14 +193,15 @@ impl Inner {
 
     /// Returns the number of connections, including a list of idle ones.
     fn open_besides(&self, idle: &[Idle]) -> usize {
-        idle.len() + size(self.database.settings().max_connections) - self.room.available_permits()
+        idle.len() + size(self.database.settings().max_connections)
+            - self.permits.available_permits()
     }
 
     /// Returns whether fewer connections are open than the minimum.
     pub(super) fn is_short(&self) -> bool {
         let least = size(self.database.settings().min_connections);
         self.was_used.load(Ordering::Relaxed)
-            && !self.room.is_closed()
+            && !self.permits.is_closed()
             && self.open_besides(&self.idle()) < least
     }
 
@@ -226,10 +227,10 @@ impl Inner {
     }
 
     /// Keeps a connection for the next lease, then releases its permit.
-    pub(super) fn take_back(&self, held: Held) {
-        let Held {
+    pub(super) fn take_back(&self, held: HeldConnection) {
+        let HeldConnection {
             mut connection,
-            room,
+            permit,
         } = held;
         // A long row must not use memory for the lifetime of the connection.
         connection.client.shrink();
@@ -240,7 +241,7 @@ impl Inner {
         let mut list = self.idle();
         // Checked under the lock: code that closes the pool or searches for idle connections locks
         // the list too, so it runs entirely before or after this.
-        let is_wanted = !self.room.is_closed()
+        let is_wanted = !self.permits.is_closed()
             && !self.is_retired.load(Ordering::Relaxed)
             && !self.database.connection_limit().are_awaited()
             && !self.share.are_awaited();
@@ -250,13 +251,13 @@ impl Inner {
             list.push(idle);
         }
         drop(list);
-        drop(room);
+        drop(permit);
     }
 
     /// Sends a job to the reaper. Without a reaper the connection is dropped, which PostgreSQL
     /// notices at its next write.
     pub(super) fn send(&self, errand: CleanupJob) {
-        self.errands.send(errand).ok();
+        self.cleanup_jobs.send(errand).ok();
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use super::{
     Shared,
     connection::Connection,
-    inner::{Held, Inner},
+    inner::{HeldConnection, Inner},
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
@@ -17,10 +17,10 @@ use tokio::{
 };
 
 /// Time limit for cleanup after the pools are dropped, when the program is about to end.
-const LAST: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval at which idle connections are checked.
-const SWEEP: Duration = Duration::from_secs(30);
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Cancels abandoned statements and closes connections, for all [`Pools`](super::Pools).
 ///
@@ -36,7 +36,10 @@ pub struct Reaper {
 #[derive(Debug)]
 pub(super) enum CleanupJob {
     /// Its lease was dropped in the middle of a statement.
-    Cancel { held: Held, pool: Arc<Inner> },
+    Cancel {
+        held: HeldConnection,
+        pool: Arc<Inner>,
+    },
     /// It is too old, or its pool is closed.
     Close(Connection),
     /// The pool has too few connections.
@@ -54,16 +57,16 @@ impl Reaper {
     ///
     /// All jobs run concurrently, so a dead database does not delay the others.
     pub async fn run(mut self) {
-        let mut errands = FuturesUnordered::new();
-        let mut sweep = time::interval(SWEEP);
+        let mut cleanup_jobs = FuturesUnordered::new();
+        let mut sweep = time::interval(CHECK_INTERVAL);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 errand = self.inbox.recv() => match errand {
-                    Some(errand) => errands.push(errand.run()),
+                    Some(errand) => cleanup_jobs.push(errand.run()),
                     None => break,
                 },
-                Some(()) = errands.next() => {}
+                Some(()) = cleanup_jobs.next() => {}
                 _ = sweep.tick() => {
                     if let Some(pools) = self.pools.upgrade() {
                         pools.sweep();
@@ -71,8 +74,8 @@ impl Reaper {
                 }
             }
         }
-        let rest = async { while errands.next().await.is_some() {} };
-        time::timeout(LAST, rest).await.ok();
+        let rest = async { while cleanup_jobs.next().await.is_some() {} };
+        time::timeout(SHUTDOWN_TIMEOUT, rest).await.ok();
     }
 }
 
@@ -84,9 +87,9 @@ impl CleanupJob {
             Self::Close(connection) => connection.close().await,
             Self::Open(pool) => pool.top_up().await,
             Self::Cancel { held, pool } => {
-                let Held { connection, room } = held;
+                let HeldConnection { connection, permit } = held;
                 connection.stop(&pool.database).await;
-                drop(room);
+                drop(permit);
             }
         }
     }

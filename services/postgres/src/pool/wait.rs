@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use crate::database::Database;
 
 /// Time to get a connection in addition to the time limit of the statement.
-const ALLOWANCE: Duration = Duration::from_secs(2);
+const CONNECT_ALLOWANCE: Duration = Duration::from_secs(2);
 
 /// Minimum time for connecting, even after a long wait.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN_CONNECT_TIME: Duration = Duration::from_secs(1);
 
 /// Wait of one caller for a connection: for its own permit, for that of all callers, and for
 /// PostgreSQL.
@@ -28,7 +28,7 @@ impl Wait {
         let settings = database.settings();
         let longest = settings.lease_timeout.max(settings.connect_timeout);
         let limit = match database.query_timeout() {
-            Some(timeout) => longest.min(timeout + ALLOWANCE),
+            Some(timeout) => longest.min(timeout + CONNECT_ALLOWANCE),
             None => longest,
         };
         let since = Instant::now();
@@ -45,7 +45,7 @@ impl Wait {
 
     /// Returns the deadline for connecting.
     pub(super) fn end_of_connecting(self) -> Instant {
-        self.until.max(Instant::now() + LEAST)
+        self.until.max(Instant::now() + MIN_CONNECT_TIME)
     }
 
     /// Returns its length so far, in tenths of a second, for messages.

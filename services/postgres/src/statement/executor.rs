@@ -34,23 +34,23 @@ pub(super) async fn execute(
     handoff: Handoff,
 ) -> Result<Summary, QueryError> {
     let log = StatementLog::open(&lease, &statement);
-    let mut run = Run {
+    let mut run = Execution {
         lease,
         handoff,
         progress: Progress::default(),
         columns: None,
         statement,
     };
-    let mut done = run.go().await;
-    if let Err(Stop::Failed(error)) = &done
+    let mut done = run.attempt().await;
+    if let Err(AttemptError::Failed(error)) = &done
         && run.found_dead(error)
     {
         run.lease.renew().await?;
-        done = run.go().await;
+        done = run.attempt().await;
     }
     let done = done.map_err(|stop| match stop {
-        Stop::Failed(error) => error,
-        Stop::Unfit => unreachable!("only a cursor can be unfit"),
+        AttemptError::Failed(error) => error,
+        AttemptError::Unfit => unreachable!("only a cursor can be unfit"),
     });
     if let Err(QueryError::Connection(error)) = &done {
         let database = run.lease.database().name();
@@ -61,7 +61,7 @@ pub(super) async fn execute(
     done
 }
 
-struct Run {
+struct Execution {
     lease: Lease,
     statement: Statement,
     handoff: Handoff,
@@ -71,7 +71,7 @@ struct Run {
 }
 
 /// Reason for the end of an attempt.
-enum Stop {
+enum AttemptError {
     /// The text cannot be sent in this way. None of it has run.
     Unfit,
     Failed(QueryError),
@@ -82,7 +82,7 @@ enum Stop {
 struct Progress {
     /// Number of completed commands.
     completed: u32,
-    set: Set,
+    set: RowsState,
     /// The reader has got the columns.
     has_head: bool,
     skipped: u64,
@@ -95,30 +95,30 @@ struct Progress {
 
 /// State of the first set of rows; later sets are not part of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Set {
+enum RowsState {
     #[default]
     Awaited,
     Arriving,
     Over,
 }
 
-impl Run {
-    async fn go(&mut self) -> Result<Summary, Stop> {
+impl Execution {
+    async fn attempt(&mut self) -> Result<Summary, AttemptError> {
         self.progress = Progress::default();
         self.columns = None;
         if self.statement.outlives
             && self.lease.session().is_shared
             && self.statement.access == Access::ReadWrite
         {
-            return Err(Stop::Failed(Refusal::Session.into()));
+            return Err(AttemptError::Failed(Refusal::Session.into()));
         }
         match self.statement.route() {
             Route::Limited | Route::Nested | Route::CursorAtOnce => match self.at_once().await {
-                Err(Stop::Unfit) => self.boxed_steps(Route::Plain).await,
+                Err(AttemptError::Unfit) => self.boxed_steps(Route::Plain).await,
                 done => done,
             },
             Route::Cursor | Route::Spool => match self.boxed_steps(self.statement.route()).await {
-                Err(Stop::Unfit) => self.boxed_steps(Route::Plain).await,
+                Err(AttemptError::Unfit) => self.boxed_steps(Route::Plain).await,
                 done => done,
             },
             route => self.boxed_steps(route).await,
@@ -129,7 +129,7 @@ impl Run {
     fn boxed_steps(
         &mut self,
         route: Route,
-    ) -> Pin<Box<impl Future<Output = Result<Summary, Stop>> + Send>> {
+    ) -> Pin<Box<impl Future<Output = Result<Summary, AttemptError>> + Send>> {
         Box::pin(async move {
             match route {
                 Route::Spool => self.spool().await,
@@ -145,12 +145,12 @@ impl Run {
             && self.statement.access == Access::ReadOnly
             && self.lease.is_untested()
             && self.progress.completed == 0
-            && self.progress.set == Set::Awaited
+            && self.progress.set == RowsState::Awaited
     }
 
     /// Sends all in one write, and if the session allows it in one message, which PostgreSQL runs
     /// as one transaction.
-    async fn at_once(&mut self) -> Result<Summary, Stop> {
+    async fn at_once(&mut self) -> Result<Summary, AttemptError> {
         let is_limited = self.statement.route != Route::CursorAtOnce;
         let is_one = self.lease.session().takes_one_message();
         let mut sql = String::with_capacity(WRAPPER_CAPACITY + self.statement.text.len());
@@ -186,7 +186,9 @@ impl Run {
                 (false, false) => self.progress.completed < 2,
             };
             return Err(match self.stop(error, is_unfit, false).await {
-                Stop::Failed(error) if is_limited && !is_understood => self.find_phase(error).await,
+                AttemptError::Failed(error) if is_limited && !is_understood => {
+                    self.find_phase(error).await
+                }
                 stop => stop,
             });
         }
@@ -194,7 +196,7 @@ impl Run {
     }
 
     /// Sends what is queued, and reads the answer to BEGIN if there is one.
-    async fn flush_and_open(&mut self, has_opening: bool) -> Result<(), Stop> {
+    async fn flush_and_open(&mut self, has_opening: bool) -> Result<(), AttemptError> {
         let client = self.lease.begin();
         let opened = async {
             client.flush().await?;
@@ -221,24 +223,24 @@ impl Run {
     }
 
     /// Finds out whether a text failed while running or could not be parsed.
-    async fn find_phase(&mut self, error: QueryError) -> Stop {
+    async fn find_phase(&mut self, error: QueryError) -> AttemptError {
         match &error {
             QueryError::Failed { report, .. }
                 if !report.is_fatal() && !report.is_intervention() => {}
-            _ => return Stop::Failed(error),
+            _ => return AttemptError::Failed(error),
         }
         self.lease.begin().queue_parse(&self.statement.text);
         match Box::pin(self.prove()).await {
             Ok(()) => {
                 self.lease.settle();
-                Stop::Failed(error)
+                AttemptError::Failed(error)
             }
             Err(error) => self.stop(error, false, false).await,
         }
     }
 
     /// Runs the statement in two writes.
-    async fn steps(&mut self, route: Route) -> Result<Summary, Stop> {
+    async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
         self.begin(route != Route::Script).await?;
         let (sql, lead, skip) = if route == Route::Cursor {
             let mut sql = String::new();
@@ -260,7 +262,7 @@ impl Run {
     }
 
     /// Begins a transaction, and lets PostgreSQL parse the text if `is_proved`.
-    async fn begin(&mut self, is_proved: bool) -> Result<(), Stop> {
+    async fn begin(&mut self, is_proved: bool) -> Result<(), AttemptError> {
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
@@ -293,7 +295,7 @@ impl Run {
     }
 
     /// Reads the answers to the commands that end a statement.
-    async fn end(&mut self) -> Result<(), Stop> {
+    async fn end(&mut self) -> Result<(), AttemptError> {
         let ended = async {
             let client = self.lease.begin();
             client.flush().await?;
@@ -344,16 +346,16 @@ impl Run {
             match event {
                 Event::Ready => break,
                 Event::Completed { rows } => progress.complete(rows),
-                Event::Columns(fields) if progress.set == Set::Awaited => {
+                Event::Columns(fields) if progress.set == RowsState::Awaited => {
                     self.columns = Some(columns(&fields, &pool).await);
                 }
                 Event::Columns(_) => {}
-                _ if progress.set == Set::Over => {}
+                _ if progress.set == RowsState::Over => {}
                 Event::Oversized { bytes } => {
                     progress.has_more = true;
                     if progress.skipped >= skip && progress.rows < wanted {
                         progress.oversized = Some(bytes);
-                        progress.set = Set::Over;
+                        progress.set = RowsState::Over;
                         if self.statement.access == Access::ReadOnly {
                             // The lease is dropped in mid-result, which cancels the rest.
                             return Ok(());
@@ -361,8 +363,8 @@ impl Run {
                     }
                 }
                 Event::Row(row) => {
-                    if progress.set == Set::Awaited {
-                        progress.set = Set::Arriving;
+                    if progress.set == RowsState::Awaited {
+                        progress.set = RowsState::Arriving;
                         progress.has_head = true;
                         let columns = self.columns.clone().unwrap_or_default();
                         self.handoff.put(Item::head(columns)).await;
@@ -383,19 +385,19 @@ impl Run {
 
     /// Restores the connection after a failed statement if possible; `has_begun` means that a
     /// transaction is open.
-    async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> Stop {
+    async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> AttemptError {
         let QueryError::Failed { report, .. } = &error else {
             if matches!(&error, QueryError::Connection(DriverError::Io(_))) {
                 self.lease.give_up();
             }
             // Else the state of the server is unknown: the lease stays busy, so its statement is
             // cancelled and the connection closed.
-            return Stop::Failed(error);
+            return AttemptError::Failed(error);
         };
         let is_intervention = report.is_intervention();
         if report.is_fatal() {
             self.lease.give_up();
-            return Stop::Failed(error);
+            return AttemptError::Failed(error);
         }
         self.lease.has_answered();
         let client = self.lease.begin();
@@ -408,24 +410,24 @@ impl Run {
                 error = &lost as &dyn Error,
                 "the rest of an answer could not be read"
             );
-            return Stop::Failed(error);
+            return AttemptError::Failed(error);
         }
         self.lease.settle();
         if is_unfit && !is_intervention {
-            Stop::Unfit
+            AttemptError::Unfit
         } else {
-            Stop::Failed(error)
+            AttemptError::Failed(error)
         }
     }
 
     /// Returns the summary, and sends the columns if there was no row.
-    async fn finish(&mut self, may_be_command: bool) -> Result<Summary, Stop> {
+    async fn finish(&mut self, may_be_command: bool) -> Result<Summary, AttemptError> {
         if self.progress.oversized.is_none() || self.statement.access == Access::ReadWrite {
             self.end().await?;
         }
         let progress = &self.progress;
         let columns = self.columns.take().unwrap_or_default();
-        let is_command = may_be_command && progress.set == Set::Awaited && columns.is_empty();
+        let is_command = may_be_command && progress.set == RowsState::Awaited && columns.is_empty();
         if !progress.has_head {
             self.handoff
                 .put(Item::Head {
@@ -454,8 +456,8 @@ impl Run {
 impl Progress {
     fn complete(&mut self, rows: u64) {
         self.completed += 1;
-        if self.set == Set::Arriving {
-            self.set = Set::Over;
+        if self.set == RowsState::Arriving {
+            self.set = RowsState::Over;
         } else {
             self.affected += rows;
         }

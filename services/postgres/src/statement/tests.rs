@@ -321,7 +321,7 @@ async fn text_around_the_callers_does_not_move_its_positions() {
         ("SELECT 'é' WHERE (", "';é' = nope", "\n)", 8),
     ];
     for (before, text, after, position) in cases {
-        let statement = Statement::around(pool.database(), before, text, after);
+        let statement = Statement::wrapped(pool.database(), before, text, after);
         let lease = pool.lease().await.expect("a lease");
         let error = statement.expect(text).run(lease).await.expect_err(text);
         let QueryError::Failed { report, .. } = error else {

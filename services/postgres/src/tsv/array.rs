@@ -1,7 +1,7 @@
 //! Writes arrays as JSON.
 
 use super::{
-    Put, boolean,
+    TextOutput, boolean,
     json::{Compact, JsonString},
     put_timestamp,
 };
@@ -92,7 +92,7 @@ fn put_quoted(out: &mut String, scalar: Scalar, text: &str) {
     }
 }
 
-fn put_without_backslashes(out: &mut impl Put, text: &str) {
+fn put_without_backslashes(out: &mut impl TextOutput, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         out.put(&rest[..at]);

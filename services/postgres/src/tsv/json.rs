@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Put;
+use super::TextOutput;
 
 /// Escapes characters that are not allowed in a JSON string.
 pub(super) struct JsonString<'a>(pub(super) &'a mut String);
@@ -15,7 +15,7 @@ pub(super) struct Compact<'a, P> {
 }
 
 /// Writes a document: a string without its quotes, anything else without white space.
-pub(super) fn put_document(out: &mut impl Put, text: &str) {
+pub(super) fn put_document(out: &mut impl TextOutput, text: &str) {
     let document = text.trim_matches([' ', '\t', '\n', '\r']);
     let inside = document
         .strip_prefix('"')
@@ -27,7 +27,7 @@ pub(super) fn put_document(out: &mut impl Put, text: &str) {
 }
 
 /// Writes the decoded content of a JSON string.
-fn put_unescaped(out: &mut impl Put, string: &str) {
+fn put_unescaped(out: &mut impl TextOutput, string: &str) {
     let mut rest = string;
     while let Some(at) = rest.find('\\') {
         out.put(&rest[..at]);
@@ -79,7 +79,7 @@ fn code_point(text: &str) -> (char, &str) {
 
 // === impl JsonString ===
 
-impl Put for JsonString<'_> {
+impl TextOutput for JsonString<'_> {
     fn put(&mut self, text: &str) {
         let mut rest = text;
         while let Some(at) = rest
@@ -105,7 +105,7 @@ impl Put for JsonString<'_> {
 
 // === impl Compact ===
 
-impl<'a, P: Put> Compact<'a, P> {
+impl<'a, P: TextOutput> Compact<'a, P> {
     pub(super) fn new(out: &'a mut P) -> Self {
         Self {
             out,
@@ -115,7 +115,7 @@ impl<'a, P: Put> Compact<'a, P> {
     }
 }
 
-impl<P: Put> Put for Compact<'_, P> {
+impl<P: TextOutput> TextOutput for Compact<'_, P> {
     /// Puts the next piece of a document.
     fn put(&mut self, text: &str) {
         let mut start = 0;

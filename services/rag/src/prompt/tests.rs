@@ -148,7 +148,7 @@ fn the_rules_name_the_markers_behind_every_persona() {
     for persona in [None, Some("You are a gardener.")] {
         let system = nonce().system(persona);
         let (first, rules) = system.split_once("\n\n").expect("two parts");
-        assert_eq!(first, persona.unwrap_or(PERSONA));
+        assert_eq!(first, persona.unwrap_or(DEFAULT_ROLE));
         for marker in ["BEGIN", "END"] {
             assert!(rules.contains(&format!("\"{marker} RAG-CONTEXT-{NUMBER}\"")));
         }

@@ -35,14 +35,14 @@ pub struct ForbiddenColumn {
 
 /// The columns of one table that a filter may name.
 #[derive(Debug)]
-pub(super) struct Allowed {
+pub(super) struct AllowedColumns {
     /// `None` if all columns except system columns are allowed.
     names: Option<Vec<String>>,
 }
 
 // === impl Allowed ===
 
-impl Allowed {
+impl AllowedColumns {
     pub(super) fn of(table: &Table) -> Self {
         let names = match &table.filter_columns {
             FilterColumns::Shown => {

@@ -44,7 +44,7 @@ pub(super) struct Outcome {
 
 /// The reason why a table was not searched.
 #[derive(Debug)]
-pub(super) enum Missed {
+pub(super) enum SearchFailure {
     /// The filter of the request does not fit the table.
     Unfit,
     /// The search failed.
@@ -53,7 +53,7 @@ pub(super) enum Missed {
 
 /// Error codes (`SQLSTATE`) for a filter that does not fit: an unknown column, an operator that the
 /// type lacks, or a value that is invalid for the type.
-const UNFIT: [&str; 10] = [
+const FILTER_ERRORS: [&str; 10] = [
     "42703", "42883", "42804", "22P02", "22003", "22007", "22008", "22025",
     // Codes for a text that PostgreSQL cannot store.
     "22021", "22P05",
@@ -96,17 +96,17 @@ impl FailureKind {
 
 impl Outcome {
     /// Records the outcome of one table and returns its rows.
-    pub(super) fn of<T: Default>(&mut self, found: Result<T, Missed>) -> T {
+    pub(super) fn of<T: Default>(&mut self, found: Result<T, SearchFailure>) -> T {
         match found {
             Ok(found) => {
                 self.was_searched = true;
                 found
             }
-            Err(Missed::Unfit) => {
+            Err(SearchFailure::Unfit) => {
                 self.was_unfit = true;
                 T::default()
             }
-            Err(Missed::Failed(error)) => {
+            Err(SearchFailure::Failed(error)) => {
                 let kind = FailureKind::of(&error);
                 if self.worst.as_ref().is_none_or(|(worst, _)| kind < *worst) {
                     self.worst = Some((kind, error));
@@ -129,12 +129,12 @@ impl Outcome {
 
 // === impl Missed ===
 
-impl Missed {
+impl SearchFailure {
     /// Classifies an error of a search with or without a filter of the request.
     pub(super) fn new(error: QueryError, has_filter: bool) -> Self {
         match &error {
             QueryError::Failed { report, .. }
-                if has_filter && UNFIT.contains(&&*report.sqlstate) =>
+                if has_filter && FILTER_ERRORS.contains(&&*report.sqlstate) =>
             {
                 Self::Unfit
             }
@@ -180,7 +180,7 @@ mod tests {
         for order in [["XX000", "42501", "53300"], ["53300", "XX000", "42501"]] {
             let mut outcome = Outcome::default();
             for sqlstate in order {
-                let missed = Missed::new(failed(sqlstate), false);
+                let missed = SearchFailure::new(failed(sqlstate), false);
                 assert!(outcome.of::<Vec<u8>>(Err(missed)).is_empty());
             }
             let failure = outcome.into_result().expect_err("all have failed");
@@ -194,15 +194,15 @@ mod tests {
     #[test]
     fn a_filter_error_needs_a_filter_that_fits_no_table() {
         let mut outcome = Outcome::default();
-        outcome.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
+        outcome.of::<Vec<u8>>(Err(SearchFailure::new(failed("42703"), true)));
         assert!(matches!(outcome.into_result(), Err(Failure::Filter)));
 
         let mut outcome = Outcome::default();
-        outcome.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
+        outcome.of::<Vec<u8>>(Err(SearchFailure::new(failed("42703"), true)));
         outcome.of::<Vec<u8>>(Ok(Vec::new()));
         assert!(outcome.into_result().is_ok());
 
-        let missed = Missed::new(failed("42703"), false);
-        assert!(matches!(missed, Missed::Failed(_)));
+        let missed = SearchFailure::new(failed("42703"), false);
+        assert!(matches!(missed, SearchFailure::Failed(_)));
     }
 }

@@ -16,7 +16,7 @@ use ziggurat_vector_search::retrieval_queries::{Hit, Lexicon, Search, SearchTabl
 use super::table_search::Request;
 use crate::filter::CheckedFilter;
 
-use self::candidates::{Glossary, rounds};
+use self::candidates::{LexemeCache, rounds};
 pub(super) use self::method::KeywordMethod;
 
 /// Limit on the rows that are read of a small table, whose row count is an estimate.
@@ -40,7 +40,7 @@ pub(super) struct KeywordSearch<'a> {
 #[derive(Debug, Default)]
 pub(super) struct TextStatistics {
     average_length: OnceLock<f64>,
-    glossary: Mutex<Glossary>,
+    lexeme_cache: Mutex<LexemeCache>,
 }
 
 /// The rows that were found, and whether the limit left out rows that were not read.
@@ -142,18 +142,18 @@ impl KeywordSearch<'_> {
         let words = question.words();
         self.learn(lexicon, &words, request.text).await?;
         let (entries, frequencies) = {
-            let glossary = lock(&self.statistics.glossary);
-            let entries = glossary.entries(&words, request.text);
-            (entries, glossary.frequencies(&words))
+            let lexeme_cache = lock(&self.statistics.lexeme_cache);
+            let entries = lexeme_cache.entries(&words, request.text);
+            (entries, lexeme_cache.frequencies(&words))
         };
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut complete: Vec<String> = Vec::new();
         // With a filter, the rows found are not all rows with the word, but the expected number is.
         let has_filter = request.filter.is_some() || self.place.is_filtered();
-        let enough = candidates::enough(request.rows);
+        let sufficient_candidates = candidates::sufficient_candidates(request.rows);
         for round in rounds(&entries, self.shape.rows()) {
-            let left = candidates::MOST.saturating_sub(count(&candidates));
-            if count(&candidates) >= enough || left == 0 {
+            let left = candidates::MAX_CANDIDATES.saturating_sub(count(&candidates));
+            if count(&candidates) >= sufficient_candidates || left == 0 {
                 break;
             }
             let search = self.search(request, left);
@@ -179,17 +179,17 @@ impl KeywordSearch<'_> {
 
     /// Loads lexemes and frequencies of words that are not cached yet.
     async fn learn(&self, lexicon: &Lexicon, words: &[&str], text: &str) -> Result<(), QueryError> {
-        let unknown = lock(&self.statistics.glossary).unknown(words, text);
+        let unknown = lock(&self.statistics.lexeme_cache).unknown(words, text);
         if unknown.is_empty() {
             return Ok(());
         }
         let lexemes = lexicon.lexemes(&unknown, self.pool).await?;
-        let uncounted = lock(&self.statistics.glossary).uncounted(&lexemes);
-        let (most, place) = (candidates::MOST + 1, self.place);
+        let uncounted = lock(&self.statistics.lexeme_cache).uncounted(&lexemes);
+        let (most, place) = (candidates::MAX_CANDIDATES + 1, self.place);
         let counts = lexicon.frequencies(&uncounted, most, place, self.pool);
         let counts = counts.await?;
-        let mut glossary = lock(&self.statistics.glossary);
-        glossary.add(
+        let mut lexeme_cache = lock(&self.statistics.lexeme_cache);
+        lexeme_cache.add(
             unknown.into_iter().zip(lexemes),
             uncounted.into_iter().zip(counts),
         );

@@ -42,8 +42,8 @@ pub enum ProbeError {
 }
 
 /// Checks that a database responds. A database without a free connection passes.
-pub(super) async fn reach(pool: &Pool) -> Result<(), ProbeError> {
-    match retrieval_queries::reach(pool).await {
+pub(super) async fn ping(pool: &Pool) -> Result<(), ProbeError> {
+    match retrieval_queries::ping(pool).await {
         Err(QueryError::Lease(
             LeaseError::Busy { .. } | LeaseError::Account { .. } | LeaseError::Full { .. },
         ))

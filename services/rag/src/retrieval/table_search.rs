@@ -20,8 +20,8 @@ use ziggurat_vector_search::retrieval_queries::{
 
 use super::{
     Backend, ForbiddenColumn, SearchOptions, Table, TableFilter,
-    columns::Allowed,
-    failure::Missed,
+    columns::AllowedColumns,
+    failure::SearchFailure,
     keywords::{KeywordMethod, KeywordSearch, TextStatistics},
     probe_error::ProbeError,
 };
@@ -44,11 +44,11 @@ pub(super) struct TableSearch {
     pool: Pool,
     place: SearchTable,
     /// The columns a request may filter by.
-    allowed: Allowed,
+    allowed: AllowedColumns,
     backend: Backend,
     /// The method of keyword search that was last logged, and whether an index was missing.
     logged: Mutex<Option<(&'static str, bool)>>,
-    known: ArcSwapOption<Known>,
+    known: ArcSwapOption<KnownTable>,
     /// Permit to load the description again: one task at a time does so.
     loading: Semaphore,
     /// Set once the mismatch between the dimensions of vectors and column is logged.
@@ -59,7 +59,7 @@ pub(super) struct TableSearch {
 
 /// The description of a table at a point in time.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownTable {
     shape: Shape,
     method: KeywordMethod,
     statistics: TextStatistics,
@@ -80,7 +80,7 @@ pub(super) struct Request<'a> {
 
 impl TableSearch {
     pub(super) fn new(table: Table, pipeline: &str, pool: Pool, is_hybrid: bool) -> Self {
-        let allowed = Allowed::of(&table);
+        let allowed = AllowedColumns::of(&table);
         let mut place = SearchTable::new(&table.name, &table.text, &table.vector);
         if let Some(id) = &table.id {
             place = place.with_id(id);
@@ -158,7 +158,7 @@ impl TableSearch {
         self.probe_error(self.known.load().as_deref()?, made)
     }
 
-    fn probe_error(&self, known: &Known, made: Option<usize>) -> Option<ProbeError> {
+    fn probe_error(&self, known: &KnownTable, made: Option<usize>) -> Option<ProbeError> {
         let table = self.name.clone();
         let mut findings = known.shape.findings(&self.place).into_iter();
         if let Some(finding) = findings.find(Finding::is_fatal) {
@@ -197,9 +197,9 @@ impl TableSearch {
         &self,
         request: &Request<'_>,
         asked: &[f32],
-    ) -> Result<Vec<Hit>, Missed> {
+    ) -> Result<Vec<Hit>, SearchFailure> {
         if !self.takes(request) {
-            return Err(Missed::Unfit);
+            return Err(SearchFailure::Unfit);
         }
         let result = async {
             let known = self.known_for(request).await?;
@@ -211,7 +211,7 @@ impl TableSearch {
         let result = result.await;
         result.map_err(|error| {
             let missed = self.missed(error, request);
-            if let Missed::Failed(error) = &missed {
+            if let SearchFailure::Failed(error) = &missed {
                 warn!(
                     error = error as &dyn Error,
                     pipeline = self.pipeline,
@@ -253,7 +253,7 @@ impl TableSearch {
                 keyword_search.found
             }
             Err(error) => {
-                if let Missed::Failed(error) = self.missed(error, request) {
+                if let SearchFailure::Failed(error) = self.missed(error, request) {
                     warn!(
                         error = &error as &dyn Error,
                         pipeline = self.pipeline,
@@ -266,7 +266,7 @@ impl TableSearch {
         }
     }
 
-    fn search<'a>(&'a self, known: &'a Known, request: &Request<'a>) -> Search<'a> {
+    fn search<'a>(&'a self, known: &'a KnownTable, request: &Request<'a>) -> Search<'a> {
         Search {
             place: &self.place,
             shape: &known.shape,
@@ -275,14 +275,14 @@ impl TableSearch {
         }
     }
 
-    fn missed(&self, error: QueryError, request: &Request<'_>) -> Missed {
+    fn missed(&self, error: QueryError, request: &Request<'_>) -> SearchFailure {
         let known = self.known.load_full();
-        let is_sound = |known: &Arc<Known>| known.shape.is_sound(&self.place);
+        let is_sound = |known: &Arc<KnownTable>| known.shape.is_sound(&self.place);
         // If the table differs from its configuration, the filter is not the cause of the error.
         let is_sound = known.as_ref().is_some_and(is_sound);
-        let missed = Missed::new(error, request.filter.is_some() && is_sound);
+        let missed = SearchFailure::new(error, request.filter.is_some() && is_sound);
         let is_old = known.is_some_and(|known| known.since.elapsed() > MAX_DOUBTFUL_AGE);
-        if is_old && matches!(missed, Missed::Failed(QueryError::Failed { .. })) {
+        if is_old && matches!(missed, SearchFailure::Failed(QueryError::Failed { .. })) {
             // The table may have changed.
             self.known.store(None);
         }
@@ -290,7 +290,7 @@ impl TableSearch {
     }
 
     /// Returns the description, loaded again if the filter names unknown columns, which may be new.
-    async fn known_for(&self, request: &Request<'_>) -> Result<Arc<Known>, QueryError> {
+    async fn known_for(&self, request: &Request<'_>) -> Result<Arc<KnownTable>, QueryError> {
         let known = self.known().await?;
         let is_new = |filter: &CheckedFilter| {
             let mut names = filter.columns();
@@ -302,7 +302,7 @@ impl TableSearch {
         Ok(known)
     }
 
-    async fn known(&self) -> Result<Arc<Known>, QueryError> {
+    async fn known(&self) -> Result<Arc<KnownTable>, QueryError> {
         // The first load is not shared: while the database is down, each waiting task would wait
         // for the failures of the others.
         let Some(known) = self.known.load_full() else {
@@ -318,12 +318,12 @@ impl TableSearch {
         Ok(self.load().await.unwrap_or(known))
     }
 
-    async fn load(&self) -> Result<Arc<Known>, QueryError> {
+    async fn load(&self) -> Result<Arc<KnownTable>, QueryError> {
         let since = Instant::now();
         let shape = Shape::load(&self.place, &self.pool).await?;
         let (method, advice) = KeywordMethod::choose(self.backend, &shape, &self.place);
         self.log_method(&method, advice);
-        let known = Arc::new(Known {
+        let known = Arc::new(KnownTable {
             shape,
             method,
             statistics: TextStatistics::default(),
@@ -354,7 +354,7 @@ impl TableSearch {
     }
 
     /// Logs once that vectors of the provider and of the table differ in size.
-    fn compare_sizes(&self, known: &Known, made: usize) {
+    fn compare_sizes(&self, known: &KnownTable, made: usize) {
         let column = known.shape.column(self.place.vector());
         let Some(expected) = column.and_then(Column::dimensions) else {
             return;

@@ -19,12 +19,12 @@ const DOCS: &str = r"CREATE EXTENSION IF NOT EXISTS vector;
         (4, 'Autovacuum runs vacuum; vacuum frees dead tuples for reuse.', '[0, 1]'),
         (5, NULL, '[1, 0]'), (6, 'No vector has this one.', NULL), (7, 'zero', '[0, 0]');";
 
-pub(super) struct Room {
+pub(super) struct TestDatabase {
     pub(super) fixture: Fixture,
     pub(super) pool: Pool,
 }
 
-impl Room {
+impl TestDatabase {
     pub(super) async fn with(sql: &str) -> Self {
         Self::as_described(sql, |_| {}).await
     }
@@ -87,8 +87,8 @@ pub(super) fn ids(passages: &[Passage]) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_closest_rows_come_first_and_rows_without_a_text_or_a_vector_are_left_out() {
-    let room = Room::with(DOCS).await;
-    let retriever = room.retriever(vec![table("docs")], by_meaning());
+    let test_database = TestDatabase::with(DOCS).await;
+    let retriever = test_database.retriever(vec![table("docs")], by_meaning());
     let found = ask(&retriever, &question("?"), &[1.0, 0.0]).await;
     let found = found.expect("passages");
     assert_eq!(ids(&found), ["1", "2", "3", "4"]);
@@ -105,19 +105,19 @@ async fn the_closest_rows_come_first_and_rows_without_a_text_or_a_vector_are_lef
 
 #[tokio::test]
 async fn min_similarity_limits_vector_search_and_not_keyword_search() {
-    let room = Room::with(DOCS).await;
+    let test_database = TestDatabase::with(DOCS).await;
     let options = |hybrid| SearchOptions {
         hybrid,
         min_similarity: Some(0.9),
         ..SearchOptions::default()
     };
     let asked = question("Replication");
-    let retriever = room.retriever(vec![table("docs")], options(false));
+    let retriever = test_database.retriever(vec![table("docs")], options(false));
     let found = ask(&retriever, &asked, &[1.0, 0.0])
         .await
         .expect("passages");
     assert_eq!(ids(&found), ["1", "2"]);
-    let retriever = room.retriever(vec![table("docs")], options(true));
+    let retriever = test_database.retriever(vec![table("docs")], options(true));
     let found = ask(&retriever, &asked, &[1.0, 0.0])
         .await
         .expect("passages");
@@ -126,7 +126,7 @@ async fn min_similarity_limits_vector_search_and_not_keyword_search() {
 
 #[tokio::test]
 async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
-    let room = Room::with(DOCS).await;
+    let test_database = TestDatabase::with(DOCS).await;
     let asked = question("How does vacuum remove dead tuples?");
     let find = async |weight, hybrid, disable_hybrid| {
         let options = SearchOptions {
@@ -134,7 +134,7 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
             vector_weight: weight,
             ..SearchOptions::default()
         };
-        let retriever = room.retriever(vec![table("docs")], options);
+        let retriever = test_database.retriever(vec![table("docs")], options);
         let asked = Question {
             disable_hybrid,
             ..asked
@@ -168,7 +168,7 @@ async fn names_may_contain_any_character_and_rows_without_an_id_are_identified_b
         CREATE VIEW "My Shop".seen AS SELECT "Con tent" AS content,
             "Vec"::vector AS embedding FROM "My Shop"."Doc.s";
         CREATE TABLE nothing (content text, embedding sparsevec(2));"#;
-    let room = Room::with(sql).await;
+    let test_database = TestDatabase::with(sql).await;
     let named = Table {
         text: "Con tent".to_owned(),
         vector: "Vec".to_owned(),
@@ -180,7 +180,7 @@ async fn names_may_contain_any_character_and_rows_without_an_id_are_identified_b
         ..table("My Shop.seen")
     };
     for options in [by_meaning(), SearchOptions::default()] {
-        let retriever = room.retriever(vec![named.clone()], options);
+        let retriever = test_database.retriever(vec![named.clone()], options);
         let found = ask(&retriever, &question("two"), &[1.0, 0.0]).await;
         let found = found.expect("passages");
         let mut texts: Vec<_> = found.iter().map(|passage| &*passage.content).collect();
@@ -188,14 +188,14 @@ async fn names_may_contain_any_character_and_rows_without_an_id_are_identified_b
         assert_eq!(texts, ["one", "two"]);
         assert!(found.iter().any(|passage| passage.id.is_none()));
         assert!(found.iter().any(|passage| passage.id.is_some()));
-        let retriever = room.retriever(vec![seen.clone()], options);
+        let retriever = test_database.retriever(vec![seen.clone()], options);
         let found = ask(&retriever, &question("two"), &[1.0, 0.0]).await;
         assert_eq!(ids(&found.expect("passages")), ["none", "none"]);
         let nothing = Table {
             id: None,
             ..table("nothing")
         };
-        let retriever = room.retriever(vec![nothing], options);
+        let retriever = test_database.retriever(vec![nothing], options);
         let found = ask(&retriever, &question("two"), &[1.0, 0.0]).await;
         assert_eq!(found.expect("no passages"), []);
     }
@@ -207,9 +207,9 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
         "{DOCS} CREATE TABLE more (LIKE docs);
          INSERT INTO more VALUES (1, 'Another first.', '[1, 0.1]');"
     );
-    let room = Room::with(&sql).await;
+    let test_database = TestDatabase::with(&sql).await;
     let tables = vec![table("docs"), table("missing"), table("more")];
-    let retriever = room.retriever(tables, by_meaning());
+    let retriever = test_database.retriever(tables, by_meaning());
     let three = Question {
         top_n: 3,
         ..question("?")
@@ -225,7 +225,7 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
         ..by_meaning()
     };
     let tables = vec![table("docs"), table("missing")];
-    let retriever = room.retriever(tables, options);
+    let retriever = test_database.retriever(tables, options);
     let failure = ask(&retriever, &three, &[-1.0, 0.0]).await;
     let failure = failure.expect_err("nothing, and one has failed");
     assert!(
@@ -236,8 +236,8 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
 
 #[tokio::test]
 async fn a_vector_of_another_size_is_a_failure() {
-    let room = Room::with(DOCS).await;
-    let retriever = room.retriever(vec![table("docs")], SearchOptions::default());
+    let test_database = TestDatabase::with(DOCS).await;
+    let retriever = test_database.retriever(vec![table("docs")], SearchOptions::default());
     retriever.check().await;
     let failure = ask(&retriever, &question("zebra"), &[1.0, 0.0, 0.0]).await;
     let failure = failure.expect_err("three are not two");
@@ -256,8 +256,8 @@ async fn without_a_vector_the_keyword_search_is_cancelled() {
         "{DOCS} CREATE VIEW slow AS SELECT id, content, embedding FROM docs,
              pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
     );
-    let room = Room::with(&sql).await;
-    let retriever = room.retriever(vec![table("slow")], SearchOptions::default());
+    let test_database = TestDatabase::with(&sql).await;
+    let retriever = test_database.retriever(vec![table("slow")], SearchOptions::default());
     let asked = question("vacuum");
     let failed = future::ready(Err(llm::Error::Empty));
     let failure = retriever.find(&asked, failed).await.expect_err("no vector");
@@ -270,15 +270,16 @@ async fn a_search_that_is_dropped_is_cancelled() {
         "{DOCS} CREATE VIEW slow AS SELECT id, content, embedding FROM docs,
              pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
     );
-    let mut room = Room::as_described(&sql, |settings| settings.max_connections = 2).await;
-    let retriever = room.retriever(vec![table("slow")], SearchOptions::default());
+    let mut test_database =
+        TestDatabase::as_described(&sql, |settings| settings.max_connections = 2).await;
+    let retriever = test_database.retriever(vec![table("slow")], SearchOptions::default());
     let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%slow%'
         AND query LIKE '%near%' AND state = 'active' AND pid <> pg_backend_pid()";
     {
         let asked = question("vacuum");
         let search = ask(&retriever, &asked, &[1.0, 0.0]);
         let watch = async {
-            let mut watcher = room.fixture.connect().await;
+            let mut watcher = test_database.fixture.connect().await;
             loop {
                 let count: i64 = sqlx::query_scalar(running)
                     .fetch_one(&mut watcher)
@@ -295,9 +296,9 @@ async fn a_search_that_is_dropped_is_cancelled() {
         }
     }
     // Both connections are free only after both searches have ended.
-    let leases = future_leases(&room.pool).await;
+    let leases = future_leases(&test_database.pool).await;
     drop(leases);
-    assert_eq!(room.fixture.count(running).await, 0);
+    assert_eq!(test_database.fixture.count(running).await, 0);
 }
 
 async fn future_leases(pool: &Pool) -> [ziggurat_postgres::pool::Lease; 2] {
@@ -308,13 +309,13 @@ async fn future_leases(pool: &Pool) -> [ziggurat_postgres::pool::Lease; 2] {
 
 #[tokio::test]
 async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up() {
-    let mut room = Room::with(DOCS).await;
+    let mut test_database = TestDatabase::with(DOCS).await;
     let silence = ziggurat_postgres::fixture::Silence::new().await;
-    let silent = room.fixture.describe(|settings| {
+    let silent = test_database.fixture.describe(|settings| {
         silence.stand_in(settings);
         settings.connect_timeout = Duration::from_millis(50);
     });
-    let pool = room.fixture.pools.pool("another user", &silent);
+    let pool = test_database.fixture.pools.pool("another user", &silent);
     let retriever = Retriever::new(
         pool,
         "pipeline",
@@ -330,7 +331,7 @@ async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up(
     );
 
     // All connections are closed, as when PostgreSQL restarts; the next search reconnects.
-    let retriever = room.retriever(vec![table("docs")], SearchOptions::default());
+    let retriever = test_database.retriever(vec![table("docs")], SearchOptions::default());
     let asked = question("vacuum");
     for _ in 0..2 {
         let found = ask(&retriever, &asked, &[1.0, 0.0])
@@ -339,7 +340,7 @@ async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up(
         assert_eq!(found.len(), 4);
         let kill = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid()";
-        assert!(room.fixture.count(kill).await > 0);
+        assert!(test_database.fixture.count(kill).await > 0);
     }
     let found = ask(&retriever, &asked, &[1.0, 0.0])
         .await
@@ -362,8 +363,8 @@ fn told(outcome: Result<(), ProbeError>) -> String {
 
 #[tokio::test]
 async fn a_table_without_vector_search_is_reported_until_it_is_repaired() {
-    let mut room = Room::with(DOCS).await;
-    let retriever = room.retriever(vec![table("docs")], SearchOptions::default());
+    let mut test_database = TestDatabase::with(DOCS).await;
+    let retriever = test_database.retriever(vec![table("docs")], SearchOptions::default());
     assert!(retriever.is_sound(Some(3)), "nothing is known yet");
     for dimensions in [None, Some(2)] {
         retriever.probe(dimensions).await.expect("it fits");
@@ -374,7 +375,7 @@ async fn a_table_without_vector_search_is_reported_until_it_is_repaired() {
     assert_eq!(told(retriever.probe(Some(3)).await), expected);
     assert!(!retriever.is_sound(Some(3)));
     let change = "ALTER TABLE docs ALTER embedding TYPE vector(3) USING NULL::vector(3)";
-    room.fixture.given(change).await;
+    test_database.fixture.given(change).await;
     time::pause();
     time::advance(2 * Duration::from_secs(1)).await;
     time::resume();
@@ -384,19 +385,19 @@ async fn a_table_without_vector_search_is_reported_until_it_is_repaired() {
 
 #[tokio::test]
 async fn a_pipeline_is_ready_while_one_of_its_tables_can_be_searched() {
-    let room = Room::with(DOCS).await;
+    let test_database = TestDatabase::with(DOCS).await;
     let missing = || table("nope");
-    let both = room.retriever(vec![missing(), table("docs")], SearchOptions::default());
+    let both = test_database.retriever(vec![missing(), table("docs")], SearchOptions::default());
     both.probe(Some(2)).await.expect("one is there");
     assert!(!both.is_sound(Some(2)));
-    let none = room.retriever(vec![missing()], SearchOptions::default());
+    let none = test_database.retriever(vec![missing()], SearchOptions::default());
     let logged = told(none.probe(Some(2)).await);
     assert!(
         logged.starts_with("table nope: there is no table"),
         "{logged}"
     );
 
-    let away = Room::as_described("SELECT 1", |settings| {
+    let away = TestDatabase::as_described("SELECT 1", |settings| {
         settings.host = "127.0.0.1".into();
         settings.port = 1;
     });

@@ -8,7 +8,7 @@ use std::{
 use strsim::osa_distance;
 
 use super::{
-    Reading, Value,
+    ConfigReader, Value,
     keys::{is_near, join},
     yaml::{Node, Scalar},
 };
@@ -17,7 +17,7 @@ use crate::{ConfigSources, Environment, flags::Flags, logs::RawLog};
 /// A section of a configuration, whose keys are read one after the other.
 #[derive(Clone)]
 pub struct Section<'a> {
-    reading: &'a Reading<'a>,
+    reading: &'a ConfigReader<'a>,
     node: Option<&'a Node>,
     place: String,
 }
@@ -25,12 +25,12 @@ pub struct Section<'a> {
 // === impl Section ===
 
 impl<'a> Section<'a> {
-    pub(super) fn root(reading: &'a Reading<'a>, node: Option<&'a Node>) -> Self {
+    pub(super) fn root(reading: &'a ConfigReader<'a>, node: Option<&'a Node>) -> Self {
         Self::at(reading, node, String::new())
     }
 
     /// Returns the section at a place; a value of another kind is a problem.
-    pub(super) fn at(reading: &'a Reading<'a>, node: Option<&'a Node>, place: String) -> Self {
+    pub(super) fn at(reading: &'a ConfigReader<'a>, node: Option<&'a Node>, place: String) -> Self {
         if !matches!(
             node,
             None | Some(Node::Map(_) | Node::Scalar(Scalar::Null, _))

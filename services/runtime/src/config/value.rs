@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    Reading, Section,
+    ConfigReader, Section,
     yaml::{Node, Scalar},
 };
 use crate::{Environment, Secret, duration};
@@ -20,7 +20,7 @@ use crate::{Environment, Secret, duration};
 /// otherwise.
 #[derive(Clone)]
 pub struct Value<'a> {
-    reading: &'a Reading<'a>,
+    reading: &'a ConfigReader<'a>,
     node: Option<&'a Node>,
     place: String,
     /// Value that comes before that of the file.
@@ -63,7 +63,11 @@ pub(crate) fn is_set(text: &str) -> bool {
 // === impl Value ===
 
 impl<'a> Value<'a> {
-    pub(super) fn new(reading: &'a Reading<'a>, node: Option<&'a Node>, place: String) -> Self {
+    pub(super) fn new(
+        reading: &'a ConfigReader<'a>,
+        node: Option<&'a Node>,
+        place: String,
+    ) -> Self {
         Self {
             reading,
             node: node.filter(|node| !matches!(node, Node::Scalar(Scalar::Null, _))),

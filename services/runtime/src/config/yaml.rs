@@ -33,7 +33,7 @@ pub(super) enum Scalar {
 }
 
 /// Builds the tree, with the texts of quoted values only.
-struct Kinds<'a>(&'a mut usize);
+struct TreeBuilder<'a>(&'a mut usize);
 
 /// Fills in the texts of values such as `0123` and `1.10`.
 struct Texts<'a>(&'a mut Node);
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Node, FileError> {
     }
     let mut content = 0;
     let reader = || serde_yaml::Deserializer::from_str(text);
-    let node = Kinds(&mut content).deserialize(reader());
+    let node = TreeBuilder(&mut content).deserialize(reader());
     let mut node = node.map_err(FileError::NotUnderstood)?;
     let filled = Texts(&mut node).deserialize(reader());
     filled.map_err(FileError::NotUnderstood)?;
@@ -64,7 +64,7 @@ impl Default for Node {
 
 // === impl Kinds ===
 
-impl Kinds<'_> {
+impl TreeBuilder<'_> {
     fn count<E: Error>(&mut self, text: &str) -> Result<(), E> {
         *self.0 += 1 + text.len();
         if *self.0 > MAX_CONTENT {
@@ -81,7 +81,7 @@ impl Kinds<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Kinds<'_> {
+impl<'de> DeserializeSeed<'de> for TreeBuilder<'_> {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
@@ -89,7 +89,7 @@ impl<'de> DeserializeSeed<'de> for Kinds<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Kinds<'_> {
+impl<'de> Visitor<'de> for TreeBuilder<'_> {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for Kinds<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Node, A::Error> {
         self.count("")?;
         let mut nodes = Vec::new();
-        while let Some(node) = list.next_element_seed(Kinds(&mut *self.0))? {
+        while let Some(node) = list.next_element_seed(TreeBuilder(&mut *self.0))? {
             nodes.push(node);
         }
         Ok(Node::List(nodes))
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for Kinds<'_> {
             if !names.insert(name.clone()) {
                 return Err(A::Error::custom(format_args!("duplicate key `{name}`")));
             }
-            nodes.push((name, map.next_value_seed(Kinds(&mut *self.0))?));
+            nodes.push((name, map.next_value_seed(TreeBuilder(&mut *self.0))?));
         }
         Ok(Node::Map(nodes))
     }

@@ -160,14 +160,14 @@ mod tests {
     use super::*;
     use crate::{
         Environment,
-        logs::{Older, Options, RawLog, captured::CapturedLog},
+        logs::{OlderVariables, Options, RawLog, captured::CapturedLog},
     };
 
     /// Returns what is logged while the closure runs.
     fn written(format: &str, happens: impl Fn()) -> String {
         let environment = Environment::new([("ZIGGURAT_LOG_FORMAT", format)]);
         let get = |name| environment.get(name);
-        let (options, _) = Options::read(get, Older::default(), &RawLog::default());
+        let (options, _) = Options::read(get, OlderVariables::default(), &RawLog::default());
         let log = CapturedLog::default();
         let guard = log.capture_as(&options, &[], Plain);
         happens();

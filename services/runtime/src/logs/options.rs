@@ -16,7 +16,7 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 const FORMATS: [(&str, bool); 2] = [("text", false), ("json", true)];
 
 /// Prefix of the targets of all our crates.
-const OURS: &str = "ziggurat";
+const TARGET_PREFIX: &str = "ziggurat";
 
 /// The section `log` of a configuration file, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct RawLog {
 
 /// Log levels and format.
 ///
-/// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the [`Older`] variables, then
+/// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the [`OlderVariables`] variables, then
 /// `RUST_LOG`, then the configuration file. A filter is a list such as
 /// `info,ziggurat::database=debug`: a default level, and levels for events and spans of targets
 /// with the given prefixes. Later sources decide for targets that a filter does not mention.
@@ -44,7 +44,7 @@ pub struct Options {
 
 /// Variables of a program that are older than those of all programs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Older {
+pub struct OlderVariables {
     /// Name of the variable for the level.
     pub level: Option<&'static str>,
     /// Name of the variable for the format.
@@ -102,7 +102,7 @@ impl Options {
     /// warning for each.
     pub fn read<'a>(
         get: impl FnMut(&'static str) -> Option<&'a str>,
-        older: Older,
+        older: OlderVariables,
         file: &RawLog,
     ) -> (Self, Vec<String>) {
         let mut variables = Variables {
@@ -144,7 +144,7 @@ impl Options {
                 fixed: Some(LevelFilter::OFF),
                 ..Part::new("sqlx")
             },
-            Part::new(OURS),
+            Part::new(TARGET_PREFIX),
         ];
         all.extend(parts);
         let named = self.filters.iter().flat_map(|filter| &filter.named);
@@ -265,7 +265,7 @@ mod tests {
             level: Some(level.to_owned()),
             format: None,
         };
-        let older = Older {
+        let older = OlderVariables {
             level: Some("LOG_LEVEL"),
             format: Some("LOG_FORMAT"),
         };
@@ -284,7 +284,7 @@ mod tests {
     fn the_level_is_that_of_the_first_source_that_has_one() {
         let part = Part {
             older: Some(LevelFilter::ERROR),
-            ..Part::new(OURS)
+            ..Part::new(TARGET_PREFIX)
         };
         let flag = Part {
             fixed: Some(LevelFilter::DEBUG),

@@ -10,7 +10,7 @@ use super::Shared;
 use crate::{StoreError, conversation::storable};
 
 /// Number of expired windows deleted at each failure, so that no request waits for a full sweep.
-const DROPPED: i64 = 4;
+const DELETED_PER_FAILURE: i64 = 4;
 
 /// A login in progress, counted as a failure until it succeeds.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Shared {
              SELECT address FROM ziggurat.failed_logins WHERE ends_at <= clock_timestamp() \
              ORDER BY ends_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
         )
-        .bind(DROPPED);
+        .bind(DELETED_PER_FAILURE);
         self.state.execute(query).await.map(drop)
     }
 

@@ -25,7 +25,7 @@ use crate::{StateDatabase, StoreError};
 const BATCH: usize = 256;
 
 /// Maximum time of a look-up, because a request waits for it.
-const LIMIT: Duration = Duration::from_secs(1);
+const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pause after the database did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 #[must_use = "nothing is looked up unless it runs"]
 pub struct SessionBatcher {
     state: StateDatabase,
-    inbox: mpsc::Receiver<Question>,
+    inbox: mpsc::Receiver<LookUpRequest>,
     users: mpsc::UnboundedReceiver<String>,
     /// Users whose sessions are still to be ended.
     ended: BTreeSet<String>,
@@ -49,7 +49,7 @@ pub struct SessionBatcher {
 
 /// A look-up, and the channel for its answer.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct LookUpRequest {
     pub(super) token: TokenHash,
     pub(super) answer: oneshot::Sender<Answer>,
 }
@@ -95,7 +95,7 @@ impl Future for LookUp {
 impl SessionBatcher {
     pub(super) fn new(
         state: StateDatabase,
-        inbox: mpsc::Receiver<Question>,
+        inbox: mpsc::Receiver<LookUpRequest>,
         users: mpsc::UnboundedReceiver<String>,
     ) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl SessionBatcher {
         }
     }
 
-    async fn answer(&mut self, batch: &mut Vec<Question>) {
+    async fn answer(&mut self, batch: &mut Vec<LookUpRequest>) {
         let is_paused = self
             .paused_until
             .is_some_and(|until| Instant::now() < until);
@@ -143,7 +143,7 @@ impl SessionBatcher {
         } else {
             Self::guarded(&mut self.paused_until, find(&self.state, batch)).await
         };
-        for Question { token, answer } in batch.drain(..) {
+        for LookUpRequest { token, answer } in batch.drain(..) {
             let known = match &found {
                 None => Answer::Unknown,
                 Some(found) => found
@@ -161,7 +161,7 @@ impl SessionBatcher {
         paused_until: &mut Option<Instant>,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Option<T> {
-        let answer = time::timeout(LIMIT, question).await;
+        let answer = time::timeout(LOOK_UP_TIMEOUT, question).await;
         let answer = answer.unwrap_or(Err(StoreError::TimedOut));
         match answer {
             Ok(answer) => {
@@ -185,7 +185,7 @@ impl SessionBatcher {
 
 async fn find(
     state: &StateDatabase,
-    batch: &[Question],
+    batch: &[LookUpRequest],
 ) -> Result<HashMap<TokenHash, SharedSession>, StoreError> {
     let tokens = batch
         .iter()

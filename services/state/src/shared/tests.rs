@@ -340,20 +340,20 @@ async fn a_ticket_is_used_up_once_at_all_replicas() {
     let mut trying = JoinSet::new();
     for turn in 0..40 {
         let shared = replicas[turn % 2].shared.clone();
-        trying.spawn(async move { shared.spend([7; 16], time).await.expect("asked") });
+        trying.spawn(async move { shared.use_up([7; 16], time).await.expect("asked") });
     }
     let outcomes = trying.join_all().await;
     assert_eq!(outcomes.iter().filter(|&&is_good| is_good).count(), 1);
     // Each new ticket deletes some expired ones.
     for ticket in 0..6 {
-        let first = replicas[0].shared.spend([ticket; 16], time).await;
+        let first = replicas[0].shared.use_up([ticket; 16], time).await;
         assert!(first.expect("asked"));
     }
     fixture
         .given("UPDATE ziggurat.spent SET ends_at = clock_timestamp()")
         .await;
     for (ticket, left) in [(8, 4), (9, 2)] {
-        let first = replicas[1].shared.spend([ticket; 16], time).await;
+        let first = replicas[1].shared.use_up([ticket; 16], time).await;
         assert!(first.expect("asked"));
         let count = fixture.count("SELECT count(*) FROM ziggurat.spent").await;
         assert_eq!(count, left);

@@ -31,7 +31,7 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// Number of conversations read at a time, because they may be large.
-const AT_A_TIME: i64 = 64;
+const BATCH: i64 = 64;
 
 /// Kind of the table of conversations in a file.
 enum Table {
@@ -91,7 +91,7 @@ async fn is_known(connection: &mut SqliteConnection) -> sqlx::Result<Table> {
 }
 
 /// Moves the rows of the reference implementation to a table of another name.
-pub(super) async fn set_aside(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+pub(super) async fn rename_table(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Copied, not renamed, because dropping the table also drops its indexes of unknown names.
     for statement in [
@@ -107,7 +107,7 @@ pub(super) async fn set_aside(connection: &mut SqliteConnection) -> sqlx::Result
 ///
 /// # Errors
 /// Fails if a conversation cannot be read; then all rows stay in the other table.
-pub(super) async fn take_over(
+pub(super) async fn import(
     connection: &mut SqliteConnection,
     now: Timestamp,
 ) -> Result<Option<u64>, StoreError> {
@@ -125,7 +125,7 @@ pub(super) async fn take_over(
              ORDER BY rowid LIMIT ?",
         )
         .bind(last)
-        .bind(AT_A_TIME)
+        .bind(BATCH)
         .fetch_all(&mut *transaction)
         .await?;
         let Some(row) = rows.last() else { break };

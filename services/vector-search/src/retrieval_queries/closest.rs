@@ -5,7 +5,7 @@ use crate::{quoted, settings, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Minimum and maximum number of rows that an index examines; the maximum is that of pgvector.
-const REACH: (u32, u32) = (40, 1000);
+const EF_SEARCH: (u32, u32) = (40, 1000);
 
 impl Search<'_> {
     /// Finds the closest rows by cosine similarity, the closest first. The score is the similarity,
@@ -31,7 +31,7 @@ impl Search<'_> {
     }
 
     pub(super) fn closest_query(&self, asked: &[f32], least: Option<f64>) -> ReadOnlyQuery {
-        let mut draft = self.draft();
+        let mut builder = self.builder();
         let column = self.shape.column(&self.place.vector);
         let data_type = column.map_or("vector", |column| &*column.data_type);
         let name = quoted(&self.place.vector);
@@ -46,16 +46,16 @@ impl Search<'_> {
              FROM (SELECT {}, {distance} AS distance FROM {}
                    WHERE {} AND {name} IS NOT NULL
                    ORDER BY 3 LIMIT {}) AS near{least}",
-            draft.carried(),
+            builder.inner_columns(),
             self.place.table,
-            self.allowed(&mut draft),
+            self.allowed(&mut builder),
             self.rows,
         );
         ReadOnlyQuery {
             name: "SELECT",
-            before: Some(settings(self.rows.clamp(REACH.0, REACH.1))),
+            before: Some(settings(self.rows.clamp(EF_SEARCH.0, EF_SEARCH.1))),
             query,
-            values: draft.values,
+            values: builder.values,
         }
     }
 }

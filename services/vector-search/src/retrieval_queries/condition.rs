@@ -1,6 +1,6 @@
 //! Conditions of a client on rows, which put none of its text into the SQL.
 
-use super::{Column, Draft};
+use super::{Column, QueryBuilder};
 use crate::quoted;
 
 /// Tests of a row's columns.
@@ -68,8 +68,8 @@ pub enum Comparison {
 
 impl Conditions {
     /// Returns them in SQL, without parentheses around them.
-    pub(super) fn write(&self, draft: &mut Draft<'_>) -> String {
-        let tests: Vec<_> = self.list.iter().map(|one| one.write(draft)).collect();
+    pub(super) fn write(&self, builder: &mut QueryBuilder<'_>) -> String {
+        let tests: Vec<_> = self.list.iter().map(|one| one.write(builder)).collect();
         if tests.is_empty() {
             "true".to_owned()
         } else {
@@ -81,18 +81,18 @@ impl Conditions {
 // === impl Condition ===
 
 impl Condition {
-    fn write(&self, draft: &mut Draft<'_>) -> String {
+    fn write(&self, builder: &mut QueryBuilder<'_>) -> String {
         // PostgreSQL accepts no NUL in a message, and no name has one.
         let name = self.column.replace('\0', "");
         let column = quoted(&name);
-        let known = draft.shape.column(&name);
+        let known = builder.shape.column(&name);
         let cast = known.map(|column| format!("::{}", column.data_type));
         let cast = cast.as_deref().unwrap_or_default();
         match &self.test {
             Test::Null { is_wanted: true } => format!("{column} IS NULL"),
             Test::Null { is_wanted: false } => format!("{column} IS NOT NULL"),
             Test::Compares(comparison, value) => {
-                let place = draft.text(value);
+                let place = builder.text(value);
                 let is_pattern = comparison.takes_pattern();
                 // All text types take a pattern of the type `text`.
                 let cast = match known {
@@ -102,7 +102,7 @@ impl Condition {
                 format!("{column} {} {place}{cast}", comparison.operator())
             }
             Test::OneOf { is_wanted, values } => {
-                let place = draft.texts(values);
+                let place = builder.texts(values);
                 // PostgreSQL has no array of arrays.
                 if known.is_some_and(Column::is_array) {
                     let not = if *is_wanted { "" } else { "NOT " };

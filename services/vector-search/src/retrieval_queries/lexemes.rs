@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::{Draft, Search, SearchTable, Shape, read_row, shape::Index};
+use super::{QueryBuilder, Search, SearchTable, Shape, read_row, shape::Index};
 use crate::{number, quoted, text};
 pub(super) use ziggurat_postgres::{
     driver::{DriverError, Row},
@@ -22,7 +22,7 @@ const BY_INDEX: &str = "SELECT pg_catalog.set_config('enable_seqscan', 'off', tr
     pg_catalog.set_config('jit', 'off', true)";
 
 /// A lexeme that occurs in few rows or none.
-const UNHEARD_OF: &str = "ziggurat-0-unheard-of";
+const RARE_LEXEME: &str = "ziggurat-0-unheard-of";
 
 /// An index over the words of a column of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl Lexicon {
         pool: &Pool,
     ) -> Result<Vec<f64>, QueryError> {
         let all: Vec<_> = lexemes.iter().map(String::as_str).collect();
-        let all = [&*all, &[UNHEARD_OF]].concat();
+        let all = [&*all, &[RARE_LEXEME]].concat();
         let (queries, values) = self.each(&all, |condition| {
             format!("(SELECT count(*) FROM {} WHERE {condition})", place.table)
         });
@@ -338,20 +338,20 @@ impl Search<'_> {
         lexicon: &Lexicon,
         lexeme_query: &LexemeQuery,
     ) -> ReadOnlyQuery {
-        let mut draft: Draft<'_> = self.draft();
-        let allowed = self.allowed(&mut draft);
-        let query = draft.text(&lexeme_query.query());
+        let mut builder: QueryBuilder<'_> = self.builder();
+        let allowed = self.allowed(&mut builder);
+        let query = builder.text(&lexeme_query.query());
         ReadOnlyQuery {
             name: "SELECT",
             before: Some(BY_INDEX.to_owned()),
             query: format!(
                 "SELECT {} FROM {} WHERE {} @@ {query}::tsquery AND {allowed} LIMIT {}",
-                draft.shown(),
+                builder.result_columns(),
                 self.place.table,
                 lexicon.vector,
                 self.rows,
             ),
-            values: draft.values,
+            values: builder.values,
         }
     }
 }

@@ -4,12 +4,12 @@
 //! that owns the operator class. Names are taken from the catalogue with their schemas, which need
 //! not be on the search path.
 
-use super::{Draft, Hit, Search, SearchTable, Shape, shape::literal};
+use super::{Hit, QueryBuilder, Search, SearchTable, Shape, shape::literal};
 use crate::quoted;
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Factor for the number of rows from the index if a filter left too few.
-const SPARE: u32 = 4;
+const FILTER_FACTOR: u32 = 4;
 
 /// Extension that ranks texts by their words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,9 +147,9 @@ impl Search<'_> {
         question: &str,
         pool: &Pool,
     ) -> Result<Vec<Hit>, QueryError> {
-        let mut reach = self.rows;
+        let mut index_rows = self.rows;
         loop {
-            let read_query = self.ranked_query(ranking, question, reach);
+            let read_query = self.ranked_query(ranking, question, index_rows);
             let found = read_query.read(pool.lease().await?, Hit::read).await?;
             let found: Vec<_> = found
                 .into_iter()
@@ -159,24 +159,24 @@ impl Search<'_> {
             // The filter may have left out too many rows of the index.
             let has_filter = self.filter.is_some() || self.place.is_filtered();
             let is_short = u32::try_from(found.len()).is_ok_and(|count| count < self.rows);
-            if !has_filter || !is_short || reach > self.rows {
+            if !has_filter || !is_short || index_rows > self.rows {
                 return Ok(found);
             }
-            reach = self.rows.saturating_mul(SPARE);
+            index_rows = self.rows.saturating_mul(FILTER_FACTOR);
         }
     }
 
-    /// Returns the query, whose scores are higher for better rows. `reach` is the number of rows
+    /// Returns the query, whose scores are higher for better rows. `index_rows` is the number of rows
     /// that the index returns.
     pub(super) fn ranked_query(
         &self,
         ranking: &Ranking,
         question: &str,
-        reach: u32,
+        index_rows: u32,
     ) -> ReadOnlyQuery {
-        let mut draft: Draft<'_> = self.draft();
-        let allowed = self.allowed(&mut draft);
-        let question = draft.text(question);
+        let mut builder: QueryBuilder<'_> = self.builder();
+        let allowed = self.allowed(&mut builder);
+        let question = builder.text(question);
         let Ranking { schema, by, .. } = ranking;
         let index = literal(&ranking.index);
         let column = quoted(&ranking.column);
@@ -208,15 +208,15 @@ impl Search<'_> {
         let query = format!(
             "SELECT found.id::text, found.content::text, ({sign}found.score)::text
              FROM (SELECT {}, {score} AS score FROM {} WHERE {matches}{allowed}
-                   ORDER BY {score} {direction} LIMIT {reach}) AS found LIMIT {}",
-            draft.carried(),
+                   ORDER BY {score} {direction} LIMIT {index_rows}) AS found LIMIT {}",
+            builder.inner_columns(),
             self.place.table,
             self.rows,
         );
         let limit = match ranking.extension {
             Extension::VchordBm25 => Some(format!(
                 "SELECT pg_catalog.set_config('{schema}.bm25_limit', '{}', true)",
-                reach.clamp(100, 65_535)
+                index_rows.clamp(100, 65_535)
             )),
             _ => None,
         };
@@ -224,7 +224,7 @@ impl Search<'_> {
             name: "SELECT",
             before: limit,
             query,
-            values: draft.values,
+            values: builder.values,
         }
     }
 }

@@ -14,7 +14,7 @@ const SAMPLED: u32 = 100_000;
 ///
 /// # Errors
 /// As [`Search::closest`].
-pub async fn reach(pool: &Pool) -> Result<(), QueryError> {
+pub async fn ping(pool: &Pool) -> Result<(), QueryError> {
     let read_query = ReadOnlyQuery {
         name: "SELECT",
         before: None,
@@ -46,12 +46,12 @@ impl Search<'_> {
     }
 
     pub(super) fn scan_query(&self, words: Option<&[&str]>) -> ReadOnlyQuery {
-        let mut draft = self.draft();
-        let mut allowed = self.allowed(&mut draft);
+        let mut builder = self.builder();
+        let mut allowed = self.allowed(&mut builder);
         if let Some(words) = words {
             // Words are letters and digits, so no wildcard needs an escape.
             let patterns: Vec<_> = words.iter().map(|word| format!("%{word}%")).collect();
-            let patterns = draft.texts(&patterns);
+            let patterns = builder.texts(&patterns);
             let column = quoted(&self.place.text);
             allowed = format!("{allowed} AND {column}::text ILIKE ANY ({patterns})");
         }
@@ -60,11 +60,11 @@ impl Search<'_> {
             before: None,
             query: format!(
                 "SELECT {} FROM {} WHERE {allowed} LIMIT {}",
-                draft.shown(),
+                builder.result_columns(),
                 self.place.table,
                 self.rows,
             ),
-            values: draft.values,
+            values: builder.values,
         }
     }
 

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use ziggurat_llm::Provider;
 
 use super::{Case, PIPELINE};
-use crate::configuration::{Maker, Pipeline};
+use crate::configuration::{ModelSource, Pipeline};
 
 /// Returns a pipeline with these keys below its name, after the text `above`.
 fn pipeline(above: &str, keys: &str) -> Pipeline {
@@ -32,11 +32,11 @@ const DEFAULTS: &str = "defaults:
 fn missing_keys_of_a_pipeline_are_inherited() {
     let pipeline = pipeline(DEFAULTS, "");
     let model = &pipeline.completion;
-    assert_eq!(model.maker, Maker::Provider(Provider::OpenAi));
+    assert_eq!(model.maker, ModelSource::Provider(Provider::OpenAi));
     assert_eq!(model.name, "default-model");
     assert_eq!(model.base_url.as_deref(), Some("http://default"));
-    assert_eq!(model.patience.call, Duration::from_secs(9));
-    assert_eq!(model.patience.attempt, Some(Duration::from_secs(3)));
+    assert_eq!(model.timeouts.call, Duration::from_secs(9));
+    assert_eq!(model.timeouts.attempt, Some(Duration::from_secs(3)));
     assert_eq!((pipeline.max_tokens, pipeline.temperature), (77, Some(0.3)));
     assert_eq!(model.retry, ziggurat_llm::Retry::times(5));
     assert_eq!(model.headers["x-a"], "block");
@@ -77,10 +77,10 @@ fn the_same_provider_inherits_field_by_field() {
 fn another_provider_inherits_nothing_but_the_common_headers() {
     let pipeline = pipeline(DEFAULTS, "  rag_llm: {provider: anthropic, model: mine}\n");
     let model = &pipeline.completion;
-    assert_eq!(model.maker, Maker::Provider(Provider::Anthropic));
+    assert_eq!(model.maker, ModelSource::Provider(Provider::Anthropic));
     assert_eq!(model.base_url, None);
-    assert_eq!(model.patience.call, Duration::from_mins(2));
-    assert_eq!(model.patience.attempt, None);
+    assert_eq!(model.timeouts.call, Duration::from_mins(2));
+    assert_eq!(model.timeouts.attempt, None);
     assert_eq!((pipeline.max_tokens, pipeline.temperature), (4096, None));
     assert_eq!(model.headers["x-a"], "defaults");
     assert!(!model.headers.contains_key("x-b"));
@@ -116,8 +116,8 @@ defaults:
 fn the_local_provider_is_used_only_if_it_is_configured() {
     let keys = "  embedding_llm: {provider: local}\n  rag_llm: {provider: Local, model: ignored}\n";
     let pipeline = pipeline("", keys);
-    assert_eq!(pipeline.embedding.maker, Maker::Local);
-    assert_eq!(pipeline.completion.maker, Maker::Local);
+    assert_eq!(pipeline.embedding.maker, ModelSource::Local);
+    assert_eq!(pipeline.completion.maker, ModelSource::Local);
 }
 
 #[test]

@@ -9,13 +9,13 @@ use crate::configuration::locate;
 fn a_named_file_must_exist() {
     let case = Case::new("");
     let path = case.folder.path().join("missing.yaml");
-    let error = locate(Some(&path), &case.around).expect_err("none");
+    let error = locate(Some(&path), &case.sources).expect_err("none");
     assert_eq!(
         error.to_string(),
         format!("config file not found: {}", path.display())
     );
     let path = case.folder.path().join("test.yaml");
-    assert_eq!(locate(Some(&path), &case.around).expect("there"), path);
+    assert_eq!(locate(Some(&path), &case.sources).expect("there"), path);
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
     let case = Case::new("");
     let at = |folder: &str| case.folder.path().join(folder).join("ziggurat-rag.yaml");
     let (system, binary) = (at("system"), at("binary"));
-    let error = locate(None, &case.around).expect_err("none");
+    let error = locate(None, &case.sources).expect_err("none");
     assert_eq!(
         error.to_string(),
         format!(
@@ -35,7 +35,7 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
     for path in [&binary, &system] {
         fs::create_dir(path.parent().expect("a folder")).expect("created");
         fs::write(path, "").expect("written");
-        assert_eq!(&locate(None, &case.around).expect("there"), path);
+        assert_eq!(&locate(None, &case.sources).expect("there"), path);
     }
 }
 

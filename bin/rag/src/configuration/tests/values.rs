@@ -163,13 +163,13 @@ fn defaults_are_as_documented() {
         (&*pipeline.description, &pipeline.system_prompt),
         ("", &None)
     );
-    let manner = pipeline.manner;
-    assert!(manner.hybrid);
-    assert!((manner.vector_weight - 0.5).abs() < f64::EPSILON);
-    assert_eq!((manner.min_similarity, manner.max_scanned), (None, 10_000));
+    let search = pipeline.search;
+    assert!(search.hybrid);
+    assert!((search.vector_weight - 0.5).abs() < f64::EPSILON);
+    assert_eq!((search.min_similarity, search.max_scanned), (None, 10_000));
     let model = &pipeline.completion;
-    assert_eq!(model.patience.call, Duration::from_mins(2));
-    assert_eq!(model.patience.attempt, None);
+    assert_eq!(model.timeouts.call, Duration::from_mins(2));
+    assert_eq!(model.timeouts.attempt, None);
     let settings = pipeline.database.settings();
     assert_eq!(settings.max_connections, 10);
     assert_eq!(settings.connect_timeout, Duration::from_secs(5));

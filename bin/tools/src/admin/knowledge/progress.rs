@@ -7,11 +7,11 @@ use ziggurat_knowledge::Event;
 use super::super::{Console, plain};
 
 /// Length of the bar, and of the name after it.
-const BAR: usize = 24;
+const BAR_WIDTH: usize = 24;
 const NAME: usize = 40;
 
 /// Moves to the start of the line and clears it.
-const AGAIN: &str = "\r\x1b[K";
+const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Shows the progress of a build.
 pub(super) struct Progress<'c, 'a> {
@@ -55,7 +55,7 @@ impl<'c, 'a> Progress<'c, 'a> {
         };
         let mut text = String::new();
         if self.console.has_screen {
-            text.push_str(AGAIN);
+            text.push_str(CLEAR_LINE);
             // The bar already shows the documents that succeeded.
             if !matches!(event, Event::Written { .. }) {
                 text.extend(line.map(|line| line + "\n"));
@@ -66,26 +66,26 @@ impl<'c, 'a> Progress<'c, 'a> {
         }
         if !text.is_empty() {
             // The build continues even if its progress cannot be printed.
-            let _ = self.console.remark(&text);
+            let _ = self.console.print_error(&text);
         }
     }
 
     /// Removes the bar.
     pub(super) fn end(self) {
         if self.console.has_screen {
-            let _ = self.console.remark(AGAIN);
+            let _ = self.console.print_error(CLEAR_LINE);
         }
     }
 
     fn draw(&self, text: &mut String, name: &str) {
-        let full = BAR * self.done / self.documents.max(1);
-        let full = full.min(BAR);
+        let full = BAR_WIDTH * self.done / self.documents.max(1);
+        let full = full.min(BAR_WIDTH);
         let name: String = plain(name).chars().take(NAME).collect();
         let _ = write!(
             text,
             "[{}{}] {}/{} documents, {} chunks  {name}",
             "#".repeat(full),
-            "-".repeat(BAR - full),
+            "-".repeat(BAR_WIDTH - full),
             self.done,
             self.documents,
             self.chunks
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn on_a_terminal_there_is_a_bar_that_is_removed_at_the_end() {
         let text = shown(true);
-        let bars: Vec<_> = text.split(AGAIN).collect();
+        let bars: Vec<_> = text.split(CLEAR_LINE).collect();
         assert_eq!(
             bars[3],
             format!(
@@ -156,6 +156,6 @@ mod tests {
             "{text:?}"
         );
         assert!(bars[5].starts_with("docs/ [2Jc.md: skipped"), "{text:?}");
-        assert!(text.ends_with(AGAIN), "{text:?}");
+        assert!(text.ends_with(CLEAR_LINE), "{text:?}");
     }
 }

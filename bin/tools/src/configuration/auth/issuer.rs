@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, time::Duration};
 use anyhow::Context as _;
 use http::Uri;
 use serde_json::json;
-use ziggurat_accounts::issuer::{Settings, WhenStale};
+use ziggurat_accounts::issuer::{Settings, StalePolicy};
 use ziggurat_runtime::config::Section;
 
 /// External issuer whose tokens are accepted.
@@ -114,10 +114,10 @@ impl TrustedIssuer {
             jwks: self.jwks_url.clone(),
             revocations: self.revocations_url.clone(),
             poll: self.poll_interval,
-            when_stale: if self.accepts_when_unreachable {
-                WhenStale::Accept
+            stale_policy: if self.accepts_when_unreachable {
+                StalePolicy::Accept
             } else {
-                WhenStale::Refuse
+                StalePolicy::Refuse
             },
             stale_after: self.unreachable_after,
             root_certificates,

@@ -17,10 +17,10 @@ impl RawDatabase {
     pub(super) fn check(
         self,
         name: &str,
-        around: &ConfigSources,
+        sources: &ConfigSources,
         is_debug: bool,
     ) -> Result<Entry, String> {
-        let mut settings = self.settings(name, around)?;
+        let mut settings = self.settings(name, sources)?;
         settings.shows_causes = is_debug;
         let database = Database::try_from(settings).map_err(|error| with_sources(&error))?;
         Ok(Entry {
@@ -30,10 +30,10 @@ impl RawDatabase {
         })
     }
 
-    fn settings(&self, name: &str, around: &ConfigSources) -> Result<Settings, String> {
+    fn settings(&self, name: &str, sources: &ConfigSources) -> Result<Settings, String> {
         let default = Settings::default();
         let owned = |key: &str| self.text(key).map(str::to_owned);
-        let path = |key: &str| around.path(self.text(key).map(Into::into));
+        let path = |key: &str| sources.path(self.text(key).map(Into::into));
         let port = self.number("port").unwrap_or(default.port);
         let setting = |key: &str, reason: &dyn Display| setting(name, key, reason);
         let time = |key: &str, default| match self.text(key) {
@@ -53,7 +53,7 @@ impl RawDatabase {
                      -db-user for the first one)"
                 )
             })?,
-            hosts: self.several(name, port)?,
+            hosts: self.host_list(name, port)?,
             port,
             target_session_attrs: target
                 .map_err(|error: UnknownSessionAttrs| setting("target_session_attrs", &error))?
@@ -98,7 +98,7 @@ impl RawDatabase {
     }
 
     /// Returns the hosts, if there are several to choose from.
-    fn several(&self, name: &str, port: u16) -> Result<Vec<Host>, String> {
+    fn host_list(&self, name: &str, port: u16) -> Result<Vec<Host>, String> {
         let wrong = |reason: &str| setting(name, "hosts", &reason);
         let hosts = match (self.text("hosts"), &self.hosts) {
             (Some(text), _) => hosts(text, port)

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::configuration::{fixture::Case, start::CannotStart};
+use crate::configuration::{fixture::Case, start::StartError};
 
 fn assert_mistakes(cases: &[(&str, &str)]) {
     for (text, message) in cases {
@@ -254,18 +254,18 @@ fn required_files_are_looked_for_one_after_the_other() {
     for (path, error, message) in [
         (
             &cert,
-            CannotStart::Certificate(cert.clone()),
+            StartError::Certificate(cert.clone()),
             "Certificate file not found: ",
         ),
-        (&key, CannotStart::Key(key.clone()), "Key file not found: "),
+        (&key, StartError::Key(key.clone()), "Key file not found: "),
         (
             &chain,
-            CannotStart::Chain(chain.clone()),
+            StartError::Chain(chain.clone()),
             "Chain file not found: ",
         ),
         (
             &tokens,
-            CannotStart::Tokens(tokens.clone()),
+            StartError::Tokens(tokens.clone()),
             "Token file not found: ",
         ),
     ] {

@@ -11,7 +11,7 @@ use ziggurat_runtime::watch::{Folders, Stamp, settled};
 use super::Tls;
 
 /// Interval of checking the files, because some file systems do not report changes.
-const LOOK: Duration = Duration::from_mins(1);
+const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The files of a certificate.
 #[derive(Debug)]
@@ -46,9 +46,9 @@ impl Tls {
         let mut folders = Folders::new("certificates");
         folders.follow(seen.keys());
         // A change since the files were first read counts, too.
-        folders.nudge();
+        folders.trigger();
         loop {
-            time::timeout(LOOK, folders.changed()).await.ok();
+            time::timeout(CHECK_INTERVAL, folders.changed()).await.ok();
             // The two files are written one after the other, so this waits until both are stable.
             if files.stamps() == seen {
                 continue;

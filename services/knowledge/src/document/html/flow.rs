@@ -12,7 +12,7 @@ pub(super) enum Break {
 
 /// Writes words with the smallest separators needed.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
+pub(super) struct TextWriter {
     pending: Break,
     /// Mark before the next word.
     mark: Mark,
@@ -28,7 +28,7 @@ enum Mark {
 
 // === impl Flow ===
 
-impl Flow {
+impl TextWriter {
     /// Ends the line or the paragraph when the next word follows.
     pub(super) fn breaks(&mut self, kind: Break) {
         self.pending = self.pending.max(kind);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn white_space_within_and_between_texts_becomes_one_blank() {
-        let mut flow = Flow::default();
+        let mut flow = TextWriter::default();
         let mut text = String::new();
         for part in ["a ", " b", "c", "\n", "d"] {
             flow.text(part, &mut text);

@@ -29,8 +29,8 @@ pub(super) struct Source<'a> {
 /// Returns the question: the last user message.
 pub(super) fn question(prompt: &Prompt) -> Cow<'_, str> {
     let text = asked(prompt).map_or(Cow::Borrowed(""), |(_, message)| message.text());
-    match Framed::read(&text) {
-        Some(Framed { question, .. }) => Cow::Owned(question.to_owned()),
+    match FramedQuestion::read(&text) {
+        Some(FramedQuestion { question, .. }) => Cow::Owned(question.to_owned()),
         None => text,
     }
 }
@@ -44,7 +44,11 @@ pub(super) fn sources(prompt: &Prompt) -> Vec<Source<'_>> {
     for block in prompt.messages[at..].iter().flat_map(|said| &said.blocks) {
         match block {
             Block::Text { text, .. } => {
-                sources.extend(Framed::read(text).into_iter().flat_map(Framed::sources));
+                sources.extend(
+                    FramedQuestion::read(text)
+                        .into_iter()
+                        .flat_map(FramedQuestion::sources),
+                );
             }
             Block::ToolResult { content, .. } => {
                 sources.extend(content.iter().map(|text| Source { name: "", text }));
@@ -64,7 +68,7 @@ fn asked(prompt: &Prompt) -> Option<(usize, &Message)> {
 }
 
 /// A question that comes with documents.
-struct Framed<'a> {
+struct FramedQuestion<'a> {
     nonce: &'a str,
     documents: &'a str,
     question: &'a str,
@@ -72,7 +76,7 @@ struct Framed<'a> {
 
 // === impl Framed ===
 
-impl<'a> Framed<'a> {
+impl<'a> FramedQuestion<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let text = text.strip_prefix(BEGIN)?;
         let (nonce, rest) = text.split_once('\n')?;

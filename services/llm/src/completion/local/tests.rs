@@ -64,7 +64,7 @@ fn without_sources_there_is_nothing_to_quote() {
         Prompt::new(vec![Message::user("How often?")]),
         Prompt::new(vec![Message::user("BEGIN RAG-CONTEXT-0a1b\nno end")]),
     ] {
-        assert_eq!(answered(&prompt), NOTHING);
+        assert_eq!(answered(&prompt), NO_SOURCES);
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{Fault, StreamReader},
-    think::Thoughts,
+    think::ThoughtFilter,
 };
 use crate::{
     Block, Chunk, Reply, Stop, Usage,
@@ -17,7 +17,7 @@ use crate::{
 /// Parses a stream, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    thoughts: Thoughts,
+    thoughts: ThoughtFilter,
     has_tools: bool,
 }
 

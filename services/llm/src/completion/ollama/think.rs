@@ -10,7 +10,7 @@ const MAX_BLANK: usize = 4096;
 
 /// Removes the thoughts from the beginning of a reply that arrives in pieces.
 #[derive(Debug)]
-pub(super) enum Thoughts {
+pub(super) enum ThoughtFilter {
     /// Not known yet: the text so far.
     Unclear(String),
     /// Inside the thoughts: the last text, which may contain the start of the end tag.
@@ -23,7 +23,7 @@ pub(super) enum Thoughts {
 
 // === impl Thoughts ===
 
-impl Thoughts {
+impl ThoughtFilter {
     /// Takes the next piece, and returns the part of the text so far that belongs to the reply.
     pub(super) fn drop_from(&mut self, piece: String) -> Option<String> {
         let rest = match self {
@@ -77,7 +77,7 @@ impl Thoughts {
     }
 }
 
-impl Default for Thoughts {
+impl Default for ThoughtFilter {
     fn default() -> Self {
         Self::Unclear(String::new())
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn answer(pieces: &[&str]) -> String {
-        let mut thoughts = Thoughts::default();
+        let mut thoughts = ThoughtFilter::default();
         let mut answer = String::new();
         for piece in pieces {
             answer.extend(thoughts.drop_from((*piece).to_owned()));
@@ -130,11 +130,11 @@ mod tests {
 
     #[test]
     fn long_thoughts_are_not_kept() {
-        let mut thoughts = Thoughts::default();
+        let mut thoughts = ThoughtFilter::default();
         assert_eq!(thoughts.drop_from("<think>".to_owned()), None);
         for _ in 0..100 {
             assert_eq!(thoughts.drop_from("hm, ö. ".repeat(100)), None);
-            let Thoughts::Open(tail) = &thoughts else {
+            let ThoughtFilter::Open(tail) = &thoughts else {
                 panic!("still thinking");
             };
             assert!(tail.len() < CLOSE.len());

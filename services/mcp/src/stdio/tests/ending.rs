@@ -41,7 +41,7 @@ async fn a_call_that_does_not_finish_is_cut_off() {
     })
     .await;
     served.expect("served");
-    assert_eq!(start.elapsed(), Limits::default().grace + LAST_WORDS);
+    assert_eq!(start.elapsed(), Limits::default().grace + ERROR_SEND_TIME);
     call.dropped().await;
 }
 
@@ -75,7 +75,7 @@ async fn a_client_that_reads_nothing_does_not_delay_the_shutdown() {
     })
     .await;
     served.expect("served");
-    assert_eq!(start.elapsed(), Limits::default().grace + LAST_WORDS);
+    assert_eq!(start.elapsed(), Limits::default().grace + ERROR_SEND_TIME);
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use ziggurat_postgres::database::Password;
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use crate::bench;
+use crate::test_server;
 
-impl Bench {
+impl TestServer {
     /// Returns the URL of the database, and the form that callers see.
     fn url(&self) -> (String, String) {
         let Settings {
@@ -53,11 +53,11 @@ fn user(databases: &[&str]) -> Identity {
 
 #[tokio::test]
 async fn a_url_for_one_call_is_used_for_that_call_alone() {
-    let mut bench = Bench::with(PEOPLE).await;
-    let (url, shown) = bench.url();
+    let mut test_server = TestServer::with(PEOPLE).await;
+    let (url, shown) = test_server.url();
     // Makes the database reachable by the URL only.
-    bench.describe(|settings| settings.port = 1);
-    let (text, failed) = bench
+    test_server.describe(|settings| settings.port = 1);
+    let (text, failed) = test_server
         .query(&format!("SELECT name FROM people at {url} WHERE id = 1;"))
         .await;
     assert_eq!(
@@ -68,7 +68,7 @@ async fn a_url_for_one_call_is_used_for_that_call_alone() {
         )
     );
     assert!(!failed);
-    let (text, failed) = bench.query(&format!("db {url} SELECT nope")).await;
+    let (text, failed) = test_server.query(&format!("db {url} SELECT nope")).await;
     assert_eq!(
         text,
         format!(
@@ -77,13 +77,13 @@ async fn a_url_for_one_call_is_used_for_that_call_alone() {
         )
     );
     assert!(failed);
-    let (text, _) = bench.query("SELECT 1").await;
+    let (text, _) = test_server.query("SELECT 1").await;
     assert!(
         text.starts_with("Failed to get database client: "),
         "{text}"
     );
 
-    let (text, failed) = bench.query(&format!("database {url} ;")).await;
+    let (text, failed) = test_server.query(&format!("database {url} ;")).await;
     assert_eq!(
         text,
         "Connection command executed successfully. No query to run."
@@ -92,7 +92,7 @@ async fn a_url_for_one_call_is_used_for_that_call_alone() {
     let ours = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'ziggurat'";
     let closed = async {
-        while bench.fixture.count(ours).await > 0 {
+        while test_server.fixture.count(ours).await > 0 {
             task::yield_now().await;
         }
     };
@@ -102,14 +102,14 @@ async fn a_url_for_one_call_is_used_for_that_call_alone() {
 
 #[tokio::test]
 async fn a_url_can_be_made_the_default_of_a_session() {
-    let mut bench = Bench::with(PEOPLE).await;
-    bench
+    let mut test_server = TestServer::with(PEOPLE).await;
+    test_server
         .fixture
         .given("CREATE VIEW names AS SELECT name FROM people")
         .await;
-    let (url, shown) = bench.url();
-    bench.describe(|settings| settings.port = 1);
-    let (text, failed) = bench.query(&format!("Use database {url}")).await;
+    let (url, shown) = test_server.url();
+    test_server.describe(|settings| settings.port = 1);
+    let (text, failed) = test_server.query(&format!("Use database {url}")).await;
     assert_eq!(
         text,
         format!(
@@ -118,7 +118,7 @@ async fn a_url_can_be_made_the_default_of_a_session() {
         )
     );
     assert!(!failed);
-    let (text, _) = bench.query("SELECT count(*) FROM people").await;
+    let (text, _) = test_server.query("SELECT count(*) FROM people").await;
     let opening = format!("Database: {shown}\n\nSQL Query:\n");
     assert!(
         text.starts_with(&opening) && text.ends_with("\n3"),
@@ -126,19 +126,19 @@ async fn a_url_can_be_made_the_default_of_a_session() {
     );
 
     // The default belongs to this session, and a selection removes it.
-    bench.identity = Some(user(&[]));
-    let (text, _) = bench.query("SELECT 1").await;
+    test_server.identity = Some(user(&[]));
+    let (text, _) = test_server.query("SELECT 1").await;
     assert!(
         text.starts_with("Failed to get database client: "),
         "{text}"
     );
-    bench.identity = None;
-    bench
+    test_server.identity = None;
+    test_server
         .databases
         .select(None, "main")
         .await
         .expect("configured");
-    let (text, _) = bench.query("SELECT 1").await;
+    let (text, _) = test_server.query("SELECT 1").await;
     assert!(
         text.starts_with("Failed to get database client: "),
         "{text}"
@@ -147,44 +147,46 @@ async fn a_url_can_be_made_the_default_of_a_session() {
 
 #[tokio::test]
 async fn a_database_given_by_url_is_read_only() {
-    let bench = Bench::with(PEOPLE).await;
-    bench.describe(|settings| settings.allow_writes = true);
-    let (url, _) = bench.url();
-    let (text, _) = bench.query(&format!("DELETE FROM people at {url}")).await;
+    let test_server = TestServer::with(PEOPLE).await;
+    test_server.describe(|settings| settings.allow_writes = true);
+    let (url, _) = test_server.url();
+    let (text, _) = test_server
+        .query(&format!("DELETE FROM people at {url}"))
+        .await;
     assert_eq!(text, REFUSED);
-    bench.query(&format!("set default {url}")).await;
-    let (text, _) = bench.query("DELETE FROM people").await;
+    test_server.query(&format!("set default {url}")).await;
+    let (text, _) = test_server.query("DELETE FROM people").await;
     assert_eq!(text, REFUSED);
 }
 
 #[tokio::test]
 async fn a_url_that_does_not_work_changes_nothing() {
-    let bench = Bench::with(PEOPLE).await;
-    let (url, shown) = bench.url();
-    let database = &bench.fixture.settings.database;
+    let test_server = TestServer::with(PEOPLE).await;
+    let (url, shown) = test_server.url();
+    let database = &test_server.fixture.settings.database;
     let (url, shown) = (
         url.replace(database, "gone"),
         shown.replace(database, "gone"),
     );
-    let (text, failed) = bench.query(&format!("switch to {url}")).await;
+    let (text, failed) = test_server.query(&format!("switch to {url}")).await;
     assert!(failed);
     assert_eq!(
         text,
         format!("Failed to set default connection to {shown}: {NO_CONNECTION}")
     );
-    let (text, failed) = bench.query(&format!("SELECT 1 in {url}")).await;
+    let (text, failed) = test_server.query(&format!("SELECT 1 in {url}")).await;
     assert!(failed);
     assert_eq!(
         text,
         format!("Failed to connect to {shown}: {NO_CONNECTION}")
     );
-    let (text, _) = bench.query("SELECT 1").await;
+    let (text, _) = test_server.query("SELECT 1").await;
     assert!(text.starts_with("Database: main\n"), "{text}");
 }
 
 #[tokio::test]
 async fn a_url_that_cannot_be_parsed_is_not_shown() {
-    let bench = Bench::with(PEOPLE).await;
+    let test_server = TestServer::with(PEOPLE).await;
     for (query, opening) in [
         (
             "SELECT 1 at postgres://me:tr@ut@host/db",
@@ -195,7 +197,7 @@ async fn a_url_that_cannot_be_parsed_is_not_shown() {
             "Failed to set default connection to postgres://***: Unix sockets are not allowed",
         ),
     ] {
-        let (text, failed) = bench.query(query).await;
+        let (text, failed) = test_server.query(query).await;
         assert!(text.starts_with(opening), "{text}");
         assert!(
             !text.contains("ut@") && !text.contains("trout") && failed,
@@ -206,8 +208,8 @@ async fn a_url_that_cannot_be_parsed_is_not_shown() {
 
 #[tokio::test]
 async fn callers_that_are_restricted_to_databases_cannot_use_urls() {
-    let mut bench = Bench::with(PEOPLE).await;
-    let (url, shown) = bench.url();
+    let mut test_server = TestServer::with(PEOPLE).await;
+    let (url, shown) = test_server.url();
     let program = |database: Option<&str>| {
         let database = database.map(Arc::from);
         Identity::new(TokenHash::of("program"), Holder::Program { database })
@@ -227,11 +229,11 @@ async fn callers_that_are_restricted_to_databases_cannot_use_urls() {
         (program(Some("main")), TOKEN),
         (user(&["main"]), USER),
     ] {
-        bench.identity = Some(identity);
-        let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+        test_server.identity = Some(identity);
+        let (text, failed) = test_server.query(&format!("SELECT 1 at {url}")).await;
         assert_eq!(text, format!("Failed to connect to {shown}: {why}"));
         assert!(failed);
-        let (text, failed) = bench.query(&format!("set default {url}")).await;
+        let (text, failed) = test_server.query(&format!("set default {url}")).await;
         assert_eq!(
             text,
             format!("Failed to set default connection to {shown}: {why}")
@@ -240,24 +242,24 @@ async fn callers_that_are_restricted_to_databases_cannot_use_urls() {
     }
 
     // A default set by URL ends when the user is restricted to databases.
-    bench.identity = Some(user(&[]));
-    let (text, _) = bench.query(&format!("set default {url}")).await;
+    test_server.identity = Some(user(&[]));
+    let (text, _) = test_server.query(&format!("set default {url}")).await;
     assert!(text.starts_with("Successfully set "), "{text}");
-    let restricted = Configured::new(bench.fixture.describe(|_| {})).with_users(["ann"]);
-    bench.databases.replace([restricted]);
-    let (text, _) = bench.query("SELECT 1").await;
+    let restricted = Configured::new(test_server.fixture.describe(|_| {})).with_users(["ann"]);
+    test_server.databases.replace([restricted]);
+    let (text, _) = test_server.query("SELECT 1").await;
     assert!(text.starts_with("Database: main\n"), "{text}");
-    let (text, _) = bench.query(&format!("SELECT 1 at {url}")).await;
+    let (text, _) = test_server.query(&format!("SELECT 1 at {url}")).await;
     assert_eq!(text, format!("Failed to connect to {shown}: {USER}"));
 }
 
 #[tokio::test]
 async fn connection_urls_can_be_disabled() {
-    let mut bench = Bench::with(PEOPLE).await;
-    bench.connection_urls = ConnectionUrls::Off;
-    let (url, _) = bench.url();
+    let mut test_server = TestServer::with(PEOPLE).await;
+    test_server.connection_urls = ConnectionUrls::Off;
+    let (url, _) = test_server.url();
     for query in [format!("SELECT 1 at {url}"), format!("set default {url}")] {
-        let (text, failed) = bench.query(&query).await;
+        let (text, failed) = test_server.query(&query).await;
         assert!(
             text.starts_with("Connection URLs in queries are switched off"),
             "{text}"
@@ -268,9 +270,9 @@ async fn connection_urls_can_be_disabled() {
 
 #[tokio::test]
 async fn a_url_may_name_hosts_of_configured_databases_or_listed_hosts() {
-    let mut bench = Bench::with(PEOPLE).await;
-    let (url, shown) = bench.url();
-    let Settings { host, port, .. } = bench.fixture.settings.clone();
+    let mut test_server = TestServer::with(PEOPLE).await;
+    let (url, shown) = test_server.url();
+    let Settings { host, port, .. } = test_server.fixture.settings.clone();
     let query = format!("SELECT count(*) FROM people at {url}");
     let listed = |host: &str| ConnectionUrls::Listed(vec![host.parse().expect("a host")]);
     let refused = format!(
@@ -286,9 +288,9 @@ async fn a_url_may_name_hosts_of_configured_databases_or_listed_hosts() {
         (listed(&format!("{host}:1")), port, false),
         (listed("db.example"), port, false),
     ] {
-        bench.describe(|settings| settings.port = configured_port);
-        bench.connection_urls = urls.clone();
-        let (text, failed) = bench.query(&query).await;
+        test_server.describe(|settings| settings.port = configured_port);
+        test_server.connection_urls = urls.clone();
+        let (text, failed) = test_server.query(&query).await;
         assert_eq!(failed, !is_served, "{urls:?} {text}");
         if is_served {
             assert!(text.ends_with("\n3"), "{urls:?} {text}");
@@ -297,9 +299,9 @@ async fn a_url_may_name_hosts_of_configured_databases_or_listed_hosts() {
         }
     }
     // One refused host refuses the whole URL.
-    bench.connection_urls = listed(&host);
+    test_server.connection_urls = listed(&host);
     let two = url.replace(&format!("@{host}"), &format!("@{host},db.example"));
-    let (text, failed) = bench.query(&format!("SELECT 1 at {two}")).await;
+    let (text, failed) = test_server.query(&format!("SELECT 1 at {two}")).await;
     assert!(
         failed && text.contains(&format!("db.example:{port} is no host")),
         "{text}"
@@ -308,28 +310,28 @@ async fn a_url_may_name_hosts_of_configured_databases_or_listed_hosts() {
 
 #[tokio::test]
 async fn without_authentication_only_local_callers_may_use_urls() {
-    let mut bench = Bench::with(PEOPLE).await;
-    let (url, shown) = bench.url();
-    bench.is_local = false;
-    let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+    let mut test_server = TestServer::with(PEOPLE).await;
+    let (url, shown) = test_server.url();
+    test_server.is_local = false;
+    let (text, failed) = test_server.query(&format!("SELECT 1 at {url}")).await;
     let opening = format!("Failed to connect to {shown}: connection URLs in queries are for users");
     assert!(failed && text.starts_with(&opening), "{text}");
-    bench.identity = Some(user(&[]));
-    let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+    test_server.identity = Some(user(&[]));
+    let (text, failed) = test_server.query(&format!("SELECT 1 at {url}")).await;
     assert!(!failed, "{text}");
 }
 
 #[tokio::test]
 async fn a_failure_to_connect_is_one_sentence_whatever_the_cause_and_its_cause_is_logged() {
-    let bench = Bench::with(PEOPLE).await;
-    let (url, _) = bench.url();
+    let test_server = TestServer::with(PEOPLE).await;
+    let (url, _) = test_server.url();
     let Settings {
         host,
         port,
         database,
         user,
         ..
-    } = &bench.fixture.settings;
+    } = &test_server.fixture.settings;
     let closed = url.replace(&format!(":{port}/"), ":1/");
     let no_database = url.replace(&format!("/{database}"), "/gone");
     let no_password = format!("postgres://{user}:guess@{host}:{port}/{database}");
@@ -340,7 +342,7 @@ async fn a_failure_to_connect_is_one_sentence_whatever_the_cause_and_its_cause_i
         (no_database, format!("{host}:{port}"), "3D000"),
         (no_password, format!("{host}:{port}"), "28P01"),
     ] {
-        let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+        let (text, failed) = test_server.query(&format!("SELECT 1 at {url}")).await;
         assert!(
             failed && text.ends_with(&format!(": {NO_CONNECTION}")),
             "{text}"
@@ -354,7 +356,7 @@ async fn a_failure_to_connect_is_one_sentence_whatever_the_cause_and_its_cause_i
         );
         assert!(!lines.contains("guess"), "{lines}");
     }
-    bench.query(&format!("SELECT 1 at {url}")).await;
+    test_server.query(&format!("SELECT 1 at {url}")).await;
     let lines = log.take();
     let line = format!("INFO connected by a URL in a query hosts={host}:{port}");
     assert!(lines.contains(&line), "{lines}");
@@ -362,24 +364,24 @@ async fn a_failure_to_connect_is_one_sentence_whatever_the_cause_and_its_cause_i
 
 #[tokio::test]
 async fn wrong_passwords_count_like_failed_logins() {
-    let mut bench = Bench::with(PEOPLE).await;
-    let (url, _) = bench.url();
+    let mut test_server = TestServer::with(PEOPLE).await;
+    let (url, _) = test_server.url();
     let Settings {
         host,
         port,
         database,
         user,
         ..
-    } = bench.fixture.settings.clone();
+    } = test_server.fixture.settings.clone();
     let guess = |n: u32| format!("SELECT 1 at postgres://{user}:guess{n}@{host}:{port}/{database}");
     let client = |last: u8| Some(ClientIp::from_peer(([192, 0, 2, last], 4711).into()));
-    bench.client = client(1);
+    test_server.client = client(1);
     for n in 0..10 {
-        let (text, _) = bench.query(&guess(n)).await;
+        let (text, _) = test_server.query(&guess(n)).await;
         assert!(text.ends_with(NO_CONNECTION), "{text}");
         // A correct password does not reset the count of wrong ones.
         if n < 9 {
-            let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+            let (text, failed) = test_server.query(&format!("SELECT 1 at {url}")).await;
             assert!(!failed, "{text}");
         }
     }
@@ -388,21 +390,21 @@ async fn wrong_passwords_count_like_failed_logins() {
         format!("SELECT 1 at {url}"),
         format!("set default {url}"),
     ] {
-        let (text, failed) = bench.query(&query).await;
+        let (text, failed) = test_server.query(&query).await;
         assert!(
             failed && text.contains("too many failed authentication attempts from this IP address"),
             "{text}"
         );
     }
-    bench.client = client(2);
-    let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+    test_server.client = client(2);
+    let (text, failed) = test_server.query(&format!("SELECT 1 at {url}")).await;
     assert!(!failed, "{text}");
 }
 
 #[tokio::test]
 async fn a_url_in_a_literal_is_only_text() {
-    let bench = Bench::with(PEOPLE).await;
-    let (text, failed) = bench
+    let test_server = TestServer::with(PEOPLE).await;
+    let (text, failed) = test_server
         .query("SELECT ' set default at postgres://u:p@h/d' AS a -- at postgres://u@h/d")
         .await;
     assert!(
@@ -415,8 +417,8 @@ async fn a_url_in_a_literal_is_only_text() {
 
 #[tokio::test]
 async fn the_structure_has_rows_of_a_url_and_is_empty_without_a_statement() {
-    let bench = Bench::with(PEOPLE).await;
-    let (url, _) = bench.url();
+    let test_server = TestServer::with(PEOPLE).await;
+    let (url, _) = test_server.url();
     for (query, columns, rows) in [
         (
             format!("SELECT id FROM people at {url} WHERE id = 1"),
@@ -431,7 +433,7 @@ async fn the_structure_has_rows_of_a_url_and_is_empty_without_a_statement() {
         ),
     ] {
         let arguments = json!({"query": query});
-        let (text, table) = bench::structured(bench.tool(), arguments).await;
+        let (text, table) = test_server::structured(test_server.tool(), arguments).await;
         let count = rows.as_array().map(Vec::len);
         let expected =
             json!({"columns": columns, "rows": rows, "row_count": count, "truncated": false});

@@ -12,11 +12,15 @@ const TWO_HUNDRED_THOUSAND: &str = "SELECT i AS id, 'a \"name\"' AS name
 
 #[tokio::test]
 async fn a_large_answer_is_sent_in_pieces_and_reads_like_any_other() {
-    let mut bench = Bench::with("SELECT").await;
-    bench.describe(|settings| settings.row_limit = 150_000);
-    bench.max_bytes = 1000;
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.describe(|settings| settings.row_limit = 150_000);
+    test_server.max_bytes = 1000;
     let arguments = json!({"query": TWO_HUNDRED_THOUSAND});
-    let mut body = bench.body(arguments).await.into_body().expect("a request");
+    let mut body = test_server
+        .body(arguments)
+        .await
+        .into_body()
+        .expect("a request");
     let mut whole = Vec::new();
     let mut largest = 0;
     while let Some(frame) = body.frame().await {
@@ -41,7 +45,7 @@ async fn a_large_answer_is_sent_in_pieces_and_reads_like_any_other() {
     assert_eq!(rows.count(), 150_000);
 
     let page = json!({"query": TWO_HUNDRED_THOUSAND, "offset": 150_000});
-    let (text, failed) = bench.call(page).await;
+    let (text, failed) = test_server.call(page).await;
     assert!(
         text.contains("\n\nResults (rows 150001-200000):\nid\tname\n150001\t"),
         "{}",
@@ -53,8 +57,8 @@ async fn a_large_answer_is_sent_in_pieces_and_reads_like_any_other() {
 
 #[tokio::test]
 async fn an_error_before_the_first_row_is_reported_as_usual() {
-    let bench = Bench::with("SELECT").await;
-    bench.describe(|settings| settings.row_limit = 150_000);
+    let test_server = TestServer::with("SELECT").await;
+    test_server.describe(|settings| settings.row_limit = 150_000);
     let cases = [
         (
             "SELECT nope",
@@ -66,7 +70,7 @@ async fn an_error_before_the_first_row_is_reported_as_usual() {
         ),
     ];
     for (query, expected) in cases {
-        let (text, failed) = bench.query(query).await;
+        let (text, failed) = test_server.query(query).await;
         assert_eq!(text, expected, "{query}");
         assert!(failed, "{query}");
     }
@@ -74,11 +78,15 @@ async fn an_error_before_the_first_row_is_reported_as_usual() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_half_way_ends_the_answer_with_an_error() {
-    let mut bench = Bench::with("SELECT").await;
-    bench.describe(|settings| settings.row_limit = 200_000);
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.describe(|settings| settings.row_limit = 200_000);
     let query = "SELECT repeat('x', 1000) FROM generate_series(1, 200000)";
     let arguments = json!({"query": query});
-    let mut body = bench.body(arguments).await.into_body().expect("a request");
+    let mut body = test_server
+        .body(arguments)
+        .await
+        .into_body()
+        .expect("a request");
     let mut whole = Vec::new();
     while whole.len() < 100_000 {
         let frame = body.frame().await.expect("a frame").expect("a piece");
@@ -86,7 +94,7 @@ async fn a_connection_that_breaks_half_way_ends_the_answer_with_an_error() {
     }
     let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'ziggurat'";
-    assert_eq!(bench.fixture.count(kill).await, 1);
+    assert_eq!(test_server.fixture.count(kill).await, 1);
     let rest = body.collect().await.expect("an end").to_bytes();
     whole.extend_from_slice(&rest);
     let answer: Value = serde_json::from_slice(&whole).expect("JSON all the same");
@@ -118,12 +126,16 @@ async fn until(watch: &mut PgConnection, count: i64, sql: &'static str) {
 
 #[tokio::test]
 async fn the_statement_of_a_client_that_disconnects_is_cancelled() {
-    let bench = Bench::with("SELECT").await;
-    bench.describe(|settings| settings.row_limit = 200_000);
+    let test_server = TestServer::with("SELECT").await;
+    test_server.describe(|settings| settings.row_limit = 200_000);
     let query = "SELECT repeat('x', 1000) FROM generate_series(1, 200000)";
     let arguments = json!({"query": query});
-    let mut watch = bench.fixture.connect().await;
-    let mut body = bench.body(arguments).await.into_body().expect("a request");
+    let mut watch = test_server.fixture.connect().await;
+    let mut body = test_server
+        .body(arguments)
+        .await
+        .into_body()
+        .expect("a request");
     for _ in 0..3 {
         body.frame().await.expect("a frame").expect("a piece");
     }
@@ -132,7 +144,7 @@ async fn the_statement_of_a_client_that_disconnects_is_cancelled() {
     until(&mut watch, 1, ours).await;
     drop(body);
     until(&mut watch, 0, ours).await;
-    let (text, failed) = bench.query("SELECT 1").await;
+    let (text, failed) = test_server.query("SELECT 1").await;
     assert!(text.ends_with("\n1") && !failed, "{text}");
 }
 
@@ -140,12 +152,12 @@ async fn the_statement_of_a_client_that_disconnects_is_cancelled() {
 async fn an_answer_is_sent_while_its_query_runs_with_or_without_a_limit() {
     const WAITING: Duration = Duration::from_secs(30);
 
-    let bench = Bench::with("SELECT").await;
+    let test_server = TestServer::with("SELECT").await;
     // The rows after the twentieth never arrive.
     let endless = "SELECT n, repeat('x', 20000), CASE WHEN n > 20 THEN pg_sleep(3600) END
         FROM generate_series(1, 100) n";
     for query in [endless.to_owned(), format!("{endless} LIMIT 100")] {
-        let body = bench.body(json!({"query": query}));
+        let body = test_server.body(json!({"query": query}));
         let answer = time::timeout(WAITING, body).await.expect("an answer");
         let mut body = answer.into_body().expect("a request");
         let mut bytes = 0;
@@ -159,14 +171,14 @@ async fn an_answer_is_sent_while_its_query_runs_with_or_without_a_limit() {
 
 #[tokio::test]
 async fn large_rows_wait_until_earlier_ones_are_sent() {
-    let mut bench = Bench::with("SELECT").await;
-    bench.max_bytes = 1 << 20;
-    let tool = bench.tool();
+    let mut test_server = TestServer::with("SELECT").await;
+    test_server.max_bytes = 1 << 20;
+    let tool = test_server.tool();
     let large = json!({"query": "SELECT repeat('x', 1000000) AS a"});
     // One large row takes most of the memory for large rows.
-    let first = bench.body_of(&tool, large.clone()).await;
+    let first = test_server.body_of(&tool, large.clone()).await;
     let mut second = Box::pin(async {
-        let body = bench.body_of(&tool, large).await;
+        let body = test_server.body_of(&tool, large).await;
         body.collect().await.expect("whole").to_bytes().len()
     });
     let early = time::timeout(Duration::from_millis(300), &mut second).await;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CURSOR, Route, Run, Set, Stop};
+use super::{AttemptError, CURSOR, Execution, Route, RowsState};
 use crate::{
     driver::{DriverError, Event},
     error::{Phase, QueryError},
@@ -15,9 +15,9 @@ const ROWS_AT_ONCE: u32 = 1000;
 /// Rows of one message, so that a slow network does not delay every FETCH.
 const ROWS_PER_MESSAGE: u32 = 64 * ROWS_AT_ONCE;
 
-impl Run {
+impl Execution {
     /// Lets PostgreSQL keep the rows, counts them, and passes them to the reader.
-    pub(super) async fn spool(&mut self) -> Result<Summary, Stop> {
+    pub(super) async fn spool(&mut self) -> Result<Summary, AttemptError> {
         // Parsed alone first, since a text that is one statement in parentheses may be several
         // without them.
         self.begin(true).await?;
@@ -42,7 +42,7 @@ impl Run {
         };
         self.handoff.put(head).await;
         self.progress.has_head = true;
-        self.progress.set = Set::Over;
+        self.progress.set = RowsState::Over;
         self.progress.has_more = extent.has_more;
         if let Err(error) = self.fetch(extent.rows).await {
             let error = QueryError::new(error, Phase::Run, 0);

@@ -8,7 +8,7 @@ use super::Statement;
 use crate::{LOG_TARGET, error::QueryError, pool::Lease, rows::Summary};
 
 /// Commands that the log names. Any other word may be secret text of a caller.
-const KNOWN: [&str; 37] = [
+const KNOWN_COMMANDS: [&str; 37] = [
     "ALTER",
     "ANALYZE",
     "CALL",
@@ -102,7 +102,7 @@ impl StatementLog {
 /// Returns the first word of a command if it is known, else `OTHER`.
 fn known(command: &str) -> &'static str {
     let first = command.split(' ').next().unwrap_or_default();
-    let known = KNOWN.iter().find(|known| **known == first);
+    let known = KNOWN_COMMANDS.iter().find(|known| **known == first);
     known.copied().unwrap_or("OTHER")
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Access, CURSOR, INFALLIBLE, Route, Run, Window};
+use super::{Access, CURSOR, Execution, INFALLIBLE, Route, Window};
 
-impl Run {
+impl Execution {
     pub(super) fn write_access(&self, command: &str, sql: &mut String) {
         sql.push_str(command);
         sql.push_str(match self.statement.access {

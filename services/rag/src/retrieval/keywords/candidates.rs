@@ -12,10 +12,10 @@ use ziggurat_vector_search::retrieval_queries::LexemeQuery;
 use super::MAX_WORDS;
 
 /// Limit on the rows that are ranked.
-pub(super) const MOST: u32 = 2000;
+pub(super) const MAX_CANDIDATES: u32 = 2000;
 
 /// Number of rows after which a round ends.
-const ENOUGH: u32 = 500;
+const MIN_CANDIDATES: u32 = 500;
 
 /// Limit on the queries to an index.
 const ROUNDS: usize = 4;
@@ -25,7 +25,7 @@ const MAX_KNOWN: usize = 4096;
 
 /// Cache of the lexemes of words, and of the number of rows that contain them.
 #[derive(Debug, Default)]
-pub(super) struct Glossary {
+pub(super) struct LexemeCache {
     lexemes: HashMap<String, Vec<String>>,
     frequencies: HashMap<String, f64>,
 }
@@ -39,36 +39,38 @@ pub(super) struct Entry {
 
 /// One query to an index.
 #[derive(Debug, PartialEq)]
-pub(super) struct Round {
+pub(super) struct IndexQuery {
     pub(super) wanted: LexemeQuery,
     /// True if all rows that contain any of the lexemes are requested.
     pub(super) is_complete: bool,
 }
 
 /// Returns the number of candidates that suffices for this many results.
-pub(super) fn enough(rows: u32) -> u32 {
-    rows.saturating_mul(10).clamp(ENOUGH / 2, MOST)
+pub(super) fn sufficient_candidates(rows: u32) -> u32 {
+    rows.saturating_mul(10)
+        .clamp(MIN_CANDIDATES / 2, MAX_CANDIDATES)
 }
 
 /// Returns the queries to send one after another until there are enough candidates.
-pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
-    let most = f64::from(MOST);
+pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<IndexQuery> {
+    let most = f64::from(MAX_CANDIDATES);
     let rare = entries.partition_point(|entry| entry.frequency <= most);
     let (mut rare, common) = entries.split_at(rare);
     let mut rounds = Vec::new();
     while !rare.is_empty() {
         let mut sum = 0.0;
         let fits = rare.iter().take_while(|entry| {
-            let is_enough = sum >= f64::from(ENOUGH);
+            let is_enough = sum >= f64::from(MIN_CANDIDATES);
             // Half of it is better than far too many.
-            let is_too_much = sum >= f64::from(ENOUGH / 2) && entry.frequency > f64::from(ENOUGH);
+            let is_too_much =
+                sum >= f64::from(MIN_CANDIDATES / 2) && entry.frequency > f64::from(MIN_CANDIDATES);
             let fits = !is_enough && !is_too_much && sum + entry.frequency <= most;
             sum += entry.frequency;
             fits
         });
         let (now, later) = rare.split_at(fits.count());
         let wanted = now.iter().map(|entry| vec![entry.lexeme.clone()]);
-        rounds.push(Round {
+        rounds.push(IndexQuery {
             wanted: LexemeQuery(wanted.collect()),
             is_complete: true,
         });
@@ -83,7 +85,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
     });
     for together in (1..=together.count()).rev() {
         let all = common[..together].iter().map(|entry| entry.lexeme.clone());
-        rounds.push(Round {
+        rounds.push(IndexQuery {
             wanted: LexemeQuery(vec![all.collect()]),
             is_complete: false,
         });
@@ -94,7 +96,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
 
 // === impl Glossary ===
 
-impl Glossary {
+impl LexemeCache {
     /// Returns the words that are not cached: those of the question, and texts that PostgreSQL may
     /// parse as one word where this code sees several, such as an address.
     pub(super) fn unknown(&self, words: &[&str], text: &str) -> Vec<String> {
@@ -231,32 +233,32 @@ mod tests {
 
     #[test]
     fn the_glossary_is_bounded_and_words_are_loaded_once() {
-        let mut glossary = Glossary::default();
+        let mut lexeme_cache = LexemeCache::default();
         let text = "wool at foo.com wool";
         let words = ["wool", "foo", "com"];
         assert_eq!(
-            glossary.unknown(&words, text),
+            lexeme_cache.unknown(&words, text),
             ["wool", "foo", "com", "foo.com"]
         );
         let lexemes = [("wool".to_owned(), vec!["wool".to_owned()])];
         let counts = [("wool".to_owned(), 7.0)];
-        glossary.add(lexemes.clone(), counts.clone());
-        assert_eq!(glossary.unknown(&words[..1], "wool"), [""; 0]);
-        assert_eq!(glossary.uncounted(&[vec!["wool".to_owned()]]), [""; 0]);
-        let found = glossary.frequencies(&words[..2]);
+        lexeme_cache.add(lexemes.clone(), counts.clone());
+        assert_eq!(lexeme_cache.unknown(&words[..1], "wool"), [""; 0]);
+        assert_eq!(lexeme_cache.uncounted(&[vec!["wool".to_owned()]]), [""; 0]);
+        let found = lexeme_cache.frequencies(&words[..2]);
         assert_eq!(found, [Some(("wool".to_owned(), 7.0)), None]);
         for number in 0..3 * MAX_KNOWN {
-            glossary.add([(number.to_string(), Vec::new())], []);
-            assert!(glossary.lexemes.len() <= MAX_KNOWN + 1);
+            lexeme_cache.add([(number.to_string(), Vec::new())], []);
+            assert!(lexeme_cache.lexemes.len() <= MAX_KNOWN + 1);
         }
         let part = format!("a.{}", "b".repeat(tokens::LONGEST_WORD));
         assert_eq!(
-            glossary.unknown(&[], &part),
+            lexeme_cache.unknown(&[], &part),
             [""; 0],
             "too long for an index"
         );
         let long: Vec<_> = (0..1000).map(|number| number.to_string()).collect();
         let long: Vec<_> = long.iter().map(String::as_str).collect();
-        assert_eq!(Glossary::default().unknown(&long, "").len(), MAX_WORDS);
+        assert_eq!(LexemeCache::default().unknown(&long, "").len(), MAX_WORDS);
     }
 }

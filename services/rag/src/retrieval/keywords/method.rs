@@ -5,7 +5,7 @@ use ziggurat_vector_search::retrieval_queries::{Extension, Lexicon, Ranking, Sea
 use crate::retrieval::Backend;
 
 /// Number of rows up to which a whole table is read, which takes a few milliseconds.
-const SMALL: f64 = 2000.0;
+const SMALL_TABLE: f64 = 2000.0;
 
 /// Method of keyword search in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl KeywordMethod {
         shape: &Shape,
         place: &SearchTable,
     ) -> (Self, Option<String>) {
-        let is_small = shape.rows() <= SMALL;
+        let is_small = shape.rows() <= SMALL_TABLE;
         let read = if is_small {
             Self::ReadAll
         } else {

@@ -37,14 +37,14 @@ async fn answer(retriever: &Retriever, json: &str) -> Result<Vec<Passage>, Failu
     ask(retriever, &asked, &[1.0, 0.0]).await
 }
 
-fn both(room: &Room, table: &Table) -> [Retriever; 2] {
+fn both(test_database: &TestDatabase, table: &Table) -> [Retriever; 2] {
     [by_meaning(), SearchOptions::default()]
-        .map(|options| room.retriever(vec![table.clone()], options))
+        .map(|options| test_database.retriever(vec![table.clone()], options))
 }
 
 #[tokio::test]
 async fn the_column_decides_what_a_value_means() {
-    let room = Room::with(THINGS).await;
+    let test_database = TestDatabase::with(THINGS).await;
     let cases: &[(&str, &str, &str, &[&str])] = &[
         ("big", "=", "9007199254740993", &["1"]),
         ("big", "=", r#""9007199254740993""#, &["1"]),
@@ -84,7 +84,7 @@ async fn the_column_decides_what_a_value_means() {
         ("Odd \"name", "like", r#""100\\%""#, &["2"]),
         ("content", "ilike", r#""%O% WOOL""#, &["1", "2"]),
     ];
-    for retriever in both(&room, &table("thing")) {
+    for retriever in both(&test_database, &table("thing")) {
         for (column, operator, value, expected) in cases {
             let json = format!(
                 r#"{{"conditions": [{}]}}"#,
@@ -104,7 +104,7 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
         "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
         '[1, 0]'::vector(2) AS embedding, 'z'::text AS big, '1'::text AS only;"
     );
-    let room = Room::with(&sql).await;
+    let test_database = TestDatabase::with(&sql).await;
     let cases = [
         ("nope", "=", "1"),
         ("nope", "IS NULL", "1"),
@@ -120,7 +120,7 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
         ("content", "=", r#""nul \u0000""#),
         ("embedding", "=", r#""no""#),
     ];
-    for retriever in both(&room, &table("thing")) {
+    for retriever in both(&test_database, &table("thing")) {
         for (column, operator, value) in cases {
             let json = format!(
                 r#"{{"conditions": [{}]}}"#,
@@ -130,7 +130,7 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
             assert!(matches!(found, Err(Failure::Filter)), "{json}: {found:?}");
         }
     }
-    let retriever = room.retriever(
+    let retriever = test_database.retriever(
         vec![table("thing"), table("other")],
         SearchOptions::default(),
     );
@@ -149,7 +149,7 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
         text: "nope".to_owned(),
         ..table("thing")
     };
-    let retriever = room.retriever(vec![broken], SearchOptions::default());
+    let retriever = test_database.retriever(vec![broken], SearchOptions::default());
     let json = format!(r#"{{"conditions": [{}]}}"#, condition("big", "=", "1"));
     let found = answer(&retriever, &json).await;
     assert!(
@@ -165,7 +165,7 @@ async fn a_filter_may_name_only_allowed_columns() {
         "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
         '[1, 0]'::vector(2) AS embedding, 'z'::text AS big;"
     );
-    let room = Room::with(&sql).await;
+    let test_database = TestDatabase::with(&sql).await;
     let of = |name: &str, filter_columns| Table {
         filter_columns,
         ..table(name)
@@ -215,7 +215,7 @@ async fn a_filter_may_name_only_allowed_columns() {
         ),
     ];
     for (tables, column, refusal) in cases {
-        let retriever = room.retriever(tables, SearchOptions::default());
+        let retriever = test_database.retriever(tables, SearchOptions::default());
         let json = format!(
             r#"{{"conditions": [{}]}}"#,
             condition(column, "IS NOT NULL", "null")
@@ -232,7 +232,7 @@ async fn a_filter_may_name_only_allowed_columns() {
     }
     // A table that does not allow the column is left out.
     let tables = vec![of("thing", listed()), of("other", FilterColumns::Shown)];
-    let retriever = room.retriever(tables, SearchOptions::default());
+    let retriever = test_database.retriever(tables, SearchOptions::default());
     let json = format!(
         r#"{{"conditions": [{}]}}"#,
         condition("big", "IS NOT NULL", "null")
@@ -245,7 +245,7 @@ async fn a_filter_may_name_only_allowed_columns() {
 
 #[tokio::test]
 async fn no_input_of_a_client_is_interpreted_as_sql() {
-    let mut room = Room::with(THINGS).await;
+    let mut test_database = TestDatabase::with(THINGS).await;
     let attacks = [
         r#""; DROP TABLE thing; --"#,
         r#"id" = 1 OR "id"#,
@@ -254,7 +254,7 @@ async fn no_input_of_a_client_is_interpreted_as_sql() {
         "$1",
         "id) OR (true",
     ];
-    for retriever in both(&room, &table("thing")) {
+    for retriever in both(&test_database, &table("thing")) {
         for attack in attacks {
             let text = serde_json::Value::from(attack);
             let as_column = format!(
@@ -279,12 +279,18 @@ async fn no_input_of_a_client_is_interpreted_as_sql() {
             }
         }
     }
-    assert_eq!(room.fixture.count("SELECT count(*) FROM thing").await, 3);
+    assert_eq!(
+        test_database
+            .fixture
+            .count("SELECT count(*) FROM thing")
+            .await,
+        3
+    );
 }
 
 #[tokio::test]
 async fn the_filter_of_a_request_narrows_that_of_the_operator_and_never_widens_it() {
-    let room = Room::with(THINGS).await;
+    let test_database = TestDatabase::with(THINGS).await;
     let raw = RawFilter::new("id < 3 AND content <> 'a)b' OR id = 77".to_owned());
     let raw = TableFilter::Raw(raw.expect("it is balanced"));
     let tests = TableFilter::Structured(filter(&format!(
@@ -297,7 +303,7 @@ async fn the_filter_of_a_request_narrows_that_of_the_operator_and_never_widens_i
             filter: Some(allowed),
             ..table("thing")
         };
-        for retriever in both(&room, &limited) {
+        for retriever in both(&test_database, &limited) {
             let found = ask(&retriever, &question("wool"), &[1.0, 0.0]).await;
             assert_eq!(ids(&found.expect("passages")), ["1", "2"]);
             let json = format!(

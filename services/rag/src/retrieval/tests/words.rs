@@ -49,9 +49,9 @@ fn questions() -> Vec<String> {
 }
 
 /// Returns the expected result: every row, ranked.
-async fn exact(room: &mut Room, text: &str, count: usize) -> Vec<String> {
+async fn exact(test_database: &mut TestDatabase, text: &str, count: usize) -> Vec<String> {
     let rows: Vec<(i32, String)> = sqlx::query_as("SELECT id, content FROM docs")
-        .fetch_all(&mut room.fixture.outside)
+        .fetch_all(&mut test_database.fixture.outside)
         .await
         .expect("rows");
     let question = bm25::Question::new(tokens::terms(text));
@@ -74,7 +74,7 @@ async fn exact(room: &mut Room, text: &str, count: usize) -> Vec<String> {
     best.map(|((id, _), _)| id.to_string()).collect()
 }
 
-fn by_words(room: &Room, backend: Backend) -> Retriever {
+fn by_words(test_database: &TestDatabase, backend: Backend) -> Retriever {
     let options = SearchOptions {
         vector_weight: 0.0,
         max_scanned: 20_000,
@@ -84,7 +84,7 @@ fn by_words(room: &Room, backend: Backend) -> Retriever {
         keyword: backend,
         ..table("docs")
     };
-    room.retriever(vec![table], options)
+    test_database.retriever(vec![table], options)
 }
 
 async fn found(retriever: &Retriever, text: &str) -> Vec<String> {
@@ -96,13 +96,13 @@ async fn found(retriever: &Retriever, text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_small_table_is_ranked_exactly() {
-    let mut room = Room::with(&retriever_of(1500)).await;
-    room.fixture.given("ANALYZE docs").await;
-    let retriever = by_words(&room, Backend::Auto);
+    let mut test_database = TestDatabase::with(&retriever_of(1500)).await;
+    test_database.fixture.given("ANALYZE docs").await;
+    let retriever = by_words(&test_database, Backend::Auto);
     for text in questions() {
         assert_eq!(
             found(&retriever, &text).await,
-            exact(&mut room, &text, 10).await,
+            exact(&mut test_database, &text, 10).await,
             "{text}"
         );
     }
@@ -110,11 +110,11 @@ async fn a_small_table_is_ranked_exactly() {
 }
 
 /// Asserts that nearly all of the best rows of an exact ranking are found.
-async fn assert_finds_the_best(room: &mut Room, backend: Backend) {
-    let retriever = by_words(room, backend);
+async fn assert_finds_the_best(test_database: &mut TestDatabase, backend: Backend) {
+    let retriever = by_words(test_database, backend);
     let (mut same, mut all) = (0, 0);
     for text in questions() {
-        let expected = exact(room, &text, 10).await;
+        let expected = exact(test_database, &text, 10).await;
         let found: BTreeSet<_> = found(&retriever, &text).await.into_iter().collect();
         same += expected.iter().filter(|id| found.contains(*id)).count();
         all += expected.len();
@@ -126,9 +126,9 @@ async fn assert_finds_the_best(room: &mut Room, backend: Backend) {
 async fn an_index_finds_what_reading_every_row_finds() {
     let sql = retriever_of(20_000)
         + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
-    let mut room = Room::with(&sql).await;
+    let mut test_database = TestDatabase::with(&sql).await;
     for backend in [Backend::Auto, Backend::Tsvector, Backend::Scan] {
-        assert_finds_the_best(&mut room, backend).await;
+        assert_finds_the_best(&mut test_database, backend).await;
     }
 }
 
@@ -137,14 +137,14 @@ async fn words_without_statistics_in_postgresql_are_found_as_well() {
     let sql = retriever_of(20_000)
         + "CREATE INDEX words ON docs USING gin (to_tsvector('english', content));
            ALTER INDEX words ALTER COLUMN 1 SET STATISTICS 1; ANALYZE docs;";
-    let mut room = Room::with(&sql).await;
-    assert_finds_the_best(&mut room, Backend::Tsvector).await;
+    let mut test_database = TestDatabase::with(&sql).await;
+    assert_finds_the_best(&mut test_database, Backend::Tsvector).await;
     // If all words had the same expected count, the common ones would use up the limit.
-    let retriever = by_words(&room, Backend::Tsvector);
+    let retriever = by_words(&test_database, Backend::Tsvector);
     let mut same = 0;
     for numbers in [[12, 15, 5500], [11, 14, 6100], [13, 16, 4900]] {
         let text = numbers.map(word).join(" ");
-        let best = exact(&mut room, &text, 5).await;
+        let best = exact(&mut test_database, &text, 5).await;
         let found = found(&retriever, &text).await;
         same += best.iter().filter(|id| found.contains(*id)).count();
     }
@@ -155,7 +155,7 @@ async fn words_without_statistics_in_postgresql_are_found_as_well() {
 async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
     let sql = retriever_of(20_000)
         + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
-    let room = Room::with(&sql).await;
+    let test_database = TestDatabase::with(&sql).await;
     let raw = RawFilter::new("id % 50 = 7".to_owned()).expect("it is balanced");
     for keyword in [Backend::Tsvector, Backend::Scan] {
         let limited = Table {
@@ -168,7 +168,7 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
             max_scanned: 20_000,
             ..SearchOptions::default()
         };
-        let retriever = room.retriever(vec![limited], options);
+        let retriever = test_database.retriever(vec![limited], options);
         let text = [word(900), word(30), word(2)].join(" ");
         let found = found(&retriever, &text).await;
         assert_eq!(found.len(), 10, "{keyword}: {found:?}");
@@ -180,19 +180,19 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
 #[tokio::test]
 async fn without_an_index_no_more_rows_are_read_than_configured() {
     let sql = retriever_of(5000) + "ANALYZE docs;";
-    let room = Room::with(&sql).await;
+    let test_database = TestDatabase::with(&sql).await;
     let options = SearchOptions {
         vector_weight: 0.0,
         max_scanned: 3,
         ..SearchOptions::default()
     };
-    let retriever = room.retriever(vec![table("docs")], options);
+    let retriever = test_database.retriever(vec![table("docs")], options);
     assert_eq!(found(&retriever, &word(1)).await.len(), 3);
     let wanted = Table {
         keyword: Backend::PgSearch,
         ..table("docs")
     };
-    let retriever = room.retriever(vec![wanted], options);
+    let retriever = test_database.retriever(vec![wanted], options);
     retriever.check().await;
     // The extension is not installed.
     assert_eq!(found(&retriever, &word(1)).await.len(), 0);
@@ -205,12 +205,12 @@ async fn a_keyword_search_that_fails_does_not_affect_vector_search() {
              (to_tsvector('english', content)) STORED;
          CREATE INDEX ON docs USING gin (words);"
     );
-    let mut room = Room::with(&sql).await;
+    let mut test_database = TestDatabase::with(&sql).await;
     let wanted = Table {
         keyword: Backend::Tsvector,
         ..table("docs")
     };
-    let retriever = room.retriever(vec![wanted], SearchOptions::default());
+    let retriever = test_database.retriever(vec![wanted], SearchOptions::default());
     let asked = question("replication");
     let best = async || {
         let found = ask(&retriever, &asked, &[1.0, 0.0])
@@ -219,7 +219,8 @@ async fn a_keyword_search_that_fails_does_not_affect_vector_search() {
         ids(&found)[0].to_owned()
     };
     assert_eq!(best().await, "3");
-    room.fixture
+    test_database
+        .fixture
         .given("ALTER TABLE docs DROP COLUMN words")
         .await;
     assert_eq!(best().await, "1");
@@ -235,8 +236,8 @@ async fn an_index_finds_addresses_and_words_of_any_script() {
             (9002, 'Crème brûlée', '[1, 0]'), (9003, 'C3PO & x-ray', '[1, 0]'),
             (9004, 'it''s \\o/ a zebra''s', '[1, 0]'), (9005, 'version 1.5 is out', '[1, 0]');
         CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
-    let room = Room::with(sql).await;
-    let retriever = by_words(&room, Backend::Auto);
+    let test_database = TestDatabase::with(sql).await;
+    let retriever = by_words(&test_database, Backend::Auto);
     let cases = [
         ("What is foo.example.com?", "9001"),
         ("crème BRÛLÉE", "9002"),
@@ -259,28 +260,29 @@ async fn an_index_finds_addresses_and_words_of_any_script() {
 async fn a_role_that_owns_nothing_finds_the_same() {
     let sql = retriever_of(5000)
         + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
-    let mut room = Room::with(&sql).await;
+    let mut test_database = TestDatabase::with(&sql).await;
     let role = format!(
         "reader_{}",
-        room.fixture.settings.database.replace('-', "_")
+        test_database.fixture.settings.database.replace('-', "_")
     );
-    room.fixture
+    test_database
+        .fixture
         .given(&format!(
             "CREATE ROLE \"{role}\" LOGIN PASSWORD 'x'; GRANT SELECT ON docs TO \"{role}\""
         ))
         .await;
-    let pool = room.fixture.pool(|settings| {
+    let pool = test_database.fixture.pool(|settings| {
         settings.user = role.clone();
         settings.password = "x".to_owned().into();
     });
-    let theirs = Room {
+    let theirs = TestDatabase {
         pool,
-        fixture: room.fixture,
+        fixture: test_database.fixture,
     };
     let retriever = by_words(&theirs, Backend::Tsvector);
     let text = [word(900), word(2)].join(" ");
     let found = found(&retriever, &text).await;
-    let Room { mut fixture, .. } = theirs;
+    let TestDatabase { mut fixture, .. } = theirs;
     fixture
         .given(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""))
         .await;
@@ -299,8 +301,8 @@ async fn a_word_too_long_for_an_index_is_not_searched_for() {
         "",
         "CREATE INDEX ON docs USING gin (to_tsvector('simple', content));",
     ] {
-        let room = Room::with(&(sql.clone() + index)).await;
-        let retriever = by_words(&room, Backend::Auto);
+        let test_database = TestDatabase::with(&(sql.clone() + index)).await;
+        let retriever = by_words(&test_database, Backend::Auto);
         assert_eq!(found(&retriever, &longest).await, ["5001"], "{index}");
         let longer = format!("{longest}k {longest}.{longest}k");
         assert_eq!(found(&retriever, &longer).await, ["5001"], "{index}");
@@ -321,7 +323,7 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
             CASE WHEN n % 100 = 0 THEN 'rare' ELSE 'common' END
             FROM generate_series(1, 10000) AS n;
         CREATE INDEX ON docs USING hnsw (embedding vector_cosine_ops); ANALYZE docs;";
-    let room = Room::with(sql).await;
+    let test_database = TestDatabase::with(sql).await;
     let json = r#"{"conditions": [{"column": "kind", "operator": "=", "value": "rare"}]}"#;
     let filter: Filter = serde_json::from_str(json).expect(json);
     let filter = filter.check().expect(json);
@@ -330,7 +332,7 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
         top_n: 30,
         ..question("?")
     };
-    let retriever = room.retriever(vec![table("docs")], by_meaning());
+    let retriever = test_database.retriever(vec![table("docs")], by_meaning());
     let found = ask(&retriever, &asked, &[0.1, 0.2, 0.3, 0.4])
         .await
         .expect("passages");

@@ -8,7 +8,7 @@ use super::Shared;
 use crate::StoreError;
 
 /// Number of expired tickets deleted with each new one, so that the table stays small.
-const DROPPED: i64 = 4;
+const DELETED_PER_TICKET: i64 = 4;
 
 // === impl Shared ===
 
@@ -18,7 +18,7 @@ impl Shared {
     ///
     /// # Errors
     /// Fails if the database cannot run the statement.
-    pub async fn spend(&self, ticket: [u8; 16], time: Duration) -> Result<bool, StoreError> {
+    pub async fn use_up(&self, ticket: [u8; 16], time: Duration) -> Result<bool, StoreError> {
         let query = query(
             "WITH dropped AS (DELETE FROM ziggurat.spent WHERE ticket IN ( \
              SELECT ticket FROM ziggurat.spent WHERE ends_at <= clock_timestamp() \
@@ -29,7 +29,7 @@ impl Shared {
         )
         .bind(&ticket[..])
         .bind(time.as_secs_f64())
-        .bind(DROPPED);
+        .bind(DELETED_PER_TICKET);
         Ok(self.state.execute(query).await? > 0)
     }
 }

@@ -4,13 +4,13 @@ use std::fmt;
 
 /// A list sorted by name, so that listing it always gives the same text.
 #[derive(Clone)]
-pub(super) struct Register<T> {
+pub(super) struct SortedList<T> {
     entries: Vec<(Box<str>, T)>,
 }
 
 // === impl Register ===
 
-impl<T> Register<T> {
+impl<T> SortedList<T> {
     pub(super) fn insert(&mut self, name: impl Into<Box<str>>, entry: T) {
         let name = name.into();
         let at = self.entries.partition_point(|(other, _)| *other <= name);
@@ -44,7 +44,7 @@ impl<T> Register<T> {
     }
 }
 
-impl<T> Default for Register<T> {
+impl<T> Default for SortedList<T> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
@@ -52,7 +52,7 @@ impl<T> Default for Register<T> {
     }
 }
 
-impl<T> fmt::Debug for Register<T> {
+impl<T> fmt::Debug for SortedList<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
     }

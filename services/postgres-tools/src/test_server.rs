@@ -16,12 +16,12 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
 
-pub(super) struct Bench {
+pub(super) struct TestServer {
     pub(super) fixture: Fixture,
     pub(super) settings: Settings,
 }
 
-impl Bench {
+impl TestServer {
     pub(super) async fn with(sql: &str) -> Self {
         let mut fixture = Fixture::new().await;
         fixture.given(sql).await;

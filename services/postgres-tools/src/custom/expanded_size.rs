@@ -17,16 +17,16 @@ const VALUE_BYTES: usize = 16;
 /// An alias can expand to a value as long as the file, and a file can contain many aliases.
 pub(super) fn check(yaml: &str) -> Result<(), serde_yaml::Error> {
     let left = Cell::new(MAX_BYTES);
-    Weight(&left).deserialize(serde_yaml::Deserializer::from_str(yaml))
+    RemainingBytes(&left).deserialize(serde_yaml::Deserializer::from_str(yaml))
 }
 
 /// The bytes that are left.
 #[derive(Clone, Copy)]
-struct Weight<'a>(&'a Cell<usize>);
+struct RemainingBytes<'a>(&'a Cell<usize>);
 
 // === impl Weight ===
 
-impl Weight<'_> {
+impl RemainingBytes<'_> {
     fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
         let left = self.0.get().checked_sub(bytes + VALUE_BYTES);
         let left = left.ok_or_else(|| E::custom("the file repeats itself beyond measure"))?;
@@ -35,7 +35,7 @@ impl Weight<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Weight<'_> {
+impl<'de> DeserializeSeed<'de> for RemainingBytes<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -43,7 +43,7 @@ impl<'de> DeserializeSeed<'de> for Weight<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Weight<'_> {
+impl<'de> Visitor<'de> for RemainingBytes<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

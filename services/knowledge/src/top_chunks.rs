@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Keeps the best of the chunks that it is shown, up to a fixed number.
 #[derive(Clone, Debug)]
-pub(super) struct Best {
+pub(super) struct TopChunks {
     capacity: usize,
     /// Best first.
     kept: Vec<Scored>,
@@ -19,7 +19,7 @@ pub(super) struct Scored {
 
 // === impl Best ===
 
-impl Best {
+impl TopChunks {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -87,17 +87,17 @@ mod tests {
                     id: i64::try_from(at * 7 % 61).expect("small"),
                 })
                 .collect();
-            let mut best = Best::new(capacity);
+            let mut top_chunks = TopChunks::new(capacity);
             for one in &all {
-                best.offer(*one);
+                top_chunks.offer(*one);
             }
-            let threshold = best.threshold();
+            let threshold = top_chunks.threshold();
             let mut sorted = all;
             sorted.sort_by(Scored::order);
             sorted.truncate(capacity);
             let full = sorted.len() == capacity;
             prop_assert_eq!(threshold, sorted.last().filter(|_| full).map(|last| last.score));
-            prop_assert_eq!(best.into_vec(), sorted);
+            prop_assert_eq!(top_chunks.into_vec(), sorted);
         }
     }
 }

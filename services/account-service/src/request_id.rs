@@ -6,7 +6,10 @@ use ziggurat_layers::sanitize::RequestId;
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Gives a request a [`RequestId`] and sends it in the response.
-pub fn number<B, C>(
+///
+/// The request id layers of tower-http accept the id of a client, and set an extension of another
+/// type, which the layers for errors and logs do not read.
+pub fn add_request_id<B, C>(
     request: &mut Request<B>,
 ) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
     let id = RequestId::generate();

@@ -1,9 +1,9 @@
 use super::*;
 
-fn given_back(text: &str) -> usize {
+fn put_back_bytes(text: &str) -> usize {
     let mut lexer = Lexer::new(text);
     lexer.by_ref().for_each(drop);
-    lexer.given_back()
+    lexer.put_back_bytes()
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn what_stands_between_blanks_is_read_once() {
         "/* /* /* */ */ */ SELECT 1",
         "/* ------------------------- */",
     ] {
-        assert_eq!(given_back(text), 0, "{text}");
+        assert_eq!(put_back_bytes(text), 0, "{text}");
     }
 }
 
@@ -30,7 +30,7 @@ fn a_run_is_read_again_for_each_comment_and_operator_in_it() {
         ("+/**/", 4 + 2),
         ("/*****************/", 17),
     ] {
-        assert_eq!(given_back(text), bytes, "{text}");
+        assert_eq!(put_back_bytes(text), bytes, "{text}");
     }
 }
 
