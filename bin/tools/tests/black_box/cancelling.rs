@@ -116,9 +116,9 @@ fn a_client_that_stops_reading_a_result_frees_its_connection() {
 fn a_cancelled_call_ends_its_statement_and_is_not_answered() {
     let postgres = Postgres::with(TABLES);
     let home = home(&postgres);
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     for call in calls() {
-        talk.send(&call);
+        stdio.send(&call);
         postgres.wait_for_running("pg_sleep", 1);
         // Ids of other requests, and a string instead of the number.
         for other in [
@@ -129,32 +129,32 @@ fn a_cancelled_call_ends_its_statement_and_is_not_answered() {
             json!("x"),
         ] {
             let params = json!({"requestId": other});
-            talk.send(
+            stdio.send(
                 &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
             );
         }
-        talk.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
-        assert_eq!(talk.hear()["id"], 1);
+        stdio.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+        assert_eq!(stdio.receive()["id"], 1);
         postgres.wait_for_running("pg_sleep", 1);
         let params = json!({"requestId": call["id"], "reason": "changed my mind"});
-        talk.send(
+        stdio.send(
             &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
         );
         postgres.wait_for_running("pg_sleep", 0);
         // The next message answers another request.
-        let (text, is_error) = talk.tool("query_database", &json!({"query": "SELECT 1 AS one"}));
+        let (text, is_error) = stdio.tool("query_database", &json!({"query": "SELECT 1 AS one"}));
         assert!(!is_error && text.ends_with("one\n1"), "{call}: {text}");
     }
-    talk.hang_up();
-    assert!(talk.is_over());
+    stdio.hang_up();
+    assert!(stdio.is_over());
 }
 
 #[test]
 fn initialize_cannot_be_cancelled() {
     let home = Home::new();
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     for id in 0..20 {
-        talk.say(
+        stdio.send_bytes(
             format!(
                 "{}\n{}\n",
                 json!({"jsonrpc": "2.0", "id": id, "method": "initialize"}),
@@ -163,7 +163,7 @@ fn initialize_cannot_be_cancelled() {
             )
             .as_bytes(),
         );
-        let answer = talk.hear();
+        let answer = stdio.receive();
         assert_eq!(answer["id"], id);
         assert!(answer["result"].is_object(), "{answer}");
     }

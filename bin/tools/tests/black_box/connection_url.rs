@@ -14,11 +14,11 @@ fn bare(home: &Home, words: &[&str]) -> Ran {
 
 /// Returns the name of the database that a program with these arguments connects to, and its log.
 fn connected_to(home: &Home, words: &[&str]) -> (String, String) {
-    let (mut program, mut talk) = home.talk_bare(words);
+    let (mut program, mut stdio) = home.bare_stdio(words);
     let query = json!({"query": "SELECT current_database() AS name"});
-    let (text, is_error) = talk.tool("query_database", &query);
+    let (text, is_error) = stdio.tool("query_database", &query);
     assert!(!is_error, "{text}");
-    talk.hang_up();
+    stdio.hang_up();
     assert!(program.ended().success());
     let name = text.lines().last().unwrap_or_default().to_owned();
     assert!(text.starts_with(&format!("Database: {name}\n")), "{text}");

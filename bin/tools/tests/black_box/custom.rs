@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const DEFINITIONS: &str = r#"
 prompts:
@@ -34,7 +34,7 @@ resources:
   - {uri: custom://word, name: Word, mimeType: text/plain, type: static, data: hello}
 "#;
 
-fn doors(postgres: &Postgres) -> Doors {
+fn transports(postgres: &Postgres) -> Transports {
     let home = Home::new();
     fs::write(home.file("own.yaml"), DEFINITIONS).expect("written");
     home.configure(&format!(
@@ -42,11 +42,11 @@ fn doors(postgres: &Postgres) -> Doors {
         postgres.entry("main"),
         home.file("own.yaml").display(),
     ));
-    Doors::open(home)
+    Transports::open(home)
 }
 
-fn read(doors: &mut Doors, uri: &str) -> Value {
-    let answer = doors.call("resources/read", &json!({"uri": uri}));
+fn read(transports: &mut Transports, uri: &str) -> Value {
+    let answer = transports.call("resources/read", &json!({"uri": uri}));
     let mut contents = answer["result"]["contents"].clone();
     assert_eq!(contents[0]["uri"], uri, "{answer}");
     contents[0].take()
@@ -57,8 +57,8 @@ fn custom_definitions_are_listed_with_the_built_in_ones() {
     let postgres = Postgres::with(
         "CREATE TABLE people (id int, name text); INSERT INTO people VALUES (1, 'Ada'), (2, NULL)",
     );
-    let mut doors = doors(&postgres);
-    let answer = doors.call("prompts/list", &json!({}));
+    let mut transports = transports(&postgres);
+    let answer = transports.call("prompts/list", &json!({}));
     let prompts = answer["result"]["prompts"].as_array().expect("a list");
     let names: Vec<_> = prompts.iter().map(|prompt| &prompt["name"]).collect();
     assert_eq!(names.len(), 6);
@@ -69,7 +69,7 @@ fn custom_definitions_are_listed_with_the_built_in_ones() {
     assert_eq!(prompts[0]["arguments"][0]["required"], true);
     assert_eq!(prompts[0]["arguments"][1]["type"], "boolean");
 
-    let answer = doors.call("resources/list", &json!({}));
+    let answer = transports.call("resources/list", &json!({}));
     let resources = answer["result"]["resources"].as_array().expect("a list");
     let listed: Vec<_> = resources
         .iter()
@@ -97,7 +97,7 @@ fn custom_definitions_are_listed_with_the_built_in_ones() {
 #[test]
 fn the_arguments_of_a_prompt_are_filled_in_once() {
     let postgres = Postgres::new();
-    let mut doors = doors(&postgres);
+    let mut transports = transports(&postgres);
     let cases = [
         (
             json!({"table_name": "t", "deep": "true"}),
@@ -114,7 +114,7 @@ fn the_arguments_of_a_prompt_are_filled_in_once() {
     ];
     for (arguments, expected) in cases {
         let params = json!({"name": "analyze-table", "arguments": arguments});
-        let answer = doors.call("prompts/get", &params);
+        let answer = transports.call("prompts/get", &params);
         let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
         assert_eq!(
             answer["result"],
@@ -131,29 +131,32 @@ fn resources_are_read_from_the_file_or_the_database() {
     let postgres = Postgres::with(
         "CREATE TABLE people (id int, name text); INSERT INTO people VALUES (1, 'Ada'), (2, NULL)",
     );
-    let mut doors = doors(&postgres);
+    let mut transports = transports(&postgres);
     let tsv = "text/tab-separated-values";
     let people = "id\tname\n1\tAda\n2\t\n";
     assert_eq!(
-        read(&mut doors, "custom://people"),
+        read(&mut transports, "custom://people"),
         json!({"uri": "custom://people", "mimeType": tsv, "text": people})
     );
     let arguments = json!({"uri": "custom://people"});
-    assert_eq!(doors.succeed("read_resource", &arguments), people);
-    assert_eq!(read(&mut doors, "custom://none")["text"], "one\n");
-    let many = read(&mut doors, "custom://many");
+    assert_eq!(transports.succeed("read_resource", &arguments), people);
+    assert_eq!(read(&mut transports, "custom://none")["text"], "one\n");
+    let many = read(&mut transports, "custom://many");
     let many = many["text"].as_str().expect("a text");
     assert!(many.starts_with("n\n1\n2\n") && many.ends_with('\n'));
     assert!(many.lines().count() <= 1001, "{}", many.lines().count());
     let limits: Value = json!({"max": 100, "names": ["a", [1, 2.5], null]});
-    let text = read(&mut doors, "custom://limits");
+    let text = read(&mut transports, "custom://limits");
     let text = text["text"].as_str().expect("a text");
     assert_eq!(serde_json::from_str::<Value>(text).expect("JSON"), limits);
     assert!(
         text.starts_with("{\n  \"max\": 100,\n  \"names\": [\n"),
         "{text}"
     );
-    assert_eq!(read(&mut doors, "custom://word")["mimeType"], "text/plain");
+    assert_eq!(
+        read(&mut transports, "custom://word")["mimeType"],
+        "text/plain"
+    );
 
     for (uri, cause) in [
         (
@@ -165,12 +168,12 @@ fn resources_are_read_from_the_file_or_the_database() {
             "ERROR: relation \"nope\" does not exist (SQLSTATE 42P01)",
         ),
     ] {
-        let error = &doors.call("resources/read", &json!({"uri": uri}))["error"];
+        let error = &transports.call("resources/read", &json!({"uri": uri}))["error"];
         assert_eq!(error["code"], -32603, "{error}");
         assert_eq!(error["message"], "Resource read error", "{error}");
         let data = error["data"].as_str().expect("a text");
         assert!(data.contains(cause), "{data}");
-        let text = doors.fail("read_resource", &json!({"uri": uri}));
+        let text = transports.fail("read_resource", &json!({"uri": uri}));
         assert!(text.starts_with("Error reading resource: "), "{text}");
     }
     assert_eq!(postgres.count("SELECT count(*) FROM people"), 2);
@@ -185,13 +188,13 @@ fn a_static_resource_needs_no_database() {
          custom_definitions_path: {}\n",
         home.file("own.yml").display(),
     ));
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     assert!(
-        read(&mut doors, "custom://word")["text"]
+        read(&mut transports, "custom://word")["text"]
             .as_str()
             .is_some_and(|it| it.contains("hello"))
     );
-    let text = read(&mut doors, "custom://people");
+    let text = read(&mut transports, "custom://people");
     assert!(
         text["text"]
             .as_str()

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Doors, Home, Postgres};
+use crate::support::{Client, Home, Postgres, Transports};
 
 fn two() -> (Postgres, Postgres) {
     (
@@ -61,7 +61,7 @@ fn refused(error: &str) -> Value {
 #[test]
 fn the_databases_are_listed_and_one_is_selected() {
     let (one, two) = two();
-    let mut doors = Doors::open(with_both(&one, &two));
+    let mut transports = Transports::open(with_both(&one, &two));
     let entry = |name: &str, postgres: &Postgres| {
         let [host, port, database, user, _] = postgres.environment().map(|(_, value)| value);
         json!({"name": name, "host": host, "port": port.parse::<u16>().expect("a port"),
@@ -69,29 +69,29 @@ fn the_databases_are_listed_and_one_is_selected() {
     };
     let list = |current: &str| json!({"databases": [entry("one", &one), entry("two", &two)], "current": current});
     for params in [json!({}), json!(null)] {
-        let answer = doors.call("svc/listDatabases", &params);
+        let answer = transports.call("svc/listDatabases", &params);
         assert_eq!(answer["result"], list("one"));
     }
     let where_am_i = json!({"query": "SELECT name FROM here"});
-    let text = doors.succeed("query_database", &where_am_i);
+    let text = transports.succeed("query_database", &where_am_i);
     assert!(text.starts_with("Database: one\n\n") && text.ends_with("name\none"));
 
-    let answer = doors.call("svc/selectDatabase", &json!({"name": "two"}));
+    let answer = transports.call("svc/selectDatabase", &json!({"name": "two"}));
     assert_eq!(answer["result"], chosen("two"));
-    let answer = doors.call("svc/listDatabases", &json!({}));
+    let answer = transports.call("svc/listDatabases", &json!({}));
     assert_eq!(answer["result"], list("two"));
-    let text = doors.succeed("query_database", &where_am_i);
+    let text = transports.succeed("query_database", &where_am_i);
     assert!(text.starts_with("Database: two\n\n") && text.ends_with("name\ntwo"));
-    let text = doors.succeed("get_schema_info", &json!({"compact": true}));
+    let text = transports.succeed("get_schema_info", &json!({"compact": true}));
     assert!(text.contains("public\tv\tVIEW\t"), "{text}");
-    let answer = doors.call("resources/read", &json!({"uri": "pg://system_info"}));
+    let answer = transports.call("resources/read", &json!({"uri": "pg://system_info"}));
     let text = answer["result"]["contents"][0]["text"]
         .as_str()
         .expect("a text");
     assert!(text.contains(two.name()), "{text}");
 
     // A failed selection changes nothing.
-    let answer = doors.call("svc/selectDatabase", &json!({"name": "three"}));
+    let answer = transports.call("svc/selectDatabase", &json!({"name": "three"}));
     assert_eq!(answer["result"], refused("Database not found"));
     for params in [
         json!({}),
@@ -99,7 +99,7 @@ fn the_databases_are_listed_and_one_is_selected() {
         json!({"name": 7}),
         json!({"name": null}),
     ] {
-        let answer = doors.call("svc/selectDatabase", &params);
+        let answer = transports.call("svc/selectDatabase", &params);
         assert_eq!(
             answer["error"],
             json!({"code": -32602, "message": "Invalid params",
@@ -107,7 +107,7 @@ fn the_databases_are_listed_and_one_is_selected() {
             "{params}"
         );
     }
-    let answer = doors.call("svc/listDatabases", &json!({}));
+    let answer = transports.call("svc/listDatabases", &json!({}));
     assert_eq!(answer["result"], list("two"));
 }
 
@@ -204,7 +204,7 @@ fn a_token_does_not_share_its_connections() {
 #[test]
 fn a_query_may_contain_a_connection_url() {
     let (one, two) = two();
-    let mut doors = Doors::open(alone(&one));
+    let mut transports = Transports::open(alone(&one));
     let (url, shown) = (two.url(), two.shown_url());
     let cases = [
         (
@@ -233,7 +233,7 @@ fn a_query_may_contain_a_connection_url() {
         ),
     ];
     for (query, rest) in cases {
-        let text = doors.succeed("query_database", &json!({"query": query}));
+        let text = transports.succeed("query_database", &json!({"query": query}));
         let expected = format!(
             "Using connection: {shown}\n\nSQL Query:\n{rest}\n\nResults (1 rows):\nname\ntwo"
         );
@@ -241,21 +241,21 @@ fn a_query_may_contain_a_connection_url() {
         assert_eq!(squeezed(&text), squeezed(&expected), "{query}");
         assert!(text.starts_with(&format!("Using connection: {shown}\n\nSQL Query:\n")));
     }
-    let text = doors.succeed("query_database", &json!({"query": format!(" at {url} ")}));
+    let text = transports.succeed("query_database", &json!({"query": format!(" at {url} ")}));
     assert_eq!(
         text,
         "Connection command executed successfully. No query to run."
     );
     // Errors show the connection, without the password.
     let query = format!("SELECT nope FROM here at {url}");
-    let text = doors.fail("query_database", &json!({"query": query}));
+    let text = transports.fail("query_database", &json!({"query": query}));
     let expected = format!(
         "Using connection: {shown}\n\nSQL Query:\nSELECT nope FROM here\n\nError executing \
          query: ERROR: column \"nope\" does not exist (SQLSTATE 42703)"
     );
     assert!(text.starts_with(&expected), "{text}");
     let query = "SELECT 1 at postgres://me:hush-hush@127.0.0.1:1/x";
-    let text = doors.fail("query_database", &json!({"query": query}));
+    let text = transports.fail("query_database", &json!({"query": query}));
     let expected = "Failed to connect to postgres://me:***@127.0.0.1:1/x";
     assert!(text.starts_with(expected), "{text}");
     assert!(!text.contains("hush-hush"), "{text}");
@@ -269,7 +269,7 @@ fn a_query_may_contain_a_connection_url() {
 #[test]
 fn strings_and_comments_contain_no_connection_directives() {
     let (one, two) = two();
-    let mut doors = Doors::open(alone(&one));
+    let mut transports = Transports::open(alone(&one));
     let url = two.url();
     let cases = [
         format!("SELECT name, ' at {url}' AS url FROM here"),
@@ -279,14 +279,14 @@ fn strings_and_comments_contain_no_connection_directives() {
         format!("SELECT name AS \" switch to {url}\" FROM here"),
     ];
     for query in cases {
-        let text = doors.succeed("query_database", &json!({"query": query}));
+        let text = transports.succeed("query_database", &json!({"query": query}));
         assert!(text.starts_with("Database: one\n\n"), "{text}");
         let row = text.rsplit('\n').next().expect("a row");
         assert!(row.starts_with("one"), "{text}");
     }
     // Without a URL the words have no effect.
     let query = "ALTER TABLE here ALTER name SET DEFAULT 'x'";
-    let text = doors.fail("query_database", &json!({"query": query}));
+    let text = transports.fail("query_database", &json!({"query": query}));
     assert!(text.contains("(SQLSTATE 25006)"), "{text}");
 }
 
@@ -298,11 +298,11 @@ fn a_query_may_change_the_default_database_of_its_session() {
         "databases:\n{}    allow_writes: true\n",
         one.entry("one")
     ));
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     let (url, shown) = (two.url(), two.shown_url());
     for phrase in ["set default", "please Use  Database:", "SWITCH TO"] {
         let query = format!("{phrase} {url}");
-        let text = doors.succeed("query_database", &json!({"query": query}));
+        let text = transports.succeed("query_database", &json!({"query": query}));
         assert_eq!(
             text,
             format!(
@@ -311,32 +311,32 @@ fn a_query_may_change_the_default_database_of_its_session() {
             )
         );
     }
-    let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
+    let text = transports.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
     assert!(
         text.starts_with(&format!("Database: {shown}\n\n")),
         "{text}"
     );
     assert!(text.ends_with("name\ntwo"), "{text}");
-    let text = doors.succeed("get_schema_info", &json!({"compact": true}));
+    let text = transports.succeed("get_schema_info", &json!({"compact": true}));
     assert!(text.contains("public\tv\tVIEW\t"), "{text}");
     // A database from a URL is read-only, even if the configured one allows writes.
     let query = "INSERT INTO here VALUES ('x')";
-    let text = doors.fail("query_database", &json!({"query": query}));
+    let text = transports.fail("query_database", &json!({"query": query}));
     assert!(text.contains("(SQLSTATE 25006)"), "{text}");
     // A database that cannot be reached is not selected.
     let query = "set default postgres://me:hush-hush@127.0.0.1:1/x";
-    let text = doors.fail("query_database", &json!({"query": query}));
+    let text = transports.fail("query_database", &json!({"query": query}));
     let expected = "Failed to set default connection to postgres://me:***@127.0.0.1:1/x";
     assert!(
         text.starts_with(expected) && !text.contains("hush-hush"),
         "{text}"
     );
-    let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
+    let text = transports.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
     assert!(text.ends_with("name\ntwo"), "{text}");
     // The configured database can be selected again.
-    let answer = doors.call("svc/selectDatabase", &json!({"name": "one"}));
+    let answer = transports.call("svc/selectDatabase", &json!({"name": "one"}));
     assert_eq!(answer["result"], chosen("one"));
-    let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
+    let text = transports.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
     assert!(text.ends_with("name\none"), "{text}");
 }
 
@@ -353,13 +353,13 @@ fn a_connection_url_gets_no_password_of_the_server() {
         format!("{host}:{port}:*:*:{password}\n"),
     )
     .expect("written");
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     for url in [
         format!("postgres://{user}@{host}:{port}/{database}"),
         format!("postgres://{user}:@{host}:{port}/{database}"),
     ] {
         let query = format!("SELECT 1 at {url}");
-        let text = doors.fail("query_database", &json!({"query": query}));
+        let text = transports.fail("query_database", &json!({"query": query}));
         assert!(
             text.starts_with("Failed to connect to postgres://"),
             "{text}"
@@ -410,16 +410,16 @@ fn an_operator_may_switch_connection_urls_off() {
     let home = with_both(&one, &two);
     let yaml = std::fs::read_to_string(home.file("ziggurat-tools.yaml")).expect("configured");
     home.configure(&format!("{yaml}builtins: {{connection_urls: false}}\n"));
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     let url = two.url();
     for query in [
         format!("SELECT name FROM here at {url}"),
         format!("set default {url}"),
     ] {
-        let text = doors.fail("query_database", &json!({"query": query}));
+        let text = transports.fail("query_database", &json!({"query": query}));
         assert!(text.contains("switched off"), "{text}");
     }
-    let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
+    let text = transports.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
     assert!(text.ends_with("name\none"), "{text}");
 }
 
@@ -440,13 +440,13 @@ fn a_url_may_name_configured_servers_unless_the_operator_lists_others() {
     ] {
         let home = Home::new();
         home.configure(&format!("{yaml}{builtins}"));
-        let mut doors = Doors::open(home);
+        let mut transports = Transports::open(home);
         let arguments = json!({"query": query});
         if is_served {
-            let text = doors.succeed("query_database", &arguments);
+            let text = transports.succeed("query_database", &arguments);
             assert!(text.ends_with("name\ntwo"), "{builtins} {text}");
         } else {
-            let text = doors.fail("query_database", &arguments);
+            let text = transports.fail("query_database", &arguments);
             assert!(
                 text.contains("is no host and port that"),
                 "{builtins} {text}"

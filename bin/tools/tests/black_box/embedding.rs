@@ -5,18 +5,18 @@ use std::fs;
 use serde_json::json;
 use ziggurat_fake_providers::{Api, Fake, Turn};
 
-use crate::support::{Home, Program, Talk};
+use crate::support::{Home, Program, StdioClient};
 
 const KEY: &str = "wq8JkLmN2pRs7TuV";
 
 /// Starts a server on standard input and output with this section `embedding`.
-fn talk(home: &Home, section: &str) -> (Program, Talk) {
+fn stdio(home: &Home, section: &str) -> (Program, StdioClient) {
     home.configure(&format!("embedding: {{enabled: true, {section}}}"));
-    home.talk(&[])
+    home.stdio(&[])
 }
 
-fn embed(talk: &mut Talk, text: &str) -> (String, bool) {
-    talk.tool("generate_embedding", &json!({ "text": text }))
+fn embed(stdio: &mut StdioClient, text: &str) -> (String, bool) {
+    stdio.tool("generate_embedding", &json!({ "text": text }))
 }
 
 fn vector(answer: &str) -> Vec<f32> {
@@ -68,8 +68,8 @@ fn each_configured_provider_creates_embeddings() {
         };
         let url = fake.url(whose);
         let section = format!("provider: {provider}, {place}: '{url}', {keys}: {KEY}");
-        let (_program, mut talk) = talk(&home, &section);
-        let (answer, failed) = embed(&mut talk, "two ferns");
+        let (_program, mut stdio) = stdio(&home, &section);
+        let (answer, failed) = embed(&mut stdio, "two ferns");
         assert!(!failed, "{answer}");
         assert_eq!(vector(&answer), [0.5, -0.25]);
         assert!(answer.contains(&format!("\nProvider: {provider}\nModel: {model}\n")));
@@ -98,8 +98,8 @@ fn a_key_comes_from_the_environment_then_its_file_then_the_configuration() {
         if let Some(key) = variable {
             home.set("OPENAI_API_KEY", key);
         }
-        let (_program, mut talk) = talk(&home, &section(more));
-        let (answer, failed) = embed(&mut talk, "fern");
+        let (_program, mut stdio) = stdio(&home, &section(more));
+        let (answer, failed) = embed(&mut stdio, "fern");
         assert!(!failed, "{answer}");
         let seen = fake.requests().pop().expect("a request");
         assert_eq!(seen.key(), expected, "{more}");
@@ -120,8 +120,8 @@ fn without_a_key_the_server_starts_and_the_tool_names_what_is_missing() {
         ),
     ] {
         let home = Home::new();
-        let (program, mut talk) = talk(&home, &format!("provider: {provider}"));
-        let (answer, failed) = embed(&mut talk, "fern");
+        let (program, mut stdio) = stdio(&home, &format!("provider: {provider}"));
+        let (answer, failed) = embed(&mut stdio, "fern");
         assert!(failed);
         assert_eq!(
             answer,
@@ -142,12 +142,12 @@ fn the_error_of_a_provider_is_quoted_and_no_part_of_the_key_is_shown_or_logged()
     let url = fake.url(Api::OpenAi);
     let section = format!("provider: openai, openai_base_url: '{url}', openai_api_key: {KEY}");
     home.configure(&format!("embedding: {{enabled: true, {section}}}"));
-    let (program, mut talk) = home.talk(&["-debug"]);
-    let (answer, failed) = embed(&mut talk, "fern");
+    let (program, mut stdio) = home.stdio(&["-debug"]);
+    let (answer, failed) = embed(&mut stdio, "fern");
     assert!(failed);
     let start = "Failed to generate embedding: API request failed with status 401: {\"error\":";
     assert!(answer.starts_with(start), "{answer}");
-    drop(talk);
+    drop(stdio);
     let log = program.whole_log();
     for piece in ["wq8JkL", "N2pRs7", "Rs7TuV"] {
         assert!(!answer.contains(piece), "{answer}");
@@ -161,8 +161,8 @@ fn an_unreachable_ollama_is_an_error_with_a_hint() {
     let url = fake.url(Api::Ollama);
     drop(fake);
     let home = Home::new();
-    let (_program, mut talk) = talk(&home, &format!("ollama_url: '{url}'"));
-    let (answer, failed) = embed(&mut talk, "fern");
+    let (_program, mut stdio) = stdio(&home, &format!("ollama_url: '{url}'"));
+    let (answer, failed) = embed(&mut stdio, "fern");
     assert!(failed);
     let start = format!("Failed to generate embedding: failed to connect to Ollama at {url}: ");
     assert!(answer.starts_with(&start), "{answer}");
@@ -172,8 +172,8 @@ fn an_unreachable_ollama_is_an_error_with_a_hint() {
 #[test]
 fn the_local_provider_creates_embeddings_and_names_itself() {
     let home = Home::new();
-    let (_program, mut talk) = talk(&home, "provider: local");
-    let (answer, failed) = embed(&mut talk, "two ferns");
+    let (_program, mut stdio) = stdio(&home, "provider: local");
+    let (answer, failed) = embed(&mut stdio, "two ferns");
     assert!(!failed, "{answer}");
     assert_eq!(vector(&answer).len(), 256);
     assert!(answer.contains("\nProvider: local\n"), "{answer}");
@@ -181,7 +181,7 @@ fn the_local_provider_creates_embeddings_and_names_itself() {
         answer.contains("\nNote: made by the server itself"),
         "{answer}"
     );
-    let (again, _) = embed(&mut talk, "two ferns");
+    let (again, _) = embed(&mut stdio, "two ferns");
     assert_eq!(again, answer);
 }
 
@@ -190,8 +190,8 @@ fn an_embedding_needs_no_database() {
     let home = Home::new();
     let section = "provider: local}\ndatabases: [{name: gone, host: 127.0.0.1, port: 1, user: x}]";
     home.configure(&format!("embedding: {{enabled: true, {section}"));
-    let (_program, mut talk) = home.talk(&[]);
-    let (answer, failed) = embed(&mut talk, "fern");
+    let (_program, mut stdio) = home.stdio(&[]);
+    let (answer, failed) = embed(&mut stdio, "fern");
     assert!(!failed, "{answer}");
 }
 

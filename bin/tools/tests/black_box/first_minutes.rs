@@ -44,15 +44,15 @@ fn standard_input_and_output_need_no_token() {
     for (name, value) in postgres.environment() {
         home.set(name, value);
     }
-    let (mut program, mut talk) = home.talk(&[]);
+    let (mut program, mut stdio) = home.stdio(&[]);
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
-    let answer = talk.call(&json!(7), "initialize", &params);
+    let answer = stdio.call(&json!(7), "initialize", &params);
     assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");
     assert_eq!(answer["id"], 7);
-    let (text, is_error) = talk.tool("query_database", &json!({"query": "TABLE plants"}));
+    let (text, is_error) = stdio.tool("query_database", &json!({"query": "TABLE plants"}));
     assert!(!is_error, "{text}");
-    talk.hang_up();
-    assert!(talk.is_over());
+    stdio.hang_up();
+    assert!(stdio.is_over());
     assert!(program.ended().success());
 }
 
@@ -63,8 +63,8 @@ fn a_signal_ends_the_server_while_its_client_is_idle() {
     for (name, value) in postgres.environment() {
         home.set(name, value);
     }
-    let (mut program, mut talk) = home.talk(&[]);
-    let (text, _) = talk.tool("query_database", &json!({"query": "TABLE plants"}));
+    let (mut program, mut stdio) = home.stdio(&[]);
+    let (text, _) = stdio.tool("query_database", &json!({"query": "TABLE plants"}));
     assert!(text.contains("fern"), "{text}");
     program.signal(Signal::TERM);
     assert!(program.ended().success());

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home};
+use crate::support::{Home, Transports};
 
 /// Starts servers that need no database.
-fn doors() -> Doors {
+fn transports() -> Transports {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
-    Doors::open(home)
+    Transports::open(home)
 }
 
 #[test]
 fn ids_come_back_digit_for_digit() {
-    let mut doors = doors();
+    let mut transports = transports();
     let ids = [
         "1",
         "0",
@@ -33,7 +33,7 @@ fn ids_come_back_digit_for_digit() {
         "null",
     ];
     for id in ids {
-        let answer = doors.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let answer = transports.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
         let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
         assert_eq!(answer, expected);
         // An error has the id too, and the id may be at any place in the object.
@@ -48,7 +48,7 @@ fn ids_come_back_digit_for_digit() {
                 format!(r#"{{"jsonrpc":"2.0","id":{id},{members}}}"#),
                 format!(r#"{{ {members} , "id" : {id} , "jsonrpc" : "2.0" }}"#),
             ] {
-                let answer = doors.ask(&call);
+                let answer = transports.ask(&call);
                 let error = format!(r#""error":{{"code":{code},"message":"{message}""#);
                 let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},{error}"#);
                 assert!(answer.starts_with(&expected), "{call}: {answer}");
@@ -58,8 +58,8 @@ fn ids_come_back_digit_for_digit() {
 }
 
 /// Sends an invalid request, and checks the code of the error and the subject of its `data`.
-fn refused(doors: &mut Doors, message: &str, code: i64, about: &str) -> Value {
-    let answer = doors.ask(message);
+fn refused(transports: &mut Transports, message: &str, code: i64, about: &str) -> Value {
+    let answer = transports.ask(message);
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     let text = match code {
         -32700 => "Parse error",
@@ -81,7 +81,7 @@ fn refused(doors: &mut Doors, message: &str, code: i64, about: &str) -> Value {
 
 #[test]
 fn invalid_json_is_a_parse_error_without_an_id() {
-    let mut doors = doors();
+    let mut transports = transports();
     let broken = [
         "{",
         "}",
@@ -103,12 +103,12 @@ fn invalid_json_is_a_parse_error_without_an_id() {
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
     ];
     for message in broken {
-        assert_eq!(refused(&mut doors, message, -32700, ""), Value::Null);
+        assert_eq!(refused(&mut transports, message, -32700, ""), Value::Null);
     }
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
-    assert_eq!(refused(&mut doors, &deep, -32700, ""), Value::Null);
+    assert_eq!(refused(&mut transports, &deep, -32700, ""), Value::Null);
     // Both servers continue after the error.
-    assert_eq!(doors.call("ping", &json!({}))["result"], json!({}));
+    assert_eq!(transports.call("ping", &json!({}))["result"], json!({}));
 }
 
 /// Invalid requests: text, error code, subject of the `data`, and id.
@@ -207,16 +207,20 @@ const NO_REQUESTS: [(&str, i64, &str, &str); 21] = [
 
 #[test]
 fn invalid_requests_are_refused_and_the_cause_is_named() {
-    let mut doors = doors();
+    let mut transports = transports();
     for (message, code, about, id) in NO_REQUESTS {
         let id: Value = serde_json::from_str(id).expect("JSON");
-        assert_eq!(refused(&mut doors, message, code, about), id, "{message}");
+        assert_eq!(
+            refused(&mut transports, message, code, about),
+            id,
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn params_may_be_left_out_empty_or_null() {
-    let mut doors = doors();
+    let mut transports = transports();
     let methods = [
         "ping",
         "tools/list",
@@ -227,7 +231,7 @@ fn params_may_be_left_out_empty_or_null() {
     ];
     for method in methods {
         let answers = ["", r#","params":{}"#, r#","params":null"#].map(|params| {
-            doors.ask(&format!(
+            transports.ask(&format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"{params}}}"#
             ))
         });
@@ -239,7 +243,7 @@ fn params_may_be_left_out_empty_or_null() {
 
 #[test]
 fn notifications_are_not_answered() {
-    let mut doors = doors();
+    let mut transports = transports();
     let notifications = [
         r#""method":"notifications/initialized""#,
         r#""method":"notifications/initialized","params":{}"#,
@@ -255,20 +259,20 @@ fn notifications_are_not_answered() {
         r#""method":"tools/call","params":{"name":"nothing"}"#,
     ];
     for members in notifications {
-        doors.tell(&format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
+        transports.tell(&format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
         // The next message is the answer to the next request.
-        doors.call("ping", &json!({}));
+        transports.call("ping", &json!({}));
     }
 }
 
 #[test]
 fn an_unexpected_response_is_not_a_request() {
-    let mut doors = doors();
+    let mut transports = transports();
     let cases = [
         r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#,
     ];
     for message in cases {
-        refused(&mut doors, message, -32600, "response");
+        refused(&mut transports, message, -32600, "response");
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home, Program, Ran, received};
+use crate::support::{Home, Program, Ran, Transports, received};
 
 const DOCUMENTS: [(&str, &str); 4] = [
     (
@@ -88,9 +88,9 @@ fn a_folder_of_documents_can_be_searched_over_both_transports() {
     let file = fs::metadata(home.file("base.db")).expect("made");
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
 
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     let arguments = json!({"query": "which pump keeps the carp alive?", "top_n": 1});
-    let text = doors.succeed("search_knowledgebase", &arguments);
+    let text = transports.succeed("search_knowledgebase", &arguments);
     let rule = "=".repeat(80);
     let head = format!(
         "Knowledgebase Search Results: \"which pump keeps the carp alive?\"\n{rule}\n\n\
@@ -106,7 +106,7 @@ fn a_folder_of_documents_can_be_searched_over_both_transports() {
         "project_names": ["Garden"],
         "project_versions": ["2"],
     });
-    let text = doors.succeed("search_knowledgebase", &arguments);
+    let text = transports.succeed("search_knowledgebase", &arguments);
     let first = text.find("Title: Beds\nSection: Frost\n");
     assert!(
         text.contains("\nFilter - Projects: Garden; Versions: 2\n"),
@@ -114,7 +114,7 @@ fn a_folder_of_documents_can_be_searched_over_both_transports() {
     );
     assert!(first < text.find("Section: Soil"), "{text}");
 
-    let text = doors.succeed("search_knowledgebase", &json!({"list_products": true}));
+    let text = transports.succeed("search_knowledgebase", &json!({"list_products": true}));
     assert!(
         text.contains("\nProduct: Garden\n  - Version 2 (4 chunks)\n"),
         "{text}"
@@ -125,26 +125,26 @@ fn a_folder_of_documents_can_be_searched_over_both_transports() {
     );
 
     let arguments = json!({"query": "carp", "project_names": ["Kitchen"]});
-    let text = doors.fail("search_knowledgebase", &arguments);
+    let text = transports.fail("search_knowledgebase", &arguments);
     assert!(
         text.starts_with("Unknown project name: Kitchen\n"),
         "{text}"
     );
-    let text = doors.fail("search_knowledgebase", &json!({}));
+    let text = transports.fail("search_knowledgebase", &json!({}));
     assert_eq!(text, "Missing or invalid 'query' argument");
 }
 
 #[test]
 fn a_running_server_notices_a_new_build() {
     let home = garden();
-    let (program, mut talk) = home.talk(&[]);
+    let (program, mut stdio) = home.stdio(&[]);
     program.wait_for("the knowledge base cannot be searched: the knowledge base file is missing");
     let query = json!({"query": "slugs"});
-    let (text, failed) = talk.tool("search_knowledgebase", &query);
+    let (text, failed) = stdio.tool("search_knowledgebase", &query);
     assert!(failed);
     let missing = "the knowledge base file is missing";
     assert_eq!(text, format!("Knowledgebase search failed: {missing}"));
-    let (text, failed) = talk.tool("search_knowledgebase", &json!({"list_products": true}));
+    let (text, failed) = stdio.tool("search_knowledgebase", &json!({"list_products": true}));
     assert!(failed);
     assert_eq!(text, format!("Failed to list products: {missing}"));
 
@@ -152,7 +152,7 @@ fn a_running_server_notices_a_new_build() {
         &build(&home, &[]),
         "3 written, 0 unchanged, 0 removed, 0 skipped",
     );
-    let (text, failed) = talk.tool("search_knowledgebase", &query);
+    let (text, failed) = stdio.tool("search_knowledgebase", &query);
     assert!(!failed, "{text}");
     assert!(!text.contains("slugs eat"), "{text}");
 
@@ -162,7 +162,7 @@ fn a_running_server_notices_a_new_build() {
         &build(&home, &[]),
         "1 written, 2 unchanged, 1 removed, 0 skipped",
     );
-    let (text, _) = talk.tool("search_knowledgebase", &query);
+    let (text, _) = stdio.tool("search_knowledgebase", &query);
     assert!(text.contains("At night slugs eat lettuce."), "{text}");
     assert!(!text.contains("carp"), "{text}");
 }
@@ -176,26 +176,26 @@ fn a_configuration_that_does_not_match_the_knowledge_base_is_an_error() {
     );
     // Not the provider that created the vectors, and unreachable too.
     configure(&home, "ollama");
-    let (_program, mut talk) = home.talk(&[]);
-    let (text, failed) = talk.tool("search_knowledgebase", &json!({"query": "carp"}));
+    let (_program, mut stdio) = home.stdio(&[]);
+    let (text, failed) = stdio.tool("search_knowledgebase", &json!({"query": "carp"}));
     assert!(failed);
     assert!(
         text.contains("no vectors of the configured provider 'ollama'"),
         "{text}"
     );
-    let (text, failed) = talk.tool("search_knowledgebase", &json!({"list_products": true}));
+    let (text, failed) = stdio.tool("search_knowledgebase", &json!({"list_products": true}));
     assert!(!failed, "{text}");
     assert!(text.contains("  - (no version) (4 chunks)"), "{text}");
 
     configure(&home, "openai");
-    let (_program, mut talk) = home.talk(&[]);
-    let (text, failed) = talk.tool("search_knowledgebase", &json!({"query": "carp"}));
+    let (_program, mut stdio) = home.stdio(&[]);
+    let (text, failed) = stdio.tool("search_knowledgebase", &json!({"query": "carp"}));
     assert!(failed, "{text}");
 
     home.configure("knowledgebase: {enabled: true}");
-    let (program, mut talk) = home.talk(&[]);
+    let (program, mut stdio) = home.stdio(&[]);
     program.wait_for("knowledgebase.database_path is not set");
-    let (text, failed) = talk.tool("search_knowledgebase", &json!({"query": "carp"}));
+    let (text, failed) = stdio.tool("search_knowledgebase", &json!({"query": "carp"}));
     assert!(failed);
     assert!(
         text.starts_with("Knowledgebase search is not configured"),

@@ -207,10 +207,10 @@ fn every_line_may_be_a_json_object_and_one_variable_overrides_the_others() {
     home.set("ZIGGURAT_MCP_LOG_LEVEL", "error");
     home.set("RUST_LOG", "off");
     home.set("ZIGGURAT_LOG", "info,ziggurat::database=debug");
-    let (mut program, mut talk) = home.talk(&[]);
-    let (text, is_error) = talk.tool("query_database", &json!({"query": "SELECT 1"}));
+    let (mut program, mut stdio) = home.stdio(&[]);
+    let (text, is_error) = stdio.tool("query_database", &json!({"query": "SELECT 1"}));
     assert!(!is_error, "{text}");
-    talk.hang_up();
+    stdio.hang_up();
     assert!(program.ended().success());
     let log = program.whole_log();
     let mut targets = Vec::new();

@@ -115,18 +115,18 @@ fn clients_that_start_the_server_need_only_the_snippet() {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let (mut program, mut talk) = Home::talking(&mut command);
+        let (mut program, mut stdio) = Home::talking(&mut command);
         let params = json!({"protocolVersion": "2024-11-05", "capabilities": {},
             "clientInfo": {"name": "snippet", "version": "1"}});
-        let answer = talk.call(&json!(1), "initialize", &params);
+        let answer = stdio.call(&json!(1), "initialize", &params);
         assert_eq!(
             answer["result"]["serverInfo"]["name"], "ziggurat-tools",
             "{answer}"
         );
         let query = json!({"query": "SELECT name FROM plants"});
-        let (text, is_error) = talk.tool("query_database", &query);
+        let (text, is_error) = stdio.tool("query_database", &query);
         assert!(!is_error && text.ends_with("fern"), "{server}: {text}");
-        talk.hang_up();
+        stdio.hang_up();
         assert!(program.ended().success());
         let log = program.whole_log();
         // The role of the test has more permissions than the manual recommends.

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home};
+use crate::support::{Home, Transports};
 
 /// Starts servers whose database is unreachable, because these tests need none.
-fn doors() -> Doors {
+fn transports() -> Transports {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
-    Doors::open(home)
+    Transports::open(home)
 }
 
 fn names<'a>(list: &'a Value, member: &str) -> Vec<&'a str> {
@@ -37,7 +37,7 @@ fn error(answer: &Value) -> (i64, &str, Option<&str>) {
 
 #[test]
 fn initialize_answers_with_the_one_revision_whatever_is_requested() {
-    let mut doors = doors();
+    let mut transports = transports();
     let client = json!({"name": "test", "version": "1"});
     let asked = [
         json!({}),
@@ -50,7 +50,7 @@ fn initialize_answers_with_the_one_revision_whatever_is_requested() {
     ];
     let version = env!("CARGO_PKG_VERSION");
     for params in asked {
-        let answer = doors.call("initialize", &params);
+        let answer = transports.call("initialize", &params);
         assert_eq!(
             answer["result"],
             json!({
@@ -61,14 +61,14 @@ fn initialize_answers_with_the_one_revision_whatever_is_requested() {
             "{params}"
         );
     }
-    let health = doors.client.get("/health").json();
+    let health = transports.client.get("/health").json();
     assert_eq!(health["server"], "ziggurat-tools");
     assert_eq!(health["version"], version);
 }
 
 #[test]
 fn initialize_refuses_params_that_are_malformed() {
-    let mut doors = doors();
+    let mut transports = transports();
     let cases = [
         (json!({"protocolVersion": 20_241_105}), "protocolVersion"),
         (json!({"protocolVersion": null}), "protocolVersion"),
@@ -83,7 +83,7 @@ fn initialize_refuses_params_that_are_malformed() {
         (json!({"clientInfo": {"version": 7}}), "clientInfo.version"),
     ];
     for (params, about) in cases {
-        let answer = doors.call("initialize", &params);
+        let answer = transports.call("initialize", &params);
         let (code, message, data) = error(&answer);
         assert_eq!((code, message), (-32602, "Invalid params"), "{params}");
         assert!(data.is_some_and(|data| data.contains(about)), "{answer}");
@@ -92,19 +92,19 @@ fn initialize_refuses_params_that_are_malformed() {
 
 #[test]
 fn methods_work_without_initialize() {
-    let mut doors = doors();
-    assert_eq!(doors.call("ping", &json!({}))["result"], json!({}));
-    let initialized = doors.call("notifications/initialized", &json!({}));
+    let mut transports = transports();
+    assert_eq!(transports.call("ping", &json!({}))["result"], json!({}));
+    let initialized = transports.call("notifications/initialized", &json!({}));
     assert_eq!(initialized["result"], json!({}));
-    assert!(doors.call("tools/list", &json!({}))["result"].is_object());
-    doors.call("initialize", &json!({}));
-    doors.call("initialize", &json!({}));
-    assert!(doors.call("prompts/list", &json!({}))["result"].is_object());
+    assert!(transports.call("tools/list", &json!({}))["result"].is_object());
+    transports.call("initialize", &json!({}));
+    transports.call("initialize", &json!({}));
+    assert!(transports.call("prompts/list", &json!({}))["result"].is_object());
 }
 
 #[test]
 fn methods_that_do_not_exist_are_not_found_without_details() {
-    let mut doors = doors();
+    let mut transports = transports();
     let methods = [
         "nothing",
         "",
@@ -119,7 +119,7 @@ fn methods_that_do_not_exist_are_not_found_without_details() {
         "roots/list",
     ];
     for method in methods {
-        let answer = doors.call(method, &json!({}));
+        let answer = transports.call(method, &json!({}));
         assert_eq!(
             error(&answer),
             (-32601, "Method not found", None),
@@ -127,13 +127,13 @@ fn methods_that_do_not_exist_are_not_found_without_details() {
         );
     }
     // `server/discover` probes for a later revision, which standard input and output supports.
-    let answer = doors.client.call("server/discover", &json!({}));
+    let answer = transports.client.call("server/discover", &json!({}));
     assert_eq!(error(&answer), (-32601, "Method not found", None));
 }
 
 #[test]
 fn the_lists_are_sorted_and_the_same_every_time() {
-    let mut doors = doors();
+    let mut transports = transports();
     let cases = [
         (
             "tools/list",
@@ -172,22 +172,22 @@ fn the_lists_are_sorted_and_the_same_every_time() {
         ),
     ];
     for (method, list, key, expected) in cases {
-        let first = doors.call(method, &json!({}));
+        let first = transports.call(method, &json!({}));
         let result = &first["result"];
         assert_eq!(members(result), [list], "{first}");
         let listed = names(&result[list], key);
         assert!(listed.is_sorted(), "{listed:?}");
         assert_eq!(listed, expected, "{method}");
         for params in [json!({"cursor": "x"}), json!({"cursor": 7}), json!({})] {
-            assert_eq!(doors.call(method, &params), first, "{method} {params}");
+            assert_eq!(transports.call(method, &params), first, "{method} {params}");
         }
     }
 }
 
 #[test]
 fn descriptors_have_the_members_of_their_revision_and_no_others() {
-    let mut doors = doors();
-    let answer = doors.call("tools/list", &json!({}));
+    let mut transports = transports();
+    let answer = transports.call("tools/list", &json!({}));
     for tool in answer["result"]["tools"].as_array().expect("a list") {
         assert_eq!(members(tool), ["description", "inputSchema", "name"]);
         let name = tool["name"].as_str().expect("a text");
@@ -212,7 +212,7 @@ fn descriptors_have_the_members_of_their_revision_and_no_others() {
             assert!(properties.contains_key(name.as_str().expect("a text")));
         }
     }
-    let answer = doors.call("resources/list", &json!({}));
+    let answer = transports.call("resources/list", &json!({}));
     let resource = &answer["result"]["resources"][0];
     assert_eq!(
         members(resource),
@@ -225,8 +225,8 @@ fn descriptors_have_the_members_of_their_revision_and_no_others() {
 
 #[test]
 fn schemas_of_tools_describe_the_arguments() {
-    let mut doors = doors();
-    let answer = doors.call("tools/list", &json!({}));
+    let mut transports = transports();
+    let answer = transports.call("tools/list", &json!({}));
     let tools = answer["result"]["tools"].as_array().expect("a list");
     let schema = |name: &str| {
         let tool = tools.iter().find(|tool| tool["name"] == name);
@@ -267,7 +267,7 @@ fn schemas_of_tools_describe_the_arguments() {
 
 #[test]
 fn a_tool_is_called_by_its_name_with_an_object() {
-    let mut doors = doors();
+    let mut transports = transports();
     let malformed = [
         (json!({}), "name"),
         (json!({"arguments": {}}), "name"),
@@ -290,29 +290,29 @@ fn a_tool_is_called_by_its_name_with_an_object() {
         (json!({"name": "nothing", "arguments": 1}), "arguments"),
     ];
     for (params, about) in malformed {
-        let answer = doors.call("tools/call", &params);
+        let answer = transports.call("tools/call", &params);
         let (code, message, data) = error(&answer);
         assert_eq!((code, message), (-32602, "Invalid params"), "{params}");
         assert!(data.is_some_and(|data| data.contains(about)), "{answer}");
     }
     for name in ["nothing", "Query_Database", "query_database ", "é\n\"\\"] {
-        let answer = doors.call("tools/call", &json!({"name": name, "arguments": {}}));
+        let answer = transports.call("tools/call", &json!({"name": name, "arguments": {}}));
         assert_eq!(error(&answer), (-32002, "Tool not found", Some(name)));
     }
     // Missing arguments are empty, and unknown arguments are ignored.
     for arguments in [json!({}), json!({"nothing": [1]})] {
         let params = json!({"name": "query_database", "arguments": arguments, "_meta": {}});
-        let text = doors.call("tools/call", &params);
+        let text = transports.call("tools/call", &params);
         let expected = "Missing or invalid 'query' parameter";
         assert_eq!(text["result"]["content"][0]["text"], expected);
     }
-    let text = doors.call("tools/call", &json!({"name": "query_database"}));
+    let text = transports.call("tools/call", &json!({"name": "query_database"}));
     assert_eq!(text["result"]["isError"], true, "{text}");
 }
 
 #[test]
 fn a_login_needs_accounts_to_log_in_to() {
-    let mut doors = doors();
+    let mut transports = transports();
     let cases = [
         (json!({}), "username is required"),
         (
@@ -335,7 +335,7 @@ fn a_login_needs_accounts_to_log_in_to() {
     ];
     for (arguments, expected) in cases {
         let params = json!({"name": "authenticate_user", "arguments": arguments});
-        let answer = doors.call("tools/call", &params);
+        let answer = transports.call("tools/call", &params);
         let expected = (-32603, "Tool execution error", Some(expected));
         assert_eq!(error(&answer), expected, "{arguments}");
     }
@@ -349,23 +349,23 @@ fn disabled_features_are_neither_listed_nor_available() {
          builtins:\n  tools: {query_database: false, count_rows: false}\n  \
          resources: {system_info: false}\n  prompts: {design_schema: false}\n",
     );
-    let mut doors = Doors::open(home);
-    let tools = doors.call("tools/list", &json!({}));
+    let mut transports = Transports::open(home);
+    let tools = transports.call("tools/list", &json!({}));
     let listed = names(&tools["result"]["tools"], "name");
     assert!(!listed.contains(&"query_database"), "{listed:?}");
     assert!(listed.contains(&"get_schema_info"), "{listed:?}");
     for name in ["query_database", "count_rows"] {
-        let text = doors.fail(name, &json!({"query": "SELECT 1"}));
+        let text = transports.fail(name, &json!({"query": "SELECT 1"}));
         assert_eq!(text, format!("Tool '{name}' is not available"));
     }
-    let resources = doors.call("resources/list", &json!({}));
+    let resources = transports.call("resources/list", &json!({}));
     assert_eq!(resources["result"], json!({"resources": []}));
     let uri = "pg://system_info";
-    let answer = doors.call("resources/read", &json!({"uri": uri}));
+    let answer = transports.call("resources/read", &json!({"uri": uri}));
     assert_eq!(error(&answer), (-32003, "Resource not found", Some(uri)));
-    let prompts = doors.call("prompts/list", &json!({}));
+    let prompts = transports.call("prompts/list", &json!({}));
     let listed = names(&prompts["result"]["prompts"], "name");
     assert!(!listed.contains(&"design-schema"), "{listed:?}");
-    let answer = doors.call("prompts/get", &json!({"name": "design-schema"}));
+    let answer = transports.call("prompts/get", &json!({"name": "design-schema"}));
     assert_eq!(error(&answer).1, "Prompt execution error");
 }

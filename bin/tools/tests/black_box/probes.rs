@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, Client};
 
-use crate::support::{Home, Junction, Postgres, Program, until};
+use crate::support::{Home, Postgres, Program, TcpProxy, until};
 
 /// Entry for a database that cannot be reached.
 const NOWHERE: &str = "  - {name: secret_shop, host: 127.0.0.1, port: 1, user: reader}\n";
@@ -26,7 +26,7 @@ fn called(client: &Client, host: &str, path: &str) -> Answer {
 }
 
 /// Creates a proxy to PostgreSQL that can be cut, and the entry of a database behind it.
-fn wired(postgres: &Postgres, name: &str) -> (Junction, String) {
+fn behind_proxy(postgres: &Postgres, name: &str) -> (TcpProxy, String) {
     let [
         (_, host),
         (_, port),
@@ -34,20 +34,20 @@ fn wired(postgres: &Postgres, name: &str) -> (Junction, String) {
         (_, user),
         (_, password),
     ] = postgres.environment();
-    let wire = Junction::to([format!("{host}:{port}")]);
-    let (host, port) = wire.address().rsplit_once(':').expect("a port");
+    let proxy = TcpProxy::new([format!("{host}:{port}")]);
+    let (host, port) = proxy.address().rsplit_once(':').expect("a port");
     let entry = format!(
         "  - {{name: {name}, host: {host}, port: {port}, database: {database}, user: {user}, \
          password: '{password}'}}\n"
     );
-    (wire, entry)
+    (proxy, entry)
 }
 
 #[test]
 fn a_server_is_not_ready_while_all_databases_are_unreachable() {
     let postgres = Postgres::new();
-    let (wire, entry) = wired(&postgres, "shop");
-    wire.cut();
+    let (proxy, entry) = behind_proxy(&postgres, "shop");
+    proxy.disconnect();
     let home = Home::new();
     home.configure(&format!("databases:\n{entry}{NOWHERE}"));
     home.token("shop");
@@ -64,7 +64,7 @@ fn a_server_is_not_ready_while_all_databases_are_unreachable() {
     for name in ["shop", "secret_shop"] {
         program.wait_for(&format!("a database is unavailable name={name}"));
     }
-    wire.mend();
+    proxy.restore();
     let line = program.wait_for("a database is available again");
     assert!(line.contains("WARN") && line.contains("shop"), "{line}");
     assert_eq!(ready(&client), (200, report("ready", 1)));
@@ -89,15 +89,15 @@ fn a_reloaded_list_of_databases_is_checked_at_once() {
 #[test]
 fn the_readiness_shows_an_unreachable_state_database_until_it_is_back() {
     let postgres = Postgres::new();
-    let (wire, url) = {
+    let (proxy, url) = {
         let url = postgres.url();
         let (_, place) = url.split_once('@').expect("a user");
         let authority = place.split('/').next().expect("a host").to_owned();
-        let wire = Junction::to([authority.clone()]);
-        let url = url.replace(&authority, wire.address());
-        (wire, url)
+        let proxy = TcpProxy::new([authority.clone()]);
+        let url = url.replace(&authority, proxy.address());
+        (proxy, url)
     };
-    wire.cut();
+    proxy.disconnect();
     let mut home = Home::with(&postgres);
     home.set("ZIGGURAT_STATE_URL", &url);
     home.token("main");
@@ -106,7 +106,7 @@ fn the_readiness_shows_an_unreachable_state_database_until_it_is_back() {
         let (status, report) = ready(&client);
         status == 503 && report["status"] == "state unreachable"
     });
-    wire.mend();
+    proxy.restore();
     until("it is back", || ready(&client).0 == 200);
     program.wait_for("the state database is reachable again");
 }

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home};
+use crate::support::{Home, Transports};
 
-fn doors() -> Doors {
+fn transports() -> Transports {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGPORT", "1");
-    Doors::open(home)
+    Transports::open(home)
 }
 
 /// Returns the description and the text of a prompt with one user message.
-fn get(doors: &mut Doors, name: &str, arguments: &Value) -> (String, String) {
+fn get(transports: &mut Transports, name: &str, arguments: &Value) -> (String, String) {
     let params = json!({"name": name, "arguments": arguments});
-    let answer = doors.call("prompts/get", &params);
+    let answer = transports.call("prompts/get", &params);
     let result = &answer["result"];
     assert_eq!(
         result.as_object().map(serde_json::Map::len),
@@ -33,8 +33,8 @@ fn get(doors: &mut Doors, name: &str, arguments: &Value) -> (String, String) {
 
 #[test]
 fn the_list_has_the_arguments_of_each_prompt() {
-    let mut doors = doors();
-    let answer = doors.call("prompts/list", &json!({}));
+    let mut transports = transports();
+    let answer = transports.call("prompts/list", &json!({}));
     let prompts = answer["result"]["prompts"].as_array().expect("a list");
     // Names of prompts, and their arguments with whether they are required.
     let expected: [(&str, &[(&str, bool)]); 4] = [
@@ -78,54 +78,54 @@ fn the_list_has_the_arguments_of_each_prompt() {
 
 #[test]
 fn each_prompt_has_its_description_and_uses_its_arguments() {
-    let mut doors = doors();
-    let (description, text) = get(&mut doors, "explore-database", &json!({}));
+    let mut transports = transports();
+    let (description, text) = get(&mut transports, "explore-database", &json!({}));
     assert_eq!(description, "Systematic database exploration workflow");
     assert!(text.contains("get_schema_info"), "{text}");
 
     let arguments = json!({"query_text": "soft \"blue\" {{chairs}}"});
-    let (description, text) = get(&mut doors, "setup-semantic-search", &arguments);
+    let (description, text) = get(&mut transports, "setup-semantic-search", &arguments);
     assert!(
         description.ends_with("\"blue\" {{chairs}}\""),
         "{description}"
     );
     assert!(text.contains("soft \"blue\" {{chairs}}"), "{text}");
-    let (description, text) = get(&mut doors, "setup-semantic-search", &json!({}));
+    let (description, text) = get(&mut transports, "setup-semantic-search", &json!({}));
     assert!(description.contains("[your search query]"), "{description}");
     assert!(text.contains("[your search query]"), "{text}");
 
     let arguments = json!({"issue_description": "it is slow"});
-    let (description, text) = get(&mut doors, "diagnose-query-issue", &arguments);
+    let (description, text) = get(&mut transports, "diagnose-query-issue", &arguments);
     assert_eq!(description, "Diagnosing issue: it is slow");
     assert!(text.contains("it is slow"), "{text}");
-    let (description, _) = get(&mut doors, "diagnose-query-issue", &json!({}));
+    let (description, _) = get(&mut transports, "diagnose-query-issue", &json!({}));
     assert_eq!(
         description,
         "Diagnosing issue: query not working as expected"
     );
 
     let arguments = json!({"requirements": "a shop", "use_case": "olap"});
-    let (description, olap) = get(&mut doors, "design-schema", &arguments);
+    let (description, olap) = get(&mut transports, "design-schema", &arguments);
     assert_eq!(
         description,
         "Database schema design for: a shop (use case: olap)"
     );
     assert!(olap.contains("a shop"), "{olap}");
     let arguments = json!({"requirements": "a shop"});
-    let (description, general) = get(&mut doors, "design-schema", &arguments);
+    let (description, general) = get(&mut transports, "design-schema", &arguments);
     assert_eq!(
         description,
         "Database schema design for: a shop (use case: general)"
     );
     assert_ne!(olap, general);
     let arguments = json!({"requirements": "a shop", "full_featured": "true"});
-    let (_, full) = get(&mut doors, "design-schema", &arguments);
+    let (_, full) = get(&mut transports, "design-schema", &arguments);
     assert_ne!(full, general);
 }
 
 #[test]
 fn errors_of_a_request_are_described() {
-    let mut doors = doors();
+    let mut transports = transports();
     let malformed = [
         (json!({}), "name"),
         (json!({"name": 7}), "name"),
@@ -147,14 +147,14 @@ fn errors_of_a_request_are_described() {
         ),
     ];
     for (params, about) in malformed {
-        let error = &doors.call("prompts/get", &params)["error"];
+        let error = &transports.call("prompts/get", &params)["error"];
         assert_eq!(error["code"], -32602, "{params}: {error}");
         assert_eq!(error["message"], "Invalid params", "{params}");
         let data = error["data"].as_str().expect("a text");
         assert!(data.contains(about), "{params}: {data}");
     }
     for name in ["nothing", "Explore-Database"] {
-        let answer = doors.call("prompts/get", &json!({"name": name}));
+        let answer = transports.call("prompts/get", &json!({"name": name}));
         let data = format!(
             "prompt \"{name}\" not found. Available prompts: [design-schema \
              diagnose-query-issue explore-database setup-semantic-search]"

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, Home, Junction, Postgres, Program, exchange, records, records::PASSWORD, until,
+    Client, Home, Postgres, Program, TcpProxy, exchange, records, records::PASSWORD, until,
 };
 
 const DISABLED: &str = "authentication failed: user account is disabled";
@@ -48,8 +48,8 @@ impl Fleet {
         }
     }
 
-    fn junction(&self) -> Junction {
-        Junction::to(
+    fn tcp_proxy(&self) -> TcpProxy {
+        TcpProxy::new(
             self.clients
                 .iter()
                 .map(|client| client.address().to_owned()),
@@ -248,26 +248,26 @@ fn a_disabled_user_loses_all_sessions_at_all_replicas_for_good() {
 }
 
 /// Creates a proxy to PostgreSQL that can be cut, and the URL of the database behind it.
-fn wired(postgres: &Postgres) -> (Junction, String) {
+fn behind_proxy(postgres: &Postgres) -> (TcpProxy, String) {
     let url = postgres.url();
     let (_, place) = url.split_once('@').expect("a user");
     let authority = place.split('/').next().expect("a host");
-    let wire = Junction::to([authority.to_owned()]);
-    let wired = url.replace(authority, wire.address());
-    (wire, wired)
+    let proxy = TcpProxy::new([authority.to_owned()]);
+    let behind_proxy = url.replace(authority, proxy.address());
+    (proxy, behind_proxy)
 }
 
 #[test]
 fn without_the_state_database_known_sessions_continue_and_no_request_hangs() {
     let postgres = Postgres::new();
-    let (wire, url) = wired(&postgres);
+    let (proxy, url) = behind_proxy(&postgres);
     let fleet = Fleet::of(2, &url, "", &described());
     let alice = fleet.clients[0].logged_in("alice", PASSWORD);
     select(&alice, "two");
     assert_eq!(current(&alice), "two");
     let elsewhere = alice.at(&fleet.clients[1]);
 
-    wire.cut();
+    proxy.disconnect();
     let begun = Instant::now();
     for _ in 0..20 {
         assert_eq!(current(&alice), "two");
@@ -298,7 +298,7 @@ fn without_the_state_database_known_sessions_continue_and_no_request_hangs() {
     assert_eq!(fleet.clients[0].get("/health").status, 200);
     assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
 
-    wire.mend();
+    proxy.restore();
     until("the other replica knows the session", || {
         elsewhere.get("/api/databases").status == 200
     });
@@ -310,12 +310,12 @@ fn without_the_state_database_known_sessions_continue_and_no_request_hangs() {
 #[test]
 fn a_replica_starts_without_the_state_database_and_connects_to_it_later() {
     let postgres = Postgres::new();
-    let (wire, url) = wired(&postgres);
-    wire.cut();
+    let (proxy, url) = behind_proxy(&postgres);
+    proxy.disconnect();
     let fleet = Fleet::of(1, &url, "", &described());
     assert_eq!(fleet.clients[0].login("alice", PASSWORD).status, 503);
     fleet.programs[0].wait_for("the state database cannot be reached yet");
-    wire.mend();
+    proxy.restore();
     let alice = fleet.clients[0].logged_in("alice", PASSWORD);
     assert_eq!(current(&alice), "one");
     let password = url
@@ -369,14 +369,14 @@ fn three_replicas_behind_a_random_balancer_act_as_one_even_if_one_is_killed() {
     const TURNS: usize = 25;
     let postgres = Postgres::new();
     let fleet = Fleet::of(3, &postgres.url(), "", &described());
-    let junction = fleet.junction();
+    let tcp_proxy = fleet.tcp_proxy();
     let (done, kept) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let workers: Vec<_> = ["alice", "bob", "cyd", "dee"]
         .into_iter()
         .map(|user| {
             let session = fleet.clients[0].logged_in(user, PASSWORD);
             Worker {
-                address: junction.address(),
+                address: tcp_proxy.address(),
                 token: session.token().expect("logged in").to_owned(),
                 done: &done,
                 kept: &kept,

@@ -4,11 +4,11 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 /// Reads a resource, and returns its only entry.
-fn read(doors: &mut Doors, uri: &str) -> (String, String) {
-    let answer = doors.call("resources/read", &json!({"uri": uri}));
+fn read(transports: &mut Transports, uri: &str) -> (String, String) {
+    let answer = transports.call("resources/read", &json!({"uri": uri}));
     let result = answer["result"].as_object().expect("a result");
     assert_eq!(result.len(), 1, "{answer}");
     let contents = result["contents"].as_array().expect("a list");
@@ -41,8 +41,8 @@ const FACTS: [&str; 16] = [
 #[test]
 fn system_info_is_what_postgresql_reports() {
     let postgres = Postgres::new();
-    let mut doors = Doors::open(Home::with(&postgres));
-    let (mime_type, text) = read(&mut doors, "pg://system_info");
+    let mut transports = Transports::open(Home::with(&postgres));
+    let (mime_type, text) = read(&mut transports, "pg://system_info");
     assert_eq!(mime_type, "application/json");
     let members: Vec<_> = text
         .lines()
@@ -84,7 +84,7 @@ fn system_info_is_what_postgresql_reports() {
 
     // The tool returns the same.
     let arguments = json!({"uri": "pg://system_info"});
-    assert_eq!(doors.succeed("read_resource", &arguments), text);
+    assert_eq!(transports.succeed("read_resource", &arguments), text);
 }
 
 #[test]
@@ -93,32 +93,32 @@ fn each_read_that_fails_has_its_error() {
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     for params in [
         json!({}),
         json!({"uri": null}),
         json!({"uri": 7}),
         json!({"uri": ["pg://system_info"]}),
     ] {
-        let error = &doors.call("resources/read", &params)["error"];
+        let error = &transports.call("resources/read", &params)["error"];
         assert_eq!(error["code"], -32602, "{params}");
         assert_eq!(error["message"], "Invalid params", "{params}");
         let data = error["data"].as_str().expect("a text");
         assert!(data.contains("uri"), "{params}: {data}");
     }
     for uri in ["pg://nothing", "", "PG://SYSTEM_INFO", "file:///etc/passwd"] {
-        let answer = doors.call("resources/read", &json!({"uri": uri}));
+        let answer = transports.call("resources/read", &json!({"uri": uri}));
         assert_eq!(
             answer["error"],
             json!({"code": -32003, "message": "Resource not found", "data": uri})
         );
-        let text = doors.fail("read_resource", &json!({"uri": uri}));
+        let text = transports.fail("read_resource", &json!({"uri": uri}));
         let not_found = format!("Resource not found: {uri}");
         assert!(text.starts_with("Error reading resource: "), "{text}");
         assert!(text.contains(&not_found), "{text}");
     }
     for arguments in [json!({}), json!({"uri": 7}), json!({"list": "yes"})] {
-        let text = doors.fail("read_resource", &arguments);
+        let text = transports.fail("read_resource", &arguments);
         let expected = "Error: 'uri' parameter is required. ";
         assert!(text.starts_with(expected), "{text}");
     }
@@ -129,8 +129,8 @@ fn the_tool_lists_the_resources() {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGPORT", "1");
-    let mut doors = Doors::open(home);
-    let listed = doors.call("resources/list", &json!({}));
+    let mut transports = Transports::open(home);
+    let listed = transports.call("resources/list", &json!({}));
     let description = listed["result"]["resources"][0]["description"].as_str();
     let expected = format!(
         "Available Resources:\n====================\n\nURI: pg://system_info\n\
@@ -138,7 +138,7 @@ fn the_tool_lists_the_resources() {
         description.expect("a text")
     );
     for arguments in [json!({"list": true}), json!({"list": true, "uri": "x"})] {
-        assert_eq!(doors.succeed("read_resource", &arguments), expected);
+        assert_eq!(transports.succeed("read_resource", &arguments), expected);
     }
 }
 
@@ -149,8 +149,8 @@ fn an_unreachable_database_is_described_in_the_error() {
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
     home.set("PGPASSWORD", "hush-hush");
-    let mut doors = Doors::open(home);
-    let (mime_type, text) = read(&mut doors, "pg://system_info");
+    let mut transports = Transports::open(home);
+    let (mime_type, text) = read(&mut transports, "pg://system_info");
     assert_eq!(mime_type, "application/json");
     assert!(!text.contains("hush-hush"), "{text}");
     let error: Value = serde_json::from_str(&text).expect("JSON");
@@ -172,7 +172,7 @@ fn an_unreachable_database_is_described_in_the_error() {
         ("execute_explain", json!({"query": "SELECT 1"})),
         ("get_schema_info", json!({})),
     ] {
-        let text = doors.fail(tool, &arguments);
+        let text = transports.fail(tool, &arguments);
         let (first, hint) = text.split_once('\n').expect("two lines");
         let expected = format!("Failed to get database client: {cause}");
         assert!(first.starts_with(&expected), "{tool}: {text}");
@@ -190,7 +190,7 @@ fn a_database_that_is_slow_to_connect_is_not_ready() {
         "databases: [{{name: main, host: 127.0.0.1, port: {port}, user: nobody, \
          sslmode: disable, connect_timeout: 6s}}]\n"
     ));
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     let calls = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": "query_database", "arguments": {"query": "SELECT 1"}}}),
@@ -200,12 +200,12 @@ fn a_database_that_is_slow_to_connect_is_not_ready() {
         json!({"jsonrpc": "2.0", "id": 4, "method": "tools/list"}),
     ];
     for call in &calls {
-        talk.send(call);
+        stdio.send(call);
     }
     // Calls that need no database do not wait for it.
-    let [three, four] = [talk.hear(), talk.hear()];
+    let [three, four] = [stdio.receive(), stdio.receive()];
     assert_eq!((&three["id"], &four["id"]), (&json!(3), &json!(4)));
-    let mut rest = [talk.hear(), talk.hear()];
+    let mut rest = [stdio.receive(), stdio.receive()];
     rest.sort_by_key(|answer| answer["id"].as_i64());
     let [one, two] = rest;
     assert_eq!(
@@ -219,9 +219,9 @@ fn a_database_that_is_slow_to_connect_is_not_ready() {
     assert_eq!(error["retryable"], true, "{two}");
     // Later the timeout of the connection has passed.
     let params = json!({"name": "query_database", "arguments": {"query": "SELECT 1"}});
-    let mut answer = talk.call(&json!(5), "tools/call", &params);
+    let mut answer = stdio.call(&json!(5), "tools/call", &params);
     if answer["error"]["code"] == -32001 {
-        answer = talk.call(&json!(6), "tools/call", &params);
+        answer = stdio.call(&json!(6), "tools/call", &params);
     }
     let text = answer["result"]["content"][0]["text"].as_str();
     let expected = "Failed to get database client: failed to connect to database 'main': ";
@@ -233,12 +233,12 @@ fn a_database_that_is_slow_to_connect_is_not_ready() {
 
 #[test]
 fn without_a_database_there_is_an_error() {
-    let mut doors = Doors::open(Home::new());
-    let text = doors.fail("query_database", &json!({"query": "SELECT 1"}));
+    let mut transports = Transports::open(Home::new());
+    let text = transports.fail("query_database", &json!({"query": "SELECT 1"}));
     assert!(
         text.starts_with("Failed to get database client: no databases are configured\n"),
         "{text}"
     );
-    let (_, text) = read(&mut doors, "pg://system_info");
+    let (_, text) = read(&mut transports, "pg://system_info");
     assert!(text.contains("DATABASE_NOT_READY"), "{text}");
 }

@@ -349,8 +349,8 @@ fn a_write_is_confirmed_where_the_user_can_be_asked() {
 fn over_stdio_a_modern_request_is_served_and_progress_is_reported() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (_program, mut talk) = home.talk(&[]);
-    let exact = talk.call(
+    let (_program, mut stdio) = home.stdio(&[]);
+    let exact = stdio.call(
         &json!(1),
         "initialize",
         &json!({"protocolVersion": "2025-11-25"}),
@@ -360,21 +360,21 @@ fn over_stdio_a_modern_request_is_served_and_progress_is_reported() {
         let (_, body) = modern("x", &more);
         serde_json::from_str::<Value>(&body).expect("JSON")["params"].clone()
     };
-    let found = talk.call(&json!(2), "server/discover", &params(json!({})));
+    let found = stdio.call(&json!(2), "server/discover", &params(json!({})));
     assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
-    let bare = talk.call(&json!(3), "server/discover", &json!({}));
+    let bare = stdio.call(&json!(3), "server/discover", &json!({}));
     assert_eq!(bare["error"]["code"], -32602);
-    let unknown = talk.call(&json!(4), "ping", &params(json!({})));
+    let unknown = stdio.call(&json!(4), "ping", &params(json!({})));
     assert_eq!(unknown["error"]["code"], -32601);
     let slow = params(json!({
         "name": "query_database",
         "arguments": {"query": "SELECT pg_sleep(3.5)"},
         "_meta": {"progressToken": 7},
     }));
-    let first = talk.call(&json!("slow"), "tools/call", &slow);
+    let first = stdio.call(&json!("slow"), "tools/call", &slow);
     assert_eq!(first["method"], "notifications/progress", "{first}");
     assert_eq!(first["params"]["progressToken"], 7);
-    let answer = talk.hear();
+    let answer = stdio.receive();
     assert_eq!(
         (&answer["id"], &answer["result"]["resultType"]),
         (&json!("slow"), &json!("complete"))

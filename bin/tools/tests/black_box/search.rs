@@ -11,8 +11,8 @@ const LIBRARY: &str = "CREATE EXTENSION IF NOT EXISTS vector;
 #[test]
 fn five_tools_are_listed_and_the_others_answer_by_name() {
     let home = Home::new();
-    let (_program, mut talk) = home.talk(&[]);
-    let answer = talk.call(&json!(1), "tools/list", &json!({}));
+    let (_program, mut stdio) = home.stdio(&[]);
+    let answer = stdio.call(&json!(1), "tools/list", &json!({}));
     let tools = answer["result"]["tools"].as_array().expect("a list");
     let names: Vec<_> = tools
         .iter()
@@ -33,7 +33,7 @@ fn five_tools_are_listed_and_the_others_answer_by_name() {
     assert_eq!(tools[4]["inputSchema"]["required"], json!(["query_text"]));
 
     for name in ["search_knowledgebase", "execute_explain", "count_rows"] {
-        let (_, failed) = talk.tool(name, &json!({}));
+        let (_, failed) = stdio.tool(name, &json!({}));
         assert!(failed, "{name} is there and lacks arguments");
     }
 }
@@ -42,7 +42,7 @@ fn five_tools_are_listed_and_the_others_answer_by_name() {
 fn without_configuration_each_names_what_is_missing() {
     let postgres = Postgres::with(LIBRARY);
     let home = Home::with(&postgres);
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     let cases: [(&str, Value, &str); 5] = [
         (
             "generate_embedding",
@@ -72,7 +72,7 @@ fn without_configuration_each_names_what_is_missing() {
         ),
     ];
     for (name, arguments, expected) in cases {
-        let (text, failed) = talk.tool(name, &arguments);
+        let (text, failed) = stdio.tool(name, &arguments);
         assert!(text.starts_with(expected), "{name}: {text}");
         assert!(failed, "{name}");
     }
@@ -82,12 +82,12 @@ fn without_configuration_each_names_what_is_missing() {
 fn a_tool_that_is_switched_off_is_neither_listed_nor_run() {
     let home = Home::new();
     home.configure("builtins: {tools: {similarity_search: false, search_knowledgebase: false}}");
-    let (_program, mut talk) = home.talk(&[]);
-    let answer = talk.call(&json!(1), "tools/list", &json!({}));
+    let (_program, mut stdio) = home.stdio(&[]);
+    let answer = stdio.call(&json!(1), "tools/list", &json!({}));
     let tools = answer["result"]["tools"].as_array().expect("a list");
     assert!(tools.iter().all(|tool| tool["name"] != "similarity_search"));
     for name in ["similarity_search", "search_knowledgebase"] {
-        let (text, failed) = talk.tool(name, &json!({"query_text": "fern"}));
+        let (text, failed) = stdio.tool(name, &json!({"query_text": "fern"}));
         assert_eq!(text, format!("Tool '{name}' is not available"));
         assert!(failed);
     }

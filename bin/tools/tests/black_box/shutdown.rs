@@ -143,12 +143,12 @@ fn a_stream_of_events_that_is_cut_off_ends_with_an_error() {
 fn the_end_of_standard_input_ends_the_server() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (mut program, mut talk) = home.talk(&[]);
-    let (text, _) = talk.tool("query_database", &json!({"query": "SELECT 1"}));
+    let (mut program, mut stdio) = home.stdio(&[]);
+    let (text, _) = stdio.tool("query_database", &json!({"query": "SELECT 1"}));
     assert!(text.ends_with('1'), "{text}");
     let asked = Instant::now();
-    talk.hang_up();
-    assert!(talk.is_over());
+    stdio.hang_up();
+    assert!(stdio.is_over());
     assert_ends_well(&mut program, asked);
 }
 
@@ -156,19 +156,19 @@ fn the_end_of_standard_input_ends_the_server() {
 fn requests_before_the_end_of_standard_input_are_answered() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (mut program, mut talk) = home.talk(&[]);
+    let (mut program, mut stdio) = home.stdio(&[]);
     // The connection exists already, so that only the statement takes time.
-    talk.tool("query_database", &json!({"query": "SELECT 1"}));
+    stdio.tool("query_database", &json!({"query": "SELECT 1"}));
     let asked = Instant::now();
-    talk.send(
+    stdio.send(
         &json!({"jsonrpc": "2.0", "id": "last", "method": "tools/call", "params": {
             "name": "query_database",
             "arguments": {"query": "SELECT 'late' FROM pg_sleep(0.3)"},
         }}),
     );
-    talk.hang_up();
-    assert_eq!(talk.hear()["id"], "last");
-    assert!(talk.is_over());
+    stdio.hang_up();
+    assert_eq!(stdio.receive()["id"], "last");
+    assert!(stdio.is_over());
     assert_ends_well(&mut program, asked);
 }
 
@@ -176,8 +176,8 @@ fn requests_before_the_end_of_standard_input_are_answered() {
 fn a_long_statement_is_cancelled_at_the_end_of_standard_input() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (mut program, mut talk) = home.talk(&[]);
-    talk.send(
+    let (mut program, mut stdio) = home.stdio(&[]);
+    stdio.send(
         &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "query_database",
             "arguments": {"query": "SELECT 'abandoned' FROM pg_sleep(300)"},
@@ -185,8 +185,8 @@ fn a_long_statement_is_cancelled_at_the_end_of_standard_input() {
     );
     until("it runs", || running(&postgres, "abandoned") == 1);
     let asked = Instant::now();
-    talk.hang_up();
-    let answer = talk.hear();
+    stdio.hang_up();
+    let answer = stdio.receive();
     assert_eq!(answer["error"]["data"], "the server is shutting down");
     assert_ends_well(&mut program, asked);
     until("it is cancelled", || running(&postgres, "abandoned") == 0);
@@ -195,12 +195,12 @@ fn a_long_statement_is_cancelled_at_the_end_of_standard_input() {
 #[test]
 fn a_signal_also_ends_a_server_on_standard_input_and_output() {
     for signal in [Signal::TERM, Signal::INT] {
-        let (mut program, mut talk) = Home::new().talk(&[]);
-        talk.call(&json!(1), "initialize", &json!({}));
+        let (mut program, mut stdio) = Home::new().stdio(&[]);
+        stdio.call(&json!(1), "initialize", &json!({}));
         let asked = Instant::now();
         program.signal(signal);
         assert_ends_well(&mut program, asked);
-        assert!(talk.is_over());
+        assert!(stdio.is_over());
     }
 }
 

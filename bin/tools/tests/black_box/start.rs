@@ -296,8 +296,8 @@ fn a_database_that_does_not_answer_does_not_delay_the_start() {
     assert!(start.elapsed() < PROMPT, "{:?}", start.elapsed());
 
     let start = Instant::now();
-    let (_program, mut talk) = home.talk(&["-http=false"]);
-    let answer = talk.call(&json!(1), "initialize", &json!({}));
+    let (_program, mut stdio) = home.stdio(&["-http=false"]);
+    let answer = stdio.call(&json!(1), "initialize", &json!({}));
     assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");
     assert!(start.elapsed() < PROMPT, "{:?}", start.elapsed());
 }

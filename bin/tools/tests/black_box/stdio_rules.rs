@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Home, Postgres, Program, Talk};
+use crate::support::{Home, Postgres, Program, StdioClient};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
-fn open(more: &str) -> (Home, Program, Talk) {
+fn open(more: &str) -> (Home, Program, StdioClient) {
     let home = Home::new();
     home.configure(&format!(
         "databases: [{{name: main, host: 127.0.0.1, port: 1, user: nobody}}]\n{more}"
     ));
-    let (program, talk) = home.talk(&[]);
-    (home, program, talk)
+    let (program, stdio) = home.stdio(&[]);
+    (home, program, stdio)
 }
 
 fn ping(id: usize) -> String {
@@ -28,8 +28,8 @@ fn query(id: u32, sql: &str) -> Value {
         "params": {"name": "query_database", "arguments": {"query": sql}}})
 }
 
-fn ends_well(mut program: Program, talk: &Talk, since: Instant) {
-    assert!(talk.is_over());
+fn ends_well(mut program: Program, stdio: &StdioClient, since: Instant) {
+    assert!(stdio.is_over());
     assert_eq!(program.ended().code(), Some(0), "{}", program.log());
     assert!(
         since.elapsed() < Duration::from_secs(4),
@@ -47,36 +47,36 @@ fn assert_is_cut_off(answer: &Value, id: u32) {
 
 #[test]
 fn lines_may_have_any_line_end_and_arrive_in_parts() {
-    let (_home, program, mut talk) = open("");
+    let (_home, program, mut stdio) = open("");
     // A byte-order mark is accepted only at the start of the input.
-    talk.say(b"\xef\xbb\xbf");
+    stdio.send_bytes(b"\xef\xbb\xbf");
     for ending in ["\n", "\r\n", "\n\n", "\n\r\n \t\n", " \r\n"] {
-        talk.say(format!("{PING}{ending}").as_bytes());
-        assert_eq!(talk.hear_line(), PONG, "{ending:?}");
+        stdio.send_bytes(format!("{PING}{ending}").as_bytes());
+        assert_eq!(stdio.receive_line(), PONG, "{ending:?}");
     }
-    talk.say(b"\n\r\n   \n");
+    stdio.send_bytes(b"\n\r\n   \n");
     // One line in many parts, then many lines in one.
     for piece in PING.as_bytes().chunks(3) {
-        talk.say(piece);
+        stdio.send_bytes(piece);
     }
-    talk.say(b"\n");
-    assert_eq!(talk.hear_line(), PONG);
+    stdio.send_bytes(b"\n");
+    assert_eq!(stdio.receive_line(), PONG);
     let many: String = (0..20).map(|id| ping(id) + "\n").collect();
-    talk.say(many.as_bytes());
-    let mut ids: Vec<_> = (0..20).map(|_| talk.hear()["id"].as_i64()).collect();
+    stdio.send_bytes(many.as_bytes());
+    let mut ids: Vec<_> = (0..20).map(|_| stdio.receive()["id"].as_i64()).collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..20).map(Some).collect::<Vec<_>>());
     // The last line may lack a line end.
     let since = Instant::now();
-    talk.say(PING.as_bytes());
-    talk.hang_up();
-    assert_eq!(talk.hear_line(), PONG);
-    ends_well(program, &talk, since);
+    stdio.send_bytes(PING.as_bytes());
+    stdio.hang_up();
+    assert_eq!(stdio.receive_line(), PONG);
+    ends_well(program, &stdio, since);
 }
 
 #[test]
 fn an_invalid_line_gets_an_error_and_the_next_is_processed() {
-    let (_home, _program, mut talk) = open("");
+    let (_home, _program, mut stdio) = open("");
     let bad = [
         &b"{"[..],
         b"not JSON",
@@ -88,9 +88,9 @@ fn an_invalid_line_gets_an_error_and_the_next_is_processed() {
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\r\"method\":\"ping\",}",
     ];
     for line in bad {
-        talk.say(line);
-        talk.say(format!("\n{PING}\n").as_bytes());
-        let mut answers = [talk.hear_line(), talk.hear_line()];
+        stdio.send_bytes(line);
+        stdio.send_bytes(format!("\n{PING}\n").as_bytes());
+        let mut answers = [stdio.receive_line(), stdio.receive_line()];
         // The answers may come in either order.
         answers.sort_by_key(|answer| answer == PONG);
         let answer: Value = serde_json::from_str(&answers[0]).expect("JSON");
@@ -104,17 +104,17 @@ fn an_invalid_line_gets_an_error_and_the_next_is_processed() {
 
 #[test]
 fn a_line_may_be_ten_megabytes_long_and_no_longer() {
-    let (_home, _program, mut talk) = open("");
+    let (_home, _program, mut stdio) = open("");
     let padded = |length: usize| format!("{PING}{}\n", " ".repeat(length - PING.len()));
-    talk.say(padded(10 << 20).as_bytes());
-    assert_eq!(talk.hear_line(), PONG);
+    stdio.send_bytes(padded(10 << 20).as_bytes());
+    assert_eq!(stdio.receive_line(), PONG);
     for length in [(10 << 20) + 1, 25 << 20] {
-        talk.say(padded(length).as_bytes());
-        let answer = talk.hear();
+        stdio.send_bytes(padded(length).as_bytes());
+        let answer = stdio.receive();
         assert_eq!(answer["error"]["code"], -32700, "{answer}");
         assert_eq!(answer["id"], Value::Null, "{answer}");
-        talk.say(format!("{PING}\n").as_bytes());
-        assert_eq!(talk.hear_line(), PONG);
+        stdio.send_bytes(format!("{PING}\n").as_bytes());
+        assert_eq!(stdio.receive_line(), PONG);
     }
 }
 
@@ -122,18 +122,18 @@ fn a_line_may_be_ten_megabytes_long_and_no_longer() {
 fn a_fast_call_overtakes_a_slow_one() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     postgres.run("CREATE TABLE locked (id int)");
     // The statement waits for a table that another client has locked.
     let held = postgres.holding("BEGIN; LOCK TABLE locked");
-    talk.send(&query(2, "SELECT count(*) FROM locked"));
+    stdio.send(&query(2, "SELECT count(*) FROM locked"));
     postgres.wait_for_running("FROM locked", 1);
-    talk.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}));
-    assert_eq!(talk.hear()["id"], 3);
-    talk.send(&query(4, "SELECT 1"));
-    assert_eq!(talk.hear()["id"], 4);
+    stdio.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}));
+    assert_eq!(stdio.receive()["id"], 3);
+    stdio.send(&query(4, "SELECT 1"));
+    assert_eq!(stdio.receive()["id"], 4);
     drop(held);
-    let answer = talk.hear();
+    let answer = stdio.receive();
     assert_eq!(answer["id"], 2);
     assert!(answer["result"].get("isError").is_none(), "{answer}");
 }
@@ -142,7 +142,7 @@ fn a_fast_call_overtakes_a_slow_one() {
 fn nothing_but_messages_is_written_to_standard_output() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (mut program, mut talk) = home.talk(&["-debug"]);
+    let (mut program, mut stdio) = home.stdio(&["-debug"]);
     let calls = [
         r#"{"jsonrpc":"2.0","id":"x","method":"initialize","params":{}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
@@ -153,16 +153,16 @@ fn nothing_but_messages_is_written_to_standard_output() {
         r#"{"jsonrpc":"2.0","id":"x","method":"nothing"}"#,
     ];
     for call in calls {
-        talk.say(format!("{call}\n").as_bytes());
+        stdio.send_bytes(format!("{call}\n").as_bytes());
     }
-    let answers: Vec<_> = (1..calls.len()).map(|_| talk.hear()).collect();
+    let answers: Vec<_> = (1..calls.len()).map(|_| stdio.receive()).collect();
     for answer in &answers {
         assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
         let is_one = answer.get("result").is_some() != answer.get("error").is_some();
         assert!(is_one && answer.get("id").is_some(), "{answer}");
     }
-    talk.hang_up();
-    assert!(talk.is_over());
+    stdio.hang_up();
+    assert!(stdio.is_over());
     assert_eq!(program.ended().code(), Some(0));
     assert!(program.log().contains("Mode: STDIO"), "{}", program.log());
 }
@@ -171,15 +171,15 @@ fn nothing_but_messages_is_written_to_standard_output() {
 fn calls_in_flight_at_the_end_of_input_are_finished_or_cut_off() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (program, mut talk) = home.talk(&[]);
-    talk.send(&query(1, "SELECT 'quick' AS word"));
-    talk.send(&query(2, "SELECT pg_sleep(3600), 'slow' AS word"));
+    let (program, mut stdio) = home.stdio(&[]);
+    stdio.send(&query(1, "SELECT 'quick' AS word"));
+    stdio.send(&query(2, "SELECT pg_sleep(3600), 'slow' AS word"));
     postgres.wait_for_running("pg_sleep", 1);
     let since = Instant::now();
-    talk.hang_up();
-    assert_eq!(talk.hear()["id"], 1);
-    assert_is_cut_off(&talk.hear(), 2);
-    ends_well(program, &talk, since);
+    stdio.hang_up();
+    assert_eq!(stdio.receive()["id"], 1);
+    assert_is_cut_off(&stdio.receive(), 2);
+    ends_well(program, &stdio, since);
     postgres.wait_for_running("pg_sleep", 0);
 }
 
@@ -188,13 +188,13 @@ fn a_signal_ends_the_server() {
     let postgres = Postgres::new();
     for signal in [Signal::TERM, Signal::INT] {
         let home = Home::with(&postgres);
-        let (program, mut talk) = home.talk(&[]);
-        talk.send(&query(1, "SELECT pg_sleep(3600)"));
+        let (program, mut stdio) = home.stdio(&[]);
+        stdio.send(&query(1, "SELECT pg_sleep(3600)"));
         postgres.wait_for_running("pg_sleep", 1);
         let since = Instant::now();
         program.signal(signal);
-        assert_is_cut_off(&talk.hear(), 1);
-        ends_well(program, &talk, since);
+        assert_is_cut_off(&stdio.receive(), 1);
+        ends_well(program, &stdio, since);
         postgres.wait_for_running("pg_sleep", 0);
     }
 }

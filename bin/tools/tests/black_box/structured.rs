@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     revisions::{legacy, modern_params, result},
-    support::{Client, Doors, Home, Postgres, assert_conforms, assert_plain},
+    support::{Client, Home, Postgres, Transports, assert_conforms, assert_plain},
     tools_similarity::garden,
 };
 
@@ -125,7 +125,8 @@ fn a_table_has_columns_and_rows_and_an_error_has_no_structure() {
 #[test]
 fn the_exact_revision_never_has_structured_results() {
     let postgres = Postgres::with(SHOP);
-    let [mut without, mut with] = [false, true].map(|is_on| Doors::open(home(&postgres, is_on)));
+    let [mut without, mut with] =
+        [false, true].map(|is_on| Transports::open(home(&postgres, is_on)));
     let call = |name: &str, arguments: &Value| {
         let params = json!({"name": name, "arguments": arguments});
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
@@ -151,22 +152,22 @@ fn over_stdio_only_revisions_that_support_it_get_a_table() {
     let postgres = Postgres::with(SHOP);
     let params = json!({"name": "query_database", "arguments": {"query": ROWS}});
     let home = home(&postgres, true);
-    let (_program, mut talk) = home.talk(&[]);
-    let modern = talk.call(&json!(1), "tools/call", &modern_params(&params));
+    let (_program, mut stdio) = home.stdio(&[]);
+    let modern = stdio.call(&json!(1), "tools/call", &modern_params(&params));
     assert_eq!(modern["result"]["structuredContent"]["row_count"], 2);
-    let exact = talk.call(&json!(2), "tools/call", &params);
+    let exact = stdio.call(&json!(2), "tools/call", &params);
     assert_eq!(exact["result"].get("structuredContent"), None, "{exact}");
 
     let entry = postgres.entry("main");
     home.configure(&format!(
         "databases:\n{entry}mcp:\n  structured_output: true\n  stdio_negotiate: true\n"
     ));
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     for revision in REVISIONS.into_iter().take(4) {
         let opening = json!({"protocolVersion": revision, "capabilities": {}});
-        let opened = talk.call(&json!(1), "initialize", &opening);
+        let opened = stdio.call(&json!(1), "initialize", &opening);
         assert_eq!(opened["result"]["protocolVersion"], revision);
-        let answer = talk.call(&json!(2), "tools/call", &params);
+        let answer = stdio.call(&json!(2), "tools/call", &params);
         let table = answer["result"].get("structuredContent");
         assert_eq!(table.is_some(), revision >= FIRST, "{revision}");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const TABLES: &str = r#"CREATE TABLE t AS SELECT g AS n, 'x' || g AS name FROM generate_series(1, 20) g;
     CREATE SCHEMA "Odd"; CREATE TABLE "Odd"."a""b" (n int); INSERT INTO "Odd"."a""b" VALUES (1)"#;
@@ -10,7 +10,7 @@ const TABLES: &str = r#"CREATE TABLE t AS SELECT g AS n, 'x' || g AS name FROM g
 #[test]
 fn the_rows_that_match_the_condition_are_counted() {
     let postgres = Postgres::with(TABLES);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     let cases = [
         (
             json!({"table": "t"}),
@@ -49,7 +49,7 @@ fn the_rows_that_match_the_condition_are_counted() {
         ),
     ];
     for (arguments, sql, count) in cases {
-        let text = doors.succeed("count_rows", &arguments);
+        let text = transports.succeed("count_rows", &arguments);
         let expected = format!("Database: main\n\nSQL Query:\n{sql}\n\nCount: {count}");
         assert_eq!(text, expected, "{arguments}");
     }
@@ -58,14 +58,14 @@ fn the_rows_that_match_the_condition_are_counted() {
 #[test]
 fn a_condition_cannot_contain_anything_else() {
     let postgres = Postgres::with(TABLES);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for arguments in [
         json!({}),
         json!({"table": ""}),
         json!({"table": 7}),
         json!({"table": null, "where": "true"}),
     ] {
-        let text = doors.fail("count_rows", &arguments);
+        let text = transports.fail("count_rows", &arguments);
         assert_eq!(text, "Missing or invalid 'table' parameter");
     }
     let subqueries = [
@@ -77,7 +77,7 @@ fn a_condition_cannot_contain_anything_else() {
     ];
     for condition in subqueries {
         let arguments = json!({"table": "t", "where": condition});
-        let text = doors.fail("count_rows", &arguments);
+        let text = transports.fail("count_rows", &arguments);
         assert!(text.contains("subqueries are not permitted"), "{text}");
     }
     let refused = [
@@ -91,7 +91,7 @@ fn a_condition_cannot_contain_anything_else() {
     ];
     for condition in refused {
         let arguments = json!({"table": "t", "where": condition});
-        let text = doors.fail("count_rows", &arguments);
+        let text = transports.fail("count_rows", &arguments);
         assert!(text.starts_with("query rejected: "), "{condition}: {text}");
     }
     let wrong = [
@@ -117,7 +117,7 @@ fn a_condition_cannot_contain_anything_else() {
         ),
     ];
     for (arguments, expected) in wrong {
-        let text = doors.fail("count_rows", &arguments);
+        let text = transports.fail("count_rows", &arguments);
         assert!(text.starts_with(expected), "{arguments}: {text}");
     }
     assert_eq!(postgres.count("SELECT count(*) FROM t"), 20);

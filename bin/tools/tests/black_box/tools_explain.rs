@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const RULE: &str =
     "================================================================================";
@@ -26,8 +26,8 @@ fn writable(postgres: &Postgres) -> Home {
     home
 }
 
-fn explained(doors: &mut Doors, arguments: &Value) -> String {
-    let [(http, failed), (stdio, failed_too)] = doors.tool_each("execute_explain", arguments);
+fn explained(transports: &mut Transports, arguments: &Value) -> String {
+    let [(http, failed), (stdio, failed_too)] = transports.tool_each("execute_explain", arguments);
     assert!(!failed && !failed_too, "{arguments}: {http} {stdio}");
     // The same except for times and costs.
     let words = |text: &str| {
@@ -45,7 +45,7 @@ fn explained(doors: &mut Doors, arguments: &Value) -> String {
 #[test]
 fn a_plan_has_its_exact_layout() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     let accepted = [
         "SELECT * FROM t",
         "  select n from t ;",
@@ -55,7 +55,7 @@ fn a_plan_has_its_exact_layout() {
         "WITH u AS (SELECT n FROM t) SELECT * FROM u",
     ];
     for query in accepted {
-        let text = explained(&mut doors, &json!({"query": query}));
+        let text = explained(&mut transports, &json!({"query": query}));
         let (shown, plan, _) = parts(&text);
         assert_eq!(shown, query.trim().trim_end_matches(';').trim());
         assert!(plan.contains("on t"), "{query}: {text}");
@@ -63,7 +63,7 @@ fn a_plan_has_its_exact_layout() {
         assert!(plan.contains("Execution Time:"), "{query}: {text}");
         assert!(plan.contains("Buffers:"), "{query}: {text}");
     }
-    let text = explained(&mut doors, &json!({"query": "SELECT * FROM t"}));
+    let text = explained(&mut transports, &json!({"query": "SELECT * FROM t"}));
     let (_, _, analysis) = parts(&text);
     assert!(analysis.starts_with("\n\nAnalysis:\n<issues>\n"), "{text}");
     for word in ["</issues>", "<recommendations>\n1. ", "</recommendations>"] {
@@ -77,7 +77,7 @@ fn a_plan_has_its_exact_layout() {
 #[test]
 fn options_decide_what_is_in_the_plan() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     // Options, and texts that must and must not be in the plan.
     let cases = [
         (
@@ -103,7 +103,7 @@ fn options_decide_what_is_in_the_plan() {
     ];
     for (mut arguments, with, without) in cases {
         arguments["query"] = json!("SELECT * FROM t");
-        let text = explained(&mut doors, &arguments);
+        let text = explained(&mut transports, &arguments);
         let (_, plan, analysis) = parts(&text);
         assert!(plan.contains(with), "{arguments}: {text}");
         assert!(!plan.contains(without), "{arguments}: {text}");
@@ -116,14 +116,14 @@ fn options_decide_what_is_in_the_plan() {
         assert_eq!(analysis.contains("Analysis:"), is_analysed, "{text}");
     }
     // Without findings there is no analysis.
-    let text = explained(&mut doors, &json!({"query": "SELECT 1"}));
+    let text = explained(&mut transports, &json!({"query": "SELECT 1"}));
     assert_eq!(parts(&text).2, "");
 }
 
 #[test]
 fn only_a_select_is_explained() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
-    let mut doors = Doors::open(writable(&postgres));
+    let mut transports = Transports::open(writable(&postgres));
     for arguments in [
         json!({}),
         json!({"query": ""}),
@@ -131,7 +131,7 @@ fn only_a_select_is_explained() {
         json!({"query": 7}),
         json!({"query": null}),
     ] {
-        let text = doors.fail("execute_explain", &arguments);
+        let text = transports.fail("execute_explain", &arguments);
         assert_eq!(
             text,
             "Parameter 'query' is required and must be a non-empty string"
@@ -152,13 +152,13 @@ fn only_a_select_is_explained() {
         "CREATE TABLE u AS SELECT 1",
     ];
     for query in refused {
-        let text = doors.fail("execute_explain", &json!({"query": query}));
+        let text = transports.fail("execute_explain", &json!({"query": query}));
         let expected = "Only SELECT queries are supported. ";
         assert!(text.starts_with(expected), "{query}: {text}");
         assert!(text.contains("ANALYZE"), "{text}");
     }
     for query in ["SELECT 1; DELETE FROM t", "SELECT lo_export(1, 'x')"] {
-        let text = doors.fail("execute_explain", &json!({"query": query}));
+        let text = transports.fail("execute_explain", &json!({"query": query}));
         assert!(text.starts_with("query rejected: "), "{query}: {text}");
     }
 }
@@ -168,9 +168,9 @@ fn it_only_reads_even_if_the_database_allows_writes() {
     let postgres = Postgres::with(
         "CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g; CREATE SEQUENCE s",
     );
-    let mut doors = Doors::open(writable(&postgres));
+    let mut transports = Transports::open(writable(&postgres));
     for query in ["SELECT * INTO u FROM t", "SELECT nextval('s')"] {
-        doors.fail("execute_explain", &json!({"query": query}));
+        transports.fail("execute_explain", &json!({"query": query}));
     }
     assert_eq!(
         postgres.count("SELECT last_value FROM s WHERE NOT is_called"),
@@ -186,14 +186,14 @@ fn it_only_reads_even_if_the_database_allows_writes() {
 #[test]
 fn errors_show_the_statement_that_was_sent() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
-    let mut doors = Doors::open(Home::with(&postgres));
-    let text = doors.fail("execute_explain", &json!({"query": "SELECT * FROM nope"}));
+    let mut transports = Transports::open(Home::with(&postgres));
+    let text = transports.fail("execute_explain", &json!({"query": "SELECT * FROM nope"}));
     assert_eq!(
         text,
         "Error executing EXPLAIN: ERROR: relation \"nope\" does not exist (SQLSTATE 42P01)\n\n\
          Query: EXPLAIN (ANALYZE TRUE, BUFFERS TRUE) SELECT * FROM nope"
     );
-    let text = doors.fail(
+    let text = transports.fail(
         "execute_explain",
         &json!({"query": "SELECT * FROM nope", "analyze": false, "buffers": false}),
     );
@@ -202,7 +202,7 @@ fn errors_show_the_statement_that_was_sent() {
         "{text}"
     );
     let query = "SELECT 1 / (n - n) FROM t";
-    let text = doors.fail("execute_explain", &json!({"query": query}));
+    let text = transports.fail("execute_explain", &json!({"query": query}));
     assert_eq!(
         text,
         "Error iterating EXPLAIN output: ERROR: division by zero (SQLSTATE 22012)"

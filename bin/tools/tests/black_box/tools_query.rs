@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const NUMBERS: &str = "CREATE TABLE numbers AS SELECT g AS n FROM generate_series(1, 250) AS g";
 
@@ -22,7 +22,7 @@ fn an_answer_has_its_exact_layout() {
         "CREATE TABLE t (id int, name text); INSERT INTO t VALUES (1, 'Ada'), (2, NULL);
          CREATE TABLE bare (); INSERT INTO bare DEFAULT VALUES; INSERT INTO bare DEFAULT VALUES",
     );
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     let cases = [
         (
             "SELECT id, name FROM t ORDER BY id",
@@ -59,7 +59,7 @@ fn an_answer_has_its_exact_layout() {
         ),
     ];
     for (query, expected) in cases {
-        let text = doors.succeed("query_database", &json!({"query": query}));
+        let text = transports.succeed("query_database", &json!({"query": query}));
         assert_eq!(text, expected);
     }
 }
@@ -122,11 +122,11 @@ const WINDOWS: [(&str, &str, &str, usize); 19] = [
 #[test]
 fn limit_and_offset_choose_the_rows() {
     let postgres = Postgres::with(NUMBERS);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for (arguments, heading, row, number) in WINDOWS {
         let mut arguments: Value = serde_json::from_str(arguments).expect("JSON");
         arguments["query"] = json!("SELECT n FROM numbers ORDER BY n");
-        let text = doors.succeed("query_database", &arguments);
+        let text = transports.succeed("query_database", &arguments);
         let (_, said, rows) = parts(&text);
         assert_eq!(said, heading, "{arguments}");
         let lines: Vec<_> = rows.split('\n').collect();
@@ -135,7 +135,7 @@ fn limit_and_offset_choose_the_rows() {
     }
     // After the last row there are none.
     let arguments = json!({"query": "SELECT n FROM numbers ORDER BY n", "offset": 300});
-    let text = doors.succeed("query_database", &arguments);
+    let text = transports.succeed("query_database", &arguments);
     let (_, said, rows) = parts(&text);
     assert!(said.starts_with("Results ("), "{text}");
     assert_eq!(rows, "n", "{text}");
@@ -259,11 +259,11 @@ const OWN_LIMITS: [(&str, &str, &str, usize); 22] = [
 #[test]
 fn a_statement_with_its_own_limit_keeps_it() {
     let postgres = Postgres::with(NUMBERS);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for (query, arguments, row, number) in OWN_LIMITS {
         let mut arguments: Value = serde_json::from_str(arguments).expect("JSON");
         arguments["query"] = json!(query);
-        let [http, stdio] = doors.tool_each("query_database", &arguments);
+        let [http, stdio] = transports.tool_each("query_database", &arguments);
         for (text, is_error) in [http, stdio] {
             assert!(!is_error, "{query}: {text}");
             let (sql, _, rows) = parts(&text);
@@ -284,11 +284,11 @@ fn the_operator_sets_the_row_limit() {
         "databases:\n{}    row_limit: 7\n",
         postgres.entry("main")
     ));
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     let query = "SELECT n FROM numbers ORDER BY n";
     for (limit, number) in [(json!(null), 7), (json!(2000), 7), (json!(9), 9)] {
         let arguments = json!({"query": query, "limit": limit});
-        let text = doors.succeed("query_database", &arguments);
+        let text = transports.succeed("query_database", &arguments);
         let (_, heading, rows) = parts(&text);
         assert!(
             heading.contains(&format!("use offset={number} for next page")),
@@ -380,17 +380,17 @@ fn errors_have_the_texts_that_clients_rely_on() {
         postgres.entry("main"),
         postgres.entry_as("reader", &reader),
     ));
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     for (query, expected) in ERRORS {
-        let text = doors.fail("query_database", &json!({"query": query}));
+        let text = transports.fail("query_database", &json!({"query": query}));
         // PostgreSQL may add a detail or a hint, on separate lines.
         let is_right = text.strip_prefix(expected).is_some_and(|more| {
             more.is_empty() || more.starts_with('\n') || expected.ends_with(' ')
         });
         assert!(is_right, "{query}: {text}");
     }
-    doors.call("svc/selectDatabase", &json!({"name": "reader"}));
-    let text = doors.fail("query_database", &json!({"query": "SELECT n FROM numbers"}));
+    transports.call("svc/selectDatabase", &json!({"name": "reader"}));
+    let text = transports.fail("query_database", &json!({"query": "SELECT n FROM numbers"}));
     let denied = "ERROR: permission denied for table numbers (SQLSTATE 42501)";
     assert_eq!(text, format!("Error iterating rows: {denied}"));
     assert_eq!(postgres.count("SELECT sum(n) FROM numbers"), 31375);
@@ -399,7 +399,7 @@ fn errors_have_the_texts_that_clients_rely_on() {
 #[test]
 fn a_query_must_be_a_string() {
     let postgres = Postgres::new();
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for arguments in [
         json!({}),
         json!({"query": null}),
@@ -407,7 +407,7 @@ fn a_query_must_be_a_string() {
         json!({"query": ["SELECT 1"]}),
         json!({"sql": "SELECT 1"}),
     ] {
-        let text = doors.fail("query_database", &arguments);
+        let text = transports.fail("query_database", &arguments);
         assert_eq!(text, "Missing or invalid 'query' parameter");
     }
 }
@@ -457,9 +457,9 @@ const REJECTED: [&str; 38] = [
 #[test]
 fn statements_that_a_read_only_transaction_does_not_stop_are_not_sent() {
     let postgres = Postgres::with(NUMBERS);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for query in REJECTED {
-        let text = doors.fail("query_database", &json!({"query": query}));
+        let text = transports.fail("query_database", &json!({"query": query}));
         assert!(text.starts_with("query rejected: "), "{query}: {text}");
     }
     // The same words in places where they have no effect.
@@ -477,7 +477,7 @@ fn statements_that_a_read_only_transaction_does_not_stop_are_not_sent() {
         "SELECT 1 AS a$b, 2 AS c$b",
     ];
     for query in accepted {
-        doors.succeed("query_database", &json!({"query": query}));
+        transports.succeed("query_database", &json!({"query": query}));
     }
     assert_eq!(postgres.count("SELECT count(*) FROM numbers"), 250);
 }
@@ -560,9 +560,9 @@ fn large(postgres: &Postgres) -> Home {
 #[test]
 fn large_results_are_streamed_completely() {
     let postgres = Postgres::new();
-    let mut doors = Doors::open(large(&postgres));
+    let mut transports = Transports::open(large(&postgres));
     let query = "SELECT g AS n, repeat('\"\\é', 20) AS filler FROM generate_series(1, 60000) g";
-    let text = doors.succeed("query_database", &json!({"query": query}));
+    let text = transports.succeed("query_database", &json!({"query": query}));
     let (sql, heading, rows) = parts(&text);
     assert_eq!(sql, format!("{query}\n\n"));
     assert_eq!(
@@ -579,14 +579,14 @@ fn large_results_are_streamed_completely() {
     assert_eq!(lines.next(), None);
 
     let arguments = json!({"query": query, "offset": 50_000});
-    let text = doors.succeed("query_database", &arguments);
+    let text = transports.succeed("query_database", &arguments);
     let (_, heading, rows) = parts(&text);
     assert_eq!(heading, "Results (rows 50001-60000):");
     assert_eq!(rows.split('\n').count(), 10_001);
     // A large result is sent as a body of unknown length.
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "query_database", "arguments": {"query": query}}});
-    let answer = doors.client.post("/mcp/v1", &call.to_string());
+    let answer = transports.client.post("/mcp/v1", &call.to_string());
     assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
     assert_eq!(answer.header("content-length"), None);
     let answer = answer.json();
@@ -596,9 +596,9 @@ fn large_results_are_streamed_completely() {
 #[test]
 fn a_row_that_cannot_be_computed_is_an_error_without_rows() {
     let postgres = Postgres::new();
-    let mut doors = Doors::open(large(&postgres));
+    let mut transports = Transports::open(large(&postgres));
     let query = "SELECT 1 / (40000 - g) FROM generate_series(1, 60000) g";
-    let text = doors.fail("query_database", &json!({"query": query}));
+    let text = transports.fail("query_database", &json!({"query": query}));
     assert_eq!(
         text,
         "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)"

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const SHOP: &str = "CREATE SCHEMA stock;
     CREATE TABLE stock.items (
@@ -31,7 +31,7 @@ const SHORT: &str = "schema\ttable\ttype\ttable_desc\n";
 #[test]
 fn columns_are_described_in_their_order() {
     let postgres = Postgres::with(SHOP);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     let items = "stock\titems\tTABLE\tWhat is for sale\\tand\\nwhere";
     let items = format!(
         "{items}\tid\tbigint\tNO\t\ttrue\tfalse\t\ttrue\ta\t\tfalse\t0\n\
@@ -64,10 +64,10 @@ fn columns_are_described_in_their_order() {
         (json!({"vector_tables_only": true}), &docs),
     ];
     for (arguments, lines) in cases {
-        let text = doors.succeed("get_schema_info", &arguments);
+        let text = transports.succeed("get_schema_info", &arguments);
         assert_eq!(text, format!("Database: main\n\n{HEADER}{lines}"));
     }
-    let text = doors.succeed("get_schema_info", &json!({}));
+    let text = transports.succeed("get_schema_info", &json!({}));
     assert!(text.starts_with(&format!("Database: main\n\n{HEADER}public\tDocs\t")));
     assert!(text.ends_with(&items), "{text}");
     assert!(text.contains("\npublic\tbare\tTABLE\t"), "{text}");
@@ -76,7 +76,7 @@ fn columns_are_described_in_their_order() {
 #[test]
 fn a_compact_answer_has_a_line_for_each_table() {
     let postgres = Postgres::with(SHOP);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     let public = "public\tDocs\tTABLE\t\npublic\tbare\tTABLE\t\npublic\tcheap\tVIEW\t\n\
                   public\tlog\tPARTITIONED TABLE\t\n";
     let totals = "public\ttotals\tMATERIALIZED VIEW\t\n";
@@ -101,7 +101,7 @@ fn a_compact_answer_has_a_line_for_each_table() {
         ),
     ];
     for (arguments, lines) in cases {
-        let text = doors.succeed("get_schema_info", &arguments);
+        let text = transports.succeed("get_schema_info", &arguments);
         assert_eq!(
             text,
             format!("Database: main\n\n{SHORT}{lines}"),
@@ -117,8 +117,8 @@ fn many_tables_are_summarized() {
          END $$;
          CREATE TABLE docs (meaning vector(2)); CREATE SCHEMA other; CREATE TABLE other.one ()",
     );
-    let mut doors = Doors::open(Home::with(&postgres));
-    let text = doors.succeed("get_schema_info", &json!({}));
+    let mut transports = Transports::open(Home::with(&postgres));
+    let text = transports.succeed("get_schema_info", &json!({}));
     let start = "Database: main\n\nDatabase Schema Summary:\n========================\n\n\
         Found 23 tables across 2 schemas.\n\n\
         Schema 'other': 1 tables\n  Tables: one\n\n\
@@ -135,10 +135,10 @@ fn many_tables_are_summarized() {
         assert!(text.contains(word), "{word}: {text}");
     }
     // A filtered result is shown in full.
-    let text = doors.succeed("get_schema_info", &json!({"schema_name": "public"}));
+    let text = transports.succeed("get_schema_info", &json!({"schema_name": "public"}));
     assert!(text.contains(HEADER), "{text}");
     assert_eq!(text.lines().count(), 2 + 1 + 22);
-    let text = doors.succeed("get_schema_info", &json!({"compact": true}));
+    let text = transports.succeed("get_schema_info", &json!({"compact": true}));
     assert_eq!(text.lines().count(), 2 + 1 + 23);
 }
 
@@ -150,8 +150,8 @@ fn ten_tables_are_not_summarized() {
     };
     for (number, is_summary) in [(10, false), (11, true)] {
         let postgres = tables(number);
-        let mut doors = Doors::open(Home::with(&postgres));
-        let text = doors.succeed("get_schema_info", &json!({}));
+        let mut transports = Transports::open(Home::with(&postgres));
+        let text = transports.succeed("get_schema_info", &json!({}));
         assert_eq!(text.contains("Found 11 tables"), is_summary, "{text}");
         assert_eq!(text.contains(HEADER), !is_summary, "{text}");
     }
@@ -168,7 +168,7 @@ fn a_filter_without_matches_is_an_error_with_a_hint() {
         postgres.entry("main"),
         postgres.entry_as("reader", &reader),
     ));
-    let mut doors = Doors::open(home);
+    let mut transports = Transports::open(home);
     let cases = [
         (json!({"schema_name": "nope"}), "'nope'"),
         (
@@ -188,7 +188,7 @@ fn a_filter_without_matches_is_an_error_with_a_hint() {
         ),
     ];
     for (arguments, name) in cases {
-        let text = doors.fail("get_schema_info", &arguments);
+        let text = transports.fail("get_schema_info", &arguments);
         let start = "\nNo tables found matching your criteria.\n\n";
         assert!(text.starts_with(start), "{text:?}");
         for word in [
@@ -203,10 +203,10 @@ fn a_filter_without_matches_is_an_error_with_a_hint() {
             assert!(text[start.len()..].contains(word), "{word}: {text}");
         }
     }
-    let text = doors.fail("get_schema_info", &json!({"table_name": "items"}));
+    let text = transports.fail("get_schema_info", &json!({"table_name": "items"}));
     assert_eq!(text, "table_name requires schema_name to be specified");
 
-    doors.call("svc/selectDatabase", &json!({"name": "reader"}));
+    transports.call("svc/selectDatabase", &json!({"name": "reader"}));
     for schema in ["public", "stock"] {
         for extra in [
             json!({}),
@@ -215,7 +215,7 @@ fn a_filter_without_matches_is_an_error_with_a_hint() {
         ] {
             let mut arguments = extra;
             arguments["schema_name"] = json!(schema);
-            let text = doors.fail("get_schema_info", &arguments);
+            let text = transports.fail("get_schema_info", &arguments);
             let expected = format!("ERROR: permission denied for schema {schema} (SQLSTATE 42501)");
             assert_eq!(text, expected, "{arguments}");
         }
@@ -230,10 +230,10 @@ fn changes_of_the_schema_are_noticed() {
         "databases:\n{}    metadata_ttl: \"0\"\n",
         postgres.entry("main")
     ));
-    let mut doors = Doors::open(home);
-    let text = doors.succeed("get_schema_info", &json!({"compact": true}));
+    let mut transports = Transports::open(home);
+    let text = transports.succeed("get_schema_info", &json!({"compact": true}));
     assert_eq!(text.lines().count(), 2 + 1 + 1, "{text}");
     postgres.run("CREATE TABLE u (a int)");
-    let text = doors.succeed("get_schema_info", &json!({"compact": true}));
+    let text = transports.succeed("get_schema_info", &json!({"compact": true}));
     assert_eq!(text.lines().count(), 2 + 1 + 2, "{text}");
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use ziggurat_llm::Embedder;
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const PAGES: [(&str, &str); 4] = [
     ("Ferns", "Ferns want shade and water, and no sun at noon."),
@@ -58,8 +58,8 @@ fn asked(more: &Value) -> Value {
 #[test]
 fn the_only_table_with_vectors_is_searched() {
     let postgres = garden();
-    let mut doors = Doors::open(home(&postgres));
-    let text = doors.succeed("similarity_search", &asked(&json!({})));
+    let mut transports = Transports::open(home(&postgres));
+    let text = transports.succeed("similarity_search", &asked(&json!({})));
     let (start, rest) = text.split_once("\nResult 1/4\n").expect(&text);
     let double = "=".repeat(80);
     assert!(
@@ -83,9 +83,9 @@ fn the_only_table_with_vectors_is_searched() {
 #[test]
 fn there_are_two_shorter_output_formats() {
     let postgres = garden();
-    let mut doors = Doors::open(home(&postgres));
+    let mut transports = Transports::open(home(&postgres));
     let summary = json!({"output_format": "summary", "table_name": "public.page"});
-    let text = doors.succeed("similarity_search", &asked(&summary));
+    let text = transports.succeed("similarity_search", &asked(&summary));
     assert!(
         text.contains("Similarity Search Results (Summary): \""),
         "{text}"
@@ -96,7 +96,7 @@ fn there_are_two_shorter_output_formats() {
     );
 
     let ids = json!({"output_format": "ids_only", "top_n": 2, "distance_metric": "l2"});
-    let text = doors.succeed("similarity_search", &asked(&ids));
+    let text = transports.succeed("similarity_search", &asked(&ids));
     assert!(
         text.contains("Similarity Search Results (IDs Only): \""),
         "{text}"
@@ -109,8 +109,8 @@ fn there_are_two_shorter_output_formats() {
 fn an_empty_result_is_no_error_but_a_missing_table_is() {
     let postgres = garden();
     postgres.run("TRUNCATE page");
-    let mut doors = Doors::open(home(&postgres));
-    let text = doors.succeed("similarity_search", &asked(&json!({})));
+    let mut transports = Transports::open(home(&postgres));
+    let text = transports.succeed("similarity_search", &asked(&json!({})));
     let first = "\n\nNo results found for query: \"which plants want shade?\"\n";
     assert!(text.contains(first), "{text}");
 
@@ -118,14 +118,14 @@ fn an_empty_result_is_no_error_but_a_missing_table_is() {
         ("plain", "No vector columns found in table 'plain'."),
         ("nope", "Table 'nope' not found."),
     ] {
-        let text = doors.fail("similarity_search", &asked(&json!({"table_name": table})));
+        let text = transports.fail("similarity_search", &asked(&json!({"table_name": table})));
         assert_eq!(text.lines().next(), Some(first_line));
     }
     for (question, expected) in [
         ("", "Missing or invalid 'query_text' argument"),
         (" \n", "query_text cannot be empty"),
     ] {
-        let text = doors.fail("similarity_search", &json!({"query_text": question}));
+        let text = transports.fail("similarity_search", &json!({"query_text": question}));
         assert_eq!(text, expected);
     }
 }
@@ -134,8 +134,8 @@ fn an_empty_result_is_no_error_but_a_missing_table_is() {
 fn vectors_of_another_model_are_not_compared() {
     let postgres = garden();
     postgres.run("CREATE TABLE other (id int, note text, note_vector vector(3))");
-    let mut doors = Doors::open(home(&postgres));
-    let text = doors.fail("similarity_search", &asked(&json!({"table_name": "other"})));
+    let mut transports = Transports::open(home(&postgres));
+    let text = transports.fail("similarity_search", &asked(&json!({"table_name": "other"})));
     let first = "Vector search failed: the query embedding has 256 dimensions, and no vector \
                  column of table 'other' has as many.\n";
     assert!(text.starts_with(first), "{text}");
@@ -148,8 +148,8 @@ fn a_search_writes_nothing() {
         "CREATE SEQUENCE seen;
          CREATE VIEW writer AS SELECT nextval('seen') AS id, body, body_embedding FROM page",
     );
-    let mut doors = Doors::open(home(&postgres));
-    let text = doors.fail(
+    let mut transports = Transports::open(home(&postgres));
+    let text = transports.fail(
         "similarity_search",
         &asked(&json!({"table_name": "writer"})),
     );

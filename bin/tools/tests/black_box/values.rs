@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Doors, Home, Postgres};
+use crate::support::{Home, Postgres, Transports};
 
 const TYPES: &str = "CREATE TYPE mood AS ENUM ('glad', 'very sad');
     CREATE TYPE pair AS (a int, b text);
@@ -163,9 +163,9 @@ const VALUES: [(&str, &str); 104] = [
     (r"ARRAY['\x01']::bytea[]", r#"["\\x01"]"#),
 ];
 
-fn check(doors: &mut Doors, expression: &str, expected: &str) {
+fn check(transports: &mut Transports, expression: &str, expected: &str) {
     let query = format!("SELECT {expression} AS value");
-    let text = doors.succeed("query_database", &json!({"query": query}));
+    let text = transports.succeed("query_database", &json!({"query": query}));
     let rows = text.split("Results (1 rows):\nvalue\n").nth(1);
     let rows = rows.unwrap_or_else(|| panic!("{expression}: {text}"));
     assert_eq!(rows, expected, "{expression}");
@@ -174,9 +174,9 @@ fn check(doors: &mut Doors, expression: &str, expected: &str) {
 #[test]
 fn every_type_has_its_expected_text() {
     let postgres = Postgres::with(TYPES);
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for (expression, expected) in VALUES {
-        check(&mut doors, expression, expected);
+        check(&mut transports, expression, expected);
     }
     // Types that not every build of PostgreSQL has.
     let optional = [
@@ -196,7 +196,7 @@ fn every_type_has_its_expected_text() {
     for (question, prepare, expression, expected) in optional {
         if postgres.count(question) > 0 {
             postgres.run(prepare);
-            check(&mut doors, expression, expected);
+            check(&mut transports, expression, expected);
         }
     }
 }
@@ -215,11 +215,11 @@ fn settings_of_the_database_do_not_change_the_text() {
     ] {
         postgres.run(&format!("ALTER DATABASE \"{name}\" SET {setting}"));
     }
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     for (expression, expected) in VALUES {
         // The text of a `regclass` depends on the setting.
         if !expression.contains("regclass") {
-            check(&mut doors, expression, expected);
+            check(&mut transports, expression, expected);
         }
     }
 }
@@ -227,7 +227,7 @@ fn settings_of_the_database_do_not_change_the_text() {
 #[test]
 fn names_of_columns_are_escaped_like_fields() {
     let postgres = Postgres::new();
-    let mut doors = Doors::open(Home::with(&postgres));
+    let mut transports = Transports::open(Home::with(&postgres));
     let cases = [
         ("SELECT 1 AS \"a\tb\nc\\\"", r"a\tb\nc\".to_owned()),
         ("SELECT 1 AS \"\r\"", r"\r".to_owned()),
@@ -239,7 +239,7 @@ fn names_of_columns_are_escaped_like_fields() {
         ("SELECT 1 AS \"say \"\"hi\"\"\"", "say \"hi\"".to_owned()),
     ];
     for (query, expected) in cases {
-        let text = doors.succeed("query_database", &json!({"query": query}));
+        let text = transports.succeed("query_database", &json!({"query": query}));
         let header = text.split("Results (1 rows):\n").nth(1);
         let header = header.and_then(|rows| rows.lines().next());
         assert_eq!(header, Some(&*expected), "{text}");

@@ -59,7 +59,7 @@ fn two_hundred_calls_at_once_over_standard_input_are_each_answered_once() {
     let calls = scaled(200);
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
-    let (_program, mut talk) = home.talk(&[]);
+    let (_program, mut stdio) = home.stdio(&[]);
     let mut lines = String::new();
     for id in 0..calls {
         let arguments = json!({"query": format!("SELECT {id} AS n, pg_sleep(0.01)")});
@@ -68,16 +68,16 @@ fn two_hundred_calls_at_once_over_standard_input_are_each_answered_once() {
         lines.push_str(&call.to_string());
         lines.push('\n');
     }
-    talk.say(lines.as_bytes());
+    stdio.send_bytes(lines.as_bytes());
     let mut answered = BTreeSet::new();
     for _ in 0..calls {
-        let answer = talk.hear();
+        let answer = stdio.receive();
         let id = answer["id"].as_u64().expect("an id of ours");
         let text = answer["result"]["content"][0]["text"].as_str();
         let text = text.unwrap_or_else(|| panic!("a text in {answer}"));
         assert!(text.ends_with(&format!("\n{id}\t")), "{id}: {text}");
         assert!(answered.insert(id), "{id} twice");
     }
-    talk.hang_up();
-    assert!(talk.is_over(), "nothing more");
+    stdio.hang_up();
+    assert!(stdio.is_over(), "nothing more");
 }

@@ -10,7 +10,7 @@ use std::{
 
 use ziggurat_black_box::{Client, Folder, Postgres, Program, Ran, output_of};
 
-use super::Talk;
+use super::StdioClient;
 
 /// Folder with the files of one server: configuration, tokens, users.
 pub(crate) struct Home(Folder);
@@ -140,20 +140,20 @@ impl Home {
     }
 
     /// Starts a server on standard input and output with only these arguments.
-    pub(crate) fn talk_bare(&self, arguments: &[&str]) -> (Program, Talk) {
+    pub(crate) fn bare_stdio(&self, arguments: &[&str]) -> (Program, StdioClient) {
         let mut command = self.bare(arguments);
         Self::talking(&mut command)
     }
 
     /// Starts a server on standard input and output from a command.
-    pub(crate) fn talking(command: &mut Command) -> (Program, Talk) {
+    pub(crate) fn talking(command: &mut Command) -> (Program, StdioClient) {
         let mut program = Program::start(command.stdin(Stdio::piped()));
         let (stdin, stdout) = program.pipes();
-        (program, Talk::new(stdin, stdout))
+        (program, StdioClient::new(stdin, stdout))
     }
 
     /// Starts a server on standard input and output.
-    pub(crate) fn talk(&self, arguments: &[&str]) -> (Program, Talk) {
+    pub(crate) fn stdio(&self, arguments: &[&str]) -> (Program, StdioClient) {
         Self::talking(&mut self.command(arguments))
     }
 }

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use ziggurat_black_box::PATIENCE;
 
 /// Client's end of the pipes.
-pub(crate) struct Talk {
+pub(crate) struct StdioClient {
     input: Option<ChildStdin>,
     answers: mpsc::Receiver<String>,
 }
 
-impl Talk {
+impl StdioClient {
     pub(crate) fn new(input: ChildStdin, output: ChildStdout) -> Self {
         let (sender, answers) = mpsc::channel();
         thread::spawn(move || {
@@ -35,7 +35,7 @@ impl Talk {
     }
 
     /// Sends bytes as they are.
-    pub(crate) fn say(&mut self, bytes: &[u8]) {
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("not hung up");
         input.write_all(bytes).expect("somebody listens");
         input.flush().expect("somebody listens");
@@ -43,17 +43,17 @@ impl Talk {
 
     /// Sends a message on a line of its own.
     pub(crate) fn send(&mut self, message: &Value) {
-        self.say(format!("{message}\n").as_bytes());
+        self.send_bytes(format!("{message}\n").as_bytes());
     }
 
     /// Returns the next line.
-    pub(crate) fn hear_line(&self) -> String {
+    pub(crate) fn receive_line(&self) -> String {
         self.answers.recv_timeout(PATIENCE).expect("an answer")
     }
 
     /// Returns the next line, which must be JSON.
-    pub(crate) fn hear(&self) -> Value {
-        let line = self.hear_line();
+    pub(crate) fn receive(&self) -> Value {
+        let line = self.receive_line();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
@@ -68,7 +68,7 @@ impl Talk {
     /// Sends a request and waits for the answer; no other request may be in flight.
     pub(crate) fn call(&mut self, id: &Value, method: &str, params: &Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        self.hear()
+        self.receive()
     }
 
     /// Calls a tool, and returns its text and whether it is an error.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Client, Home, Program, Talk};
+use super::{Client, Home, Program, StdioClient};
 
 /// Replaces the ids that identify a line in the log.
 fn without_ids(answer: &str) -> String {
@@ -19,22 +19,22 @@ fn without_ids(answer: &str) -> String {
 
 /// Server on HTTP, and one on standard input and output, with the same files and without
 /// authentication; both must give the same answers.
-pub(crate) struct Doors {
+pub(crate) struct Transports {
     pub(crate) client: Client,
-    pub(crate) talk: Talk,
+    pub(crate) stdio: StdioClient,
     _programs: [Program; 2],
     /// The programs read the folder after their start.
     _home: Home,
 }
 
-impl Doors {
+impl Transports {
     pub(crate) fn open(home: Home) -> Self {
         let (http, client) = home.serve(&["-no-auth"]);
-        let (stdio, talk) = home.talk(&[]);
+        let (program, stdio) = home.stdio(&[]);
         Self {
             client,
-            talk,
-            _programs: [http, stdio],
+            stdio,
+            _programs: [http, program],
             _home: home,
         }
     }
@@ -52,8 +52,8 @@ impl Doors {
         let http = self.client.post("/mcp/v1", message);
         assert_eq!(http.status, 200, "{message}: {http:?}");
         assert_eq!(http.header("content-type"), Some("application/json"));
-        self.talk.say(format!("{message}\n").as_bytes());
-        [http.body, self.talk.hear_line()]
+        self.stdio.send_bytes(format!("{message}\n").as_bytes());
+        [http.body, self.stdio.receive_line()]
     }
 
     /// Sends a notification over both transports.
@@ -65,7 +65,7 @@ impl Doors {
             "{message}: {}",
             http.head
         );
-        self.talk.say(format!("{message}\n").as_bytes());
+        self.stdio.send_bytes(format!("{message}\n").as_bytes());
     }
 
     /// Calls a method over both transports, and returns the identical answer.

@@ -1,4 +1,4 @@
-//! TCP proxy that leads to one of several servers, and can be cut.
+//! TCP load balancer, whose connections a test can close.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -16,33 +16,33 @@ use ziggurat_black_box::PATIENCE;
 
 /// Forwards each connection to one of several servers, chosen at random, or to another one if that
 /// is unreachable.
-pub(crate) struct Junction {
+pub(crate) struct TcpProxy {
     address: String,
     state: Arc<State>,
 }
 
 struct State {
     targets: Vec<String>,
-    is_cut: AtomicBool,
-    dice: AtomicU64,
+    is_disconnected: AtomicBool,
+    random: AtomicU64,
     live: Mutex<Vec<TcpStream>>,
 }
 
-impl Junction {
-    pub(crate) fn to(targets: impl IntoIterator<Item = String>) -> Self {
+impl TcpProxy {
+    pub(crate) fn new(targets: impl IntoIterator<Item = String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound").to_string();
         let state = Arc::new(State {
             targets: targets.into_iter().collect(),
-            is_cut: AtomicBool::new(false),
-            dice: AtomicU64::new(1),
+            is_disconnected: AtomicBool::new(false),
+            random: AtomicU64::new(1),
             live: Mutex::default(),
         });
-        let leads = Arc::clone(&state);
+        let accepting = Arc::clone(&state);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let state = Arc::clone(&leads);
-                thread::spawn(move || state.lead(&stream).ok());
+                let state = Arc::clone(&accepting);
+                thread::spawn(move || state.forward(&stream).ok());
             }
         });
         Self { address, state }
@@ -53,38 +53,38 @@ impl Junction {
     }
 
     /// Closes all connections, and refuses new ones.
-    pub(crate) fn cut(&self) {
-        self.state.is_cut.store(true, Ordering::SeqCst);
-        for stream in self.state.live.lock().expect("whole").drain(..) {
+    pub(crate) fn disconnect(&self) {
+        self.state.is_disconnected.store(true, Ordering::SeqCst);
+        for stream in self.state.live.lock().expect("not poisoned").drain(..) {
             stream.shutdown(Shutdown::Both).ok();
         }
     }
 
-    pub(crate) fn mend(&self) {
-        self.state.is_cut.store(false, Ordering::SeqCst);
+    pub(crate) fn restore(&self) {
+        self.state.is_disconnected.store(false, Ordering::SeqCst);
     }
 }
 
 impl State {
-    fn lead(&self, near: &TcpStream) -> io::Result<()> {
-        let far = self.reach()?;
+    fn forward(&self, client: &TcpStream) -> io::Result<()> {
+        let server = self.connect()?;
         self.live
             .lock()
-            .expect("whole")
-            .extend([near.try_clone()?, far.try_clone()?]);
+            .expect("not poisoned")
+            .extend([client.try_clone()?, server.try_clone()?]);
         // The proxy may have been cut since the connection was accepted.
-        if self.is_cut.load(Ordering::SeqCst) {
+        if self.is_disconnected.load(Ordering::SeqCst) {
             return Ok(());
         }
         thread::scope(|scope| {
-            scope.spawn(|| pass_on(near, &far));
-            pass_on(&far, near);
+            scope.spawn(|| pass_on(client, &server));
+            pass_on(&server, client);
         });
         Ok(())
     }
 
-    fn reach(&self) -> io::Result<TcpStream> {
-        let first = usize::try_from(self.throw()).expect("a small number");
+    fn connect(&self) -> io::Result<TcpStream> {
+        let first = usize::try_from(self.next_random()).expect("a small number");
         let number = self.targets.len();
         (0..number)
             .map(|at| TcpStream::connect(&self.targets[(first + at) % number]))
@@ -92,16 +92,16 @@ impl State {
             .unwrap_or_else(|| Err(io::ErrorKind::ConnectionRefused.into()))
     }
 
-    fn throw(&self) -> u64 {
-        let step = |dice: u64| {
+    fn next_random(&self) -> u64 {
+        let step = |random: u64| {
             // The constants of Knuth's generator.
-            let next = dice.wrapping_mul(6_364_136_223_846_793_005);
+            let next = random.wrapping_mul(6_364_136_223_846_793_005);
             Some(next.wrapping_add(1_442_695_040_888_963_407))
         };
-        let thrown = self
-            .dice
+        let number = self
+            .random
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, step);
-        thrown.expect("always a next one") >> 40
+        number.expect("always a next one") >> 40
     }
 }
 
