@@ -51,8 +51,8 @@ pub(super) fn document() -> Result<Value, Unknown> {
 /// Adds the common part of every response: the link to the description.
 fn complete(operation: &mut Value) {
     let link = json!({
-        "description": "Where the description of this interface is (RFC 8631). Event streams do \
-            not have it.",
+        "description": "Link to the description of this interface (RFC 8631). Missing in event \
+            streams.",
         "schema": {"type": "string"},
         "example": "</v1/openapi.json>; rel=\"service-desc\"",
     });
