@@ -42,7 +42,7 @@ fn optional(layer: &str) -> &'static str {
         Some("origins") => "Origin",
         Some("log_request") => "Requests",
         Some("traffic") => "Traffic",
-        Some("platform::number") => "Number",
+        Some("platform::add_request_id") => "RequestId",
         unknown => panic!("{unknown:?} is not in the picture yet"),
     }
 }

@@ -87,7 +87,7 @@ where
     }
 }
 
-// === impl Gathered ===
+// === impl CollectedBody ===
 
 impl CollectedBody {
     pub(super) fn len(&self) -> usize {

@@ -58,7 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Target {
     }
 }
 
-// === impl Admitted ===
+// === impl Authenticated ===
 
 impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Refused;
@@ -94,7 +94,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-// === impl Manager ===
+// === impl AdminCaller ===
 
 impl<S: Sync> FromRequestParts<S> for AdminCaller {
     type Rejection = Refused;
@@ -105,7 +105,7 @@ impl<S: Sync> FromRequestParts<S> for AdminCaller {
     }
 }
 
-// === impl Person ===
+// === impl UserCaller ===
 
 impl<S: Send + Sync> FromRequestParts<S> for UserCaller {
     type Rejection = Refused;
@@ -118,7 +118,7 @@ impl<S: Send + Sync> FromRequestParts<S> for UserCaller {
     }
 }
 
-// === impl Members ===
+// === impl JsonObject ===
 
 impl<S: Sync> FromRequest<S> for JsonObject {
     type Rejection = Refused;

@@ -212,7 +212,7 @@ impl KeyError {
     }
 }
 
-// === impl Ring ===
+// === impl KeyRing ===
 
 impl KeyRing {
     fn read(path: &Path) -> Result<Self, KeyError> {
@@ -224,7 +224,7 @@ impl KeyRing {
     }
 }
 
-// === impl Written ===
+// === impl StoredKeys ===
 
 impl StoredKeys {
     fn read(path: &Path) -> Result<Self, KeyError> {
@@ -246,7 +246,7 @@ impl StoredKeys {
     }
 }
 
-// === impl WrittenKey ===
+// === impl StoredKey ===
 
 impl StoredKey {
     fn new(now: UnixTime) -> Result<Self, KeyError> {

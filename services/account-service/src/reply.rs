@@ -39,7 +39,7 @@ pub(super) struct ErrorBody {
     reason: Option<&'static str>,
 }
 
-// === impl Coded ===
+// === impl ErrorFormat ===
 
 impl<B: From<Bytes>> Render<B> for ErrorFormat {
     fn render(&self, rejection: &Rejection) -> Response<B> {

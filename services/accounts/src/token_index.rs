@@ -162,7 +162,7 @@ impl ValidToken {
     }
 }
 
-// === impl Person ===
+// === impl IndexedUser ===
 
 impl IndexedUser {
     /// Returns whether a session belongs to this account.

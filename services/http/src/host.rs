@@ -119,7 +119,7 @@ impl Hosts {
     }
 }
 
-// === impl Named ===
+// === impl NamedHost ===
 
 impl NamedHost {
     fn new(text: &str) -> Option<Self> {

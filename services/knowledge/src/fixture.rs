@@ -31,7 +31,7 @@ pub struct Chunk<'a> {
     pub vector: &'a [f32],
 }
 
-// === impl Library ===
+// === impl KnowledgeFile ===
 
 impl KnowledgeFile {
     /// Makes an empty folder.

@@ -17,7 +17,7 @@ pub(super) struct Scored {
     pub(super) id: i64,
 }
 
-// === impl Best ===
+// === impl TopChunks ===
 
 impl TopChunks {
     pub(super) fn new(capacity: usize) -> Self {

@@ -14,7 +14,7 @@ pub(super) struct QueryVector {
     pub(super) error: f64,
 }
 
-// === impl Question ===
+// === impl QueryVector ===
 
 impl QueryVector {
     /// Normalizes the vector of a question; `None` for a zero vector.

@@ -185,7 +185,7 @@ impl Outcome {
     }
 }
 
-// === impl Recorded ===
+// === impl RecordedStream ===
 
 impl Stream for RecordedStream {
     type Item = Result<Piece, Reported>;

@@ -8,7 +8,7 @@ pub(super) struct SortedList<T> {
     entries: Vec<(Box<str>, T)>,
 }
 
-// === impl Register ===
+// === impl SortedList ===
 
 impl<T> SortedList<T> {
     pub(super) fn insert(&mut self, name: impl Into<Box<str>>, entry: T) {

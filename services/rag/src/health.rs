@@ -184,7 +184,7 @@ impl fmt::Debug for HealthCheck {
     }
 }
 
-// === impl Latest ===
+// === impl RunningCheck ===
 
 impl RunningCheck {
     fn ongoing(&self, served: &Arc<Served>) -> Option<Shared<Round>> {

@@ -247,7 +247,7 @@ impl LoadError {
     }
 }
 
-// === impl Reading ===
+// === impl ConfigReader ===
 
 impl ConfigReader<'_> {
     fn variable(&self, name: &str) -> Option<&str> {

@@ -78,7 +78,7 @@ impl fmt::Debug for CutOff {
     }
 }
 
-// === impl AtCutOff ===
+// === impl CutOffFuture ===
 
 impl CutOffFuture {
     /// Returns `Ready` once the cut-off has happened.

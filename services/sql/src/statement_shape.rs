@@ -292,7 +292,7 @@ impl Parentheses {
     }
 }
 
-// === impl Outlives ===
+// === impl SessionEffects ===
 
 impl SessionEffects {
     fn end(&mut self) {

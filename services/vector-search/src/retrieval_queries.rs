@@ -179,7 +179,7 @@ impl Search<'_> {
     }
 }
 
-// === impl Draft ===
+// === impl QueryBuilder ===
 
 impl QueryBuilder<'_> {
     /// Adds a text as a parameter, and returns its placeholder.

@@ -132,7 +132,7 @@ pub(super) fn check_times(
         .check(is_good, "must not exceed request_timeout");
 }
 
-// === impl Maker ===
+// === impl ModelSource ===
 
 impl ModelSource {
     /// Returns whether the server answers itself, without a provider.

@@ -193,7 +193,7 @@ fn check(
     entries
 }
 
-// === impl Named ===
+// === impl NamedDatabase ===
 
 impl<'a> NamedDatabase<'a> {
     fn new(name: Option<String>, file: Section<'a>) -> Self {

@@ -120,7 +120,7 @@ impl Counter {
     }
 }
 
-// === impl Nature ===
+// === impl ContentKind ===
 
 impl ContentKind {
     pub(super) fn of(text: &str) -> Self {

@@ -71,7 +71,7 @@ struct DistinctTexts {
     known: HashSet<String>,
 }
 
-// === impl Notes ===
+// === impl SummaryBuilder ===
 
 impl SummaryBuilder {
     /// Collects the data of an enhanced summary too if `enhanced` is true.
@@ -139,7 +139,7 @@ impl SummaryBuilder {
     }
 }
 
-// === impl More ===
+// === impl EnhancedData ===
 
 impl EnhancedData {
     fn take(&mut self, text: &str, is_asked: bool) {
@@ -164,7 +164,7 @@ impl EnhancedData {
     }
 }
 
-// === impl Distinct ===
+// === impl DistinctTexts ===
 
 impl DistinctTexts {
     fn add(&mut self, text: impl Into<String>) {

@@ -154,7 +154,7 @@ impl ChatMessage<'_> {
     }
 }
 
-// === impl Piece ===
+// === impl ContentBlock ===
 
 impl ContentBlock<'_> {
     fn block(self, role: Role) -> Result<Block, Malformed> {

@@ -167,7 +167,7 @@ async fn matrices(
 /// Index of the products in the list.
 pub(crate) struct ProductIndex<'a>(HashMap<(&'a str, &'a str), u32>);
 
-// === impl Places ===
+// === impl ProductIndex ===
 
 impl<'a> ProductIndex<'a> {
     pub(crate) fn new(products: &'a [Product]) -> Self {

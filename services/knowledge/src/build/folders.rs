@@ -31,7 +31,7 @@ pub(super) struct FoundDocuments {
     pub(super) left_out: Vec<(String, &'static str)>,
 }
 
-// === impl Found ===
+// === impl FoundDocuments ===
 
 impl FoundDocuments {
     /// Finds documents. Hidden files are ignored. A symbolic link is followed only to a file below

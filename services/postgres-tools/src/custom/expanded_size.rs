@@ -24,7 +24,7 @@ pub(super) fn check(yaml: &str) -> Result<(), serde_yaml::Error> {
 #[derive(Clone, Copy)]
 struct RemainingBytes<'a>(&'a Cell<usize>);
 
-// === impl Weight ===
+// === impl RemainingBytes ===
 
 impl RemainingBytes<'_> {
     fn take<E: Error>(self, bytes: usize) -> Result<(), E> {

@@ -193,7 +193,7 @@ impl Request {
     }
 }
 
-// === impl End ===
+// === impl RowsEnd ===
 
 impl RowsEnd {
     /// Returns whether there are more rows than those of the answer.
@@ -206,7 +206,7 @@ impl RowsEnd {
     }
 }
 
-// === impl Flow ===
+// === impl AnswerReader ===
 
 impl AnswerReader {
     fn new(request: Request, rows: Rows, structured: StructuredRows) -> Self {

@@ -79,7 +79,7 @@ impl<'a> Directive<'a> {
     }
 }
 
-// === impl Found ===
+// === impl FoundUrl ===
 
 impl<'a> FoundUrl<'a> {
     /// Removes the phrase from the text, if one of these words introduces the URL.
@@ -124,7 +124,7 @@ enum Item<'a> {
     Other,
 }
 
-// === impl Words ===
+// === impl Scanner ===
 
 impl<'a> Scanner<'a> {
     fn new(text: &'a str) -> Self {

@@ -145,7 +145,7 @@ impl fmt::Display for Cause {
     }
 }
 
-// === impl Listed ===
+// === impl HostCauses ===
 
 impl fmt::Display for HostCauses<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

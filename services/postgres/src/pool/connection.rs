@@ -262,7 +262,7 @@ impl Connection {
     }
 }
 
-// === impl End ===
+// === impl EndLog ===
 
 impl Drop for EndLog {
     fn drop(&mut self) {

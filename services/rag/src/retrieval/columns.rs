@@ -40,7 +40,7 @@ pub(super) struct AllowedColumns {
     names: Option<Vec<String>>,
 }
 
-// === impl Allowed ===
+// === impl AllowedColumns ===
 
 impl AllowedColumns {
     pub(super) fn of(table: &Table) -> Self {

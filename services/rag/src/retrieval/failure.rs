@@ -127,7 +127,7 @@ impl Outcome {
     }
 }
 
-// === impl Missed ===
+// === impl SearchFailure ===
 
 impl SearchFailure {
     /// Classifies an error of a search with or without a filter of the request.

@@ -62,7 +62,7 @@ impl Default for Node {
     }
 }
 
-// === impl Kinds ===
+// === impl TreeBuilder ===
 
 impl TreeBuilder<'_> {
     fn count<E: Error>(&mut self, text: &str) -> Result<(), E> {

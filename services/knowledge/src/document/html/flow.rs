@@ -26,7 +26,7 @@ enum Mark {
     Cell,
 }
 
-// === impl Flow ===
+// === impl TextWriter ===
 
 impl TextWriter {
     /// Ends the line or the paragraph when the next word follows.

@@ -74,7 +74,7 @@ struct FramedQuestion<'a> {
     question: &'a str,
 }
 
-// === impl Framed ===
+// === impl FramedQuestion ===
 
 impl<'a> FramedQuestion<'a> {
     fn read(text: &'a str) -> Option<Self> {

@@ -21,7 +21,7 @@ pub(super) enum ThoughtFilter {
     Over,
 }
 
-// === impl Thoughts ===
+// === impl ThoughtFilter ===
 
 impl ThoughtFilter {
     /// Takes the next piece, and returns the part of the text so far that belongs to the reply.

@@ -94,7 +94,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<IndexQuery> {
     rounds
 }
 
-// === impl Glossary ===
+// === impl LexemeCache ===
 
 impl LexemeCache {
     /// Returns the words that are not cached: those of the question, and texts that PostgreSQL may
