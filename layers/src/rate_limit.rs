@@ -135,7 +135,7 @@ pub trait Policy {
 /// An admitted request that is not answered yet.
 ///
 /// Dropped without `settle` if there is no response (the request was abandoned or the service
-/// returned an error), or if the permit does not [learn](Self::LEARNS).
+/// returned an error), or if the permit does not [observe responses](Self::OBSERVES_RESPONSES).
 pub trait Permit {
     /// Returns whether the permit learns from responses. If not, and no header field has to be
     /// added, responses pass without being read.
