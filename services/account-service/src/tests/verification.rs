@@ -216,11 +216,11 @@ async fn the_background_task_fetches_keys_too() {
     let (_, pair) = world.client().await;
     let token = world.token(&pair).await;
     let identity = issuer.verify(&token).await;
-    assert!(identity.is_ok(), "whoever comes first waits for the keys");
+    assert!(identity.is_ok(), "the first caller waits for the keys");
     world.keys.rotate(world.clock.now(), 3600).expect("rotated");
     world.clock.advance(GAP);
     let token = world.token(&pair).await;
-    assert_eq!(issuer.verify_now(&token), None, "it may be worth a look");
+    // The task may have fetched the new key already, or fetches it now.
     assert!(
         issuer.verify(&token).await.is_ok(),
         "signed with the new key"
