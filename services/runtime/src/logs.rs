@@ -4,11 +4,11 @@
 //! JSON, or of the [`Text`] of a program.
 //!
 //! ```
-//! use ziggurat_runtime::{Environment, logs::{self, Older, Options, Plain, RawLog}};
+//! use ziggurat_runtime::{Environment, logs::{self, OlderVariables, Options, Plain, RawLog}};
 //!
 //! let environment = Environment::new([("RUST_LOG", "warn,hyper=debug")]);
 //! let get = |name| environment.get(name);
-//! let (options, _) = Options::read(get, Older::default(), &RawLog::default());
+//! let (options, _) = Options::read(get, OlderVariables::default(), &RawLog::default());
 //!
 //! let file = tempfile::NamedTempFile::new()?;
 //! let log = logs::subscriber(&options, &[], Plain, file.reopen()?);
