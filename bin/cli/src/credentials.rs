@@ -138,7 +138,7 @@ impl Credential for Credentials {
     }
 
     fn secret(&mut self) -> Result<Secret, Error> {
-        // A secret that cannot be read is no secret of the server, and has no advice.
+        // No failure of this kind has a hint, so the message is all of it.
         Self::secret(self)
             .map_err(|missing| Error::new(Kind::Auth, missing.into_failure().to_string()))
     }

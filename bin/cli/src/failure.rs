@@ -30,28 +30,13 @@ struct Parts {
 pub(crate) enum Code {
     /// The command line is wrong.
     Usage,
-    /// There is no credential, or it was rejected.
-    Auth,
-    /// The credential is valid, but it does not allow the request.
-    Forbidden,
-    /// The API has no such record.
-    NotFound,
-    /// The record is in another state than the command needs.
-    Conflict,
-    /// No response arrived in time.
-    Timeout,
-    /// No server is reachable at the address.
-    Unreachable,
-    /// The server limits the rate of requests.
-    RateLimited,
-    /// The server failed, or its response is invalid.
-    Server,
     /// The configuration file cannot be used.
     Config,
     /// The user did not confirm.
     Aborted,
-    /// Anything else.
-    General,
+    /// A request failed, or the command for a similar reason.
+    #[serde(untagged)]
+    Request(Kind),
 }
 
 /// The object that `-o json` prints on standard error.
@@ -85,7 +70,8 @@ struct Request<'a> {
 
 impl Failure {
     /// Creates a failure of this kind, with its exit code.
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: impl Into<Code>, message: impl Into<String>) -> Self {
+        let code = code.into();
         Self(Box::new(Parts {
             message: message.into(),
             hint: None,
@@ -102,22 +88,22 @@ impl Failure {
 
     /// There is no credential, or it was rejected: exit 5.
     pub(crate) fn auth(message: impl Into<String>) -> Self {
-        Self::new(Code::Auth, message)
+        Self::new(Kind::Auth, message)
     }
 
     /// The credential is valid, but it does not allow the request: exit 5.
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
-        Self::new(Code::Forbidden, message)
+        Self::new(Kind::Forbidden, message)
     }
 
     /// The API has no such record: exit 4.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Code::NotFound, message)
+        Self::new(Kind::NotFound, message)
     }
 
     /// The server failed: exit 1.
     pub(crate) fn server(message: impl Into<String>) -> Self {
-        Self::new(Code::Server, message)
+        Self::new(Kind::Server, message)
     }
 
     /// The configuration file cannot be used: exit 1.
@@ -138,12 +124,12 @@ impl Failure {
 
     /// Anything else: exit 1.
     pub(crate) fn general(message: impl Into<String>) -> Self {
-        Self::new(Code::General, message)
+        Self::new(Kind::General, message)
     }
 
     /// The reader closed the pipe, so it gets no message: exit 141.
     pub(crate) fn closed_pipe() -> Self {
-        Self::new(Code::General, "").with_exit(CLOSED_PIPE)
+        Self::new(Kind::General, "").with_exit(CLOSED_PIPE)
     }
 
     /// Replaces the exit code of the kind.
@@ -219,7 +205,7 @@ impl std::error::Error for Failure {}
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (kind, message, details) = error.into_parts();
-        let mut failure = Self::new(kind.into(), message);
+        let mut failure = Self::new(kind, message);
         failure.0.details = details;
         failure
     }
@@ -232,32 +218,24 @@ impl Code {
     pub(crate) fn exit(self) -> u8 {
         match self {
             Self::Usage | Self::Aborted => 2,
-            Self::Timeout => 3,
-            Self::NotFound => 4,
-            Self::Auth | Self::Forbidden => 5,
-            Self::Conflict
-            | Self::Unreachable
-            | Self::RateLimited
-            | Self::Server
-            | Self::Config
-            | Self::General => 1,
+            Self::Config => 1,
+            Self::Request(kind) => match kind {
+                Kind::Timeout => 3,
+                Kind::NotFound => 4,
+                Kind::Auth | Kind::Forbidden => 5,
+                Kind::Conflict
+                | Kind::Unreachable
+                | Kind::RateLimited
+                | Kind::Server
+                | Kind::General => 1,
+            },
         }
     }
 }
 
 impl From<Kind> for Code {
     fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Auth => Self::Auth,
-            Kind::Forbidden => Self::Forbidden,
-            Kind::NotFound => Self::NotFound,
-            Kind::Conflict => Self::Conflict,
-            Kind::Timeout => Self::Timeout,
-            Kind::Unreachable => Self::Unreachable,
-            Kind::RateLimited => Self::RateLimited,
-            Kind::Server => Self::Server,
-            Kind::General => Self::General,
-        }
+        Self::Request(kind)
     }
 }
 
@@ -319,17 +297,17 @@ mod tests {
     fn every_kind_has_the_exit_code_of_the_contract() {
         for (code, exit) in [
             (Code::Usage, 2),
-            (Code::Auth, 5),
-            (Code::Forbidden, 5),
-            (Code::NotFound, 4),
-            (Code::Conflict, 1),
-            (Code::Timeout, 3),
-            (Code::Unreachable, 1),
-            (Code::RateLimited, 1),
-            (Code::Server, 1),
+            (Kind::Auth.into(), 5),
+            (Kind::Forbidden.into(), 5),
+            (Kind::NotFound.into(), 4),
+            (Kind::Conflict.into(), 1),
+            (Kind::Timeout.into(), 3),
+            (Kind::Unreachable.into(), 1),
+            (Kind::RateLimited.into(), 1),
+            (Kind::Server.into(), 1),
             (Code::Config, 1),
             (Code::Aborted, 2),
-            (Code::General, 1),
+            (Kind::General.into(), 1),
         ] {
             assert_eq!(code.exit(), exit, "{code:?}");
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// The error of a request: one message for users, its kind, and details for programs.
@@ -19,7 +20,8 @@ struct Parts {
 }
 
 /// The kind of an error.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// There is no credential, or it was rejected.
     Auth,

@@ -16,7 +16,7 @@ use crate::{
     api::{Api, architecture, operating_system},
     context::Context,
     credentials::{self, Missing, Source},
-    failure::{Code, Failure},
+    failure::Failure,
     keychain::{self, KeychainError},
     output::{self, Format, View},
     parser::Matches,
@@ -144,10 +144,7 @@ pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Resu
     print(context, &report, &rows)?;
     let errors = rows.iter().filter(|row| row.mark == Mark::Error).count();
     if matches.is_on("strict") && errors > 0 {
-        return Err(Failure::new(
-            Code::General,
-            format!("doctor found {errors} error(s)"),
-        ));
+        return Err(Failure::general(format!("doctor found {errors} error(s)")));
     }
     Ok(())
 }
