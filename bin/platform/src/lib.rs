@@ -12,15 +12,12 @@ mod services;
 mod serving;
 mod stack;
 
-use std::{
-    ffi::OsString,
-    io::{self, Write as _},
-    net::SocketAddr,
-    process::ExitCode,
-    time::Duration,
-};
+use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
-use ziggurat_runtime::ConfigSources;
+use ziggurat_runtime::{
+    ConfigSources,
+    console::{self, print_error},
+};
 
 use crate::{
     arguments::{Arguments, Task},
@@ -41,7 +38,7 @@ pub fn run(
         Ok(arguments) => arguments,
         Err(refusal) => {
             print_error(&format!(
-                "{refusal}\nziggurat-platform -help says what there is\n"
+                "{refusal}\nRun 'ziggurat-platform -help' for the commands and flags.\n"
             ));
             return 2.into();
         }
@@ -86,9 +83,7 @@ fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Res
 /// Prints the problems of the configuration.
 fn check(arguments: &Arguments) -> anyhow::Result<()> {
     let loaded = Configuration::load(&arguments.flags, &ConfigSources::of_process())?;
-    for warning in &loaded.warnings {
-        print_error(&format!("warning: {warning}\n"));
-    }
+    console::print_warnings(&loaded.warnings);
     print("the configuration is valid\n")
 }
 
@@ -98,11 +93,5 @@ fn version() -> String {
 
 /// Writes to standard output.
 fn print(text: &str) -> anyhow::Result<()> {
-    Ok(io::stdout().write_all(text.as_bytes())?)
-}
-
-/// Writes to standard error.
-fn print_error(text: &str) {
-    // A failure to write cannot be reported anywhere.
-    let _ = io::stderr().write_all(text.as_bytes());
+    Ok(console::print(text)?)
 }

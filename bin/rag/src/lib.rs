@@ -18,7 +18,6 @@ mod version;
 
 use std::{
     ffi::OsString,
-    io::{self, Write as _},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -28,6 +27,7 @@ use std::{
 use anyhow::Context as _;
 use tracing::{error, info};
 use ziggurat_postgres::pool::Pools;
+use ziggurat_runtime::console::{self, print_error};
 
 use crate::{
     app::PipelineBuilder,
@@ -109,9 +109,7 @@ fn check(config: Option<&Path>) -> ExitCode {
         Ok(Err(LoadError::Invalid(problems))) => print_problems(problems),
         Ok(Err(error)) => print_problems([error.to_string()]),
         Ok(Ok(loaded)) => {
-            for warning in &loaded.warnings {
-                print_error(&format!("warning: {warning}\n"));
-            }
+            console::print_warnings(&loaded.warnings);
             let problems = without_clients(&loaded.value, sources);
             if problems.is_empty() {
                 return print("the configuration is valid\n");
@@ -145,14 +143,8 @@ fn warn(loaded: &Loaded) {
 
 /// Writes to standard output.
 fn print(text: &str) -> ExitCode {
-    match io::stdout().write_all(text.as_bytes()) {
+    match console::print(text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
-}
-
-/// Writes to standard error.
-fn print_error(text: &str) {
-    // There is no other place to report a failed write.
-    let _ = io::stderr().write_all(text.as_bytes());
 }

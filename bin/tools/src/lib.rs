@@ -20,13 +20,14 @@ mod state;
 
 use std::{
     ffi::OsString,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     net::SocketAddr,
     process::ExitCode,
     time::Duration,
 };
 
 use anyhow::{Context as _, anyhow};
+use ziggurat_runtime::console::{self, print_error};
 
 use crate::{
     admin::{AdminContext, Console},
@@ -90,9 +91,7 @@ fn check(overrides: &Overrides) -> ExitCode {
         Err(LoadError::Invalid(problems)) => problems,
         Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
         Ok(loaded) => {
-            for warning in &loaded.warnings {
-                print_error(&format!("warning: {warning}\n"));
-            }
+            console::print_warnings(&loaded.warnings);
             loaded.value.check_named_files()
         }
     };
@@ -106,8 +105,7 @@ fn check(overrides: &Overrides) -> ExitCode {
 
 /// Writes to standard output.
 fn print(text: &str) -> anyhow::Result<()> {
-    let text = text.as_bytes();
-    io::stdout().write_all(text).context("cannot print")
+    console::print(text).context("cannot print")
 }
 
 fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
@@ -169,10 +167,4 @@ fn warn(loaded: &Loaded) {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-}
-
-/// Writes to standard error, because standard output is for protocol messages.
-fn print_error(text: &str) {
-    // A failed write cannot be reported.
-    let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -16,6 +16,7 @@ pub mod committed;
 #[cfg(unix)]
 pub mod config;
 mod config_sources;
+pub mod console;
 pub mod cut_off;
 pub mod duration;
 mod environment;

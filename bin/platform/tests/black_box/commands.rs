@@ -31,7 +31,7 @@ fn the_usage_goes_to_standard_output_and_an_invalid_command_line_exits_with_2() 
         let ran = home.ran(words);
         assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{words:?}");
         assert!(
-            ran.stderr.contains("-help says what there is"),
+            ran.stderr.contains("Run 'ziggurat-platform -help'"),
             "{}",
             ran.stderr
         );
@@ -62,7 +62,7 @@ fn tenants_are_made_and_deleted_and_must_be_named_if_there_are_several() {
     let home = Home::new();
     let nobody = home.ran(&["client", "list"]);
     assert!(
-        nobody.stderr.contains("there is no tenant"),
+        nobody.stderr.contains("no tenant exists"),
         "{}",
         nobody.stderr
     );
@@ -84,7 +84,7 @@ fn tenants_are_made_and_deleted_and_must_be_named_if_there_are_several() {
     assert_eq!(made["membership"]["is_owner"], true);
     let several = home.ran(&["client", "list"]);
     assert!(
-        several.stderr.contains("name one with -tenant"),
+        several.stderr.contains("choose one with -tenant"),
         "{}",
         several.stderr
     );
