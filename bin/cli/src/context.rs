@@ -69,7 +69,7 @@ pub(crate) struct Context<'a> {
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag of its own on the command line"
+    reason = "each is a separate flag on the command line"
 )]
 pub(crate) struct Globals {
     /// The file named by `--config` or its variable.

@@ -245,10 +245,10 @@ mod tests {
         let begin = "\
 Remove a person from the account
 
-Takes a person out of the account. The owner cannot be removed.
+Removes a person from the account. The owner cannot be removed.
 
 Examples:
-  # Without being asked
+  # Delete without confirmation
   ziggurat platform membership delete 7a4a2f64-60a0-4d7d-b3b3-1f5ad1bb8a11 --force
 
 Usage:
@@ -258,8 +258,7 @@ Arguments:
   <membership_id>  id of the membership
 
 Flags:
-      --dry-run[=checks]  run every check, print the request, and send nothing
-                          that writes
+      --dry-run[=checks]  check the input and print the request only
       --force             do not ask for confirmation
 
 Inherited flags:

@@ -89,16 +89,16 @@ fn exit_codes(path: &[&str], command: &Command) -> Vec<(u8, &'static str)> {
         (0, "success"),
         (
             1,
-            "failure: unreachable, refused, or a broken configuration",
+            "failure: unreachable, rejected, or an invalid configuration",
         ),
-        (2, "the command line is wrong, or it was not confirmed"),
+        (2, "invalid command line, or not confirmed"),
     ];
     if speaks {
         codes.push((3, "timeout"));
         if takes_id || path == ["platform", "api"] {
             codes.push((4, "the record does not exist"));
         }
-        codes.push((5, "no credential, or it was refused"));
+        codes.push((5, "no credential, or it was rejected"));
     }
     codes
 }

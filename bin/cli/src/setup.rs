@@ -146,7 +146,7 @@ fn fields(matches: &Matches) -> Result<Vec<String>, Failure> {
         Output::Record(known) | Output::List(known) => known,
         Output::None | Output::Text => {
             return Err(Failure::usage(format!(
-                "--fields: {} prints nothing that has fields",
+                "--fields: the output of {} has no fields",
                 quoted(&matches.full_name())
             )));
         }

@@ -141,10 +141,7 @@ impl<C: Credential> Session<C> {
         let sent = self.send(transport, notes, action, Method::GET, path, None);
         match sent.await? {
             Sent::Answer(answer) => Ok(answer),
-            Sent::Stopped(_) => Err(Error::new(
-                Kind::General,
-                format!("{action}: a read was stopped"),
-            )),
+            Sent::Stopped(_) => Err(Error::new(Kind::General, format!("{action}: interrupted"))),
         }
     }
 
@@ -243,8 +240,13 @@ impl<C: Credential> Session<C> {
             headers.insert(name, value.clone());
         }
         let authorization = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
-        let authorization = authorization
-            .map_err(|_| Error::new(Kind::Server, "the access token cannot be sent in a header"))?;
+        let authorization = authorization.map_err(|_| {
+            Error::new(
+                Kind::Server,
+                "the access token contains characters that a \
+                                                   header cannot have",
+            )
+        })?;
         headers.insert(header::AUTHORIZATION, authorization);
         Ok(Outgoing {
             method: call.method.clone(),
@@ -286,7 +288,7 @@ impl<C: Credential> Session<C> {
         let fingerprint = binding::of(&self.address, &mut self.credential)?;
         // If it cannot be saved, this command continues.
         if let Err(error) = cache.save(&token, &fingerprint) {
-            let text = format!("Warning: the token is not kept: {error}");
+            let text = format!("Warning: the token cannot be cached: {error}");
             transport.options().log.remark(notes, &text);
         }
         drop(lock);

@@ -242,7 +242,7 @@ fn storage(
         };
         return (
             storage,
-            row(Mark::Ok, format!("nothing is stored (source: {kind})")),
+            row(Mark::Ok, format!("no stored credential (source: {kind})")),
         );
     }
     if profile.client_secret.is_some() {
@@ -345,12 +345,12 @@ fn clock(headers: &HeaderMap, now: Timestamp) -> (Clock, Row) {
         });
     let offset = date.map(|date| now.as_second() - date.as_second());
     let (mark, details) = match offset {
-        None => (Mark::Ok, "not compared: no server said the time".to_owned()),
+        None => (Mark::Ok, "not compared: no server sent its time".to_owned()),
         Some(offset) if offset.abs() > CLOCK_SKEW => (
             Mark::Warning,
-            format!("{offset}s from the server's: tokens will expire at the wrong time"),
+            format!("{offset}s off the server's clock: tokens will expire at the wrong time"),
         ),
-        Some(offset) => (Mark::Ok, format!("{offset}s from the server's")),
+        Some(offset) => (Mark::Ok, format!("{offset}s off the server's clock")),
     };
     let clock = Clock {
         offset_seconds: offset,

@@ -114,12 +114,12 @@ impl Report {
         let latest = if skips_version {
             "not checked (--no-version-check)"
         } else {
-            "not checked: there is no feed of releases to ask"
+            "not checked: no list of releases is available"
         };
         let config = if self.config.config_exists {
             self.config.path.clone()
         } else {
-            format!("{} (not there yet)", self.config.path)
+            format!("{} (does not exist yet)", self.config.path)
         };
         let shell = match (self.shell.shell.as_str(), self.shell.in_path) {
             ("", true) => format!("{PROGRAM} is on PATH"),

@@ -184,9 +184,10 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
         .streams
         .note(format_args!("Profile {name} deleted."));
     if credentials::variables_are_set(context) {
-        context
-            .streams
-            .note("Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set and stays so.");
+        context.streams.note(
+            "Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set, so commands still \
+                   use it.",
+        );
     }
     if context.globals.output == Format::Text {
         return Ok(());
@@ -205,7 +206,7 @@ fn is_in_keychain(context: &mut Context<'_>, name: &str) -> bool {
         Err(KeychainError::NotFound) => false,
         Err(KeychainError::Unavailable(cause)) => {
             context.streams.note(format_args!(
-                "Warning: the OS keychain could not be asked: {}",
+                "Warning: the OS keychain could not be read: {}",
                 escape(&cause)
             ));
             false

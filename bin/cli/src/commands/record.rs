@@ -97,7 +97,7 @@ async fn all(api: &mut Api<'_, '_>, kind: &Kind) -> Result<Vec<Node>, Failure> {
     match decoded(&action, &answer.body)? {
         None => Ok(Vec::new()),
         Some(Node::Array(records)) => Ok(records),
-        Some(_) => Err(undecodable(&action, "the answer is no list")),
+        Some(_) => Err(undecodable(&action, "the response is not a list")),
     }
 }
 
@@ -268,7 +268,7 @@ pub(super) fn decoded(action: &str, body: &[u8]) -> Result<Option<Node>, Failure
         return Ok(None);
     }
     match Node::read(body) {
-        None => Err(undecodable(action, "the answer is no JSON")),
+        None => Err(undecodable(action, "the response is not JSON")),
         Some(node) if node == Node::null() => Ok(None),
         Some(node) => Ok(Some(node)),
     }
@@ -277,7 +277,7 @@ pub(super) fn decoded(action: &str, body: &[u8]) -> Result<Option<Node>, Failure
 fn show(context: &mut Context<'_>, kind: &Kind, action: &str, body: &[u8]) -> Result<(), Failure> {
     match decoded(action, body)? {
         Some(record @ Node::Object(_)) => output::record(context, kind.columns, &record),
-        Some(_) => Err(undecodable(action, "the answer is no object")),
+        Some(_) => Err(undecodable(action, "the response is not an object")),
         None if context.globals.output == Format::Text => {
             context
                 .streams

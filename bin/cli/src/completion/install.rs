@@ -35,7 +35,7 @@ pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<()
             && !matches.is_on("force")
         {
             return Err(Failure::general(format!(
-                "{} is there already and differs; run with --force to overwrite it",
+                "{} already exists and differs; run with --force to overwrite it",
                 files.script.display()
             )));
         }
@@ -58,7 +58,7 @@ pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<()
     if lines.contains(MARK) {
         context
             .streams
-            .note(format_args!("{} has the line already.", file.display()));
+            .note(format_args!("{} already has the line.", file.display()));
         return Ok(());
     }
     let gap = if lines.ends_with('\n') || lines.is_empty() {
@@ -91,7 +91,7 @@ pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<
         }
         Err(_) => context
             .streams
-            .note(format_args!("{} is not there.", files.script.display())),
+            .note(format_args!("{} does not exist.", files.script.display())),
     }
     let Some((file, _)) = &files.startup else {
         return Ok(());
@@ -105,7 +105,7 @@ pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<
         write(file, &kept)?;
         context
             .streams
-            .note(format_args!("Removed our line from {}.", file.display()));
+            .note(format_args!("Removed the line from {}.", file.display()));
     }
     Ok(())
 }
@@ -175,7 +175,7 @@ fn shell(environment: &Environment, named: Option<&str>) -> Result<Shell, Failur
                     "unsupported shell {} (want bash, zsh, fish, powershell)",
                     quoted(name)
                 ),
-                None => "the shell in use is not known: name one with --shell".to_owned(),
+                None => "the current shell is unknown: name one with --shell".to_owned(),
             })
         })
 }

@@ -88,7 +88,7 @@ pub(super) fn output(command: &Command) -> String {
         Output::None if command.is_group() => "The help of the group.".to_owned(),
         Output::None => "Nothing on standard output.".to_owned(),
         Output::Text => "Text.".to_owned(),
-        Output::Free => "The body of the platform's answer.".to_owned(),
+        Output::Free => "The body of the response.".to_owned(),
         Output::Record(fields) => format!("An object with the members {}.", fields.join(", ")),
         Output::List(fields) => {
             format!("A list of objects with the members {}.", fields.join(", "))

@@ -70,31 +70,31 @@ pub(super) const CLIENT: Command = Command {
     about: "An API client is an application that may use the account. It signs in with its client \
             id and its secret.",
     examples: &[Example {
-        says: "See what there is",
+        says: "List the clients",
         line: "ziggurat platform client list",
     }],
     children: &[
         Command {
             name: "create",
             summary: "Create an API client",
-            about: "Creates a client and prints its secret, the only time it can be seen. Standard \
-                    output carries the secret and nothing else, so that a script can capture it; \
-                    with -o json it carries the whole record. A client with the role admin may \
-                    manage clients, invites and members; one with the role reader may read.",
+            about: "Creates a client and prints its secret, which is shown only once. Only the \
+                    secret goes to standard output, so that a script can capture it; with -o json \
+                    it is the whole record. Clients with the role admin may manage clients, \
+                    invites and members; those with the role reader may only read.",
             examples: &[
                 Example {
-                    says: "Capture the secret",
+                    says: "Store the secret in a variable",
                     line: "secret=$(ziggurat platform client create --name ci --description 'CI runner')",
                 },
                 Example {
-                    says: "See the request first",
+                    says: "Print the request without sending it",
                     line: "ziggurat platform client create --name ci --description 'CI runner' --dry-run",
                 },
             ],
             flags: &[
                 Flag::text("name", "text", "name of the client").required(),
-                Flag::text("description", "text", "what the client is for").required(),
-                Flag::text("role", "role", "admin or reader").default("the platform's"),
+                Flag::text("description", "text", "description of the client").required(),
+                Flag::text("role", "role", "admin or reader").default("chosen by the platform"),
                 DRY_RUN,
             ],
             action: Some(Action::ClientCreate),
@@ -119,7 +119,7 @@ pub(super) const CLIENT: Command = Command {
             about: "Deletes a client, its secret and its tokens at once. Applications that use them \
                     can no longer sign in.",
             examples: &[Example {
-                says: "Without being asked",
+                says: "Delete without confirmation",
                 line: "ziggurat platform client delete b0c1d2e3-f4a5-6789-bcde-890123456789 --force",
             }],
             arguments: &[id(
@@ -137,7 +137,7 @@ pub(super) const CLIENT: Command = Command {
             summary: "Show an API client",
             about: "Shows one client. Its secret cannot be shown again.",
             examples: &[Example {
-                says: "As YAML",
+                says: "Print as YAML",
                 line: "ziggurat platform client get b0c1d2e3-f4a5-6789-bcde-890123456789 -o yaml",
             }],
             arguments: &[id(
@@ -151,9 +151,9 @@ pub(super) const CLIENT: Command = Command {
         Command {
             name: "list",
             summary: "List API clients",
-            about: "Lists every client of the account, the one in use among them.",
+            about: "Lists all clients of the account, with the one in use.",
             examples: &[Example {
-                says: "Ids and names only",
+                says: "Print ids and names only",
                 line: "ziggurat platform client list --fields id,name",
             }],
             action: Some(Action::ClientList),
@@ -163,10 +163,10 @@ pub(super) const CLIENT: Command = Command {
         Command {
             name: "update",
             summary: "Change an API client",
-            about: "Changes the name, the description, the role, or several of them. What is not \
-                    given stays.",
+            about: "Changes the name, the description or the role. Other members keep their \
+                    values.",
             examples: &[Example {
-                says: "Rename",
+                says: "Rename the client",
                 line: "ziggurat platform client update b0c1d2e3-f4a5-6789-bcde-890123456789 --name ci-2",
             }],
             arguments: &[id(
@@ -193,21 +193,21 @@ pub(super) const INVITE: Command = Command {
     name: "invite",
     aliases: &["invites"],
     summary: "Manage invites",
-    about: "An invite asks a person to join the account. Inviting and accepting need a signed-in \
-            person, so they happen in the web UI.",
+    about: "An invite asks a person to join the account. People create and accept invites in the \
+            web UI, because both need a signed-in user.",
     examples: &[Example {
-        says: "Who has not answered yet?",
+        says: "List the pending invitations",
         line: "ziggurat platform invite list",
     }],
     children: &[
         Command {
             name: "accept",
             summary: "Accept an invite (needs the web UI)",
-            about: "Says where an invite is accepted. This program signs in as an application, and \
-                    only a person can join an account. --dry-run prints the request that a person's \
-                    acceptance would be.",
+            about: "Prints the address where an invite is accepted. This program signs in as an \
+                    application, and only people can join an account. --dry-run prints the request \
+                    that the web UI would send.",
             examples: &[Example {
-                says: "Find out where to go",
+                says: "Print the address that accepts the invitation",
                 line: "ziggurat platform invite accept 3e0f9a51-6f4c-4d0e-9a37-58a2c7ad8f10",
             }],
             arguments: &[id("invite_id", "id of the invite")],
@@ -219,18 +219,19 @@ pub(super) const INVITE: Command = Command {
         Command {
             name: "create",
             summary: "Create an invite (needs the web UI)",
-            about: "Says where an invite is made. This program signs in as an application, and only \
-                    a person can invite. --dry-run prints the request that a person would send.",
+            about: "Prints the address where invites are created. This program signs in as an \
+                    application, and only people can invite. --dry-run prints the request that the \
+                    web UI would send.",
             examples: &[Example {
-                says: "Find out where to go",
+                says: "Print the address of the web UI",
                 line: "ziggurat platform invite create --email ada@example.com",
             }],
             flags: &[
-                Flag::text("email", "address", "who is invited"),
+                Flag::text("email", "address", "mail address of the invited person"),
                 Flag::new(
                     "expiration",
                     Kind::Integer("hours"),
-                    "how long the invite is good for",
+                    "lifetime of the invite",
                 ),
                 DRY_RUN,
             ],
@@ -241,9 +242,9 @@ pub(super) const INVITE: Command = Command {
         Command {
             name: "delete",
             summary: "Delete an invite",
-            about: "Withdraws an invite that was not accepted yet.",
+            about: "Deletes an invite that was not accepted yet.",
             examples: &[Example {
-                says: "See the request first",
+                says: "Print the request without sending it",
                 line: "ziggurat platform invite delete 3e0f9a51-6f4c-4d0e-9a37-58a2c7ad8f10 --dry-run",
             }],
             arguments: &[id("invite_id", "id of the invite")],
@@ -256,9 +257,9 @@ pub(super) const INVITE: Command = Command {
         Command {
             name: "get",
             summary: "Show an invite",
-            about: "Shows one pending invite. With -o json its token and address are there too.",
+            about: "Shows one pending invite. -o json includes its token and address.",
             examples: &[Example {
-                says: "Where it is accepted",
+                says: "Print the address that accepts the invitation",
                 line: "ziggurat platform invite get 3e0f9a51-6f4c-4d0e-9a37-58a2c7ad8f10 --jq .accept_url",
             }],
             arguments: &[id("invite_id", "id of the invite")],
@@ -269,9 +270,9 @@ pub(super) const INVITE: Command = Command {
         Command {
             name: "list",
             summary: "List invites",
-            about: "Lists the invites that are pending. Accepted and expired ones are gone.",
+            about: "Lists the pending invites, without accepted and expired ones.",
             examples: &[Example {
-                says: "The addresses, one per line",
+                says: "Print the mail addresses, one per line",
                 line: "ziggurat platform invite list --jq '.[].email'",
             }],
             action: Some(Action::InviteList),
@@ -286,19 +287,19 @@ pub(super) const INVITE: Command = Command {
 pub(super) const MEMBERSHIP: Command = Command {
     name: "membership",
     aliases: &["memberships"],
-    summary: "Manage the people of the account",
-    about: "A membership is a person who belongs to the account.",
+    summary: "Manage the members of the account",
+    about: "A membership makes a person a member of the account.",
     examples: &[Example {
-        says: "Who is there?",
+        says: "List the members",
         line: "ziggurat platform membership list",
     }],
     children: &[
         Command {
             name: "delete",
             summary: "Remove a person from the account",
-            about: "Takes a person out of the account. The owner cannot be removed.",
+            about: "Removes a person from the account. The owner cannot be removed.",
             examples: &[Example {
-                says: "Without being asked",
+                says: "Delete without confirmation",
                 line: "ziggurat platform membership delete 7a4a2f64-60a0-4d7d-b3b3-1f5ad1bb8a11 --force",
             }],
             arguments: &[id("membership_id", "id of the membership")],
@@ -310,10 +311,10 @@ pub(super) const MEMBERSHIP: Command = Command {
         },
         Command {
             name: "list",
-            summary: "List the people of the account",
-            about: "Lists who belongs to the account, and who owns it.",
+            summary: "List the members of the account",
+            about: "Lists the members of the account, and marks the owner.",
             examples: &[Example {
-                says: "The owner",
+                says: "Print the owner",
                 line: "ziggurat platform membership list --jq '.[] | select(.is_owner) | .user_email'",
             }],
             action: Some(Action::MembershipList),
@@ -331,7 +332,7 @@ pub(super) const TENANT: Command = Command {
     summary: "Manage tenants",
     about: "A tenant is the account itself: its name, plan and domain.",
     examples: &[Example {
-        says: "See what the credential reaches",
+        says: "List the tenants of the credential",
         line: "ziggurat platform tenant list",
     }],
     children: &[
@@ -340,7 +341,7 @@ pub(super) const TENANT: Command = Command {
             summary: "Show a tenant",
             about: "Shows one tenant.",
             examples: &[Example {
-                says: "As JSON",
+                says: "Print as JSON",
                 line: "ziggurat platform tenant get 5f0e8a0c-9f67-4a53-8d5b-2f7a4a0d9b6e -o json",
             }],
             arguments: &[id("tenant_id", "id of the tenant")],
@@ -351,9 +352,9 @@ pub(super) const TENANT: Command = Command {
         Command {
             name: "list",
             summary: "List tenants",
-            about: "Lists the tenants that the credential reaches, usually one.",
+            about: "Lists the tenants of the credential, usually one.",
             examples: &[Example {
-                says: "Id of the first",
+                says: "Print the id of the first tenant",
                 line: "ziggurat platform tenant list --jq '.[0].id'",
             }],
             action: Some(Action::TenantList),
@@ -363,9 +364,9 @@ pub(super) const TENANT: Command = Command {
         Command {
             name: "update",
             summary: "Rename a tenant",
-            about: "Gives a tenant another name.",
+            about: "Renames a tenant.",
             examples: &[Example {
-                says: "Rename",
+                says: "Rename the tenant",
                 line: "ziggurat platform tenant update 5f0e8a0c-9f67-4a53-8d5b-2f7a4a0d9b6e --name Acme",
             }],
             arguments: &[id("tenant_id", "id of the tenant")],

@@ -9,30 +9,30 @@ pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text(
         "profile",
         "name",
-        "profile of this invocation; also ZIGGURAT_PROFILE",
+        "profile of this command; also ZIGGURAT_PROFILE",
     )
-    .default("current_profile of the file, else default"),
+    .default("current_profile of the file, or default"),
     Flag::text("output", "format", "text, json or yaml")
         .short('o')
-        .default("text, or output.format of the file"),
+        .default("text, or output.format in the file"),
     Flag::text(
         "fields",
         "a,b",
-        "print these members only, in text as columns",
+        "print only these members, as columns in text",
     ),
     Flag::text(
         "jq",
         "program",
-        "put the result through a jq program; implies json, prints text unquoted",
+        "filter the result with a jq program; implies json, prints strings without quotes",
     ),
     Flag::switch("no-color", "no colour; also NO_COLOR"),
-    Flag::switch("no-input", "ask nothing; fail where an answer is needed"),
-    Flag::switch("verbose", "requests and statuses on standard error").short('v'),
+    Flag::switch("no-input", "never prompt; fail if input is needed"),
+    Flag::switch("verbose", "print requests and statuses to standard error").short('v'),
     Flag::switch(
         "debug",
-        "headers and bodies on standard error too, secrets masked",
+        "print headers and bodies to standard error too, with secrets masked",
     ),
-    Flag::switch("help", "help of the command").short('h'),
+    Flag::switch("help", "print the help of the command").short('h'),
 ];
 
 /// Flags of every command that calls the platform.
@@ -40,19 +40,19 @@ pub(crate) static CONNECTION: &[Flag] = &[
     Flag::text(
         "api-url",
         "url",
-        "base address of the platform; also ZIGGURAT_API_URL. Without one, the address where \
+        "base URL of the platform; also ZIGGURAT_API_URL. Default: the address where \
          ziggurat-platform listens",
     )
     .default("http://127.0.0.1:8090"),
     Flag::text(
         "client-id",
         "id",
-        "API client id, before that of the profile; also ZIGGURAT_CLIENT_ID",
+        "API client id, instead of that of the profile; also ZIGGURAT_CLIENT_ID",
     ),
     Flag::text(
         "client-secret",
         "secret",
-        "API client secret; other users of the machine can see it; also ZIGGURAT_CLIENT_SECRET",
+        "API client secret, visible to other users of the machine; also ZIGGURAT_CLIENT_SECRET",
     ),
     Flag::text(
         "client-secret-file",
@@ -62,13 +62,13 @@ pub(crate) static CONNECTION: &[Flag] = &[
     Flag::new(
         "timeout",
         Kind::Duration,
-        "how long one request may take; 0 is for ever",
+        "timeout of a request; 0 means none",
     )
     .default("30s"),
     Flag::new(
         "retries",
         Kind::Integer("n"),
-        "how often a read is repeated when the platform cannot be reached or is overloaded",
+        "maximum number of retries of a read if the platform is unreachable or overloaded",
     )
     .default("2"),
 ];
@@ -77,7 +77,7 @@ pub(crate) static CONNECTION: &[Flag] = &[
 pub(crate) const DRY_RUN: Flag = Flag::new(
     "dry-run",
     Kind::Optional("checks"),
-    "run every check, print the request, and send nothing that writes",
+    "check the input and print the request only",
 );
 
 /// Flag of commands that delete.

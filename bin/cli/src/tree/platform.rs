@@ -10,11 +10,11 @@ use super::{
 pub(super) const PLATFORM: Command = Command {
     name: "platform",
     summary: "Manage the account on a platform",
-    about: "The commands of this group speak to the platform at --api-url with the credential of \
-            the flags, the environment or the profile, in this order.",
+    about: "The commands of this group send requests to the platform at --api-url. The credential \
+            is taken from the flags, the environment or the profile, in this order.",
     examples: &[
         Example {
-            says: "Sign in and keep the credential",
+            says: "Sign in and store the credential",
             line: "ziggurat platform auth login --profile staging --api-url https://staging.example.com",
         },
         Example {
@@ -29,16 +29,16 @@ pub(super) const PLATFORM: Command = Command {
 
 const API: Command = Command {
     name: "api",
-    summary: "Call any path of the platform",
-    about: "Sends one request with the credential of the connection, which can only reach the \
-            configured platform, and prints the body of the answer.",
+    summary: "Send a request to any path of the platform",
+    about: "Sends one request to the configured platform with the current credential, and prints \
+            the body of the response. Other hosts cannot be reached.",
     examples: &[
         Example {
-            says: "Read",
+            says: "Send a GET request",
             line: "ziggurat platform api GET /account/v1/tenants",
         },
         Example {
-            says: "Write, with a body from a file, after a look at the request",
+            says: "Send a body from a file, after printing the request",
             line: "ziggurat platform api POST /account/v1/clients -d @client.json --dry-run",
         },
     ],
@@ -58,19 +58,19 @@ const API: Command = Command {
         Flag::text(
             "data",
             "body",
-            "body of the request: JSON as it is, @file, or - for standard input",
+            "body of the request: JSON, @file, or - for standard input",
         )
         .short('d'),
         DRY_RUN,
-        Flag::text("header", "name: value", "another header of the request")
+        Flag::text("header", "name: value", "additional header of the request")
             .short('H')
             .repeatable(),
         Flag::switch(
             "include",
-            "status and headers of the answer on standard error",
+            "print the status and the headers of the response to standard error",
         )
         .short('i'),
-        Flag::text("query", "key=value", "another parameter of the URL").repeatable(),
+        Flag::text("query", "key=value", "additional query parameter").repeatable(),
     ],
     action: Some(Action::Api),
     writes: true,
@@ -81,33 +81,33 @@ const API: Command = Command {
 const AUTH: Command = Command {
     name: "auth",
     summary: "Sign in and out",
-    about: "A platform is used with the id and the secret of an API client. Signing in checks them \
-            and keeps them in a profile.",
+    about: "The platform authenticates API clients by id and secret. Signing in checks them and \
+            stores them in a profile.",
     examples: &[Example {
-        says: "Who am I?",
+        says: "Show the identity of the credential",
         line: "ziggurat platform auth whoami",
     }],
     children: &[
         Command {
             name: "login",
-            summary: "Sign in and keep the credential",
+            summary: "Sign in and store the credential",
             about: "Exchanges the id and the secret for a token and, when that works, keeps the \
                     secret in the keychain of the system and the rest in the profile. What is not \
                     given with flags is asked for. Where there is no keychain, the secret goes to \
                     the configuration file, with a warning.",
             examples: &[
                 Example {
-                    says: "Be asked for both",
+                    says: "Enter the client id and secret at a prompt",
                     line: "ziggurat platform auth login",
                 },
                 Example {
-                    says: "In a script, with the secret from a file",
+                    says: "Sign in from a script, with the secret in a file",
                     line: "ziggurat platform auth login --client-id ID --client-secret-file secret.txt",
                 },
             ],
             flags: &[Flag::switch(
                 "insecure-storage",
-                "keep the secret in the configuration file, not in the keychain",
+                "store the secret in the configuration file instead of the keychain",
             )],
             action: Some(Action::AuthLogin),
             output: Output::Record(&["profile", "api_url", "client_id", "storage", "expires_at"]),
@@ -115,12 +115,12 @@ const AUTH: Command = Command {
         },
         Command {
             name: "logout",
-            summary: "Forget the credential and the token",
-            about: "Removes the cached token and the stored credential of the profile; the address \
-                    of the platform stays. The API client itself stays too: delete it with \
-                    \"client delete\".",
+            summary: "Delete the stored credential and the token",
+            about: "Deletes the cached token and the stored credential of the profile, and keeps \
+                    the address of the platform. The API client itself is not deleted; use \
+                    \"client delete\" for that.",
             examples: &[Example {
-                says: "Forget one profile's credential",
+                says: "Delete the credential of one profile",
                 line: "ziggurat platform auth logout --profile staging",
             }],
             action: Some(Action::AuthLogout),
@@ -128,11 +128,11 @@ const AUTH: Command = Command {
         },
         Command {
             name: "status",
-            summary: "Show which credential would be used",
-            about: "Looks at flags, environment, configuration, keychain and the cached token, and \
-                    asks no server. Exits 5 when there is no credential.",
+            summary: "Show the credential in use",
+            about: "Checks flags, environment, configuration, keychain and the cached token, \
+                    without a request. The exit code is 5 if there is no credential.",
             examples: &[Example {
-                says: "Where does the credential come from?",
+                says: "Print the source of the credential",
                 line: "ziggurat platform auth status --jq .source",
             }],
             action: Some(Action::AuthStatus),
@@ -151,11 +151,11 @@ const AUTH: Command = Command {
         },
         Command {
             name: "whoami",
-            summary: "Show the identity the platform accepts",
-            about: "Asks the platform for the clients and tenants that the credential sees, and \
-                    shows the one that it is.",
+            summary: "Show the identity of the credential",
+            about: "Requests the clients and tenants of the credential from the platform, and \
+                    shows the client it belongs to.",
             examples: &[Example {
-                says: "The name of the tenant",
+                says: "Print the name of the tenant",
                 line: "ziggurat platform auth whoami --jq .tenant_name",
             }],
             action: Some(Action::AuthWhoami),
@@ -181,9 +181,9 @@ const DOCTOR: Command = Command {
     name: "doctor",
     summary: "Diagnose the connection",
     about: "Checks the credential, the address, the tenant and the environment. It changes \
-            nothing and exits 0 whatever it finds, unless --strict is given.",
+            nothing. The exit code is 0 even if a check fails, unless --strict is given.",
     examples: &[Example {
-        says: "Fail in a script when something is broken",
+        says: "Fail in a script if a check finds an error",
         line: "ziggurat platform doctor --strict",
     }],
     flags: &[Flag::switch("strict", "exit 1 when a check finds an error")],

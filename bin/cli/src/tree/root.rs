@@ -10,9 +10,9 @@ use super::{
 pub(crate) static ROOT: Command = Command {
     name: PROGRAM,
     summary: "Manage a Ziggurat account from the command line",
-    about: "Everything about an account is under \"platform\": API clients, invites, memberships \
-            and tenants. Sign in once with \"ziggurat platform auth login\"; what is found out or \
-            done goes to standard output, everything else to standard error.",
+    about: "The commands for an account are in the group \"platform\": API clients, invites, \
+            memberships and tenants. Sign in once with \"ziggurat platform auth login\". Results \
+            go to standard output, messages to standard error.",
     examples: &[
         Example {
             says: "Sign in",
@@ -34,21 +34,21 @@ pub(crate) static ROOT: Command = Command {
 const PROFILE: Command = Command {
     name: "profile",
     aliases: &["profiles"],
-    summary: "Choose between several accounts",
+    summary: "Manage profiles of several accounts",
     about: "A profile is a platform and a credential for it, kept in the configuration file. \
             \"auth login --profile NAME\" creates one.",
     examples: &[Example {
-        says: "See what there is",
+        says: "List the profiles",
         line: "ziggurat profile list",
     }],
     children: &[
         Command {
             name: "list",
             summary: "List the profiles",
-            about: "Lists the profiles by name, and which of them is active. An active profile \
-                    that the file does not have is listed as unresolved.",
+            about: "Lists the profiles and marks the active one. An active profile that is missing \
+                    in the file is listed as unresolved.",
             examples: &[Example {
-                says: "The name of the active profile",
+                says: "Print the name of the active profile",
                 line: "ziggurat profile list --jq '.[] | select(.active) | .name'",
             }],
             action: Some(Action::ProfileList),
@@ -58,15 +58,15 @@ const PROFILE: Command = Command {
         Command {
             name: "show",
             summary: "Show a profile",
-            about: "Shows what a profile holds, and whether a secret is kept for it in the file \
-                    or the keychain. The secret itself is never shown.",
+            about: "Shows a profile, and if its secret is stored in the file or the keychain. The \
+                    secret itself is never shown.",
             examples: &[Example {
-                says: "The active profile",
+                says: "Show the active profile",
                 line: "ziggurat profile show",
             }],
             arguments: &[Argument {
                 name: "name",
-                meaning: "the profile; without it the active one",
+                meaning: "name of the profile; default: the active one",
                 takes: Takes::AtMostOne,
             }],
             action: Some(Action::ProfileShow),
@@ -82,10 +82,10 @@ const PROFILE: Command = Command {
         Command {
             name: "use",
             summary: "Make a profile the active one",
-            about: "Writes the name into the configuration file; every later command without \
-                    --profile uses it.",
+            about: "Writes the name into the configuration file. Later commands use this profile \
+                    unless --profile names another.",
             examples: &[Example {
-                says: "Work on staging from now on",
+                says: "Make staging the active profile",
                 line: "ziggurat profile use staging",
             }],
             arguments: &[PROFILE_NAME],
@@ -95,11 +95,11 @@ const PROFILE: Command = Command {
         },
         Command {
             name: "delete",
-            summary: "Remove a profile from this machine",
-            about: "Removes the profile from the configuration file, its cached token, and its \
-                    secret from the keychain. Nothing changes on the platform.",
+            summary: "Delete a profile from this machine",
+            about: "Deletes the profile from the configuration file, its cached token, and its \
+                    secret in the keychain. Nothing changes on the platform.",
             examples: &[Example {
-                says: "Without being asked",
+                says: "Delete without confirmation",
                 line: "ziggurat profile delete staging --force",
             }],
             arguments: &[PROFILE_NAME],
@@ -114,22 +114,22 @@ const PROFILE: Command = Command {
 
 const PROFILE_NAME: Argument = Argument {
     name: "name",
-    meaning: "the profile",
+    meaning: "name of the profile",
     takes: Takes::One,
 };
 
 const DOCTOR: Command = Command {
     name: "doctor",
     summary: "Check the installation",
-    about: "Looks at this program and its configuration: version, file, shell, how it was \
-            installed, and whether each profile's platform answers. It changes nothing and exits \
-            0 whatever it finds, unless --strict is given.",
+    about: "Checks the version, the configuration file, the shell, the installation, and if the \
+            platform of each profile is reachable. It changes nothing. The exit code is 0 even if \
+            a check fails, unless --strict is given.",
     examples: &[Example {
-        says: "Everything at a glance",
+        says: "Check the installation",
         line: "ziggurat doctor",
     }],
     flags: &[
-        Flag::switch("no-version-check", "do not look for a newer version"),
+        Flag::switch("no-version-check", "skip the check for a newer version"),
         Flag::switch("strict", "exit 1 when a check finds an error"),
     ],
     action: Some(Action::Doctor),
@@ -147,11 +147,11 @@ const DOCTOR: Command = Command {
 const COMPLETION: Command = Command {
     name: "completion",
     summary: "Complete commands, flags and ids in a shell",
-    about: "Prints the script for a shell, or puts it where the shell finds it. Ids of records \
-            are completed too while a token is cached; nothing is asked and no token is minted \
-            for that.",
+    about: "Prints the completion script of a shell, or installs it. Ids of records are completed \
+            too while a cached token is valid; completion never prompts and never requests a \
+            token.",
     examples: &[Example {
-        says: "Install it for the shell in use",
+        says: "Install for the current shell",
         line: "ziggurat completion install",
     }],
     children: &[
@@ -160,7 +160,7 @@ const COMPLETION: Command = Command {
             "Print the script for bash",
             Shell::Bash,
             &[Example {
-                says: "Try it in this shell",
+                says: "Load in the current shell only",
                 line: "source <(ziggurat completion bash)",
             }],
         ),
@@ -169,7 +169,7 @@ const COMPLETION: Command = Command {
             "Print the script for zsh",
             Shell::Zsh,
             &[Example {
-                says: "Try it in this shell",
+                says: "Load in the current shell only",
                 line: "source <(ziggurat completion zsh)",
             }],
         ),
@@ -178,7 +178,7 @@ const COMPLETION: Command = Command {
             "Print the script for fish",
             Shell::Fish,
             &[Example {
-                says: "Try it in this shell",
+                says: "Load in the current shell only",
                 line: "ziggurat completion fish | source",
             }],
         ),
@@ -187,18 +187,18 @@ const COMPLETION: Command = Command {
             "Print the script for PowerShell",
             Shell::Power,
             &[Example {
-                says: "Try it in this shell",
+                says: "Load in the current shell only",
                 line: "ziggurat completion powershell | Out-String | Invoke-Expression",
             }],
         ),
         Command {
             name: "install",
-            summary: "Put the script where the shell finds it",
-            about: "Writes the script into the folder from which the shell reads completions, and \
-                    says what to add to its start-up file. A different script that is there \
-                    already stays, unless --force is given.",
+            summary: "Install the completion script",
+            about: "Writes the script into the completion folder of the shell, and prints the line \
+                    to add to the start-up file. An existing, different script is not overwritten \
+                    without --force.",
             examples: &[Example {
-                says: "For zsh, and add the line to ~/.zshrc too",
+                says: "Install for zsh and update ~/.zshrc",
                 line: "ziggurat completion install --shell zsh --write-rc",
             }],
             flags: &[
@@ -206,7 +206,7 @@ const COMPLETION: Command = Command {
                 Flag::switch("force", "overwrite a different script"),
                 Flag::switch(
                     "rc-only",
-                    "write the line of the start-up file and no script",
+                    "add the line to the start-up file, without writing the script",
                 ),
                 Flag::switch("write-rc", "add the line to the start-up file"),
             ],
@@ -215,11 +215,11 @@ const COMPLETION: Command = Command {
         },
         Command {
             name: "uninstall",
-            summary: "Remove what install wrote",
-            about: "Removes the script and the line of the start-up file that carries our mark. A \
-                    script that was changed stays, unless --force is given.",
+            summary: "Remove the installed script",
+            about: "Removes the script, and the line that \"install\" added to the start-up file. \
+                    A script that was changed is not removed without --force.",
             examples: &[Example {
-                says: "For the shell in use",
+                says: "Uninstall for the current shell",
                 line: "ziggurat completion uninstall",
             }],
             flags: &[SHELL, Flag::switch("force", "remove a changed script too")],
@@ -242,8 +242,8 @@ const fn script(
     Command {
         name,
         summary,
-        about: "Prints the script to standard output. It asks this program for the words to offer, \
-                so it stays right when the program is updated.",
+        about: "Prints the script to standard output. It calls this program for the completions, \
+                so it does not change when the program is updated.",
         examples,
         action: Some(Action::CompletionScript(shell)),
         output: Output::Text,
@@ -254,10 +254,10 @@ const fn script(
 const COMMANDS: Command = Command {
     name: "commands",
     summary: "List every command as data",
-    about: "Lists every command with its arguments, flags, members of its output and exit codes. \
-            With -o json, programs can build a call from it without reading help.",
+    about: "Lists all commands with their arguments, flags, output members and exit codes. Use -o \
+            json for programs that build calls.",
     examples: &[Example {
-        says: "Every command that writes",
+        says: "List the commands that change data",
         line: "ziggurat commands --jq '.[] | select(.writes) | .path'",
     }],
     action: Some(Action::Commands),
@@ -278,11 +278,10 @@ const COMMANDS: Command = Command {
 const LLMS: Command = Command {
     name: "llms",
     summary: "Print a reference for language models",
-    about: "Without a page it prints the index; with the words of a command, the page of that \
-            command: flags, output members, exit codes, examples. Plain text, without network or \
-            configuration.",
+    about: "Prints the index, or the page of a command with its flags, output members, exit codes \
+            and examples. Needs no network and no configuration.",
     examples: &[Example {
-        says: "The page of one command",
+        says: "Print the page of one command",
         line: "ziggurat llms platform client create",
     }],
     arguments: &[Argument {
@@ -299,14 +298,14 @@ const MAN: Command = Command {
     name: "man",
     summary: "Print a manual page",
     about: "Prints the manual page of the program or of one command, for man(1). With --dir it \
-            writes every page into a folder, which is how packages are made.",
+            writes all pages into a folder, for packages.",
     examples: &[
         Example {
             says: "Read a page",
             line: "ziggurat man platform client create | man -l -",
         },
         Example {
-            says: "Write all of them",
+            says: "Write all pages",
             line: "ziggurat man --dir /usr/local/share/man/man1",
         },
     ],
@@ -328,10 +327,9 @@ const MAN: Command = Command {
 const VERSION: Command = Command {
     name: "version",
     summary: "Print the version",
-    about: "Prints the version, and what it was built from. No network and no configuration is \
-            needed.",
+    about: "Prints the version and the build. Needs no network and no configuration.",
     examples: &[Example {
-        says: "The version alone",
+        says: "Print only the version",
         line: "ziggurat version --jq .version",
     }],
     action: Some(Action::Version),
@@ -342,9 +340,9 @@ const VERSION: Command = Command {
 const HELP: Command = Command {
     name: "help",
     summary: "Print the help of a command",
-    about: "Prints what \"--help\" prints behind the same words.",
+    about: "Prints the same text as the command with --help.",
     examples: &[Example {
-        says: "The help of one command",
+        says: "Print the help of one command",
         line: "ziggurat help platform client create",
     }],
     arguments: &[Argument {
@@ -360,9 +358,9 @@ const HELP: Command = Command {
 /// The command that the completion scripts of the shells call.
 const COMPLETE: Command = Command {
     name: "__complete",
-    summary: "Offer words to a shell",
-    about: "Takes the words of a command line, the unfinished one last, and prints what could \
-            stand there: one line each, a tab, and a word on it.",
+    summary: "Print completions for a shell",
+    about: "Takes the words of a command line, with the incomplete word last, and prints the \
+            completions of that word, one per line: the completion, a tab, and a description.",
     arguments: &[Argument {
         name: "word",
         meaning: "a word of the command line",

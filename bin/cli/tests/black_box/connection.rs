@@ -324,7 +324,7 @@ fn a_proxy_that_refuses_is_named() {
     let ran = user.platform(&["tenant", "list", "--api-url", "https://platform.test"]);
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.stderr.contains("the proxy answered 407 to CONNECT"),
+        ran.stderr.contains("the proxy responded 407 to CONNECT"),
         "{ran:?}"
     );
     let user = User::new().with_pair().with("HTTPS_PROXY", "socks5://p:1");

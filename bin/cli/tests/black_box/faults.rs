@@ -56,7 +56,7 @@ fn silence_is_exit_3_when_the_deadline_is_over_and_is_not_tried_again() {
     let (server, user) = silence();
     let ran = user.platform(&["tenant", "list", "--timeout", "2s"]);
     let url = format!("{}/account/v1/tenants", server.url());
-    let message = format!("list tenants: Get \"{url}\": no answer within 2s\n");
+    let message = format!("list tenants: Get \"{url}\": no response within 2s\n");
     fails(&ran, 3, &message);
     assert_eq!(server.calls().len(), 2, "one to get a token, and one");
 }
@@ -89,7 +89,7 @@ fn an_answer_without_end_is_not_read_to_its_end() {
     let ran = user.platform(&["tenant", "list"]);
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.stderr.ends_with("the answer is larger than 64 MiB\n"),
+        ran.stderr.ends_with("the response is larger than 64 MiB\n"),
         "{ran:?}"
     );
     assert_eq!(server.calls().len(), 1);

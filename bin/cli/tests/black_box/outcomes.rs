@@ -176,7 +176,7 @@ fn every_command_reports_an_unreachable_or_silent_server() {
         let ran = waiting.platform(&line);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
         assert!(
-            ran.stderr.ends_with("\": no answer within 150ms\n"),
+            ran.stderr.ends_with("\": no response within 150ms\n"),
             "{ran:?}"
         );
     }

@@ -192,7 +192,7 @@ fn a_cache_that_cannot_be_read_or_written_is_no_failure() {
     ends(&ran, 0, &format!("{TENANTS}\n"), "");
     let ran = user.platform(&["tenant", "list", "-v"]);
     assert!(
-        ran.stderr.contains("Warning: the token is not kept"),
+        ran.stderr.contains("Warning: the token cannot be cached"),
         "{ran:?}"
     );
 }

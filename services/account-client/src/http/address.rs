@@ -46,10 +46,10 @@ impl Address {
             Err(InvalidAddress { shown, reason })
         };
         if text.contains(['#', '?']) {
-            return refused("a query or a fragment has no place in the base of the API");
+            return refused("the base URL of the API must not have a query or a fragment");
         }
         if text.bytes().any(|byte| byte <= b' ' || byte >= 0x7f) {
-            return refused("only printable ASCII characters make an address");
+            return refused("only printable ASCII characters are allowed");
         }
         let Ok(uri) = text.parse::<Uri>() else {
             return refused("not a URL");
@@ -58,15 +58,15 @@ impl Address {
             return refused("want an absolute http or https URL");
         };
         if authority.as_str().contains('@') {
-            return refused("credentials have no place in it; use --client-id and --client-secret");
+            return refused("it must not contain credentials; use --client-id and --client-secret");
         }
         if uri.host().is_none_or(str::is_empty) {
-            return refused("it names no host");
+            return refused("it has no host");
         }
         if authority.as_str().ends_with(':')
             || authority.port_u16().is_none() && has_port(authority.as_str())
         {
-            return refused("its port is no number from 0 to 65535");
+            return refused("its port is not a number from 0 to 65535");
         }
         Ok(Self(text.trim_end_matches('/').to_owned()))
     }

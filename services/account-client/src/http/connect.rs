@@ -65,9 +65,9 @@ async fn secured(
     if !origin.is_tls {
         return Ok(stream);
     }
-    let tls = tls.ok_or_else(|| TransportError::lasting("TLS is not set up"))?;
+    let tls = tls.ok_or_else(|| TransportError::lasting("TLS is not configured"))?;
     let name = ServerName::try_from(origin.host.clone()).map_err(|_| {
-        TransportError::lasting(format!("{:?} is no name of a server", origin.host))
+        TransportError::lasting(format!("{:?} is not a valid server name", origin.host))
     })?;
     match tls.connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
@@ -109,7 +109,7 @@ async fn tunnel(
             return hyper::upgrade::on(answer).await.map_err(broken);
         }
         Err(TransportError::Connection {
-            cause: format!("the proxy answered {} to CONNECT", status.as_u16()),
+            cause: format!("the proxy responded {} to CONNECT", status.as_u16()),
             is_passing: retry::is_passing(status),
         })
     };

@@ -141,7 +141,7 @@ impl TransportError {
 impl fmt::Display for TransportError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Deadline(after) => write!(formatter, "no answer within {after:?}"),
+            Self::Deadline(after) => write!(formatter, "no response within {after:?}"),
             Self::Connection { cause, .. } | Self::Answer(cause) => formatter.write_str(cause),
         }
     }

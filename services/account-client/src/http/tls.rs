@@ -12,7 +12,7 @@ pub(super) fn connector(environment: &Environment) -> Result<TlsConnector, Strin
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates(environment)?);
     if added == 0 {
-        return Err("no root certificate of this system can be used".to_owned());
+        return Err("the system has no usable root certificate".to_owned());
     }
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -35,7 +35,7 @@ fn certificates(
     if let Some(file) = file {
         let found = rustls_native_certs::load_certs_from_paths(Some(file), None);
         if found.certs.is_empty() {
-            return Err("SSL_CERT_FILE names no file of certificates".to_owned());
+            return Err("SSL_CERT_FILE is not a file of certificates".to_owned());
         }
         certificates.extend(found.certs);
     }

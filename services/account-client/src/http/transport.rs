@@ -136,7 +136,7 @@ impl<'a> Transport<'a> {
         };
         match self.send(&request, notes).await? {
             Sent::Answer(answer) => Ok(answer),
-            Sent::Stopped(_) => Err(TransportError::Answer("a read was stopped".to_owned())),
+            Sent::Stopped(_) => Err(TransportError::Answer("interrupted".to_owned())),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Transport<'a> {
             };
             let next = location
                 .to_str()
-                .map_err(|_| "its address is not text".to_owned())
+                .map_err(|_| "its Location is not text".to_owned())
                 .and_then(|location| target.redirected(location))
                 .map_err(|reason| TransportError::Answer(format!("redirect: {reason}")))?;
             if next.origin() != target.origin() {
@@ -358,8 +358,12 @@ async fn read(
     is_head: bool,
 ) -> Result<Incoming, TransportError> {
     let (parts, mut body) = answer.into_parts();
-    let too_large =
-        || TransportError::Answer(format!("the answer is larger than {} MiB", MAX_BODY >> 20));
+    let too_large = || {
+        TransportError::Answer(format!(
+            "the response is larger than {} MiB",
+            MAX_BODY >> 20
+        ))
+    };
     if !is_head && usize::try_from(body.size_hint().lower()).is_ok_and(|least| least > MAX_BODY) {
         return Err(too_large());
     }

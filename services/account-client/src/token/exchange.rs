@@ -65,7 +65,7 @@ pub async fn exchange(
         Ok(Sent::Answer(answer)) => token(&answer, address, Timestamp::now(), mask),
         Ok(Sent::Stopped(_)) => Err(Error::new(
             Kind::General,
-            "a dry run stopped the token exchange",
+            "the dry run stopped before the token exchange",
         )),
         Err(error) => Err(unanswered(&error, address, mask)),
     };
@@ -147,7 +147,7 @@ fn token(
     {
         return Err(failed(
             Kind::Server,
-            "token endpoint returned an access_token that no header can carry",
+            "token endpoint returned an access_token with characters that a header cannot have",
         ));
     }
     let lifetime = SignedDuration::try_from_secs_f64(response.expires_in)
@@ -190,7 +190,7 @@ fn refusal(answer: &Incoming, refused: &Error, mask: &Mask) -> Error {
 /// Describes an invalid body without quoting it, because it may contain a token.
 fn undecoded(error: &serde_json::Error) -> String {
     let what = match error.classify() {
-        Category::Data => "a member is missing or of another kind",
+        Category::Data => "a member is missing or has the wrong type",
         Category::Io | Category::Syntax | Category::Eof => "not JSON",
     };
     format!("{what}, line {} column {}", error.line(), error.column())

@@ -140,7 +140,7 @@ fn split(typed: &str) -> (&str, Option<&str>) {
 /// Returns the error of a query, if it has one.
 fn unparsable(query: &str) -> Option<String> {
     if query.contains(';') {
-        return Some("a semicolon separates nothing".to_owned());
+        return Some("a semicolon is not a separator".to_owned());
     }
     let bytes = query.as_bytes();
     for (at, _) in query.match_indices('%') {

@@ -56,7 +56,7 @@ pub(in crate::commands) async fn login(
     let mut api = Api::new(context);
     let token = api.exchange(&address, &client_id, secret.expose()).await?;
     let login_id = binding::new_login_id()
-        .map_err(|error| Failure::general(format!("draw a login id: {error}")))?;
+        .map_err(|error| Failure::general(format!("create a login id: {error}")))?;
     let accepted = Accepted {
         address: &address,
         client_id: &client_id,
@@ -71,7 +71,7 @@ pub(in crate::commands) async fn login(
     {
         context
             .streams
-            .note(format_args!("Warning: the token is not kept: {error}"));
+            .note(format_args!("Warning: the token cannot be cached: {error}"));
     }
     note_storage(context, &token, &storage);
     if context.globals.output == Format::Text {
@@ -158,7 +158,7 @@ fn prompt_for_credential(context: &mut Context<'_>) -> Result<(String, Secret), 
     let flags = "pass --client-id and --client-secret, or --client-secret-file";
     if context.globals.no_input {
         return Err(Failure::usage(format!(
-            "nothing may be asked for (--no-input): {flags}"
+            "input is needed, but --no-input is given: {flags}"
         )));
     }
     let unreadable = |what: &str, error: &std::io::Error| {

@@ -86,8 +86,8 @@ pub(in crate::commands) async fn records(
     }
     match Node::read(&answer.body) {
         Some(Node::Array(records)) => Ok(records),
-        Some(_) => Err(undecodable(action, "the answer is no list")),
-        None => Err(undecodable(action, "the answer is no JSON")),
+        Some(_) => Err(undecodable(action, "the response is not a list")),
+        None => Err(undecodable(action, "the response is not JSON")),
     }
 }
 

@@ -97,11 +97,19 @@ fn an_invalid_response_is_a_failure() {
         (
             "client list",
             "<html>",
-            "list clients: the answer is no JSON",
+            "list clients: the response is not JSON",
         ),
-        ("client list", "{}", "list clients: the answer is no list"),
-        ("client get ID", "[", "get client: the answer is no JSON"),
-        ("tenant get ID", "[]", "get tenant: the answer is no object"),
+        (
+            "client list",
+            "{}",
+            "list clients: the response is not a list",
+        ),
+        ("client get ID", "[", "get client: the response is not JSON"),
+        (
+            "tenant get ID",
+            "[]",
+            "get tenant: the response is not an object",
+        ),
     ] {
         let platform = fake(move |_| (200, body));
         let fixture = Fixture::signed_in(&platform);
