@@ -118,7 +118,7 @@ impl Rejection {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
             "request_timeout",
-            "The request body did not come in in time",
+            "The request body did not arrive in time",
         )
         .with_header(header::CONNECTION, HeaderValue::from_static("close"))
     }

@@ -102,7 +102,7 @@ async fn init(
     store: &Store,
 ) -> anyhow::Result<String> {
     if !store.tenants().await?.is_empty() {
-        bail!("there is a tenant already; make more with: tenant create");
+        bail!("a tenant exists already; create more with: tenant create");
     }
     // Opened before anything is created, because the secret could not be shown again.
     let destination = Destination::of(flags)?;
@@ -215,7 +215,7 @@ async fn user_token(
 ) -> anyhow::Result<String> {
     let destination = Destination::of(flags)?;
     let Some(issuer) = configuration.server.public_url.clone() else {
-        bail!("user token needs server.public_url, or -public-url as the server has it");
+        bail!("user token needs server.public_url, or -public-url with the value of the server");
     };
     let lifetime = duration::parse(flags.text("lifetime").unwrap_or("1h"));
     let lifetime = lifetime.context("-lifetime")?;
@@ -239,8 +239,8 @@ async fn tenant(flags: &Flags, store: &Store) -> anyhow::Result<Id> {
     }
     match store.tenants().await?.as_slice() {
         [only] => Ok(only.id),
-        [] => bail!("there is no tenant; make the first with: init"),
-        _ => bail!("there are several tenants; name one with -tenant"),
+        [] => bail!("no tenant exists; create the first with: init"),
+        _ => bail!("several tenants exist; choose one with -tenant"),
     }
 }
 

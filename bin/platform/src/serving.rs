@@ -33,7 +33,7 @@ pub(crate) async fn serve(
     let services = Services::open(configuration).await?;
     if let Err(error) = services.store.check().await {
         let error: &dyn std::error::Error = &error;
-        warn!(error, "the store cannot be reached yet");
+        warn!(error, "the store is unreachable; the server keeps trying");
     }
     let listen_address = &configuration.server.address;
     // The look-up of a name may block; no other task is running yet.
@@ -72,14 +72,14 @@ async fn serve_on(
     if let Some(tls) = &configuration.server.tls {
         web = web.with_tls(Tls::from_files(&tls.cert, &tls.key, None)?);
     } else if !address.ip().is_loopback() {
-        warn!(%address, "secrets and tokens are sent in the clear to clients of this address");
+        warn!(%address, "secrets and tokens are sent unencrypted to clients of this address");
     }
     let settings = configuration.token_settings(address);
     info!("tokens are issued by {}", settings.issuer);
     let clock = configuration.tests.clock.clone();
     #[cfg(feature = "test-support")]
     if configuration.tests.are_hooked {
-        warn!("clients of this server can make it fail: it is for tests");
+        warn!("clients can make this server fail: use it for tests only");
     }
     let tokens = Tokens::new(services.keys.clone(), settings, clock);
     let tower = stack::build(
@@ -106,7 +106,7 @@ async fn serve_on(
     listening(address);
     let outcome = web.serve(listener, tower, stop).await;
     tasks.shutdown().await;
-    outcome.context("cannot go on listening")
+    outcome.context("cannot accept connections")
 }
 
 /// Reloads the keys when their file changes.
@@ -121,7 +121,7 @@ async fn follow_keys(keys: ziggurat_account_service::Keys) {
             let error: &dyn std::error::Error = &error;
             error!(
                 error,
-                "the signing keys were not read; keeping those before"
+                "cannot read the signing keys; the previous ones stay in use"
             );
         }
         folders.follow([keys.path()]);

@@ -61,7 +61,7 @@ impl HttpClients {
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
         }
-        let client = llm::client().context("the HTTP client cannot be made")?;
+        let client = llm::client().context("cannot create the HTTP client")?;
         let client = self.client.get_or_init(|| client);
         Ok(Http::new(client, provider, access)?)
     }

@@ -49,7 +49,7 @@ impl Reload {
     /// SIGHUP no longer ends the process.
     pub(crate) fn new(loaded: Loaded, builder: Arc<PipelineBuilder>) -> Self {
         let hangups = signal(SignalKind::hangup())
-            .inspect_err(|error| warn!(%error, "SIGHUP is not listened to"));
+            .inspect_err(|error| warn!(%error, "cannot listen to SIGHUP"));
         Self {
             path: loaded.path,
             builder,
@@ -161,7 +161,10 @@ impl Reload {
         let differences = self.server.differences(server);
         if !differences.is_empty() {
             let keys = differences.join(",");
-            warn!(keys, "server settings have changed; that takes a restart");
+            warn!(
+                keys,
+                "server settings have changed; restart the server to apply them"
+            );
         }
     }
 }

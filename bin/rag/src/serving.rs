@@ -47,7 +47,7 @@ pub(crate) async fn serve(
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
     let mut app = App::new(set, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
-    let first = bound.first().context("listening nowhere")?;
+    let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
     let tower = stack::build(&server, first.ip(), app.pipelines.clone(), &cut_off)?;
     let readiness = app.pipelines.readiness().clone();
@@ -70,7 +70,7 @@ pub(crate) async fn serve(
     // It also holds the pools, and connections close when the last holder is dropped.
     drop(reload);
     app.shut_down().await;
-    outcome.context("cannot go on listening")
+    outcome.context("cannot accept connections")
 }
 
 fn read_tls(files: &configuration::Tls) -> anyhow::Result<Tls> {
@@ -129,14 +129,15 @@ fn announce(
     if is_open && server.tls.is_none() {
         warn!(
             address,
-            "every client that reaches this address may ask, and everything is sent in the clear"
+            "all clients that reach this address may send requests, and the traffic is not \
+             encrypted"
         );
     }
     if is_open && server.allowed_hosts.is_empty() {
         warn!(
             address,
-            "requests for any host are answered; server.allowed_hosts limits them to the names \
-             of this server"
+            "requests for any host are accepted; set server.allowed_hosts to the names of this \
+             server"
         );
     }
     info!(address, tls = server.tls.is_some(), "starting server");

@@ -149,11 +149,11 @@ impl App {
             .await
             .is_err()
         {
-            warn!("connections to PostgreSQL were cut off");
+            warn!("aborted connections to PostgreSQL");
         }
         let closed = async { while keepers.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
-            warn!("conversations were left in two files; the next start makes one of them");
+            warn!("conversations were left in two files; the next start merges them");
         }
     }
 }
@@ -199,7 +199,7 @@ fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result
     let issuer = Issuer::new(settings, move |session| databases.forget(session))
         .context("http.auth.issuer")?;
     info!(
-        "tokens of {} are believed, for {}",
+        "tokens of {} are accepted for {}",
         trusted.url,
         trusted.resource()
     );

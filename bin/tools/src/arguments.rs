@@ -21,7 +21,7 @@ use self::flags::{GROUPS, HELP};
 pub(crate) use self::{command::Command, usage::render as usage};
 
 /// Last line of an error that is printed without the usage.
-const HINT: &str = "Run 'ziggurat-tools -help' for the flags there are.";
+const HINT: &str = "Run 'ziggurat-tools -help' for the flags.";
 
 /// Command to run, and settings that override the configuration file.
 #[derive(Debug)]

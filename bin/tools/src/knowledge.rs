@@ -65,7 +65,7 @@ impl Knowledge {
         };
         match &embedder {
             Ok(embedder) if embedder.is_local() => warn!(
-                "the knowledge base is searched with provider local, which knows words and no \
+                "the knowledge base is searched with provider local, which compares words, not \
                  meanings"
             ),
             Ok(_) => {}

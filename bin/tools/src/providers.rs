@@ -30,7 +30,7 @@ impl Providers {
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
         }
-        let client = llm::client().context("the HTTP client cannot be made")?;
+        let client = llm::client().context("cannot create the HTTP client")?;
         let client = self.client.get_or_init(|| client);
         Ok(Http::new(client, provider, access)?)
     }

@@ -47,14 +47,14 @@ async fn reload_at(
             Ok(loaded) => loaded,
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                error!("configuration not reloaded, the old one stays: {error:#}");
+                error!("configuration not reloaded, the previous one stays in use: {error:#}");
                 continue;
             }
         };
         crate::warn(&loaded);
         let changes = Changes::between(&running, &loaded.value);
         for section in &changes.need_restart {
-            warn!("{section} has changed; that takes a restart");
+            warn!("{section} has changed; restart the server to apply it");
         }
         if changes.databases {
             databases.replace(app::configured(&loaded.value));

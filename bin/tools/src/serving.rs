@@ -85,7 +85,7 @@ async fn serve_http(
     server
         .serve(listener, tower, stop)
         .await
-        .context("cannot go on listening")
+        .context("cannot accept connections")
 }
 
 async fn serve_stdio(
@@ -115,7 +115,7 @@ async fn serve_stdio(
     match served {
         // A client that closes the pipe ends the session, which is not an error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        served => served.context("cannot go on talking"),
+        served => served.context("cannot read or write messages"),
     }
 }
 

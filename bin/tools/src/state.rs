@@ -57,7 +57,10 @@ impl ServerState {
             Ok(()) => info!("sessions and conversations are shared through state.url"),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                warn!(error, "the state database cannot be reached yet");
+                warn!(
+                    error,
+                    "the state database is unreachable; the server keeps trying"
+                );
             }
         }
         let checked = state.clone();
@@ -91,7 +94,7 @@ impl ServerState {
             Err(error @ StoreError::Foreign { .. }) => return Err(error.into()),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                warn!(error, "there are no conversations");
+                warn!(error, "conversations are disabled");
                 None
             }
         };

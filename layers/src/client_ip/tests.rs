@@ -349,8 +349,8 @@ fn networks_are_read_strictly() {
         }
     }
     let invalid = [
-        (",", "not a network: an empty text"),
-        ("10.0.0.0/8,", "not a network: an empty text"),
+        (",", "not a network: the text is empty"),
+        ("10.0.0.0/8,", "not a network: the text is empty"),
         (
             "proxy.example",
             "not a network: proxy.example (expected an IP address or network/prefix)",
@@ -374,7 +374,7 @@ fn networks_are_read_strictly() {
         ("::1/64", "not a network: ::1/64 (did you mean ::/64?)"),
         (
             "fe80::1%eth0",
-            "not a network: fe80::1%eth0 (zone ids mean nothing to other hosts)",
+            "not a network: fe80::1%eth0 (zone ids are not allowed)",
         ),
     ];
     for (text, message) in invalid {

@@ -94,12 +94,12 @@ impl fmt::Display for InvalidNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { text, reason } = self;
         if text.is_empty() {
-            return f.write_str("not a network: an empty text");
+            return f.write_str("not a network: the text is empty");
         }
         write!(f, "not a network: {text} ")?;
         match reason {
             Reason::Address => f.write_str("(expected an IP address or network/prefix)"),
-            Reason::Zone => f.write_str("(zone ids mean nothing to other hosts)"),
+            Reason::Zone => f.write_str("(zone ids are not allowed)"),
             Reason::PrefixLength { max } => write!(f, "(expected a prefix of 0 to {max} bits)"),
             Reason::HostBits { network } => write!(f, "(did you mean {network}?)"),
         }

@@ -296,7 +296,7 @@ fn gather<T: Body<Data = Bytes>>(
                 gathered.push(data, announced.min(*bytes_left));
                 *bytes_left = rest;
             }
-            Some(Err(_)) => return Poll::Ready(Err("the result broke off")),
+            Some(Err(_)) => return Poll::Ready(Err("the result is incomplete")),
             None => return Poll::Ready(Ok(gathered.take())),
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn layer(
                 Ok(None) => Err(Denied::Invalid),
                 Err(error) => {
                     let error: &dyn Error = &error;
-                    error!(error, "a token could not be checked");
+                    error!(error, "cannot check a token");
                     Err(Denied::Unavailable)
                 }
             }

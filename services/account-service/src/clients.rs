@@ -85,7 +85,7 @@ pub(super) fn routes(store: Store) -> Router {
 
 /// Lists the clients of the tenant
 #[utoipa::path(get, path = "/clients", tag = "clients", operation_id = "listClients", responses(
-    (status = 200, description = "All of them, in the order of creation", body = Vec<ApiClient>),
+    (status = 200, description = "The clients, in the order of creation", body = Vec<ApiClient>),
 ))]
 async fn list(
     State(store): State<Store>,
@@ -122,7 +122,7 @@ async fn create(
 #[utoipa::path(get, path = "/clients/{id}", tag = "clients", operation_id = "getClient",
     params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
-        (status = 200, description = "It", body = ApiClient),
+        (status = 200, description = "The client", body = ApiClient),
         (status = 404, description = "The tenant has no client with this id"),
     ),
 )]

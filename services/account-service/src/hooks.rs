@@ -113,7 +113,7 @@ impl Hooks {
 
 impl Plan {
     fn response(self, status: StatusCode) -> Response {
-        let forced = Rejection::new(status, "forced", "a test wants it so");
+        let forced = Rejection::new(status, "forced", "a test requested it");
         let mut response: Response = match self.body {
             Some(body) => Response::new(Body::from(body)),
             None => ErrorFormat.render(&forced),

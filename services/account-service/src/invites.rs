@@ -60,7 +60,7 @@ pub(super) fn routes(store: Store) -> Router {
 
 /// Lists the pending invitations of the tenant
 #[utoipa::path(get, path = "/invites", tag = "invites", operation_id = "listInvites", responses(
-    (status = 200, description = "All of them, in the order of creation", body = Vec<Invite>),
+    (status = 200, description = "The invitations, in the order of creation", body = Vec<Invite>),
 ))]
 async fn list(
     State(store): State<Store>,
@@ -104,7 +104,7 @@ async fn create(
 #[utoipa::path(get, path = "/invites/{id}", tag = "invites", operation_id = "getInvite",
     params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
-        (status = 200, description = "It", body = Invite),
+        (status = 200, description = "The invitation", body = Invite),
         (status = 404, description = "The tenant has no invitation with this id, or it has \
             expired"),
     ),

@@ -55,7 +55,7 @@ pub struct Keys {
 #[non_exhaustive]
 pub enum KeyError {
     /// The file cannot be read or written.
-    #[error("{}: it cannot be read or written", path.display())]
+    #[error("{}: cannot be read or written", path.display())]
     Io {
         /// Path of the file.
         path: PathBuf,
@@ -63,10 +63,10 @@ pub enum KeyError {
         source: io::Error,
     },
     /// The file contains no signing keys.
-    #[error("{}: it holds no signing keys", .0.display())]
+    #[error("{}: has no signing keys", .0.display())]
     NotUnderstood(PathBuf),
     /// The cryptography library could not make a key.
-    #[error("no key could be made")]
+    #[error("cannot create a key")]
     Unmade,
 }
 
@@ -346,7 +346,7 @@ mod tests {
         ] {
             fs::write(folder.path().join(FILE), text).expect("written");
             let error = Keys::open(folder.path()).expect_err(text).to_string();
-            assert!(error.ends_with("it holds no signing keys"), "{error}");
+            assert!(error.ends_with("has no signing keys"), "{error}");
         }
     }
 }

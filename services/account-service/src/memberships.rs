@@ -35,7 +35,7 @@ pub(super) fn routes(store: Store) -> Router {
 
 /// Lists the members of the tenant
 #[utoipa::path(get, path = "/memberships", tag = "memberships", operation_id = "listMemberships",
-    responses((status = 200, description = "All of them, in the order in which they \
+    responses((status = 200, description = "The memberships, in the order in which they \
         joined", body = Vec<Membership>)),
 )]
 async fn list(

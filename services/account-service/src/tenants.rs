@@ -52,7 +52,7 @@ async fn list(
 #[utoipa::path(get, path = "/tenants/{id}", tag = "tenants", operation_id = "getTenant",
     params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
-        (status = 200, description = "It", body = Tenant),
+        (status = 200, description = "The tenant", body = Tenant),
         (status = 404, description = "The caller does not act for this tenant"),
     ),
 )]

@@ -236,7 +236,7 @@ impl Issuer {
         }
         if let Err(failure) = shared.fetch_revocations().await {
             let error: &dyn Error = &failure;
-            error!(error, "the issuer did not say which clients are gone");
+            error!(error, "cannot fetch the revoked clients of the issuer");
         }
         shared.sweep();
     }
@@ -246,12 +246,12 @@ impl Issuer {
         match shared.fetch_changed_keys().await {
             Ok(true) => {
                 let issuer = shared.settings.issuer.as_str();
-                info!(issuer, "the keys of the issuer are others now");
+                info!(issuer, "the keys of the issuer have changed");
             }
             Ok(false) => {}
             Err(failure) => {
                 let error: &dyn Error = &failure;
-                error!(error, "the issuer did not say what its keys are");
+                error!(error, "cannot fetch the keys of the issuer");
             }
         }
         shared.change_state(|state| state.is_fetching = false);

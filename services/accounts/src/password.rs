@@ -126,7 +126,7 @@ fn usable(hash: &str) -> Option<HashParts> {
     let parts = hash.parse::<HashParts>().ok();
     let parts = parts.filter(|parts| (MIN_COST..=MAX_COST).contains(&parts.get_cost()));
     if parts.is_none() {
-        warn!("a password hash in the user file is not bcrypt, or too expensive to check");
+        warn!("a password hash in the user file is not bcrypt, or its cost is too high");
     }
     parts
 }

@@ -91,7 +91,7 @@ impl Watch {
     async fn with_accounts(&self, work: fn(&Shared)) {
         let shared = Arc::clone(&self.accounts.shared);
         if let Err(error) = spawn_blocking(move || work(&shared)).await {
-            error!(%error, "keeping the accounts current failed");
+            error!(%error, "cannot reload the accounts");
         }
     }
 }

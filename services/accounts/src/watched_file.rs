@@ -52,7 +52,10 @@ impl<T: Table> WatchedFile<T> {
             }
             Ok(Some(_)) => {
                 let path = self.file.path().display();
-                let gone = format!("{path}: the file is gone; what it held stays in force");
+                let gone = format!(
+                    "{path}: the file does not exist any more; its last contents \
+                                    stay in use"
+                );
                 self.complain(gone);
                 false
             }
@@ -83,8 +86,8 @@ impl<T: Table> WatchedFile<T> {
                 if self.unwritten.as_ref() != Some(&reason) {
                     error!(
                         %error,
-                        "an account file could not be written; what changes is kept in memory, and \
-                         the same failure is not logged again"
+                        "cannot write an account file; changes are kept in memory, and the same \
+                         failure is not logged again"
                     );
                     self.unwritten = Some(reason);
                 }

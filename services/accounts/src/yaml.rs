@@ -296,7 +296,7 @@ impl Reader<'_> {
     fn spend<E: Error>(self, bytes: usize) -> Result<(), E> {
         let left = self.left.get().checked_sub(NODE + bytes);
         self.left.set(left.ok_or_else(|| {
-            E::custom("the document, with its aliases, holds more than an account file may")
+            E::custom("the document with its aliases exceeds the maximum size of an account file")
         })?);
         Ok(())
     }
@@ -436,7 +436,7 @@ mod tests {
         );
         for (text, reason) in [
             (bomb, "repetition limit exceeded"),
-            (long, "the document, with its aliases, holds more"),
+            (long, "the document with its aliases exceeds"),
         ] {
             let error = read(&text).expect_err("a bomb").to_string();
             assert!(error.contains(reason), "{error}");

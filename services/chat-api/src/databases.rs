@@ -56,7 +56,7 @@ pub fn routes(databases: Databases) -> Router {
 
 /// Lists the databases that the caller may use
 #[utoipa::path(get, path = "/api/databases", tag = "Databases", operation_id = "list_databases", responses(
-    (status = 200, description = "All of them, in the order of the configuration", body = Listing),
+    (status = 200, description = "The databases, in the order of the configuration", body = Listing),
 ))]
 async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listing> {
     Json(databases.listing(caller.identity()))

@@ -143,7 +143,7 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
 #[utoipa::path(get, path = "/api/llm/models", tag = "LLM", operation_id = "list_models",
     params(ModelsQuery),
     responses(
-        (status = 200, description = "All of them, in the order of the provider", body = Models),
+        (status = 200, description = "The models, in the order of the provider", body = Models),
         (status = 400, description = "`provider` is missing or not configured"),
         (status = 404, description = "The model proxy is disabled"),
     ),

@@ -240,7 +240,7 @@ impl Cache {
             database = self.database.name(),
             role = settings.user,
             powers = metadata.powers().join(", "),
-            "the role can reach beyond its database; connect as one that can do less"
+            "the role has privileges beyond its database; connect with a role that has fewer"
         );
     }
 }

@@ -149,8 +149,8 @@ impl ClientEntry {
         if !self.is_reported.swap(true, Ordering::Relaxed) {
             let text = &self.text;
             warn!(
-                "database '{database}': available_to_clients has '{text}', which names no client \
-                 and admits none; write '{kind}:{text}'"
+                "database '{database}': available_to_clients has '{text}', which matches no \
+                 client; write '{kind}:{text}'"
             );
         }
         false

@@ -53,7 +53,7 @@ pub enum AdHocDenied {
     User,
     /// A URL contains a password, which replicas do not share.
     #[error(
-        "sessions are shared by several servers, which keep no connection URLs; name the URL in \
+        "sessions are shared by several servers, which store no connection URLs; pass the URL in \
          each query that needs it"
     )]
     Shared,
@@ -67,7 +67,7 @@ impl NoDatabase {
             None => Self::AtAll,
             Some(Holder::User { name, .. }) => Self::ForUser(name.to_string()),
             Some(Holder::Client { .. }) => {
-                Self::ForToken("no database is open to this client".to_owned())
+                Self::ForToken("no database is available to this client".to_owned())
             }
             Some(Holder::Program { database }) => Self::ForToken(match database {
                 Some(name) => format!("database '{name}' not configured"),

@@ -353,7 +353,7 @@ impl Shared {
             Ok(false) => Err(SelectError::Unavailable),
             Err(error) => {
                 let error: &dyn Error = &error;
-                error!(error, "a selection was not written down");
+                error!(error, "cannot store a selection");
                 Err(SelectError::Unavailable)
             }
         }

@@ -7,7 +7,7 @@ use ziggurat_postgres::pool::{Cause, LeaseError};
 use super::{Configured, Databases};
 
 /// Session key of the pools for these checks. Session keys of callers have no space.
-const CHECK_SESSION: &str = "looking at databases";
+const CHECK_SESSION: &str = "watching databases";
 
 /// SQLSTATE of a server that has reached its connection limit.
 const TOO_MANY_CONNECTIONS: &str = "53300";

@@ -177,12 +177,12 @@ impl<R> HostLayer<R> {
     fn report<B>(&self, request: &Request<B>) {
         let host = request.headers().get(header::HOST);
         if self.was_reported.swap(true, Ordering::Relaxed) {
-            debug!(?host, "refused a request for another host");
+            debug!(?host, "rejected a request for another host");
         } else {
             warn!(
                 ?host,
-                "refused a request for another host; if clients call the server by this name, \
-                 add it to allowed_hosts"
+                "rejected a request for another host; if clients use this name for the server, add \
+                 it to allowed_hosts"
             );
         }
     }
@@ -219,7 +219,7 @@ where
         let refusal = Rejection::new(
             StatusCode::FORBIDDEN,
             "host_not_allowed",
-            "This server does not answer for that host",
+            "This server does not serve that host",
         );
         Either::Right(ready(Ok(refusal.into_response(&self.layer.render))))
     }

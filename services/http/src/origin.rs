@@ -221,7 +221,7 @@ fn refusal() -> Rejection {
     Rejection::new(
         StatusCode::FORBIDDEN,
         "origin_not_allowed",
-        "Pages of this origin may not use this server",
+        "Requests from this origin are not allowed",
     )
 }
 

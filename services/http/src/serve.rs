@@ -312,12 +312,12 @@ impl Server {
                 if socket.write_all(PLAIN_HTTP_RESPONSE).await.is_ok() {
                     socket.shutdown().await.ok();
                 }
-                debug!("a client spoke HTTP without TLS");
+                debug!("a client sent HTTP without TLS");
             }
             Ok(Err(HandshakeError::Handshake(error))) => {
                 debug!(error = &error as &dyn Error, "TLS handshake failed");
             }
-            Err(_) => debug!("TLS handshake took too long"),
+            Err(_) => debug!("TLS handshake timed out"),
         }
         None
     }

@@ -45,10 +45,10 @@ pub enum Error {
         message: String,
     },
     /// The provider took longer than its timeout.
-    #[error("the provider took too long to answer")]
+    #[error("the provider did not answer in time")]
     Slow,
     /// The deadline of the caller's request has passed.
-    #[error("the time for the request is over")]
+    #[error("the request timed out")]
     Late,
     /// The provider does not support the operation.
     #[error("{0}")]

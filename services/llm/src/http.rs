@@ -60,7 +60,7 @@ pub fn client() -> Result<Client, reqwest::Error> {
     };
     builder().build().or_else(|error| {
         let error: &dyn std::error::Error = &error;
-        tracing::warn!(error, "no certificate of a provider can be verified");
+        tracing::warn!(error, "the certificates of providers cannot be verified");
         builder().tls_certs_only([]).build()
     })
 }

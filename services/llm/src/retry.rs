@@ -77,7 +77,8 @@ impl Retry {
             let Some(wait) = self.wait(retries, &error, deadline) else {
                 return Err(error);
             };
-            debug!(target: LOG_TARGET, %error, ?wait, "a provider failed and is asked again");
+            debug!(target: LOG_TARGET, %error, ?wait, "a provider failed, and the request is \
+                                                       repeated");
             time::sleep(wait).await;
             retries += 1;
         }

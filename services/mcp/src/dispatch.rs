@@ -118,7 +118,7 @@ impl Shared {
             // A state that is not a string was not made by this server.
             let text = string(raw);
             let state = text.and_then(|text| self.signer.verify(&text, caller, call));
-            state.ok_or_else(|| invalid("`requestState` is not the one of this call"))
+            state.ok_or_else(|| invalid("`requestState` belongs to another call"))
         });
         let responses = params.get(Member::InputResponses);
         Ok(Inputs::new(responses, state.transpose()?))
@@ -167,9 +167,9 @@ impl Shared {
             Subject::Resource { uri } => {
                 let mut templates = self.resources.templates().iter();
                 let entry = templates.find(|entry| entry.descriptor.uri.as_str() == uri);
-                let entry = entry.ok_or_else(|| invalid("there is no such resource template"))?;
+                let entry = entry.ok_or_else(|| invalid("the resource template does not exist"))?;
                 if !entry.descriptor.uri.has(&argument.name) {
-                    return Err(invalid("the template has no such place").into());
+                    return Err(invalid("the template has no such parameter").into());
                 }
                 let mut placeholders = Placeholders::from_iter(context.arguments);
                 placeholders.insert(argument.name.clone(), argument.value);

@@ -85,7 +85,7 @@ impl Failure {
 
     /// Makes the failure for a panic, which the panic hook has already logged.
     pub(super) fn panicked() -> Self {
-        Self::new("the server met an unexpected condition").with_source("a panic")
+        Self::new("an unexpected error occurred").with_source("a panic")
     }
 
     /// Returns whether the failure is a fault of the server.

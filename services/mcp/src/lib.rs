@@ -169,16 +169,16 @@ pub struct ServerInfo {
 #[non_exhaustive]
 pub enum SetupError {
     /// Two tools have the same name.
-    #[error("there are two tools named `{0}`")]
+    #[error("two tools are named `{0}`")]
     DuplicateTool(String),
     /// Two resources have the same URI.
-    #[error("there are two resources at `{0}`")]
+    #[error("two resources have the URI `{0}`")]
     DuplicateResource(String),
     /// Two prompts have the same name.
-    #[error("there are two prompts named `{0}`")]
+    #[error("two prompts are named `{0}`")]
     DuplicatePrompt(String),
     /// A tool name that makes some clients refuse the whole list.
-    #[error("the tool name `{0}` is not made of 1 to 64 letters, digits, `_` and `-`")]
+    #[error("the tool name `{0}` must be 1 to 64 letters, digits, `_` and `-`")]
     ToolName(String),
     /// A tool without a description, which makes some clients refuse the whole list.
     #[error("the tool `{0}` has no description")]

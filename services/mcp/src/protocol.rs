@@ -249,7 +249,7 @@ impl ProtocolLayer {
             return Ok(self.context(call, envelope, revision));
         }
         if call.is_batched() {
-            let problem = "`initialize` is no part of a batch";
+            let problem = "`initialize` must not be in a batch";
             return Err(Error::invalid_request().with_data(problem));
         }
         let revision = envelope.negotiated();

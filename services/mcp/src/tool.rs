@@ -295,7 +295,7 @@ impl ToolRequest {
         ask.check(capabilities)
             .map_err(ToolError::MissingCapabilities)?;
         let Some(signer) = &self.signer else {
-            let problem = "questions cannot be asked in this revision of the protocol";
+            let problem = "this revision of the protocol has no questions to users";
             return Err(Reported::new(problem).into());
         };
         let questions = ask.result(|state| signer.sign(state, &self.caller, &self.call));

@@ -201,10 +201,10 @@ impl Count {
 
 impl Counted<'_> {
     fn schema() -> Schema {
-        let condition = Property::string("The condition that holds for them, if there is one.");
-        let count = Property::integer("How many rows there are.").with_minimum(0);
+        let condition = Property::string("The condition on the rows, if given.");
+        let count = Property::integer("The number of rows.").with_minimum(0);
         Schema::new()
-            .with_required("database", Property::string("Where it was counted."))
+            .with_required("database", Property::string("The database of the table."))
             .with_required("schema", Property::string("The schema of the table."))
             .with_required("table", Property::string("The table or view."))
             .with_optional("where", condition)

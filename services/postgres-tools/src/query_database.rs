@@ -173,7 +173,7 @@ impl QueryDatabase {
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(Reported::new(format!(
-                "Error iterating rows: no answer within {CALL_TIMEOUT:?}"
+                "Error iterating rows: no response within {CALL_TIMEOUT:?}"
             ))
             .into()),
         }

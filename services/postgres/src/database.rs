@@ -199,7 +199,7 @@ pub enum InvalidDatabase {
         source: io::Error,
     },
     /// A file it names holds something else.
-    #[error("database '{name}': {setting} is not what it should be, in PEM")]
+    #[error("database '{name}': {setting} has no such block in PEM")]
     NotPem {
         /// The name of the database.
         name: String,
@@ -294,12 +294,12 @@ impl Settings {
             (
                 !self.connect_timeout.is_zero(),
                 "connect_timeout",
-                "longer than nothing",
+                "longer than 0",
             ),
             (
                 !self.lease_timeout.is_zero(),
                 "lease_timeout",
-                "longer than nothing",
+                "longer than 0",
             ),
             (
                 (1..=1000).contains(&self.max_connections),

@@ -35,10 +35,10 @@ pub enum QueryError {
     #[error("connection lost")]
     Connection(#[source] DriverError),
     /// PostgreSQL did not answer, not even with an error of its own timeout.
-    #[error("no answer from the database in time")]
+    #[error("the database did not answer in time")]
     Silent,
     /// Large rows of other statements use all the memory allowed for them.
-    #[error("no room for a large row")]
+    #[error("too much memory is in use for large rows")]
     NoRoom,
     /// There is no connection to run it on.
     #[error("no connection")]
@@ -85,10 +85,10 @@ pub struct Report {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Begin => "its transaction did not begin",
-            Self::Parse => "it was not understood",
-            Self::Run => "it failed while running",
-            Self::Commit => "its transaction did not commit",
+            Self::Begin => "failed to begin the transaction",
+            Self::Parse => "failed to parse",
+            Self::Run => "failed while running",
+            Self::Commit => "failed to commit the transaction",
         })
     }
 }

@@ -168,7 +168,7 @@ async fn restore(mut lease: Lease, error: QueryError) -> QueryError {
                     lease.give_up();
                     warn!(
                         error = &lost as &dyn Error,
-                        "the rest of an answer could not be read"
+                        "cannot read the rest of a response"
                     );
                 }
             }

@@ -62,13 +62,16 @@ pub enum InvalidUrl {
     )]
     Malformed(&'static str),
     /// It lacks the host or the user.
-    #[error("the connection URL names no {0}")]
+    #[error("the connection URL has no {0}")]
     Missing(&'static str),
     /// It names a Unix socket of this machine.
     #[error("Unix sockets are not allowed in connection URLs")]
     Socket,
     /// It names a file of this machine.
-    #[error("the parameter '{0}' is not allowed in connection URLs: it names a file of the server")]
+    #[error(
+        "the parameter '{0}' is not allowed in connection URLs, because it is the path of a \
+             file on the server"
+    )]
     File(&'static str),
     /// It has a parameter that is not known to be harmless.
     #[error("the connection URL has a parameter that is not supported")]
@@ -169,7 +172,7 @@ impl Parts {
         let path = authority.end..end(authority.end, &['?']);
         // Here an `@` would be the end of a password with a raw `/` or `?` in it.
         if url[authority.end..].contains('@') {
-            return Err(InvalidUrl::Malformed("an '@' behind the host"));
+            return Err(InvalidUrl::Malformed("an '@' after the host"));
         }
         let mut parts = Self::default();
         parts.read_authority(url, authority)?;

@@ -22,7 +22,7 @@ pub(super) const STOPPED: &str = "the server is shutting down";
 #[derive(Debug, Error)]
 pub(super) enum Failure {
     /// The request exceeded its time limit.
-    #[error("the time for the request is over")]
+    #[error("the request timed out")]
     Late,
     /// The server is shutting down.
     #[error("the server is shutting down")]
@@ -31,13 +31,13 @@ pub(super) enum Failure {
     #[error("a provider failed")]
     Provider(#[source] llm::Error),
     /// The filter of the request does not fit any of the tables.
-    #[error("the filter of the request does not fit")]
+    #[error("the filter of the request does not match the tables")]
     Filter(#[source] retrieval::Failure),
     /// The tables could not be searched.
     #[error("the tables could not be searched")]
     Retrieval(FailureKind, #[source] retrieval::Failure),
     /// The system returned no random bytes.
-    #[error("there is no randomness")]
+    #[error("no random bytes")]
     Random(#[from] SysError),
     /// The code panicked. The panic hook has logged the message.
     #[error("it panicked")]
@@ -77,13 +77,17 @@ impl Failure {
     /// Logs the failure without secrets. Only the code that sends the response calls this.
     pub(super) fn log(self, pipeline: &str) {
         if matches!(self, Self::Stopped) {
-            return tracing::debug!(pipeline, "a stream was cut off");
+            return tracing::debug!(pipeline, "a stream was aborted");
         }
         let is_of_client = matches!(self, Self::Filter(_));
         let error = ErrorDetail::new(self);
         let error: &dyn Error = &error;
         if is_of_client {
-            tracing::debug!(error, pipeline, "the filter of a request does not fit");
+            tracing::debug!(
+                error,
+                pipeline,
+                "the filter of a request does not match the tables"
+            );
         } else {
             tracing::error!(error, pipeline, "pipeline execution failed");
         }

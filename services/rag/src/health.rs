@@ -251,7 +251,7 @@ impl SearchHealth {
     /// Fixed text, because the log names the table and the reason.
     const BROKEN: Self = Self {
         by_meaning: false,
-        error: "a table cannot be searched by meaning; the log of the server says why",
+        error: "a table cannot be searched by meaning; see the log of the server",
     };
 }
 
@@ -310,6 +310,6 @@ impl<'a> Target<'a> {
 
     fn warn(self, error: &Error) {
         let provider = self.http().map(|http| http.provider().name());
-        warn!(%error, provider, "a provider cannot be reached");
+        warn!(%error, provider, "a provider is unreachable");
     }
 }

@@ -150,7 +150,10 @@ impl Pipeline {
         let is_allowed = self.parts.allow_include_sources;
         if query.include_sources && !is_allowed {
             let pipeline = self.name();
-            warn!(pipeline, "sources were asked for, and are not permitted");
+            warn!(
+                pipeline,
+                "a request asked for sources, which are not permitted"
+            );
             return Err(NO_SOURCES);
         }
         Ok(query.include_sources)
@@ -207,8 +210,8 @@ impl Pipeline {
     pub(super) fn note(&self, stop: &Stop) {
         let pipeline = self.name();
         match stop {
-            Stop::MaxTokens => warn!(pipeline, "an answer was cut at its greatest length"),
-            Stop::Filtered => warn!(pipeline, "an answer was held back by the provider"),
+            Stop::MaxTokens => warn!(pipeline, "an answer was cut at the maximum length"),
+            Stop::Filtered => warn!(pipeline, "the provider withheld an answer"),
             _ => {}
         }
     }

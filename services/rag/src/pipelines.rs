@@ -120,7 +120,7 @@ impl fmt::Debug for Pipelines {
 
 /// Lists the pipelines
 #[utoipa::path(get, path = "/pipelines", tag = "Pipelines", operation_id = "listPipelines",
-    responses((status = 200, description = "All of them, in the order of the \
+    responses((status = 200, description = "The pipelines, in the order of the \
         configuration", body = Listing)),
 )]
 pub(super) async fn list(State(pipelines): State<Pipelines>) -> Response {

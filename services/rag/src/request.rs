@@ -219,10 +219,10 @@ fn broken(error: &(dyn StdError + 'static)) -> Refused {
         matches!(cause.downcast_ref(), Some(serve::BodyError::TooSlow(_)))
     };
     let (status, code, message) = if causes.any(is_slow) {
-        let message = "the request body did not come in in time";
+        let message = "the request body did not arrive in time";
         (StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     } else {
-        let message = "invalid request body: it broke off";
+        let message = "invalid request body: it is incomplete";
         (StatusCode::BAD_REQUEST, "invalid_request", message)
     };
     Rejection::new(status, code, message)

@@ -291,7 +291,7 @@ impl fmt::Debug for Retriever {
 // === impl Inner ===
 
 impl Inner {
-    /// Logs the tables that the filter of a request does not fit, if it fits others. If it fits
+    /// Logs the tables that the filter of a request does not match the tables, if it fits others. If it fits
     /// none, the client gets an error.
     fn log_unfit<T>(&self, found: &[Result<T, SearchFailure>]) {
         if !found.iter().any(Result::is_ok) {
@@ -302,7 +302,7 @@ impl Inner {
                 warn!(
                     pipeline = self.pipeline,
                     table = table.name(),
-                    "the filter of a request does not fit the table"
+                    "the filter of a request does not match the table"
                 );
             }
         }

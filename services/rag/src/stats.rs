@@ -61,7 +61,7 @@ struct TokenUsage {
 ///
 /// Tokens are counted by the providers, since their clients were created.
 #[utoipa::path(get, path = "/stats", tag = "System", operation_id = "getStats",
-    responses((status = 200, description = "All of them, in the order of the \
+    responses((status = 200, description = "The statistics of all pipelines, in the order of the \
         configuration", body = Stats)),
 )]
 pub(super) async fn stats(State(pipelines): State<Pipelines>) -> Response {

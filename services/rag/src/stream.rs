@@ -191,7 +191,10 @@ impl Drop for AnswerStream {
     fn drop(&mut self) {
         if !matches!(self.stage, Stage::Ended) {
             let pipeline = self.pipeline.name();
-            debug!(pipeline, "the client left before the end of its answer");
+            debug!(
+                pipeline,
+                "the client disconnected before the end of its answer"
+            );
         }
     }
 }

@@ -63,7 +63,10 @@ pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec
 
 /// Error of a host name that resolves to nothing.
 fn no_address() -> io::Error {
-    io::Error::new(io::ErrorKind::AddrNotAvailable, "it has no address")
+    io::Error::new(
+        io::ErrorKind::AddrNotAvailable,
+        "the host name has no address",
+    )
 }
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
@@ -82,14 +85,12 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 fn explained(error: io::Error) -> io::Error {
     let words = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program listens there; stop it, or choose another address"
+            "another program uses this address; stop it, or choose another address"
         }
         io::ErrorKind::AddrNotAvailable => {
-            "this machine has no such address; choose one that it has"
+            "this machine does not have the address; choose one of its own"
         }
-        io::ErrorKind::PermissionDenied => {
-            "this account may not use that port; choose one from 1024 on"
-        }
+        io::ErrorKind::PermissionDenied => "this user may not use that port; choose 1024 or higher",
         _ => return error,
     };
     io::Error::new(error.kind(), words)
@@ -121,7 +122,7 @@ mod tests {
         let error = on_first(addresses(&[ELSEWHERE])).expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         let error = on_first([]).expect_err("none");
-        assert_eq!(error.to_string(), "it has no address");
+        assert_eq!(error.to_string(), "the host name has no address");
     }
 
     #[tokio::test]
@@ -134,11 +135,11 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         assert_eq!(
             error.to_string(),
-            "another program listens there; stop it, or choose another address"
+            "another program uses this address; stop it, or choose another address"
         );
         let error = on_all(addresses(&[ELSEWHERE])).expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         let error = on_all([]).expect_err("none");
-        assert_eq!(error.to_string(), "it has no address");
+        assert_eq!(error.to_string(), "the host name has no address");
     }
 }

@@ -32,10 +32,7 @@ pub fn room_for(wanted: usize, name: &str) -> usize {
     let Some(files) = current else { return wanted };
     let room = room_in(usize::try_from(files).unwrap_or(usize::MAX));
     if room < wanted {
-        warn!(
-            "{name} is {wanted}, but with {files} open files (ulimit -n) there is \
-             room for {room} only"
-        );
+        warn!("{name} is {wanted}, but {files} open files (ulimit -n) suffice for {room} only");
     }
     wanted.min(room)
 }

@@ -11,7 +11,7 @@
 //! let environment = Environment::new([("PGPASSFILE", &path)]);
 //! fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
 //! let warning = password_file::warning(&environment).expect("open to others");
-//! assert!(warning.ends_with("permissions should be u=rw (0600) or less, so it is not used"));
+//! assert!(warning.ends_with("permissions should be u=rw (0600) or less, so it is ignored"));
 //! fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
 //! assert_eq!(password_file::warning(&environment), None);
 //! # Ok(())
@@ -32,13 +32,13 @@ pub fn warning(environment: &Environment) -> Option<String> {
     let path = path.display();
     if !about.is_file() {
         return Some(format!(
-            "password file \"{path}\" is not a plain file, so it is not used"
+            "password file \"{path}\" is not a plain file, so it is ignored"
         ));
     }
     (about.permissions().mode() & 0o077 != 0).then(|| {
         format!(
-            "password file \"{path}\" has group or world access; permissions should be \
-             u=rw (0600) or less, so it is not used"
+            "password file \"{path}\" has group or world access; permissions should be u=rw (0600) \
+             or less, so it is ignored"
         )
     })
 }

@@ -64,7 +64,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     return Err(io::Error::new(
                         io::ErrorKind::TimedOut,
-                        format!("another command has held the lock for {timeout:?}"),
+                        format!("another command held the lock for more than {timeout:?}"),
                     ));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -162,7 +162,7 @@ pub fn is_readable_by_others(path: &Path) -> bool {
 pub fn warn_of_access(path: &Path, metadata: &fs::Metadata) {
     if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
         let path = path.display();
-        warn!(%path, "others than its owner have access to the file; it should have mode 0600");
+        warn!(%path, "other users can access the file; set its mode to 0600");
     }
 }
 

@@ -82,7 +82,7 @@ impl Folders {
         Self {
             what,
             watcher: watcher
-                .inspect_err(|error| warn!(%error, "{what} are not watched for changes"))
+                .inspect_err(|error| warn!(%error, "cannot watch {what} for changes"))
                 .ok(),
             watched: BTreeMap::new(),
             news,
@@ -131,7 +131,7 @@ impl Folders {
                 }
                 Err(error) => {
                     let (folder, what) = (folder.display(), self.what);
-                    warn!(%folder, %error, "a folder of {what} is not watched");
+                    warn!(%folder, %error, "cannot watch a folder of {what}");
                 }
             }
         }

@@ -32,9 +32,7 @@ pub enum Refusal {
     #[error("query rejected: {0} is not allowed on a read-only database")]
     Forbidden(&'static str),
     /// The text has an effect that PostgreSQL allows in any transaction.
-    #[error(
-        "query rejected: {call} is not allowed: {danger}, which no kind of transaction prevents"
-    )]
+    #[error("query rejected: {call} is not allowed: {danger}, even in a read-only transaction")]
     Dangerous {
         /// Name of the function or statement, or the beginning of the name.
         call: &'static str,

@@ -12,8 +12,8 @@
 //! let refusal = policy.check("SELECT pg_read_file('/etc/passwd')").expect_err("a file");
 //! assert_eq!(
 //!     refusal.to_string(),
-//!     "query rejected: pg_read_file is not allowed: it reaches files of the database server, \
-//!      which no kind of transaction prevents",
+//!     "query rejected: pg_read_file is not allowed: it accesses files of the database server, \
+//!      even in a read-only transaction",
 //! );
 //! assert!(policy.check("SELECT 'pg_read_file(1)', now()").is_ok());
 //! ```
@@ -239,18 +239,18 @@ impl Danger {
 impl fmt::Display for Danger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Files => "it reaches files of the database server",
-            Self::Network => "it reaches other servers",
+            Self::Files => "it accesses files of the database server",
+            Self::Network => "it connects to other servers",
             Self::Sessions => "it acts on other sessions",
             Self::Server => "it controls the database server",
             Self::Replication => "it changes replication",
             Self::LargeObjects => "it writes large objects",
-            Self::InPlace => "it writes past the checks of PostgreSQL",
-            Self::Outlives => "its effect outlasts the statement",
-            Self::Secrets => "it shows passwords, their hashes or contents of files",
+            Self::InPlace => "it writes without the checks of PostgreSQL",
+            Self::Outlives => "its effect remains after the statement",
+            Self::Secrets => "it reveals passwords, hashes of passwords or contents of files",
             Self::Locks => "it takes locks that other programs wait for",
             Self::Settings => "it changes settings of the session",
-            Self::Sql => "it runs a text as SQL, where it could hide anything",
+            Self::Sql => "it runs text as SQL, which cannot be checked",
         })
     }
 }

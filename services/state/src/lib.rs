@@ -71,8 +71,8 @@ pub enum StoreError {
     },
     /// The file belongs to another program.
     #[error(
-        "{} was made by another program and cannot be taken over: move it away, or name another \
-         folder as data_dir",
+        "{} was created by another program and cannot be used: move it, or set data_dir to another \
+         folder",
         path.display()
     )]
     Foreign {
@@ -80,7 +80,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The tables could not be brought up to date.
-    #[error("the tables of the store could not be brought up to date")]
+    #[error("cannot migrate the tables of the store")]
     Migrate(#[source] Arc<MigrateError>),
     /// The SQLite file could not be read or written.
     #[error("the store could not be read or written")]
@@ -89,13 +89,13 @@ pub enum StoreError {
     #[error("the store could not be read or written")]
     Postgres(#[source] Arc<DriverError>),
     /// A newer program has changed the tables.
-    #[error("the tables of the store are of a newer version: {0}")]
+    #[error("the tables of the store have a newer version: {0}")]
     Newer(i64),
     /// There is no connection to the database.
     #[error("the store has no connection")]
     Lease(#[source] Arc<LeaseError>),
     /// The database did not answer in time.
-    #[error("the store does not answer")]
+    #[error("the store does not respond")]
     TimedOut,
     /// The store was closed, because the server is stopping.
     #[error("the store is closed")]

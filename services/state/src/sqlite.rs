@@ -114,7 +114,7 @@ pub(crate) async fn open(
         Ok(None) => {}
         Ok(Some(count)) => info!(
             count,
-            "conversations of the reference implementation were taken over"
+            "imported the conversations of the reference implementation"
         ),
         Err(StoreError::Json(_)) => return Err(StoreError::Foreign { path }),
         Err(error) => return Err(error),

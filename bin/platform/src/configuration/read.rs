@@ -56,7 +56,7 @@ fn server(server: &Section<'_>) -> ServerSettings {
     let port = text.rsplit_once(':').map(|(_, port)| port);
     address.check(
         port.is_some_and(|port| port.parse::<u16>().is_ok()),
-        "must be a host and a port, as in 127.0.0.1:8090",
+        "must be a host and a port, such as 127.0.0.1:8090",
     );
     let proxies = server.key("trusted_proxies");
     let trusted = TrustedProxies::try_from_iter(proxies.texts().unwrap_or_default());
@@ -105,7 +105,7 @@ fn public_url(url: &str) -> Result<String, &'static str> {
             && uri.authority().is_some_and(|at| !at.as_str().contains('@'))
     });
     if !is_good || url.contains('#') {
-        return Err("must be an address as in https://accounts.example");
+        return Err("must be a URL such as https://accounts.example");
     }
     Ok(url.trim_end_matches('/').to_owned())
 }
@@ -175,11 +175,11 @@ fn tokens(tokens: &Section<'_>) -> TokenRules {
     let audience = key.texts().unwrap_or_default();
     key.check(
         audience.iter().all(|name| is_word(name)),
-        "must be addresses or names without blanks",
+        "must be URLs or names without spaces",
     );
     let scope = tokens.key("scope").parsed(|scope| {
         let is_good = scope.split(' ').all(is_word);
-        let problem = "must be words with single blanks between them";
+        let problem = "must be words with single spaces between them";
         is_good.then(|| scope.to_owned()).ok_or(problem)
     });
     TokenRules {
@@ -208,11 +208,11 @@ fn tests(file: &Section<'_>) -> TestSettings {
     let are_hooked = flags.has("test-hooks");
     let clock = flags.text("test-clock").and_then(|text| {
         if !are_hooked {
-            file.complain("-test-clock: is for tests, with -test-hooks");
+            file.complain("-test-clock: needs -test-hooks, for tests");
         }
         let at = text.parse().ok();
         if at.is_none() {
-            file.complain("-test-clock: must be a time as in 2026-01-02T03:04:05Z");
+            file.complain("-test-clock: must be a time such as 2026-01-02T03:04:05Z");
         }
         at.map(ziggurat_accounts::WallClock::manual)
     });

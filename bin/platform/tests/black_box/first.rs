@@ -28,7 +28,7 @@ fn a_first_start_makes_a_tenant_its_owner_and_a_client_that_signs_in() {
     let again = home.ran(&["init"]);
     assert_eq!((again.code, &*again.stdout), (Some(1), ""));
     assert!(
-        again.stderr.contains("there is a tenant already"),
+        again.stderr.contains("a tenant exists already"),
         "{}",
         again.stderr
     );
@@ -74,7 +74,7 @@ fn stored_accounts_survive_a_restart() {
 fn a_server_with_test_hooks_fails_on_request_and_has_a_movable_clock() {
     let home = Home::new().with_flags(&["-test-hooks", "-test-clock", "2026-01-02T03:04:05Z"]);
     let (program, session, _) = home.started();
-    program.wait_for("WARN clients of this server can make it fail");
+    program.wait_for("WARN clients can make this server fail");
     let client = &session.client;
     let plan = json!({"path": "/account/v1/tenants", "status": 503, "retry_after": "7",
         "body": "<html>", "content_type": "text/html"});
@@ -115,7 +115,7 @@ fn a_server_without_test_hooks_refuses_their_requests_and_flags() {
     let ran = home.ran(&["-test-clock", "2026-01-02T03:04:05Z"]);
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.stderr.contains("-test-clock: is for tests"),
+        ran.stderr.contains("-test-clock: needs -test-hooks"),
         "{}",
         ran.stderr
     );

@@ -29,7 +29,7 @@ fn requests_for_another_host_are_refused_but_for_probes() {
         assert_eq!(called(&client, host, KEYS).status, 200, "{host}");
     }
     let refused = called(&client, "evil.example", KEYS);
-    let words = json!({"code": 403, "message": "This server does not answer for that host"});
+    let words = json!({"code": 403, "message": "This server does not serve that host"});
     assert_eq!((refused.status, refused.json()), (403, words));
     // The server may not be ready yet.
     assert_ne!(called(&client, "10.0.0.7", "/ready").status, 403);

@@ -186,7 +186,7 @@ fn plain_http_causes_a_warning_and_secrets_are_never_logged() {
     assert!(
         program
             .log()
-            .contains("WARN secrets and tokens are sent in the clear")
+            .contains("WARN secrets and tokens are sent unencrypted")
     );
     let secret = made["client_secret"].as_str().expect("a text");
     assert!(!program.log().contains(secret));

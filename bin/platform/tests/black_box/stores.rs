@@ -89,7 +89,7 @@ fn the_server_starts_without_its_database() {
     assert!(
         program
             .log()
-            .contains("WARN the store cannot be reached yet")
+            .contains("WARN the store is unreachable; the server keeps trying")
     );
     let answer = exchange(&client, &json!("a"), &json!("b"));
     assert_eq!(answer.status, 500, "{answer:?}");

@@ -126,7 +126,7 @@ impl PipelineBuilder {
             if maker.is_local() {
                 warn!(
                     pipeline = name,
-                    part, "provider local stands in for a model: it is for trying things out"
+                    part, "provider local replaces a model: use it for trials only"
                 );
             }
         }

@@ -170,10 +170,10 @@ impl Role {
     fn choice(self) -> &'static str {
         match self {
             Self::Embedding => {
-                "must be one of: openai, voyage, ollama, gemini (or local, to try things out)"
+                "must be one of: openai, voyage, ollama, gemini (or local, for trials)"
             }
             Self::Completion => {
-                "must be one of: anthropic, openai, ollama, gemini (or local, to try things out)"
+                "must be one of: anthropic, openai, ollama, gemini (or local, for trials)"
             }
         }
     }

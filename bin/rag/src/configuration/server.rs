@@ -12,8 +12,9 @@ use ziggurat_rag_service as rag;
 use ziggurat_runtime::config::{Section, Value};
 
 /// The message for an address that other machines can reach.
-const NOT_PUBLIC: &str = "other machines can reach this address, and no client has to sign in: \
-    listen on localhost, or allow it with server.allow_public: true";
+const NOT_PUBLIC: &str = "other machines can reach this address, and clients are not \
+                          authenticated: listen on localhost, or allow it with \
+                          server.allow_public: true";
 
 /// The checked settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]

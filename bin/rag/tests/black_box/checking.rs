@@ -94,11 +94,7 @@ fn the_first_question_of_the_manual_gets_the_answer_in_the_manual() {
         text.contains("Wool is washed by hand in cold water."),
         "{text}"
     );
-    assert!(
-        program
-            .log()
-            .contains("provider local stands in for a model")
-    );
+    assert!(program.log().contains("provider local replaces a model"));
 }
 
 #[test]

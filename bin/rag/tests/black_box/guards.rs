@@ -40,7 +40,7 @@ fn requests_for_another_host_are_refused_but_for_probes() {
         }
         assert_eq!(called(&client, host, "/v1/live").status, 200, "{host}");
     }
-    let line = program.wait_for("refused a request for another host");
+    let line = program.wait_for("rejected a request for another host");
     assert!(line.contains("level=WARN"), "{line}");
     assert!(line.contains("evil.example"), "{line}");
 }

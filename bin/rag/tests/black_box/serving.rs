@@ -69,9 +69,9 @@ fn a_probe_gets_the_number_of_unavailable_pipelines_and_the_log_names_them() {
     home.set("OPENAI_API_KEY", "sk-wq8JkLmN2pRs7TuV");
     let (program, client) = home.serve();
     let first = program.wait_for("a pipeline is unavailable\" name=lost");
-    assert!(first.contains("the database cannot be reached"), "{first}");
+    assert!(first.contains("the database is unreachable"), "{first}");
     let line = program.wait_for("a pipeline is unavailable\" name=other");
-    let expected = "holds vectors of 256 dimensions and the embedding model makes 3";
+    let expected = "has vectors of 256 dimensions and the embedding model returns 3";
     assert!(
         line.contains("level=WARN") && line.contains(expected),
         "{line}"
@@ -111,7 +111,7 @@ fn localhost_listens_on_ipv4_and_ipv6() {
     let home = Home::with(&format!("server: {{port: {port}}}\npipelines:\n{list}"));
     let (program, client) = home.serve();
     assert_eq!(client.address(), format!("localhost:{port}"));
-    assert!(!program.log().contains("sent in the clear"));
+    assert!(!program.log().contains("the traffic is not encrypted"));
     let has_v6 = TcpListener::bind("[::1]:0").is_ok();
     for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
         if address.starts_with('[') && !has_v6 {
@@ -131,7 +131,7 @@ fn a_public_address_without_tls_is_logged_as_a_warning() {
     let yaml = server("  allow_public: true\n").replace("127.0.0.1", "0.0.0.0");
     let home = Home::with(&format!("{yaml}pipelines:\n{}", nowhere("docs", "")));
     let program = Program::start_on_stdout(&mut home.command(&[]));
-    let line = program.wait_for("sent in the clear");
+    let line = program.wait_for("the traffic is not encrypted");
     assert!(line.contains("level=WARN"), "{line}");
 }
 

@@ -51,7 +51,7 @@ impl Console<'_> {
         if read == 0 {
             let question = question.trim_end_matches([':', ' ']);
             bail!(
-                "standard input ended without an answer to \"{question}\"; give it as a flag (see \
+                "standard input ended before the answer to \"{question}\"; use a flag instead (see \
                  -help)"
             );
         }

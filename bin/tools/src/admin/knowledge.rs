@@ -31,17 +31,19 @@ pub(super) fn build(
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let project = options.project.filter(|project| !project.trim().is_empty());
-    let project = project.context("the product has no name: add -kb-project <name>")?;
+    let project = project.context("the product name is missing: add -kb-project <name>")?;
     let version = options.version.unwrap_or_default();
     let output = options.output.or_else(|| configured.database_path.clone());
-    let output = output
-        .context("no file is named: add -kb-output <file>, or set knowledgebase.database_path")?;
+    let output = output.context(
+        "the output file is missing: add -kb-output <file>, or set \
+                  knowledgebase.database_path",
+    )?;
     let embedder = knowledge::embedder(configured, &Providers::default())
         .map_err(|problem| anyhow!(problem))?;
     if embedder.is_local() {
         console.print_error(
-            "Vectors are made by provider local, which knows words and no meanings: for trying \
-             things out.\n",
+            "The provider local creates vectors of words, not of meanings: use it for trials \
+             only.\n",
         )?;
     }
     let provider = (knowledge::provider(configured), embedder.model());
@@ -61,7 +63,7 @@ pub(super) fn build(
     ))?;
     if outcome.skipped > 0 {
         bail!(
-            "not all documents could be read: {} skipped, the others are in the knowledge base",
+            "{} document(s) could not be read and were skipped; the others are in the knowledge base",
             outcome.skipped
         );
     }
@@ -101,6 +103,8 @@ fn run(
     });
     progress.end();
     let outcome = outcome.context("the knowledge base was not finished")?;
-    outcome
-        .context("interrupted: what was written is kept, and the same command goes on from there")
+    outcome.context(
+        "interrupted: documents written so far are kept; run the same command again to \
+                  continue",
+    )
 }

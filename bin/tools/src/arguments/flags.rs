@@ -60,9 +60,9 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag {
                 name: "no-auth",
                 takes: Takes::SwitchOr("public"),
-                help: "Turn authentication off; for development only. On an address that other machines \
-                 can reach, it has to be -no-auth=public [ZIGGURAT_AUTH_ENABLED=false, \
-                 ZIGGURAT_HTTP_ALLOW_PUBLIC]",
+                help: "Disable authentication; for development only. On an address that other \
+                       machines can reach, write -no-auth=public [ZIGGURAT_AUTH_ENABLED=false, \
+                       ZIGGURAT_HTTP_ALLOW_PUBLIC]",
             },
             Flag::path(
                 "token-file",
@@ -84,12 +84,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "db-host",
                 "host",
-                "Host, or the folder of a socket (default localhost) [ZIGGURAT_DB_HOST, PGHOST]",
+                "Host, or folder of a Unix socket (default localhost) [ZIGGURAT_DB_HOST, PGHOST]",
             ),
             Flag::text(
                 "db-hosts",
                 "hosts",
-                "Several hosts in place of one: host:port,host:port [ZIGGURAT_DB_HOSTS]",
+                "Several hosts: host:port,host:port [ZIGGURAT_DB_HOSTS]",
             ),
             Flag::text(
                 "db-target-session-attrs",
@@ -115,8 +115,8 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "db-password",
                 "password",
-                "Its password; others on this machine can read it, so prefer the environment or \
-                 the password file [ZIGGURAT_DB_PASSWORD, PGPASSWORD]",
+                "Its password; other users of this machine can read it, so prefer the environment \
+                 or the password file [ZIGGURAT_DB_PASSWORD, PGPASSWORD]",
             ),
             Flag::text(
                 "db-sslmode",
@@ -137,17 +137,14 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::path(
                 "db-sslrootcert",
                 "path",
-                "Certificates of the authorities to trust, PEM [ZIGGURAT_DB_SSLROOTCERT]",
+                "Trusted root certificates, PEM [ZIGGURAT_DB_SSLROOTCERT]",
             ),
         ],
     ),
     (
         "Description (the server does not start)",
         &[
-            Flag::switch(
-                "openapi",
-                "Print what the HTTP server offers besides MCP, as an OpenAPI document",
-            ),
+            Flag::switch("openapi", "Print the OpenAPI document of the HTTP server"),
             Flag::switch("version", "Print the version"),
             Flag::switch(
                 "check-config",
@@ -160,9 +157,13 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
         &[
             Flag::switch(
                 "add-token",
-                "Create a token and show it once; asks for what the next three leave out",
+                "Create a token and show it once; prompts for missing values",
             ),
-            Flag::text("token-note", "text", "With -add-token: what it is for"),
+            Flag::text(
+                "token-note",
+                "text",
+                "With -add-token: a note about its purpose",
+            ),
             Flag::text(
                 "token-database",
                 "name",
@@ -177,7 +178,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "remove-token",
                 "id",
-                "Remove the token with this id, or with this start of its hash (8 characters or \
+                "Remove the token with this id, or with this prefix of its hash (8 characters or \
                  more)",
             ),
         ],
@@ -185,10 +186,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
     (
         "Administration of user accounts (the server does not start)",
         &[
-            Flag::switch(
-                "add-user",
-                "Create an account; asks for what -username, -password and -user-note leave out",
-            ),
+            Flag::switch("add-user", "Create an account; prompts for missing values"),
             Flag::switch(
                 "update-user",
                 "Change the password or the note of an account",
@@ -201,8 +199,8 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "password",
                 "password",
-                "With -add-user and -update-user; others on this machine can read it, so prefer to \
-                 be asked",
+                "With -add-user and -update-user; other users of this machine can read it, so \
+                 prefer the prompt",
             ),
             Flag::text(
                 "user-note",

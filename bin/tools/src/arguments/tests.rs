@@ -119,7 +119,7 @@ fn flags_that_exclude_each_other_are_refused_with_a_hint() {
         assert_eq!(refusal.exit_code(), 2, "{words:?}");
         assert_eq!(
             refusal.to_string(),
-            format!("Error: {message}\nRun 'ziggurat-tools -help' for the flags there are.\n")
+            format!("Error: {message}\nRun 'ziggurat-tools -help' for the flags.\n")
         );
     }
 }

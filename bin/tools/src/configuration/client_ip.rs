@@ -28,7 +28,7 @@ pub(super) fn read(file: &Section<'_>) -> ClientIp {
         None | Some("socket") => {}
         // With a header but no trusted proxy, the address would always be the socket's.
         Some("header") if proxies.is_empty() => {
-            list.problem("has to name the proxies, since http.client_ip.source is 'header'");
+            list.problem("must list the proxies, because http.client_ip.source is 'header'");
         }
         Some("header") => settings.trusted = trusted.unwrap_or_default(),
         Some(other) => source.problem(format_args!("'{other}' is neither 'socket' nor 'header'")),

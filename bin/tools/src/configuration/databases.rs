@@ -25,8 +25,8 @@ const PREFIX: &str = "ZIGGURAT_DB_";
 /// Default name of a database.
 const DEFAULT_NAME: &str = "default";
 
-const PASSWORD_SHOWS: &str = "the password in the connection URL can be read by every account of \
-    this machine; set PGPASSWORD or DATABASE_URL, or use the password file instead";
+const PASSWORD_SHOWS: &str = "other users of this machine can read the password in the connection \
+                              URL; use PGPASSWORD, DATABASE_URL or the password file instead";
 
 /// Database, and the users who may use it.
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ fn url(
                 return Ok(None);
             };
             if after_scheme(url).is_none() {
-                nothing.warn("DATABASE_URL is ignored: it is no postgres:// URL");
+                nothing.warn("DATABASE_URL is ignored: it is not a postgres:// URL");
                 return Ok(None);
             }
             url::read(url)

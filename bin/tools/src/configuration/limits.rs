@@ -42,7 +42,7 @@ impl Limits {
             time
         };
         let some_time = |key: &str, usual| {
-            let problem = "must be more than nothing and an hour at most";
+            let problem = "must be more than 0 and at most an hour";
             time(key, Duration::from_nanos(1), usual, problem)
         };
         Self {
@@ -54,7 +54,7 @@ impl Limits {
                 "shutdown_grace",
                 Duration::ZERO,
                 10,
-                "must be an hour at most",
+                "must be at most an hour",
             ),
             max_result_bytes: bytes("max_result_bytes", 4 << 20),
             max_login_workers: count("max_login_workers", 1024, accounts.concurrent_logins),

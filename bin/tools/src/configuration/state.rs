@@ -85,7 +85,7 @@ mod tests {
     fn an_invalid_url_is_refused_and_not_shown() {
         for (url, reason) in [
             ("mysql://app:swordfish@db/x", "a connection URL starts with"),
-            ("postgres://:swordfish@db/x", "names no user"),
+            ("postgres://:swordfish@db/x", "has no user"),
             ("postgres://app:sword@fish@db/x", "more than one '@'"),
         ] {
             let case = Case::new().file(&format!("state: {{url: \"{url}\"}}"));

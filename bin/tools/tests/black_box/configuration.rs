@@ -228,7 +228,7 @@ fn a_check_of_the_configuration_reads_named_files_and_connects_to_nothing() {
         panic!("two problems: {lines:?}");
     };
     let expected = format!(
-        "{} is not well-formed PEM: a line that begins like -----BEGIN …----- does not end with \
+        "{} is not valid PEM: a line that begins like -----BEGIN …----- does not end with \
          five dashes",
         at("broken.pem")
     );

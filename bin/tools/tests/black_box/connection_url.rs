@@ -40,7 +40,7 @@ fn a_connection_url_is_enough_to_start() {
         return;
     }
     assert!(
-        log.contains("WARN the password in the connection URL"),
+        log.contains("can read the password in the connection URL"),
         "{log}"
     );
     assert!(!log.contains(&format!(":{password}@")), "{log}");
@@ -71,7 +71,7 @@ fn the_variable_counts_if_no_setting_of_ziggurat_names_a_database() {
     home.set("DATABASE_URL", "mysql://a/b");
     let ran = bare(&home, &["-check-config"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let expected = "warning: DATABASE_URL is ignored: it is no postgres:// URL\n";
+    let expected = "warning: DATABASE_URL is ignored: it is not a postgres:// URL\n";
     assert_eq!(ran.stderr, expected);
     home.set("DATABASE_URL", "postgres://u:sword@fish@db/a");
     let ran = bare(&home, &[]);
@@ -158,8 +158,7 @@ fn a_password_file_that_others_may_read_is_a_warning() {
         let ran = home.ran(&["-check-config"], "");
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let expected = format!(
-            "warning: password file \"{}\" has group or world access; permissions should be \
-             u=rw (0600) or less, so it is not used\n",
+            "warning: password file \"{}\" has group or world access; permissions should be u=rw (0600) or less, so it is ignored\n",
             path.display()
         );
         assert_eq!(

@@ -205,7 +205,7 @@ fn a_body_may_have_ten_megabytes_and_no_more() {
 #[test]
 fn a_body_that_does_not_arrive_in_time_is_408_on_every_path() {
     let (_home, _program, client) = open("limits: {body_timeout: 200ms}\n");
-    let late = r#"{"error":"The request body did not come in in time"}"#;
+    let late = r#"{"error":"The request body did not arrive in time"}"#;
     for path in ["/mcp/v1", "/mcp", "/api/chat/compact"] {
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\

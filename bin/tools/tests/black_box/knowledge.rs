@@ -252,7 +252,7 @@ fn a_document_that_cannot_be_read_is_reported_and_the_others_are_added() {
     );
     assert!(
         ran.stderr
-            .contains("ERROR: not all documents could be read"),
+            .contains("ERROR: 1 document(s) could not be read"),
         "{ran:?}"
     );
     assert!(

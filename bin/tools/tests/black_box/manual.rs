@@ -132,7 +132,7 @@ fn clients_that_start_the_server_need_only_the_snippet() {
         // The role of the test has more permissions than the manual recommends.
         let mut warnings = log.lines().filter(|line| line.contains("WARN"));
         assert!(
-            warnings.all(|line| line.contains("the role can reach beyond")),
+            warnings.all(|line| line.contains("the role has privileges beyond")),
             "{server}: {log}"
         );
         seen += 1;

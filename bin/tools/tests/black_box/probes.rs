@@ -65,7 +65,7 @@ fn a_server_is_not_ready_while_all_databases_are_unreachable() {
         program.wait_for(&format!("a database is unavailable name={name}"));
     }
     proxy.restore();
-    let line = program.wait_for("a database is available again");
+    let line = program.wait_for("a database is reachable again");
     assert!(line.contains("WARN") && line.contains("shop"), "{line}");
     assert_eq!(ready(&client), (200, report("ready", 1)));
 }
@@ -135,7 +135,7 @@ fn probes_need_neither_a_token_nor_a_known_host_name() {
             "{path}"
         );
     }
-    let line = program.wait_for("refused a request for another host");
+    let line = program.wait_for("rejected a request for another host");
     assert!(line.contains("WARN") && line.contains("10.0.0.7"), "{line}");
     let head = client.send("HEAD", "/ready", "", "");
     assert_eq!((head.status, &*head.body), (200, ""));

@@ -113,7 +113,7 @@ fn an_invalid_file_changes_nothing() {
         ("databases: [", "ziggurat-tools.yaml: "),
         (&invalid, ": duplicate database name: a"),
     ] {
-        let line = program.until_it_says("the old one stays", || {
+        let line = program.until_it_says("the previous one stays", || {
             home.configure(yaml);
             program.signal(Signal::HUP);
         });
@@ -137,7 +137,10 @@ fn a_change_that_needs_a_restart_is_a_warning_and_not_applied() {
         "http: {auth: {enabled: false}, allowed_origins: [\"https://example.org\"]}",
     );
     for section in ["http.auth", "http.allowed_origins"] {
-        let line = program.wait_for(&format!("{section} has changed; that takes a restart"));
+        let line = program.wait_for(&format!(
+            "{section} has changed; restart the server to apply \
+                                              it"
+        ));
         assert!(line.contains("WARN"), "{line}");
     }
     assert_eq!(client.post("/mcp/v1", "{}").status, 401, "still on");
@@ -154,7 +157,7 @@ fn a_changed_address_needs_a_restart_unless_a_flag_overrides_it() {
         &program,
         "http: {enabled: true, address: \"127.0.0.1:1\"}",
     );
-    program.wait_for("http.address has changed; that takes a restart");
+    program.wait_for("http.address has changed; restart the server to apply it");
 
     let (program, client) = home.serve(&["-no-auth"]);
     reload(

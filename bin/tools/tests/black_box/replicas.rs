@@ -314,7 +314,7 @@ fn a_replica_starts_without_the_state_database_and_connects_to_it_later() {
     proxy.disconnect();
     let fleet = Fleet::of(1, &url, "", &described());
     assert_eq!(fleet.clients[0].login("alice", PASSWORD).status, 503);
-    fleet.programs[0].wait_for("the state database cannot be reached yet");
+    fleet.programs[0].wait_for("the state database is unreachable");
     proxy.restore();
     let alice = fleet.clients[0].logged_in("alice", PASSWORD);
     assert_eq!(current(&alice), "one");

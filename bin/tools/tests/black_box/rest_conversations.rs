@@ -308,7 +308,7 @@ fn a_server_whose_folder_cannot_be_used_serves_the_rest() {
     let home = home();
     fs::write(home.file("data"), "a file").expect("written");
     let (program, client) = home.serve(&[]);
-    let line = program.wait_for("there are no conversations");
+    let line = program.wait_for("conversations are disabled");
     assert!(line.contains("WARN") || line.contains("warn"), "{line}");
     let alice = client.logged_in("alice", PASSWORD);
     assert_eq!(alice.get("/api/user/info").status, 200);
@@ -324,8 +324,8 @@ fn a_server_does_not_start_with_the_conversations_of_another_program() {
     let ran = home.ran(&["-http", "-addr", "127.0.0.1:0"], "");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let expected = format!(
-        "{} was made by another program and cannot be taken over: move it away, or name another \
-         folder as data_dir",
+        "{} was created by another program and cannot be used: move it, or set data_dir to another \
+         folder",
         file.display()
     );
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);

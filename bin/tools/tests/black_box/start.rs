@@ -200,8 +200,7 @@ fn an_address_in_use_prevents_the_start() {
     let ran = Home::new().ran(&["-http", "-no-auth", "-addr", &address], "");
     assert_eq!(ran.code, Some(1));
     let expected = format!(
-        "ERROR: cannot listen on {address}: another program listens there; stop it, or choose \
-         another address\n"
+        "ERROR: cannot listen on {address}: another program uses this address; stop it, or choose another address\n"
     );
     assert!(ran.stderr.ends_with(&expected), "{}", ran.stderr);
 }
@@ -217,8 +216,7 @@ fn flags_that_exclude_each_other_exit_with_2_and_a_hint() {
     ] {
         let ran = bare(&Home::new(), words);
         assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{words:?}");
-        let expected =
-            format!("Error: {message}\nRun 'ziggurat-tools -help' for the flags there are.\n");
+        let expected = format!("Error: {message}\nRun 'ziggurat-tools -help' for the flags.\n");
         assert_eq!(ran.stderr, expected);
     }
     let ran = bare(&Home::new(), &["-db-port=many"]);

@@ -47,7 +47,7 @@ fn a_batch_is_answered_in_order() {
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"break"}},{}"#, add(2)),
             format!(
                 "{},{}",
-                error("1", -32603, "Internal error", "the result broke off"),
+                error("1", -32603, "Internal error", "the result is incomplete"),
                 sum(2)
             ),
         ),

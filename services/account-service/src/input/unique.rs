@@ -92,7 +92,7 @@ impl<'de> Visitor<'de> for Unique<'_> {
             if all.contains_key(&name) {
                 let name = name.chars().take(LONGEST_NAME).collect();
                 self.0.replace(Some(name));
-                return Err(A::Error::custom("a member is there twice"));
+                return Err(A::Error::custom("a member occurs twice"));
             }
             let value = members.next_value_seed(self)?;
             all.insert(name, value);

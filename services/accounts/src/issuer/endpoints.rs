@@ -33,7 +33,7 @@ impl Endpoints {
                 revocations: settings.revocations.clone(),
             });
         }
-        let mut failure = FetchError::NotUnderstood("it does not describe itself");
+        let mut failure = FetchError::NotUnderstood("it has no description of itself");
         for place in metadata_urls(&settings.issuer) {
             match fetcher.whole(&place).await {
                 Ok(body) => {
@@ -52,7 +52,7 @@ impl Endpoints {
 
     fn read(body: &[u8], issuer: &str) -> Result<Self, FetchError> {
         let metadata: Metadata = serde_json::from_slice(body)
-            .map_err(|_| FetchError::NotUnderstood("no description of an issuer"))?;
+            .map_err(|_| FetchError::NotUnderstood("not a description of an issuer"))?;
         // RFC 8414, section 3.3: otherwise another server could publish the metadata.
         if metadata.issuer != issuer {
             return Err(FetchError::NotUnderstood(
@@ -68,7 +68,7 @@ impl Endpoints {
             .flatten()
             .all(is_safe);
         if !are_safe {
-            return Err(FetchError::NotUnderstood("an address without TLS"));
+            return Err(FetchError::NotUnderstood("a URL without TLS"));
         }
         Ok(Self {
             jwks,

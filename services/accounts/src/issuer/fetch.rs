@@ -15,13 +15,13 @@ const MAX_BYTES: usize = 4 << 20;
 /// Reason why a request to an issuer has failed.
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
-    #[error("it cannot be reached")]
+    #[error("it is unreachable")]
     Unreachable(#[source] reqwest::Error),
-    #[error("it answers with status {0}")]
+    #[error("the response has status {0}")]
     Status(StatusCode),
-    #[error("it answers with more than 4 MiB")]
+    #[error("the response is larger than 4 MiB")]
     TooLarge,
-    #[error("it answers with something else: {0}")]
+    #[error("the response is invalid: {0}")]
     NotUnderstood(&'static str),
 }
 

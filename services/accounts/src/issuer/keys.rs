@@ -90,13 +90,11 @@ impl KeySet {
     /// known keys stay in use.
     pub(super) fn parse(body: &[u8], before: Option<&Self>) -> Result<Self, FetchError> {
         let written: WrittenKeySet = serde_json::from_slice(body)
-            .map_err(|_| FetchError::NotUnderstood("no set of keys"))?;
+            .map_err(|_| FetchError::NotUnderstood("not a set of keys"))?;
         let keys = written.keys.iter().filter_map(Key::parse);
         let keys: Vec<_> = keys.take(MAX_KEYS).collect();
         if keys.is_empty() {
-            return Err(FetchError::NotUnderstood(
-                "a set without a key that can be used",
-            ));
+            return Err(FetchError::NotUnderstood("a set without a usable key"));
         }
         let epoch = match before {
             Some(before) if before.state == body => before.epoch,

@@ -60,7 +60,7 @@ impl Revoked {
             }
         };
         let written: RevocationList = serde_json::from_slice(&body)
-            .map_err(|_| FetchError::NotUnderstood("no list of clients"))?;
+            .map_err(|_| FetchError::NotUnderstood("not a list of clients"))?;
         if written.issuer != issuer {
             return Err(FetchError::NotUnderstood("the list of another issuer"));
         }

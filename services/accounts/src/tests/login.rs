@@ -408,7 +408,10 @@ fn a_file_that_cannot_be_written_is_logged_once() {
         }
         let lines = log.lines();
         assert_eq!(lines.len(), 1, "{lines:?}");
-        assert!(lines[0].contains("could not be written"), "{lines:?}");
+        assert!(
+            lines[0].contains("cannot write an account file"),
+            "{lines:?}"
+        );
         fs::remove_dir(&lock).expect("out of the way");
         log_in();
         assert_eq!(setup.alice().last_login, Some(setup.clock.now()));

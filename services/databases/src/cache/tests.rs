@@ -344,7 +344,7 @@ async fn the_rights_of_a_role_beyond_its_database_are_logged_once() {
         let lines = log.take();
         let lines = lines
             .lines()
-            .filter(|line| line.starts_with("WARN the role can "));
+            .filter(|line| line.starts_with("WARN the role has privileges "));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(read(&of_role(&fixture)).await, [""; 0]);

@@ -52,10 +52,10 @@ pub struct RequestBody {
 #[non_exhaustive]
 pub enum BodyError {
     /// It arrived too slowly. The source is of the kind [`TimedOut`](io::ErrorKind::TimedOut).
-    #[error("the body of the request did not come in in time")]
+    #[error("the request body did not arrive in time")]
     TooSlow(#[source] io::Error),
     /// The connection or the framing broke.
-    #[error("the body of the request broke off")]
+    #[error("the request body is incomplete")]
     Broken(#[source] hyper::Error),
 }
 

@@ -70,7 +70,7 @@ where
                 connection.as_mut().graceful_shutdown();
             }
             () = activity.evicted() => {
-                debug!("connection closed to make room");
+                debug!("idle connection closed, because the limit of connections was reached");
                 return Ok(());
             }
             why = activity.timed_out() => {

@@ -135,7 +135,7 @@ impl Readiness {
                 warn!(name, error, "a {kind} is unavailable");
             }
             Ok(()) if before == PartState::Unavailable => {
-                warn!(name, "a {kind} is available again");
+                warn!(name, "a {kind} is reachable again");
             }
             _ => {}
         }

@@ -263,7 +263,7 @@ async fn a_body_that_does_not_arrive_breaks_off_and_the_service_reports_it() {
     let head = b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n\r\nabc";
     let mut stream = server.say(head).await;
     let response = rest(&mut stream).await;
-    let expected = "the body of the request did not come in in time";
+    let expected = "the request body did not arrive in time";
     assert!(response.ends_with(expected), "{response}");
 }
 

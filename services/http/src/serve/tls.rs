@@ -67,7 +67,7 @@ pub enum TlsError {
         source: io::Error,
     },
     /// A file contains invalid PEM.
-    #[error("{} is not well-formed PEM: {damage}", path.display())]
+    #[error("{} is not valid PEM: {damage}", path.display())]
     NotPem {
         /// The file.
         path: PathBuf,
@@ -76,8 +76,8 @@ pub enum TlsError {
     },
     /// A file that should hold certificates holds none.
     #[error(
-        "{} holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to \
-         -----END CERTIFICATE-----",
+        "{} has no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END \
+         CERTIFICATE-----",
         path.display()
     )]
     NoCertificate {
@@ -86,8 +86,8 @@ pub enum TlsError {
     },
     /// The key file holds no private key.
     #[error(
-        "{} holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to \
-         -----END PRIVATE KEY-----",
+        "{} has no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END \
+         PRIVATE KEY-----",
         path.display()
     )]
     NoKey {
@@ -95,7 +95,7 @@ pub enum TlsError {
         path: PathBuf,
     },
     /// The private key is protected by a passphrase, which a server cannot ask for.
-    #[error("the private key in {} is encrypted; it has to be stored decrypted", path.display())]
+    #[error("the private key in {} is encrypted; store it without a passphrase", path.display())]
     EncryptedKey {
         /// The file.
         path: PathBuf,
@@ -289,7 +289,7 @@ fn damage(error: &pem::Error) -> &'static str {
         pem::Error::IllegalSectionStart { .. } => {
             "a line that begins like -----BEGIN …----- does not end with five dashes"
         }
-        pem::Error::Base64Decode(_) => "what is between BEGIN and END is not base64",
+        pem::Error::Base64Decode(_) => "the text between BEGIN and END is not base64",
         _ => "it cannot be read as blocks of base64",
     }
 }

@@ -109,7 +109,7 @@ async fn vectors(
         return Ok(Vectors::TooMany);
     }
     if matrices.len() > 1 {
-        warn!("the knowledge base holds vectors of several lengths: only some can be compared");
+        warn!("the knowledge base has vectors of several lengths: only some can be compared");
     }
     let mut held: Vec<_> = matrices
         .drain(..)

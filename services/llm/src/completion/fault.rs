@@ -9,13 +9,13 @@ use crate::{Class, Error, Http, sse};
 #[derive(Debug, Error)]
 pub(super) enum Fault {
     /// It does not have the documented format.
-    #[error("it makes no sense: {0}")]
+    #[error("it is invalid: {0}")]
     Malformed(#[from] serde_json::Error),
     /// It contains no reply.
     #[error("no choices in response")]
     NoChoices,
     /// It ends too early.
-    #[error("the answer ended before it was complete")]
+    #[error("the answer is incomplete")]
     Incomplete,
     /// It is too long.
     #[error("it is too long")]

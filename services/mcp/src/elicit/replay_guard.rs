@@ -147,7 +147,7 @@ impl UsedStates {
             warn!(
                 held,
                 all = self.states.len(),
-                "too many confirmations are used up to take another"
+                "too many confirmations were used recently; no more can be accepted now"
             );
             return false;
         }

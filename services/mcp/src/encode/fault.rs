@@ -56,7 +56,7 @@ impl Encoder {
             Fault::Params(error) => error,
             Fault::UnknownMethod => Error::method_not_found(),
             Fault::UnknownTool(name) if self.is_negotiated => {
-                Error::invalid_params().with_data(format!("there is no tool named \"{name}\""))
+                Error::invalid_params().with_data(format!("no tool is named \"{name}\""))
             }
             Fault::UnknownTool(name) => {
                 Error::new(TOOL_NOT_FOUND, "Tool not found").with_data(name)

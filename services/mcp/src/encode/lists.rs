@@ -59,7 +59,7 @@ impl Pages {
         others
             .find(|(at, _)| cursor(self.kind, *at) == asked)
             .map(|(_, page)| page.clone())
-            .ok_or_else(|| invalid("`cursor` is none of this list"))
+            .ok_or_else(|| invalid("`cursor` is not a cursor of this list"))
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 pub(crate) fn unreadable(name: &HeaderName) -> Error {
-    mismatch(&format!("the header {name} is not encoded as it should be"))
+    mismatch(&format!("the header {name} has an invalid encoding"))
 }
 
 fn check_header(
@@ -84,7 +84,7 @@ fn check_equal(name: &HeaderName, found: &[u8], expected: Option<&[u8]>) -> Resu
     if expected == Some(found) {
         Ok(())
     } else {
-        let problem = format!("the header {name} does not say what the message says");
+        let problem = format!("the header {name} does not match the message");
         Err(mismatch(&problem))
     }
 }

@@ -67,7 +67,7 @@ fn every_failure_of_a_tool_has_its_own_answer() {
         ),
         (
             r#"{"name":"fails","arguments":{"how":"in a panic"}}"#,
-            r#""error":{"code":-32603,"message":"Tool execution error","data":"the server met an unexpected condition"}"#,
+            r#""error":{"code":-32603,"message":"Tool execution error","data":"an unexpected error occurred"}"#,
         ),
         (
             r#"{"name":"fails","arguments":{"how":"login"}}"#,

@@ -33,7 +33,7 @@ pub(crate) fn check(schema: &Schema, call: &Call, arguments: Option<&str>) -> Re
             _ => false,
         };
         if !is_right {
-            let problem = format!("the header {name} does not say what the argument says");
+            let problem = format!("the header {name} does not match the argument");
             return Err(mismatch(&problem));
         }
     }

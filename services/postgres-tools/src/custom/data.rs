@@ -120,7 +120,9 @@ impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Data::deserialize(deserializer)? {
             Data::Text(name) => Ok(Self(name)),
-            Data::List(_) | Data::Map(_) => Err(D::Error::custom("a list or a map names nothing")),
+            Data::List(_) | Data::Map(_) => {
+                Err(D::Error::custom("a list or a map cannot be a name"))
+            }
             scalar => Ok(Self(scalar.to_json())),
         }
     }

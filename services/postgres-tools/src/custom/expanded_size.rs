@@ -29,7 +29,7 @@ struct RemainingBytes<'a>(&'a Cell<usize>);
 impl RemainingBytes<'_> {
     fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
         let left = self.0.get().checked_sub(bytes + VALUE_BYTES);
-        let left = left.ok_or_else(|| E::custom("the file repeats itself beyond measure"))?;
+        let left = left.ok_or_else(|| E::custom("the aliases of the file expand to too much"))?;
         self.0.set(left);
         Ok(())
     }

@@ -110,7 +110,7 @@ fn unreadable(error: QueryError) -> ReadError {
         QueryError::Refused(refusal) => refusal.to_string(),
         QueryError::Failed { report, .. } => report.to_string(),
         QueryError::Row(_) => "a value is not text".to_owned(),
-        QueryError::NoRoom => "there is no room for a large row".to_owned(),
+        QueryError::NoRoom => "too much memory is in use for large rows".to_owned(),
     };
     Failure::new(public_message).with_source(error).into()
 }

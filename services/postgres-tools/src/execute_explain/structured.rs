@@ -20,15 +20,15 @@ pub(super) struct Explained<'a> {
 impl Explained<'_> {
     pub(super) fn schema() -> Schema {
         let plan = Property::string("The plan, as PostgreSQL writes it: as text or as JSON.");
-        let issues = Property::strings("What makes the query slow; nothing of a plan in JSON.");
+        let issues = Property::strings("The findings about slow steps; empty for a plan in JSON.");
         Schema::new()
-            .with_required("database", Property::string("Where it was explained."))
+            .with_required("database", Property::string("The database of the plan."))
             .with_required("query", Property::string("The query."))
             .with_required("plan", plan)
             .with_required("issues", issues)
             .with_required(
                 "recommendations",
-                Property::strings("What to do about each of them."),
+                Property::strings("The advice for each finding."),
             )
     }
 

@@ -25,12 +25,12 @@ struct Embedded<'a> {
 
 /// Returns the schema of the structured answer.
 pub(super) fn schema() -> Schema {
-    let dimensions = Property::integer("How many numbers the vector has.").with_minimum(1);
+    let dimensions = Property::integer("The number of dimensions.").with_minimum(1);
     Schema::new()
-        .with_required("provider", Property::string("Who made the vector."))
-        .with_required("model", Property::string("With which model."))
+        .with_required("provider", Property::string("The provider of the vector."))
+        .with_required("model", Property::string("The model of the vector."))
         .with_required("dimensions", dimensions)
-        .with_optional("note", Property::string("What the vector is not good for."))
+        .with_optional("note", Property::string("The limits of the vector."))
         .with_required("embedding", Property::numbers("The vector."))
 }
 

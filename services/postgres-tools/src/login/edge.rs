@@ -157,8 +157,8 @@ async fn without_a_token_only_a_login_is_answered() {
 async fn foreign_origins_and_hosts_are_refused_before_the_token_is_checked() {
     let page = &[("origin", "https://evil.example"), ("authorization", "x")][..];
     let host = &[("host", "evil.example"), ("authorization", "x")][..];
-    let no_page = r#"{"error":"Pages of this origin may not use this server"}"#;
-    let no_host = r#"{"error":"This server does not answer for that host"}"#;
+    let no_page = r#"{"error":"Requests from this origin are not allowed"}"#;
+    let no_host = r#"{"error":"This server does not serve that host"}"#;
     let cases = [(page, "", 403, no_page), (host, "", 403, no_host)];
     for path in ["/mcp/v1", "/health", "/nowhere"] {
         check("POST", path, &cases).await;

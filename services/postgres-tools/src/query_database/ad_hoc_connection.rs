@@ -146,7 +146,7 @@ impl<'a> AdHocConnections<'a> {
                 return Ok(connection);
             }
             Ok(Err(error)) => error.cause(),
-            Err(_) => format!("no answer within {CALL_TIMEOUT:?}"),
+            Err(_) => format!("no response within {CALL_TIMEOUT:?}"),
         };
         warn!(
             hosts,
@@ -240,6 +240,6 @@ async fn count(connection: AdHocConnection) -> Result<usize, String> {
 async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     match time::timeout(CALL_TIMEOUT, work).await {
         Ok(done) => done,
-        Err(_) => Err(format!("no answer within {CALL_TIMEOUT:?}")),
+        Err(_) => Err(format!("no response within {CALL_TIMEOUT:?}")),
     }
 }

@@ -57,7 +57,7 @@ pub(super) async fn question(
 async fn use_up(request: &ToolRequest) -> Result<bool, Reported> {
     request.use_up().await.map_err(|error| {
         let error: &dyn Error = &error;
-        warn!(error, "a confirmation could not be used up");
+        warn!(error, "cannot mark a confirmation as used");
         Reported::new(UNKNOWN)
     })
 }

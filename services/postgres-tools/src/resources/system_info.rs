@@ -82,7 +82,7 @@ impl Resource for SystemInfo {
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| not_ready(error.public_message()))?;
         let server = Server::ask(lease).await.map_err(|error| {
-            Failure::new("PostgreSQL did not say which version it is").with_source(error)
+            Failure::new("PostgreSQL did not report its version").with_source(error)
         })?;
         Ok(document(&server, &current))
     }

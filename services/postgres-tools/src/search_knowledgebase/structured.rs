@@ -35,26 +35,29 @@ struct StructuredPassage<'a> {
 }
 
 pub(super) fn schema() -> Schema {
-    let version = || Property::string("Of which version, if it has one.");
-    let chunks = Property::integer("How many passages there are about it.").with_minimum(0);
+    let version = || Property::string("The version, if it has one.");
+    let chunks = Property::integer("The number of passages about it.").with_minimum(0);
     let product = Schema::new()
-        .with_required("name", Property::string("What it is called."))
+        .with_required("name", Property::string("The name of the product."))
         .with_optional("version", version())
         .with_required("chunks", chunks);
     let passage = Schema::new()
         .with_required("project", Property::string("The product it is about."))
         .with_optional("version", version())
         .with_optional("title", Property::string("The title of the document."))
-        .with_optional("section", Property::string("The headings it stands under."))
+        .with_optional(
+            "section",
+            Property::string("The headings above the passage."),
+        )
         .with_required(
             "similarity",
-            Property::number("How close it comes to the question; 1 is closest."),
+            Property::number("The similarity to the question; 1 is the closest."),
         )
         .with_required("text", Property::string("The passage."));
     Schema::new()
         .with_optional(
             "products",
-            Property::objects("The products there are, if those were asked for.", product),
+            Property::objects("The products, if list_products is true.", product),
         )
         .with_optional(
             "passages",

@@ -40,43 +40,40 @@ pub(super) fn schema() -> Schema {
     let rank = || Property::integer("The rank of the row by its vector.").with_minimum(1);
     let row = Schema::new()
         .with_required("rank", rank())
-        .with_optional(
-            "id",
-            Property::string("What names the row, if anything does."),
-        )
+        .with_optional("id", Property::string("The id of the row, if it has one."))
         .with_optional(
             "distance",
-            Property::number("How far it is from the question, if that is known."),
+            Property::number("The distance to the question, if it is known."),
         );
     let passage = Schema::new()
-        .with_required("column", Property::string("The column it comes from."))
+        .with_required("column", Property::string("The column of the passage."))
         .with_required("rank", rank())
         .with_required(
             "chunk",
-            Property::integer("Which passage of the text it is.").with_minimum(1),
+            Property::integer("The number of the passage in the text.").with_minimum(1),
         )
         .with_required(
             "score",
-            Property::number("How well its words fit the question."),
+            Property::number("The relevance of its words to the question."),
         )
         .with_required(
             "tokens",
-            Property::integer("About how many tokens the passage has.").with_minimum(0),
+            Property::integer("The estimated number of tokens of the passage.").with_minimum(0),
         )
         .with_required("text", Property::string("The passage, or its beginning."));
     Schema::new()
-        .with_required("database", Property::string("Where it was searched."))
+        .with_required(
+            "database",
+            Property::string("The database that was searched."),
+        )
         .with_required("table", Property::string("The table that was searched."))
         .with_optional(
             "rows",
-            Property::objects(
-                "The rows that are closest, if only they were asked for.",
-                row,
-            ),
+            Property::objects("The closest rows, if output_format is ids_only.", row),
         )
         .with_optional(
             "passages",
-            Property::objects("The passages that fit best, best first.", passage),
+            Property::objects("The best passages, best first.", passage),
         )
 }
 

@@ -103,7 +103,7 @@ fn from_file(
             warn!(
                 error = &error as &dyn std::error::Error,
                 path = %path.display(),
-                "the password file is not used"
+                "the password file is ignored"
             );
             SecretString::default()
         }
@@ -119,7 +119,7 @@ fn read(path: &Path) -> io::Result<String> {
     #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o077 != 0 {
         // As in libpq, a file that other accounts can read is not used.
-        return Err(io::Error::other("open to other accounts"));
+        return Err(io::Error::other("accessible to other users"));
     }
     let mut text = Vec::new();
     file.take(MAX_FILE).read_to_end(&mut text)?;

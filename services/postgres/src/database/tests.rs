@@ -48,11 +48,11 @@ fn a_description_out_of_range_says_which_setting() {
         ),
         (
             |s| s.connect_timeout = Duration::ZERO,
-            "database 'main': connect_timeout must be longer than nothing",
+            "database 'main': connect_timeout must be longer than 0",
         ),
         (
             |s| s.lease_timeout = Duration::ZERO,
-            "database 'main': lease_timeout must be longer than nothing",
+            "database 'main': lease_timeout must be longer than 0",
         ),
         (
             |s| s.query_timeout = Duration::from_hours(600),
@@ -113,13 +113,13 @@ fn certificates_are_read_at_once() {
             junk.clone(),
             None,
             None,
-            Some("sslrootcert is not what it should be, in PEM"),
+            Some("sslrootcert has no such block in PEM"),
         ),
         (
             None,
             cert.clone(),
             junk,
-            Some("sslkey is not what it should be, in PEM"),
+            Some("sslkey has no such block in PEM"),
         ),
     ];
     for (ssl_root_cert, ssl_cert, ssl_key, expected) in cases {

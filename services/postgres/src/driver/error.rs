@@ -22,7 +22,7 @@ pub enum DriverError {
     #[error("the server does not support TLS")]
     NoTls,
     /// The server violates the protocol.
-    #[error("the server does not keep to the protocol: {0}")]
+    #[error("the server violates the protocol: {0}")]
     Protocol(&'static str),
     /// A row is larger than the limit.
     #[error("a row of {bytes} bytes is larger than the limit")]
@@ -34,7 +34,7 @@ pub enum DriverError {
     #[error("the server did not answer in time")]
     TimedOut,
     /// A large row got no permit before the deadline.
-    #[error("other large rows took all the room there is for them")]
+    #[error("other large rows use all the memory for them")]
     NoRoom,
     /// A value is invalid.
     #[error("a value cannot be read")]

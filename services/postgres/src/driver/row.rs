@@ -46,7 +46,7 @@ pub(crate) type RowError = DriverError;
 impl Row {
     /// Parses the body of a message.
     pub(super) fn new(mut body: Bytes, fields: &Arc<[Field]>) -> Result<Self, DriverError> {
-        let wrong = DriverError::Protocol("a row is not what was announced");
+        let wrong = DriverError::Protocol("a row does not match its description");
         let Some((count, values)) = body.split_first_chunk::<2>() else {
             return Err(wrong);
         };
@@ -131,7 +131,7 @@ impl<T: FromText> FromText for Option<T> {
     }
 }
 
-const NULL: DriverError = DriverError::Protocol("a value is NULL where none may be");
+const NULL: DriverError = DriverError::Protocol("an unexpected NULL");
 
 // === impl Values ===
 

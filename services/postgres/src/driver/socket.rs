@@ -108,7 +108,7 @@ async fn offers_tls(stream: &mut TcpStream) -> Result<bool, DriverError> {
         b'S' => Ok(true),
         // A server that does not know the request answers `E`, an error.
         b'N' | b'E' => Ok(false),
-        _ => Err(DriverError::Protocol("no answer to a request for TLS")),
+        _ => Err(DriverError::Protocol("no response to a request for TLS")),
     }
 }
 

@@ -62,7 +62,7 @@ async fn authenticate(client: &mut Client, options: &ConnectOptions) -> Result<(
 }
 
 const UNSUPPORTED: DriverError =
-    DriverError::Protocol("it asks for an authentication that is not supported");
+    DriverError::Protocol("the authentication method of the server is not supported");
 
 async fn scram(
     client: &mut Client,

@@ -33,8 +33,8 @@ pub enum LeaseError {
     },
     /// The sessions of the caller's account use all the connections they may have.
     #[error(
-        "all {connections} connections that the sessions of one account may have to database \
-         '{database}' were busy for {limit:?}"
+        "all {connections} connections of the sessions of one account to database '{database}' \
+         were busy for {limit:?}"
     )]
     Account {
         /// The configured name.
@@ -86,16 +86,16 @@ impl LeaseError {
         let cause = HostCauses(tried).to_string();
         error!(database, cause, request_id, "no connection to a database");
         let why = if self.is_full() {
-            "it has no connection free; try again later"
+            "it has no free connection; try again later"
         } else {
-            "it cannot be reached, or refuses the login of the server"
+            "it is unreachable, or rejects the login of the server"
         };
         if *is_shown {
             format!("failed to connect to database '{database}': {cause}")
         } else {
             format!(
-                "failed to connect to database '{database}': {why} (the log of the server says \
-                 more under request id {request_id})"
+                "failed to connect to database '{database}': {why} (see the log of the server for \
+                 request id {request_id})"
             )
         }
     }

@@ -186,7 +186,7 @@ impl Inner {
             Err(error) => debug!(
                 error = &error as &dyn Error,
                 database = self.database.name(),
-                "a connection could not be kept open"
+                "cannot keep a connection open"
             ),
         }
     }

@@ -408,7 +408,7 @@ impl Execution {
             self.lease.give_up();
             warn!(
                 error = &lost as &dyn Error,
-                "the rest of an answer could not be read"
+                "cannot read the rest of a response"
             );
             return AttemptError::Failed(error);
         }
@@ -480,7 +480,7 @@ async fn columns(fields: &[Field], pool: &Pool) -> Arc<[Column]> {
         warn!(
             error = &*error,
             database = pool.database().name(),
-            "types could not be looked up"
+            "cannot look up types"
         );
     }
     fields

@@ -161,11 +161,11 @@ fn parameters_a_caller_may_not_set_are_refused() {
         ("postgres://app:p@ss@db/x", Malformed("more than one '@'")),
         (
             "postgres://app:12/34@db/x",
-            Malformed("an '@' behind the host"),
+            Malformed("an '@' after the host"),
         ),
         (
             "postgres://app:12?34@db/x",
-            Malformed("an '@' behind the host"),
+            Malformed("an '@' after the host"),
         ),
         (
             "postgres://app:p#ss@db/x",

@@ -19,7 +19,7 @@ impl RawFilter {
     ///
     /// # Errors
     /// Fails if parentheses are unbalanced outside of strings and quoted names, or if the text
-    /// contains a semicolon, a comment, a parameter, or a string or name without an end.
+    /// contains a semicolon, a comment, a parameter, or a string or name without its closing quote.
     pub fn new(sql: String) -> Result<Self, InvalidFilter> {
         let mut lexer = Lexer::new(&sql);
         let mut depth = 0_usize;
@@ -42,7 +42,9 @@ impl RawFilter {
                     return Err(InvalidFilter::Unsafe("parameters"));
                 }
                 Some(Token::Unclosed) => {
-                    return Err(InvalidFilter::Unsafe("a string or name without an end"));
+                    return Err(InvalidFilter::Unsafe(
+                        "a string or name without its closing quote",
+                    ));
                 }
                 Some(_) => {}
             }

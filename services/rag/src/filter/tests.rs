@@ -198,7 +198,7 @@ fn raw_filters_that_could_change_the_query_around_them_are_refused() {
         ("a = 1 /* all */", "comments"),
         ("a = 1 /* all", "comments"),
         ("a = 1; DROP TABLE t", "';'"),
-        ("a = 'x", "a string or name without an end"),
+        ("a = 'x", "a string or name without its closing quote"),
         ("a = $1", "parameters"),
         ("a = 'x\0'", "NUL"),
     ];

@@ -12,10 +12,10 @@ use ziggurat_postgres::{
 #[non_exhaustive]
 pub enum Failure {
     /// There is no vector of the question.
-    #[error("no embedding of the question")]
+    #[error("failed to embed the question")]
     Embedding(#[source] llm::Error),
     /// The filter of the request fits none of the tables.
-    #[error("the filter fits none of the tables")]
+    #[error("the filter matches none of the tables")]
     Filter,
     /// The tables could not be searched.
     #[error("document search failed")]
@@ -117,7 +117,7 @@ impl Outcome {
     }
 
     /// Decides whether an empty result is a failure. A table that the filter does not fit has no
-    /// matching rows, unless the filter fits none of the tables.
+    /// matching rows, unless the filter matches none of the tables.
     pub(super) fn into_result(self) -> Result<(), Failure> {
         match self.worst {
             Some((kind, error)) => Err(Failure::Database(kind, error)),

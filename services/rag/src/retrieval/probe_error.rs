@@ -14,7 +14,7 @@ use super::table_search::TableSearch;
 #[non_exhaustive]
 pub enum ProbeError {
     /// The database does not respond.
-    #[error("the database cannot be reached")]
+    #[error("the database is unreachable")]
     Unreachable(#[source] QueryError),
     /// The table differs from its configuration.
     #[error("table {table}: {finding}")]
@@ -26,8 +26,8 @@ pub enum ProbeError {
     },
     /// The vectors of the table have other dimensions than those of the model.
     #[error(
-        "table {table}: the column {column} holds vectors of {held} dimensions and the embedding \
-         model makes {made}: configure the model the table was filled with"
+        "table {table}: the column {column} has vectors of {held} dimensions and the embedding \
+         model returns {made}: configure the model that filled the table"
     )]
     Dimensions {
         /// Name of the table, as configured.

@@ -122,7 +122,7 @@ impl TableSearch {
                     error = &error as &dyn Error,
                     pipeline = self.pipeline,
                     table = self.name,
-                    "the table could not be looked at; its searches fail until that can be done"
+                    "cannot inspect the table; its searches fail until this succeeds"
                 );
                 return;
             }
@@ -246,8 +246,8 @@ impl TableSearch {
                     warn!(
                         pipeline = self.pipeline,
                         table = self.name,
-                        "more rows have the words of a question than are read, and the others \
-                         are not found by them: create an index for the words"
+                        "more rows contain the words of a question than are read, so some are not \
+                         found by keywords: create an index for keyword search"
                     );
                 }
                 keyword_search.found
@@ -348,7 +348,7 @@ impl TableSearch {
             None => info!(pipeline, table, backend, "keyword back-end chosen"),
             Some(index) => warn!(
                 pipeline,
-                table, backend, index, "no index serves the words of questions: create this one"
+                table, backend, index, "no index for keyword search: create this one"
             ),
         }
     }
@@ -364,8 +364,8 @@ impl TableSearch {
                 pipeline = self.pipeline,
                 table = self.name,
                 column = self.place.vector(),
-                "the column holds vectors of {expected} dimensions and the embedding model makes \
-                 {made}: configure the model the table was filled with"
+                "the column has vectors of {expected} dimensions and the embedding model returns \
+                 {made}: configure the model that filled the table"
             );
         }
     }

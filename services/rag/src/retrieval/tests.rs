@@ -370,8 +370,7 @@ async fn a_table_without_vector_search_is_reported_until_it_is_repaired() {
         retriever.probe(dimensions).await.expect("it fits");
         assert!(retriever.is_sound(dimensions));
     }
-    let expected = "table docs: the column embedding holds vectors of 2 dimensions and the \
-        embedding model makes 3: configure the model the table was filled with";
+    let expected = "table docs: the column embedding has vectors of 2 dimensions and the embedding model returns 3: configure the model that filled the table";
     assert_eq!(told(retriever.probe(Some(3)).await), expected);
     assert!(!retriever.is_sound(Some(3)));
     let change = "ALTER TABLE docs ALTER embedding TYPE vector(3) USING NULL::vector(3)";
@@ -405,5 +404,5 @@ async fn a_pipeline_is_ready_while_one_of_its_tables_can_be_searched() {
         .await
         .retriever(vec![table("docs")], SearchOptions::default());
     let logged = told(away.probe(None).await);
-    assert_eq!(logged, "the database cannot be reached");
+    assert_eq!(logged, "the database is unreachable");
 }

@@ -206,7 +206,7 @@ async fn a_body_that_breaks_off_is_refused() {
     )
     .await;
     assert_eq!(response.headers()["connection"], "close");
-    let expected = error("INVALID_REQUEST", "invalid request body: it broke off");
+    let expected = error("INVALID_REQUEST", "invalid request body: it is incomplete");
     assert_eq!(said(response).await, (400, expected));
 }
 

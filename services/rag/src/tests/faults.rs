@@ -170,7 +170,7 @@ async fn health_reports_vectors_with_other_dimensions_than_the_model() {
     assert_eq!((status, &answer["status"]), (200, &json!("degraded")));
     let expected = json!({
         "by_meaning": false,
-        "error": "a table cannot be searched by meaning; the log of the server says why",
+        "error": "a table cannot be searched by meaning; see the log of the server",
     });
     assert_eq!(answer["pipelines"][0]["search"], expected);
 

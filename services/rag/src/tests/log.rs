@@ -59,7 +59,7 @@ async fn an_incomplete_answer_is_logged_as_a_warning() {
     )
     .await;
     let told = lines.take();
-    let warned = "WARN sources were asked for, and are not permitted pipeline=docs\n";
+    let warned = "WARN a request asked for sources, which are not permitted pipeline=docs\n";
     assert_eq!(told.matches(warned).count(), 1, "{told}");
 
     for is_streamed in [false, true] {
@@ -84,7 +84,7 @@ async fn a_client_that_disconnects_is_logged_at_debug_level() {
     let service = served([setup.parts()]);
     drop(stream(&service, question()).await);
     let told = lines.take();
-    assert!(told.contains("DEBUG the client left"), "{told}");
+    assert!(told.contains("DEBUG the client disconnected"), "{told}");
     text(stream(&service, question()).await).await;
     assert!(!lines.take().contains("left"));
 }

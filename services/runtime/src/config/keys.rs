@@ -70,7 +70,7 @@ impl Keys {
         problems.extend((more > 0).then(|| format!("{more} more unknown keys in {path}")));
         let warnings = known_elsewhere.iter().take(MAX_NAMED).map(|place| {
             let key = place.escape_debug();
-            format!("the key '{key}' in {path} has no meaning here")
+            format!("the key '{key}' in {path} has no effect here")
         });
         (problems, warnings.collect())
     }

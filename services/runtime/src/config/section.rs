@@ -36,7 +36,7 @@ impl<'a> Section<'a> {
             None | Some(Node::Map(_) | Node::Scalar(Scalar::Null, _))
         ) {
             let key = if place.is_empty() { "the file" } else { &place };
-            let sentence = format!("{key}: must be a section with keys of its own");
+            let sentence = format!("{key}: must be a section with keys");
             reading.wrong(&place, sentence);
         }
         Self {

@@ -251,7 +251,7 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn some_time(&self) -> Option<Duration> {
         let time = self.time()?;
-        self.check(!time.is_zero(), "must be longer than nothing");
+        self.check(!time.is_zero(), "must be longer than 0");
         Some(time).filter(|time| !time.is_zero())
     }
 
@@ -385,7 +385,7 @@ impl<'a> Value<'a> {
     fn number<T: FromStr>(&self) -> Option<T> {
         let number = self.given()?.trim().parse().ok();
         if let (None, Some(Given::Variable(name, _))) = (&number, &self.given) {
-            let warning = format!("{name} is not a number that will do and is ignored");
+            let warning = format!("{name} is not a valid number and is ignored");
             self.reading.warn(warning);
         }
         number

@@ -69,7 +69,7 @@ impl TreeBuilder<'_> {
         *self.0 += 1 + text.len();
         if *self.0 > MAX_CONTENT {
             return Err(E::custom(
-                "its aliases stand for more than a configuration can be",
+                "its aliases expand to more than the maximum size of a configuration",
             ));
         }
         Ok(())

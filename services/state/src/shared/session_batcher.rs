@@ -166,7 +166,7 @@ impl SessionBatcher {
         match answer {
             Ok(answer) => {
                 if paused_until.take().is_some() {
-                    info!("the state database answers again");
+                    info!("the state database is reachable again");
                 }
                 Some(answer)
             }
@@ -175,7 +175,7 @@ impl SessionBatcher {
                 *paused_until = Some(Instant::now() + PAUSE);
                 if is_news {
                     let error: &dyn std::error::Error = &error;
-                    warn!(error, "the state database does not answer");
+                    warn!(error, "the state database is unreachable");
                 }
                 None
             }

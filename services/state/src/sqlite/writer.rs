@@ -82,7 +82,7 @@ impl Writer {
         if let Some(connection) = self.connection
             && let Err(error) = connection.close().await
         {
-            warn!(%error, "the store was not closed in good order");
+            warn!(%error, "the store was not closed properly");
         }
     }
 

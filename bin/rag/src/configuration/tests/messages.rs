@@ -153,7 +153,7 @@ fn other_settings_of_databases() {
         (
             "username: reader",
             "username: a, connect_timeout: 0s",
-            at("connect_timeout", "must be longer than nothing"),
+            at("connect_timeout", "must be longer than 0"),
         ),
         (
             "username: reader",
@@ -228,10 +228,9 @@ fn tables_and_their_filters() {
 
 #[test]
 fn models() {
-    const EMBEDDERS: &str =
-        "must be one of: openai, voyage, ollama, gemini (or local, to try things out)";
+    const EMBEDDERS: &str = "must be one of: openai, voyage, ollama, gemini (or local, for trials)";
     const COMPLETERS: &str =
-        "must be one of: anthropic, openai, ollama, gemini (or local, to try things out)";
+        "must be one of: anthropic, openai, ollama, gemini (or local, for trials)";
     const URL: &str = "must be an http or https URL with a host";
     let embedding = "embedding_llm: {provider: ollama, model: nomic}";
     let completion = "rag_llm: {provider: openai, model: gpt-4o-mini}";
@@ -292,11 +291,11 @@ fn default_model_blocks_are_checked_if_they_name_a_provider() {
     for (defaults, message) in [
         (
             "embedding_llm: {provider: cohere, model: m}",
-            "defaults.embedding_llm.provider: must be one of: openai, voyage, ollama, gemini (or local, to try things out)",
+            "defaults.embedding_llm.provider: must be one of: openai, voyage, ollama, gemini (or local, for trials)",
         ),
         (
             "rag_llm: {provider: cohere, model: m}",
-            "defaults.rag_llm.provider: must be one of: anthropic, openai, ollama, gemini (or local, to try things out)",
+            "defaults.rag_llm.provider: must be one of: anthropic, openai, ollama, gemini (or local, for trials)",
         ),
         (
             "rag_llm: {provider: gemini}",
@@ -381,11 +380,11 @@ fn the_server() {
         ),
         (
             "ping_timeout: 0s",
-            "server.ping_timeout: must be longer than nothing",
+            "server.ping_timeout: must be longer than 0",
         ),
         (
             "body_timeout: 0s",
-            "server.body_timeout: must be longer than nothing",
+            "server.body_timeout: must be longer than 0",
         ),
         (
             "request_timeout: -5s",
@@ -442,7 +441,7 @@ pipelines:
         "pipelines[0].tables[1].vector_column: required",
         "pipelines[0].embedding_llm.provider: required",
         "pipelines[0].embedding_llm.model: required",
-        "pipelines[0].rag_llm.provider: must be one of: anthropic, openai, ollama, gemini (or local, to try things out)",
+        "pipelines[0].rag_llm.provider: must be one of: anthropic, openai, ollama, gemini (or local, for trials)",
         "pipelines[0].top_n: must be non-negative",
         "pipelines[1].database.host: required",
         "pipelines[1].database.database: required",

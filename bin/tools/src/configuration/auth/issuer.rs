@@ -60,16 +60,16 @@ pub(super) fn read(file: &Section<'_>) -> Option<TrustedIssuer> {
     url.text()?;
     public_url.check(
         is_web(&public),
-        "has to be the address of this server, as its clients know it",
+        "must be the URL that clients use for this server",
     );
     scopes.check(
         issuer.scopes.iter().all(|scope| is_word(scope)),
-        "has to be a list of words without blanks and quotes",
+        "must be a list of words without spaces and quotes",
     );
     // Tokens of a deleted client must be refused within a minute.
     poll.check(
         (Duration::from_secs(1)..=Duration::from_mins(1)).contains(&poll_interval),
-        "has to be between 1s and 1m",
+        "must be between 1s and 1m",
     );
     Some(issuer)
 }
@@ -142,8 +142,8 @@ fn safe_url(url: &str) -> Result<String, &'static str> {
     };
     match uri {
         Some(uri) if uri.scheme_str() == Some("https") || is_here(&uri) => Ok(url.to_owned()),
-        Some(_) => Err("has to be https, unless it is on this machine"),
-        None => Err("has to be an address as in https://accounts.example"),
+        Some(_) => Err("must be https, unless it is on this machine"),
+        None => Err("must be a URL such as https://accounts.example"),
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             let expected = format!("invalid configuration: http.auth.issuer.{key}: {reason}");
             assert_eq!(error, expected);
         };
-        let safe = "has to be https, unless it is on this machine";
+        let safe = "must be https, unless it is on this machine";
         wrong(", jwks_url: 'http://a.example/k'", "jwks_url", safe);
         wrong(
             ", revocations_url: 'http://a.example'",
@@ -194,10 +194,10 @@ mod tests {
             safe,
         );
         let two = "'maybe' is neither 'refuse' nor 'accept'";
-        let minute = "has to be between 1s and 1m";
+        let minute = "must be between 1s and 1m";
         wrong(", poll_interval: 2m", "poll_interval", minute);
         wrong(", when_unreachable: maybe", "when_unreachable", two);
-        let words = "has to be a list of words without blanks and quotes";
+        let words = "must be a list of words without spaces and quotes";
         wrong(", scopes: ['a b']", "scopes", words);
         let error = Case::new().file("http: {auth: {issuer: {url: 'https://a.example'}}}");
         assert!(error.error().contains("http.auth.issuer.public_url: "));

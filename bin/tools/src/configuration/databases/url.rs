@@ -15,7 +15,7 @@ use super::raw::RawDatabase;
 /// Error of a connection URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum InvalidUrl {
-    #[error("it has to start with postgres:// or postgresql://")]
+    #[error("it must start with postgres:// or postgresql://")]
     Scheme,
     #[error("it has a line break or another control character")]
     Control,
@@ -33,7 +33,7 @@ pub(crate) enum InvalidUrl {
          connect_timeout"
     )]
     Parameter,
-    #[error("the value of {0} will not do")]
+    #[error("the value of {0} is invalid")]
     Value(&'static str),
     #[error("channel_binding=require is not supported; leave it out")]
     ChannelBinding,

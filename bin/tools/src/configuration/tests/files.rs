@@ -95,11 +95,8 @@ fn a_file_named_with_config_must_exist_and_be_yaml() {
             "http:\n  enabled: maybe",
             "http.enabled: must be true or false",
         ),
-        ("- a", "the file: must be a section with keys of its own"),
-        (
-            "just words",
-            "the file: must be a section with keys of its own",
-        ),
+        ("- a", "the file: must be a section with keys"),
+        ("just words", "the file: must be a section with keys"),
         (
             "databases: [{port: many, hosts: x}]",
             "databases[0].port: must be a whole number from 0 to 65535; databases[0].hosts: must be \
@@ -238,8 +235,8 @@ fn keys_of_the_reference_implementation_are_warnings() {
     assert_eq!(
         case.warnings(),
         [
-            "the key 'trace_file' in test.yaml has no meaning here",
-            "the key 'databases[0].pool_health_check_period' in test.yaml has no meaning here"
+            "the key 'trace_file' in test.yaml has no effect here",
+            "the key 'databases[0].pool_health_check_period' in test.yaml has no effect here"
         ]
     );
 }
@@ -295,7 +292,7 @@ fn aliases_that_expand_too_far_are_refused_fast() {
         // Far longer than needed, far shorter than without the limit.
         assert!(start.elapsed() < Duration::from_mins(1), "{error}");
         assert!(
-            error.contains("aliases stand for more") || error.contains("repetition limit"),
+            error.contains("aliases expand to more") || error.contains("repetition limit"),
             "{error}"
         );
     }

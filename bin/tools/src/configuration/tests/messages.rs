@@ -97,7 +97,7 @@ fn each_error_of_http_has_its_message() {
         ),
         (
             "http: {client_ip: {source: header}}",
-            "http.client_ip.trusted_proxies: has to name the proxies, since http.client_ip.source is 'header'",
+            "http.client_ip.trusted_proxies: must list the proxies, because http.client_ip.source is 'header'",
         ),
         (
             "http: {client_ip: {source: peer}}",
@@ -194,15 +194,15 @@ fn each_error_of_providers_and_limits_has_its_message() {
         ),
         (
             "limits: {header_timeout: 0s}",
-            "limits.header_timeout: must be more than nothing and an hour at most",
+            "limits.header_timeout: must be more than 0 and at most an hour",
         ),
         (
             "limits: {body_timeout: 0s}",
-            "limits.body_timeout: must be more than nothing and an hour at most",
+            "limits.body_timeout: must be more than 0 and at most an hour",
         ),
         (
             "limits: {shutdown_grace: 2h}",
-            "limits.shutdown_grace: must be an hour at most",
+            "limits.shutdown_grace: must be at most an hour",
         ),
         (
             "http: {auth: {min_password_length: 73}}",

@@ -113,7 +113,7 @@ fn blank_answers_mean_the_default_and_the_end_of_input_is_an_error() {
     ] {
         let ran = home.ran(&[&["-add-token"], words].concat(), input);
         let message = format!(
-            "standard input ended without an answer to \"{question}\"; give it as a flag (see \
+            "standard input ended before the answer to \"{question}\"; use a flag instead (see \
              -help)"
         );
         assert_failed(&ran, &message);

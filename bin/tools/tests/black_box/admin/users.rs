@@ -83,8 +83,7 @@ fn invalid_users_are_not_created() {
         (
             &[],
             "",
-            "standard input ended without an answer to \"Enter username\"; give it as a flag (see \
-             -help)",
+            "standard input ended before the answer to \"Enter username\"; use a flag instead (see -help)",
         ),
         (&["-username", ""], "", "username is required"),
         (&[], "bob\n\n", "password is required"),
@@ -97,8 +96,7 @@ fn invalid_users_are_not_created() {
         (
             &[],
             "bob\none\n",
-            "standard input ended without an answer to \"Confirm password\"; give it as a flag \
-             (see -help)",
+            "standard input ended before the answer to \"Confirm password\"; use a flag instead (see -help)",
         ),
         (
             &[

@@ -93,7 +93,7 @@ fn more_half_open_connections_than_open_files_keep_no_client_out() {
     let command = home.command(&["-http", "-addr", "127.0.0.1:0"]);
     let (program, client) = Program::listening(&mut limited(&command, "ulimit -n 128"));
     assert!(
-        program.log().contains("room for 64 only"),
+        program.log().contains("suffice for 64 only"),
         "{}",
         program.log()
     );

@@ -283,7 +283,7 @@ fn a_server_with_a_full_disk_continues_and_writes_again_when_there_is_room() {
     let (program, client) = Program::listening(&mut limited(&command, FULL));
     let ada = client.logged_in("ada", PASSWORD);
     ada.query("SELECT 1");
-    program.wait_for("an account file could not be written");
+    program.wait_for("cannot write an account file");
     assert!(fs::read(home.users()).expect("there") == before);
     assert_no_litter(&home);
 

@@ -6,7 +6,7 @@ use super::{Client, Home, Program, StdioClient};
 
 /// Replaces the ids that identify a line in the log.
 fn without_ids(answer: &str) -> String {
-    const BEFORE: &str = "under request id ";
+    const BEFORE: &str = "for request id ";
     let mut parts = answer.split(BEFORE);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

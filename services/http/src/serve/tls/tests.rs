@@ -168,22 +168,22 @@ fn an_error_in_a_certificate_file_names_the_file() {
         (
             "empty",
             None,
-            "{}/empty holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
+            "{}/empty has no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
         ),
         (
             "server.key",
             None,
-            "{}/server.key holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
+            "{}/server.key has no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
         ),
         (
             good,
             Some("empty"),
-            "{}/empty holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
+            "{}/empty has no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
         ),
         (
             "damaged",
             None,
-            "{}/damaged is not well-formed PEM: what is between BEGIN and END is not base64",
+            "{}/damaged is not valid PEM: the text between BEGIN and END is not base64",
         ),
         (
             "garbage",
@@ -206,17 +206,17 @@ fn an_error_in_a_key_file_names_the_file() {
     papers.write("encrypted", &pem("ENCRYPTED PRIVATE KEY", "AAAA"));
     let old = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA";
     papers.write("old", &pem("RSA PRIVATE KEY", old));
-    let is_encrypted = "is encrypted; it has to be stored decrypted";
+    let is_encrypted = "is encrypted; store it without a passphrase";
     let is_another = "does not belong to the first certificate in {}/server.crt";
     let cases = [
         ("nowhere", "cannot read {}/nowhere"),
         (
             "empty",
-            "{}/empty holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----",
+            "{}/empty has no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----",
         ),
         (
             "server.crt",
-            "{}/server.crt holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----",
+            "{}/server.crt has no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----",
         ),
         ("garbage", "the private key in {}/garbage cannot be used"),
         (
@@ -373,7 +373,7 @@ async fn the_limits_hold_behind_tls_too() {
         (
             "body",
             "POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n\r\nabc",
-            "the body of the request did not come in in time",
+            "the request body did not arrive in time",
         ),
     ];
     for (case, sent, expected) in cases {

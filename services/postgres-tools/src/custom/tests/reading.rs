@@ -124,7 +124,7 @@ fn unknown_fields_and_invalid_yaml_are_errors() {
         ("resources: [{data: {a: 1, a: 2}}]", "duplicate entry `a`"),
         (
             "resources: [{data: {[a]: 1}}]",
-            "a list or a map names nothing",
+            "a list or a map cannot be a name",
         ),
         ("resources: [{data: .nan}]", "JSON has no such number"),
         ("resources: [{data: !local a}]", "invalid type: enum"),
@@ -157,7 +157,7 @@ fn aliases_cannot_expand_to_gigabytes() {
         "prompts: [{{name: &a {long}}}, {}]",
         "{name: *a}, ".repeat(50)
     );
-    for (yaml, expected) in [(bomb, "repetition limit"), (texts, "repeats itself")] {
+    for (yaml, expected) in [(bomb, "repetition limit"), (texts, "aliases of the file")] {
         let found = problem(Definitions::read(&yaml));
         assert!(found.contains(expected), "{found}");
     }
