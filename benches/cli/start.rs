@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let cli = SignedInCli::new();
     let mut report = Report::default();
     for (what, words, says, target) in [
-        ("--version", &["--version"][..], "commit:", 5.0),
+        ("--version", &["--version"][..], "modules:", 5.0),
         ("--help", &["--help"], "Usage:", 50.0),
         (
             "tenant get, token cached",

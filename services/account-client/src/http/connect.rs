@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use http::{Request, header};
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::{client::proxy::matcher::Intercept, rt::TokioIo};
 use rustls_pki_types::ServerName;
@@ -94,7 +94,8 @@ async fn tunnel(
         request = request.header(header::PROXY_AUTHORIZATION, authorization);
     }
     let request = request
-        .body(Empty::<Bytes>::new())
+        // The body type of all requests, so that the code of the connection exists once.
+        .body(Full::<Bytes>::default())
         .map_err(|error| TransportError::lasting(format!("proxy: {error}")))?;
     let broken = |error: hyper::Error| transport::broken("proxy: ", &error);
     let (mut sender, connection) = http1::Builder::new()
