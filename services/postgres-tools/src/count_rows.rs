@@ -81,13 +81,13 @@ impl Tool for CountRows {
     fn describe(&self) -> ToolDescriptor {
         let schema = Property::string("The schema of the table.").with_default("public");
         let condition = Property::string(
-            "Which rows to count: a condition as it stands behind WHERE, without that word and \
+            "The rows to count: a condition as in a WHERE clause, without the word WHERE and \
              without subqueries.",
         );
         ToolDescriptor::new(
             "count_rows",
-            "Counts the rows of a table or view, all of them or those a condition holds for. Use \
-             it to learn how large a result is before paging through it.",
+            "Counts the rows of a table or view, or those that match a condition. Use it to check \
+             the size of a result before paging through it.",
             Schema::new()
                 .with_required("table", Property::string("The name of the table or view."))
                 .with_optional("schema", schema)

@@ -73,11 +73,10 @@ impl ExecuteExplain {
 
 impl Tool for ExecuteExplain {
     fn describe(&self) -> ToolDescriptor {
-        let analyze = Property::boolean(
-            "Run the query and measure it. Without, PostgreSQL only says what it would do.",
-        );
+        let analyze =
+            Property::boolean("Run the query and measure it. If false, PostgreSQL only estimates.");
         let buffers = Property::boolean("Count the blocks that were read.");
-        let format = Property::string("How the plan is written; text is analysed too.");
+        let format = Property::string("Format of the plan; only text is analysed.");
         ToolDescriptor::new(
             "execute_explain",
             "Shows the plan of a SELECT, measured by running it unless analyze is false, and \

@@ -42,14 +42,14 @@ impl GenerateEmbedding {
 
 impl Tool for GenerateEmbedding {
     fn describe(&self) -> ToolDescriptor {
-        let text = Property::string("The text to make a vector of; not only white space.");
+        let text = Property::string("The text to embed; must not be blank.");
         ToolDescriptor::new(
             "generate_embedding",
-            "Makes the embedding vector of a text, with the provider and the model the server is \
-             configured with: for a vector search of your own in SQL, or to compare texts.",
+            "Returns the embedding vector of a text, from the configured provider and model: for a \
+             vector search in your own SQL, or to compare texts.",
             Schema::new().with_required("text", text),
         )
-        .with_title("Make an embedding")
+        .with_title("Create an embedding")
         .with_output(answer::schema())
         .with_annotations(Annotations::asking())
     }

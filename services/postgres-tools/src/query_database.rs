@@ -182,11 +182,11 @@ impl QueryDatabase {
 
 impl Tool for QueryDatabase {
     fn describe(&self) -> ToolDescriptor {
-        let limit = Property::integer("How many rows to return.")
+        let limit = Property::integer("Maximum number of rows.")
             .with_default(100)
             .with_minimum(1)
             .with_maximum(MAX_ROWS.into());
-        let offset = Property::integer("How many rows to pass over first, to page on.")
+        let offset = Property::integer("Number of rows to skip, for paging.")
             .with_default(0)
             .with_minimum(0);
         let can_write = |seen: &Configured| seen.database().allows_writes();

@@ -86,18 +86,18 @@ impl<E: Embed> SearchKnowledgebase<E> {
 
 impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
     fn describe(&self) -> ToolDescriptor {
-        let query = Property::string("What to look for, in words; needed unless list_products.");
+        let query = Property::string("The search text; required unless list_products is true.");
         let names = Property::strings("Only passages about these products.");
         let versions = Property::strings("Only passages about these versions.");
-        let top_n = Property::integer("How many passages to return.")
+        let top_n = Property::integer("Maximum number of passages.")
             .with_default(DEFAULT_TOP_N)
             .with_minimum(1)
             .with_maximum(MAX_TOP_N);
-        let list = Property::boolean("List the products and versions there are instead.");
+        let list = Property::boolean("List the products and versions instead of searching.");
         let about = ToolDescriptor::new(
             "search_knowledgebase",
-            "Searches the documentation the server has at hand by meaning, and returns the \
-             passages that come closest. List the products first to know what can be asked about.",
+            "Searches the documentation of the server by meaning, and returns the closest \
+             passages. List the products first to see what it covers.",
             Schema::new()
                 .with_optional("query", query)
                 .with_optional("project_names", names)

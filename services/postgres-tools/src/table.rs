@@ -24,28 +24,27 @@ impl Table {
         Schema::new()
             .with_required(
                 "columns",
-                Property::strings("The names of the columns; two may have the same."),
+                Property::strings("The names of the columns, which may repeat."),
             )
             .with_required(
                 "rows",
                 Property::rows(
-                    "The rows, a value for each column. Numbers that lose no digits in JSON are \
-                     numbers; timestamps are those of RFC 3339, without an offset where the \
-                     type has no time zone; what else JSON has no form for is text, as PostgreSQL \
-                     prints it.",
+                    "The rows, with a value for each column. Numbers are JSON numbers if they lose \
+                     no digits, timestamps follow RFC 3339 (without an offset if the type has no \
+                     time zone), and other types are text as PostgreSQL prints it.",
                 ),
             )
             .with_required(
                 "row_count",
                 Property::integer(
-                    "How many rows these are; of a statement that returns none, how many it \
-                     changed.",
+                    "The number of rows; for a statement that returns none, the number of changed \
+                     rows.",
                 )
                 .with_minimum(0),
             )
             .with_required(
                 "truncated",
-                Property::boolean("Whether there are more rows than these."),
+                Property::boolean("True if there are more rows."),
             )
     }
 

@@ -60,8 +60,8 @@ fn causes(filter: &Filter, metadata: &Metadata) -> Vec<String> {
                 causes.push("None of the schema's tables has a pgvector column.".to_owned());
             }
             causes.push(
-                "Names are compared exactly: PostgreSQL makes names small that were not quoted \
-                 when they were created."
+                "Names are case-sensitive: PostgreSQL folds names to lower case unless they were \
+                 quoted when created."
                     .to_owned(),
             );
         }
@@ -73,8 +73,8 @@ fn causes(filter: &Filter, metadata: &Metadata) -> Vec<String> {
     }
     if metadata.is_cut() {
         causes.push(
-            "The database has more tables than the server can keep track of: it may be one of \
-             the others."
+            "The database has more tables than the server keeps track of; this may be one of the \
+             others."
                 .to_owned(),
         );
     }
@@ -102,7 +102,7 @@ fn steps(filter: &Filter) -> Vec<String> {
                 .to_owned(),
         );
     }
-    steps.push("Make sure that this is the database you mean.".to_owned());
+    steps.push("Check that this is the intended database.".to_owned());
     steps
 }
 

@@ -119,19 +119,16 @@ impl Prompt for DesignSchema {
         .with_title("Design a schema")
         .with_argument(PromptArgument::required(
             REQUIREMENTS,
-            "What the application stores and which questions it asks.",
+            "The data that the application stores, and its queries.",
         ))
         .with_argument(
-            PromptArgument::optional(
-                USE_CASE,
-                "oltp, olap, hybrid or general; general if left out.",
-            )
-            .with_choices(&["general", "oltp", "olap", "hybrid"]),
+            PromptArgument::optional(USE_CASE, "oltp, olap, hybrid or general; default: general.")
+                .with_choices(&["general", "oltp", "olap", "hybrid"]),
         )
         .with_argument(
             PromptArgument::optional(
                 FULL_FEATURED,
-                "true for a comprehensive design; otherwise it is strictly minimal.",
+                "true for a comprehensive design; default: strictly minimal.",
             )
             .boolean(),
         )

@@ -50,7 +50,7 @@ impl Prompt for DiagnoseQueryIssue {
     fn describe(&self) -> PromptDescriptor {
         let issue = PromptArgument::optional(
             ISSUE,
-            "What goes wrong: the query, the error message, or what was expected instead.",
+            "The problem: the query, the error message, or the expected result.",
         );
         PromptDescriptor::new(
             "diagnose-query-issue",

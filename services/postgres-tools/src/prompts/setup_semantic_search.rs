@@ -39,7 +39,7 @@ pub struct SetupSemanticSearch;
 
 impl Prompt for SetupSemanticSearch {
     fn describe(&self) -> PromptDescriptor {
-        let query = PromptArgument::required(QUERY, "What to look for, in natural language.");
+        let query = PromptArgument::required(QUERY, "The question, in natural language.");
         PromptDescriptor::new(
             "setup-semantic-search",
             "Finds the right vector table for a question, searches it in two steps and answers \

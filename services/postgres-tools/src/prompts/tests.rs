@@ -48,14 +48,14 @@ fn prompts_are_listed_by_name_with_their_arguments() {
     let list = concat!(
         r#""result":{"prompts":["#,
         r#"{"name":"design-schema","description":"Designs a PostgreSQL schema from requirements: entities, types, constraints, indexes and complete DDL.","arguments":["#,
-        r#"{"name":"requirements","description":"What the application stores and which questions it asks.","required":true},"#,
-        r#"{"name":"use_case","description":"oltp, olap, hybrid or general; general if left out."},"#,
-        r#"{"name":"full_featured","description":"true for a comprehensive design; otherwise it is strictly minimal.","type":"boolean"}]},"#,
+        r#"{"name":"requirements","description":"The data that the application stores, and its queries.","required":true},"#,
+        r#"{"name":"use_case","description":"oltp, olap, hybrid or general; default: general."},"#,
+        r#"{"name":"full_featured","description":"true for a comprehensive design; default: strictly minimal.","type":"boolean"}]},"#,
         r#"{"name":"diagnose-query-issue","description":"Finds out why a query fails or returns the wrong rows, step by step, and proposes a fix.","arguments":["#,
-        r#"{"name":"issue_description","description":"What goes wrong: the query, the error message, or what was expected instead."}]},"#,
+        r#"{"name":"issue_description","description":"The problem: the query, the error message, or the expected result."}]},"#,
         r#"{"name":"explore-database","description":"Explores an unfamiliar database with as few calls as possible and summarises what it holds."},"#,
         r#"{"name":"setup-semantic-search","description":"Finds the right vector table for a question, searches it in two steps and answers from what it finds.","arguments":["#,
-        r#"{"name":"query_text","description":"What to look for, in natural language.","required":true}]}"#,
+        r#"{"name":"query_text","description":"The question, in natural language.","required":true}]}"#,
         r#"]}"#,
     );
     assert_eq!(ask(&server(), "prompts/list", "{}"), list);

@@ -29,8 +29,8 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
             &format!("Table '{name}' not found."),
             &[
                 &absence(name, label, metadata),
-                "Names are compared exactly: PostgreSQL makes names small that were not quoted \
-                 when they were created.",
+                "Names are case-sensitive: PostgreSQL folds names to lower case unless they were \
+                 quoted when created.",
             ],
             &[
                 LIST_TABLES,

@@ -122,38 +122,38 @@ fn within(given: &Lenient<Number>, most: u32, default: u32) -> u32 {
 }
 
 pub(super) fn schema() -> Schema {
-    let query_text = Property::string("What to look for, in the words of the user.");
+    let query_text = Property::string("The question, in the words of the user.");
     let table_name = Property::string(
-        "The table to search, as table or schema.table; in the schema public unless it says \
-         otherwise. It can be left out where only one table has vectors.",
+        "The table to search, as table or schema.table; the default schema is public. Optional if \
+         only one table has vectors.",
     );
-    let top_n = Property::integer("How many rows to take the passages from.")
+    let top_n = Property::integer("Number of rows to take passages from.")
         .with_default(DEFAULT_TOP_N)
         .with_minimum(1)
         .with_maximum(MAX_TOP_N.into());
-    let chunk_size = Property::integer("How long a passage may be, in tokens.")
+    let chunk_size = Property::integer("Maximum length of a passage, in tokens.")
         .with_default(DEFAULT_CHUNK_SIZE_TOKENS)
         .with_minimum(1)
         .with_maximum(MAX_CHUNK_SIZE_TOKENS.into());
     let lambda = Property::number(
-        "What counts, between 0 and 1: 1 takes the passages that fit best, 0 those that differ \
-         most from each other.",
+        "Relevance against diversity, from 0 to 1: 1 takes the most relevant passages, 0 those \
+         that differ most.",
     )
     .with_default(DEFAULT_LAMBDA)
     .with_minimum(0)
     .with_maximum(1);
-    let max_output = Property::integer("How long all passages together may be, in tokens.")
+    let max_output = Property::integer("Maximum length of all passages together, in tokens.")
         .with_default(DEFAULT_MAX_OUTPUT_TOKENS)
         .with_minimum(1)
         .with_maximum(MAX_OUTPUT_TOKENS.into());
     let metric = Property::string(
-        "How to measure distance: cosine, l2 (or euclidean), inner_product (or inner). An index \
-         serves the one it was made for.",
+        "Distance metric: cosine, l2 (or euclidean), inner_product (or inner). An index supports \
+         only its own metric.",
     )
     .with_default("cosine");
     let format = Property::string(
-        "full returns the passages, summary a line of each, ids_only the rows and how far away \
-         they are.",
+        "full returns the passages, summary one line of each, ids_only the ids of rows and their \
+         distances.",
     )
     .with_default("full")
     .with_choices(&["full", "summary", "ids_only"]);

@@ -118,7 +118,7 @@ async fn the_first_line_says_why_a_table_cannot_be_searched() {
             "Table 'nope' not found.",
             "'public' of the database 'main'",
         ),
-        (json!("Book"), "Table 'Book' not found.", "compared exactly"),
+        (json!("Book"), "Table 'Book' not found.", "case-sensitive"),
         (
             json!("away.book"),
             "Table 'away.book' not found.",
