@@ -59,7 +59,6 @@
 
 mod challenge;
 mod hashed;
-mod paths;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -79,9 +78,9 @@ use tower_service::Service;
 use crate::{
     bearer::{
         challenge::{Challenges, Fault},
-        paths::Paths,
         token::bearer_token,
     },
+    paths::Paths,
     reject::{AuthFailed, ErrorString, Rejection, Render},
 };
 

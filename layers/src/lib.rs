@@ -5,6 +5,8 @@
 //! | `bearer` | `bearer` | refuses requests without a valid bearer token |
 //! | `client_ip` | `client-ip` | finds the client address behind the proxies you list |
 //! | `rate_limit` | `rate-limit` | limits requests, or failures, per client address |
+//! | `host` | `host` | refuses requests that were meant for another host (DNS rebinding) |
+//! | `origin` | `origin` | refuses requests of web pages whose origin is not allowed |
 //! | `body_limit` | `body-limit` | refuses request bodies that are too large |
 //! | `link` | `link` | adds `Link` headers to responses |
 //! | `sanitize` | `sanitize` | keeps the cause of a server fault out of its response |
@@ -22,6 +24,10 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(any(feature = "host", feature = "origin"))]
+mod guard;
+#[cfg(any(feature = "bearer", feature = "host"))]
+mod paths;
 pub mod reject;
 
 #[cfg(feature = "bearer")]
@@ -30,10 +36,14 @@ pub mod bearer;
 pub mod body_limit;
 #[cfg(feature = "client-ip")]
 pub mod client_ip;
+#[cfg(feature = "host")]
+pub mod host;
 #[cfg(feature = "json-rpc")]
 pub mod json_rpc;
 #[cfg(feature = "link")]
 pub mod link;
+#[cfg(feature = "origin")]
+pub mod origin;
 #[cfg(feature = "rate-limit")]
 pub mod rate_limit;
 #[cfg(feature = "sanitize")]

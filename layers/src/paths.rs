@@ -4,7 +4,7 @@ use http::Uri;
 
 /// A set of exact paths and of subtrees (`/docs/*`).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Paths {
+pub(crate) struct Paths {
     exact: Vec<String>,
     below: Vec<String>,
 }
@@ -12,7 +12,7 @@ pub(super) struct Paths {
 // === impl Paths ===
 
 impl Paths {
-    pub(super) fn extend<P: Into<String>>(&mut self, paths: impl IntoIterator<Item = P>) {
+    pub(crate) fn extend<P: Into<String>>(&mut self, paths: impl IntoIterator<Item = P>) {
         for path in paths {
             let mut path = path.into();
             if path.ends_with("/*") {
@@ -26,11 +26,11 @@ impl Paths {
 
     /// Like [`contain`](Self::contain), but returns at once if there is no rule, the usual case.
     #[inline]
-    pub(super) fn contain_path_of(&self, uri: &Uri) -> bool {
+    pub(crate) fn contain_path_of(&self, uri: &Uri) -> bool {
         !(self.exact.is_empty() && self.below.is_empty()) && self.contain(uri.path())
     }
 
-    pub(super) fn contain(&self, path: &str) -> bool {
+    pub(crate) fn contain(&self, path: &str) -> bool {
         self.exact.iter().any(|exact| exact == path)
             || (self.below.iter().any(|root| path.starts_with(root)) && !has_dot_segment(path))
     }

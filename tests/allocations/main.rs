@@ -20,8 +20,10 @@ use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
+    host::HostLayer,
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
     link::{Link, LinkLayer},
+    origin::OriginLayer,
     rate_limit::{FailureWindow, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
@@ -99,6 +101,14 @@ fn request<B>(body: B) -> Request<B> {
 
 fn small() -> Request<Full<Bytes>> {
     request(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
+}
+
+/// A request of a page of this machine.
+fn from_page() -> Request<Full<Bytes>> {
+    let mut request = small();
+    let origin = HeaderValue::from_static("http://localhost:3000");
+    request.headers_mut().insert(header::ORIGIN, origin);
+    request
 }
 
 fn list() -> Request<Full<Bytes>> {
@@ -189,6 +199,8 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
             0,
             added(&RateLimitLayer::new(failures.clone()), small),
         ),
+        ("host", 0, added(&HostLayer::default(), small)),
+        ("origin", 0, added(&OriginLayer::default(), from_page)),
         ("body limit", 0, added(&BodyLimitLayer::new(100), small)),
         // The flag shared by the body and the response.
         (

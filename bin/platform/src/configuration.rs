@@ -16,7 +16,7 @@ use std::{
 use http::Uri;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
 use ziggurat_accounts::WallClock;
-use ziggurat_http::{Hosts, InvalidHost};
+use ziggurat_layers::host::{Hosts, InvalidHost};
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     rate_limit::Quota,

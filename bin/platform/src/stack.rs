@@ -7,13 +7,15 @@ use axum::{Router, routing::get};
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
 use ziggurat_http::{
-    AroundLayer, ExceptLayer, HostLayer, OriginLayer, Origins, ShutdownLayer, headers,
+    AroundLayer, ExceptLayer, ShutdownLayer, headers,
     serve::{HttpService, Readiness},
 };
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     client_ip::ClientIpLayer,
+    host::HostLayer,
     link::{Link, LinkLayer},
+    origin::{OriginLayer, Origins},
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
@@ -66,14 +68,10 @@ pub(crate) fn build(
         // Refuses requests for other hosts and pages of other origins before reading anything.
         .layer(
             HostLayer::new(hosts)
-                .with_exempt(&PROBES)
+                .with_exempt(PROBES)
                 .with_render(ErrorFormat),
         )
-        .layer(
-            OriginLayer::new(origins)
-                .without_cors()
-                .with_render(ErrorFormat),
-        )
+        .layer(OriginLayer::new(origins).with_render(ErrorFormat))
         // Ends requests that still run when the shutdown time is over.
         .layer(ShutdownLayer::new(cut_off).with_render(ErrorFormat))
         // One body limit for all routes.

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_http::{
-    AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins,
-    ShutdownLayer, serve::HttpService,
+    AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer, ShutdownLayer, serve::HttpService,
 };
 use ziggurat_layers::{
+    host::{HostLayer, Hosts},
     link::{Link, LinkLayer},
+    origin::{OriginLayer, Origins},
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
@@ -55,7 +56,7 @@ pub(crate) fn build(
         // read.
         .layer(
             HostLayer::new(hosts)
-                .with_exempt(&PROBES)
+                .with_exempt(PROBES)
                 .with_render(ErrorLine),
         )
         .layer(option_layer(origins))
@@ -80,7 +81,7 @@ fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer<ErrorLine>> {
         None => Origins::loopback(),
     };
     let guard = OriginLayer::new(origins.with_own(hosts));
-    Some(guard.without_cors().with_render(ErrorLine))
+    Some(guard.with_render(ErrorLine))
 }
 
 /// Returns the options of the service.

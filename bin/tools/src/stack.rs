@@ -13,15 +13,17 @@ use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
-    AroundLayer, Document, ExceptLayer, HostLayer, Hosts, OriginLayer, Origins, Refusal,
-    ShutdownLayer, headers, health, serve::HttpService,
+    AroundLayer, Document, ExceptLayer, PreflightLayer, Refusal, ShutdownLayer, headers, health,
+    serve::HttpService,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
     client_ip::ClientIpLayer,
+    host::HostLayer,
     json_rpc::JsonRpcLayer,
     link::{Link, LinkLayer},
+    origin::OriginLayer,
     rate_limit::{RateLimitLayer, Steady},
     reject::SuccessFlag,
     sanitize::SanitizeLayer,
@@ -75,11 +77,8 @@ pub(crate) fn build(
     address: IpAddr,
     app: &App,
 ) -> anyhow::Result<impl HttpService> {
-    let hosts = Hosts::of(address, &http.allowed_hosts).context("http.allowed_hosts")?;
-    let origins = match &http.allowed_origins {
-        Some(allowed) => Origins::listed(allowed).context("http.allowed_origins")?,
-        None => Origins::loopback(),
-    };
+    let hosts = http.hosts(address).context("http.allowed_hosts")?;
+    let origins = http.origins().context("http.allowed_origins")?;
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = challenge(issuer)?;
@@ -116,9 +115,12 @@ pub(crate) fn build(
         ))
         // Before everything that takes time, but for probes.
         .layer(option_layer(limit))
-        // Before anything is read: refuses pages of foreign origins.
-        .layer(HostLayer::new(hosts).with_exempt(&PROBES))
+        // Before anything is read: refuses requests for other hosts and pages of other origins.
+        .layer(HostLayer::new(hosts).with_exempt(PROBES))
         .layer(OriginLayer::new(origins))
+        // Lets the pages that are left read responses; before authentication, because a preflight
+        // carries no token.
+        .layer(PreflightLayer)
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
         .layer(option_layer(bearer.map(with_open_paths)))

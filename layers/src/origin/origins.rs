@@ -1,17 +1,26 @@
 //! The allowed origins.
 
 use std::{
+    error::Error,
+    fmt,
     net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
 
 use http::{HeaderValue, Request, header};
 
-use crate::Hosts;
+use crate::host::{Hosts, LOOPBACK};
 
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-
-/// The origins whose pages may use a server.
+/// The origins whose pages may use a server. The default is [`loopback`](Self::loopback).
+///
+/// ```
+/// use ziggurat_layers::origin::Origins;
+///
+/// let origins = Origins::listed(["https://app.example", "http://localhost:3000"])?;
+/// assert!(Origins::listed(["app.example"]).is_err());
+/// # let _ = origins;
+/// # Ok::<_, ziggurat_layers::origin::InvalidOrigin>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Origins {
@@ -20,8 +29,7 @@ pub struct Origins {
 }
 
 /// Error for a text in a list that is not an origin.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an origin such as `https://example.com` or `http://localhost:3000`")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidOrigin(String);
 
 #[derive(Clone, Debug)]
@@ -69,7 +77,6 @@ impl Origins {
     /// Allows exactly these origins; pages of this machine are no exception.
     ///
     /// # Errors
-    ///
     /// Fails if one does not consist of a scheme, a host and an optional port.
     pub fn listed(origins: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, InvalidOrigin> {
         let listed = origins.into_iter().map(|text| {
@@ -144,6 +151,26 @@ impl Origins {
         }
     }
 }
+
+impl Default for Origins {
+    fn default() -> Self {
+        Self::loopback()
+    }
+}
+
+// === impl InvalidOrigin ===
+
+impl fmt::Display for InvalidOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = &self.0;
+        write!(
+            f,
+            "`{text}` is not an origin such as `https://example.com` or `http://localhost:3000`"
+        )
+    }
+}
+
+impl Error for InvalidOrigin {}
 
 // === impl Parts ===
 

@@ -35,7 +35,8 @@ pub struct AllowedOrigins {
 /// responses.
 ///
 /// No request is rejected: the browser enforces what a page may read, and other clients send no
-/// `Origin`. To reject pages, use [`OriginLayer`](super::OriginLayer).
+/// `Origin`. To refuse pages, use an
+/// [`OriginLayer`](ziggurat_layers::origin::OriginLayer).
 ///
 /// ```
 /// use bytes::Bytes;
@@ -134,16 +135,14 @@ impl Decision {
         match std::mem::replace(self, Self::NoHeaders) {
             Self::Allowed(origin) => {
                 if origin != ANY_ORIGIN {
-                    headers.append(header::VARY, ORIGIN);
+                    vary_by_origin(headers);
                 }
                 headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
                 headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
                 headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
                 headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
             }
-            Self::VaryOnly => {
-                headers.append(header::VARY, ORIGIN);
-            }
+            Self::VaryOnly => vary_by_origin(headers),
             Self::NoHeaders => {}
         }
     }
@@ -226,6 +225,17 @@ impl<F> fmt::Debug for ResponseFuture<F> {
         f.debug_struct("ResponseFuture")
             .field("decision", &self.decision)
             .finish_non_exhaustive()
+    }
+}
+
+fn vary_by_origin(headers: &mut HeaderMap) {
+    // A refusal of another layer has it already.
+    if !headers
+        .get_all(header::VARY)
+        .iter()
+        .any(|value| value == ORIGIN)
+    {
+        headers.append(header::VARY, ORIGIN);
     }
 }
 

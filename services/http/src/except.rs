@@ -13,7 +13,8 @@ use tower_service::Service;
 /// use bytes::Bytes;
 /// use http::{Request, Response, StatusCode};
 /// use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-/// use ziggurat_http::{ExceptLayer, HostLayer, Hosts};
+/// use ziggurat_http::ExceptLayer;
+/// use ziggurat_layers::host::{HostLayer, Hosts};
 ///
 /// # tokio_test::block_on(async {
 /// let hosts = Hosts::of("0.0.0.0".parse()?, ["accounts.example"])?;

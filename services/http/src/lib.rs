@@ -1,5 +1,4 @@
-//! HTTP building blocks of all servers: accept loop, TLS, limits, checks of `Host` and `Origin`,
-//! response headers, bodies, documents and refusals.
+//! HTTP building blocks of all servers: accept loop, TLS, limits, CORS, response headers, bodies, documents and refusals.
 //!
 //! Layers are generic over the service they wrap, and none of them boxes futures. Routes are those
 //! of axum: handlers return a [`Refusal`], and static responses are handlers themselves.
@@ -8,7 +7,8 @@
 //! use axum::{Router, body::Body, routing::get};
 //! use http::Request;
 //! use tower::{ServiceBuilder, ServiceExt as _};
-//! use ziggurat_http::{OriginLayer, Origins, headers, health};
+//! use ziggurat_http::{headers, health};
+//! use ziggurat_layers::origin::{OriginLayer, Origins};
 //!
 //! # tokio_test::block_on(async {
 //! let routes: Router = Router::new().route("/health", get(health("example", "1.0.0")));
@@ -31,8 +31,8 @@
 //! # Order
 //!
 //! From the outside: [`headers`], because every response gets them, [`ShutdownLayer`], because
-//! everything inside it may take long, [`HostLayer`] and [`OriginLayer`], because a preflight
-//! carries no token, then authentication, then the routes.
+//! everything inside it may take long, the layers `host` and `origin` and [`PreflightLayer`], because
+//! a preflight carries no token, then authentication, then the routes.
 
 mod around;
 mod content_type;
@@ -41,9 +41,8 @@ mod document;
 mod except;
 mod headers;
 mod health;
-mod host;
-mod origin;
 pub mod payload;
+mod preflight;
 mod refusal;
 pub mod serve;
 mod shutdown;
@@ -57,9 +56,8 @@ pub use self::{
     except::{Except, ExceptLayer},
     headers::headers,
     health::health,
-    host::{Host, HostLayer, Hosts, InvalidHost},
-    origin::{InvalidOrigin, Origin, OriginLayer, Origins},
     payload::{Malformed, Payload},
+    preflight::{Preflight, PreflightLayer},
     refusal::Refusal,
     shutdown::{Shutdown, ShutdownLayer},
 };

@@ -20,11 +20,12 @@ use http_body_util::Full;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tower::{ServiceBuilder, ServiceExt as _};
-use ziggurat_http::{
-    HostLayer, Hosts, OriginLayer, Origins,
-    serve::{Limits, Server},
+use ziggurat_http::serve::{Limits, Server};
+use ziggurat_layers::{
+    host::{HostLayer, Hosts},
+    json_rpc::JsonRpcLayer,
+    origin::OriginLayer,
 };
-use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
     Mcp, ServerInfo,
     protocol::{self, ProtocolLayer},
@@ -66,7 +67,7 @@ async fn main() -> Result<(), Error> {
     };
     let tower = ServiceBuilder::new()
         .layer(HostLayer::new(Hosts::of(address.ip(), [""; 0])?))
-        .layer(OriginLayer::new(Origins::loopback()))
+        .layer(OriginLayer::default())
         .service(Router::new().route("/mcp", post(front)));
     let stop = signals::stop()?;
     let server = Server::new(Limits::default());

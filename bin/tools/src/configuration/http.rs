@@ -5,8 +5,11 @@ use std::{
     path::PathBuf,
 };
 
-use ziggurat_http::{Hosts, InvalidHost, InvalidOrigin, Origins};
 use ziggurat_layers::rate_limit::Quota;
+use ziggurat_layers::{
+    host::{Hosts, InvalidHost},
+    origin::{InvalidOrigin, Origins},
+};
 use ziggurat_runtime::config::Section;
 
 use super::{

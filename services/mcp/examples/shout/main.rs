@@ -17,11 +17,13 @@ use axum::{Router, routing::post_service};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tower::ServiceBuilder;
-use ziggurat_http::{
-    HostLayer, Hosts, OriginLayer, Origins,
-    serve::{Limits, Server},
+use ziggurat_http::serve::{Limits, Server};
+use ziggurat_layers::{
+    body_limit::BodyLimitLayer,
+    host::{HostLayer, Hosts},
+    json_rpc::JsonRpcLayer,
+    origin::OriginLayer,
 };
-use ziggurat_layers::{body_limit::BodyLimitLayer, json_rpc::JsonRpcLayer};
 use ziggurat_mcp::{
     Annotations, Lenient, Mcp, Prompts, Property, Resources, Schema, ServerInfo, Tool,
     ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
@@ -79,7 +81,7 @@ async fn serve(
     let tower = ServiceBuilder::new()
         // Pages of other origins cannot call the server.
         .layer(HostLayer::new(hosts))
-        .layer(OriginLayer::new(Origins::loopback()))
+        .layer(OriginLayer::default())
         .service(Router::new().route("/mcp", post_service(calls)));
     Ok(Server::new(Limits::default())
         .serve(listener, tower, stop)

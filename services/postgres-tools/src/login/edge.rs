@@ -18,12 +18,14 @@ use tokio::{
 use tower::{ServiceBuilder, service_fn};
 use ziggurat_accounts::{Holder, Identity};
 use ziggurat_http::{
-    HostLayer, Hosts, OriginLayer, Origins, Refusal, headers, health,
+    PreflightLayer, Refusal, headers, health,
     serve::{Limits, Server},
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
+    host::{HostLayer, Hosts},
     json_rpc::{Call, Json, JsonRpcLayer, Reply},
+    origin::{OriginLayer, Origins},
 };
 use ziggurat_mcp as mcp;
 
@@ -62,6 +64,7 @@ async fn start(tasks: &mut JoinSet<()>) -> TcpStream {
             Hosts::of(address.ip(), [""; 0]).expect("none"),
         ))
         .layer(OriginLayer::new(Origins::loopback()))
+        .layer(PreflightLayer)
         .layer(
             BearerLayer::new(tokens)
                 .with_exempt(["/health", "/.well-known/*"])
