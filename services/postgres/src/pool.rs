@@ -177,7 +177,7 @@ impl Pools {
     /// when the lease ends.
     ///
     /// # Errors
-    /// When PostgreSQL is unreachable or refuses the login.
+    /// Fails when PostgreSQL is unreachable or refuses the login.
     pub async fn connect_once(&self, database: &Arc<Database>) -> Result<Lease, LeaseError> {
         let share = Arc::new(ConnectionLimit::of_account(1));
         let pool = Pool::new(Arc::clone(database), share, &self.shared);
@@ -329,8 +329,8 @@ impl Pool {
     /// Waits for a connection; first come, first served.
     ///
     /// # Errors
-    /// When the pool is closed, also while waiting, when there is no connection in time, and when
-    /// PostgreSQL is unreachable or refuses the login.
+    /// Fails when the pool is closed, also while waiting, when there is no connection in time, and
+    /// when PostgreSQL is unreachable or refuses the login.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
         let wait = Wait::begin(&inner.database);

@@ -259,7 +259,7 @@ impl Row {
     /// Returns the text of a value, or `None` if it is NULL.
     ///
     /// # Errors
-    /// When there is no such column, and when the text is not UTF-8, which a database whose
+    /// Fails when there is no such column, and when the text is not UTF-8, which a database whose
     /// encoding is `SQL_ASCII` may send.
     pub fn text(&self, column: usize) -> Result<Option<&str>, QueryError> {
         let value = self.values.value(column).map_err(QueryError::Row)?;

@@ -42,7 +42,7 @@ impl Server {
     /// Asks the server.
     ///
     /// # Errors
-    /// When the query fails.
+    /// Fails when the query fails.
     pub async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
         let answer = lease.begin().ask(QUESTION).await;
         let failed = |error| QueryError::new(error, Phase::Run, 0);

@@ -149,7 +149,7 @@ impl Statement {
     /// Prepares a text for a database, with the access and the limits that its operator allows.
     ///
     /// # Errors
-    /// When it is empty, and when it is refused before it is sent (see [`Policy`]).
+    /// Fails when it is empty, and when it is refused before it is sent (see [`Policy`]).
     pub fn new(database: &Database, text: &str) -> Result<Self, QueryError> {
         let access = if database.allows_writes() {
             Access::ReadWrite
@@ -303,8 +303,8 @@ impl Statement {
     /// Runs it, and returns when the columns of its result are known.
     ///
     /// # Errors
-    /// When PostgreSQL refuses it, or it fails before its first row. A later error comes after the
-    /// rows before it. The connection stays usable then, unless it broke.
+    /// Fails when PostgreSQL refuses it, or it fails before its first row. A later error comes
+    /// after the rows before it. The connection stays usable then, unless it broke.
     pub async fn run(self, lease: Lease) -> Result<Rows, QueryError> {
         let handoff = Handoff::default();
         let driver = Box::pin(executor::execute(lease, self, handoff.clone()));

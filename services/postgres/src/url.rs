@@ -115,7 +115,7 @@ impl Database {
     /// nothing else of `base` is used.
     ///
     /// # Errors
-    /// When the URL is incomplete, or has parts that a caller may not set.
+    /// Fails when the URL is incomplete, or has parts that a caller may not set.
     pub fn from_url(url: &str, base: &Settings) -> Result<Self, InvalidUrl> {
         let parts = Parts::read(url)?;
         let limit = base.connect_timeout;

@@ -154,7 +154,7 @@ impl Policy {
     /// INSERT passes here, and PostgreSQL refuses it.
     ///
     /// # Errors
-    /// When the text must not be sent; the message is for its author.
+    /// Fails when the text must not be sent; the message is for its author.
     pub fn check(self, text: &str) -> Result<StatementShape<'_>, Refusal> {
         if text.contains('\0') {
             return Err(Refusal::Nul);

@@ -154,8 +154,8 @@ impl Nearest<'_> {
     /// the database.
     ///
     /// # Errors
-    /// When there is no connection, when PostgreSQL refuses or cancels the query, and when the
-    /// connection breaks.
+    /// Fails when there is no connection, when PostgreSQL refuses or cancels the query, and when
+    /// the connection breaks.
     pub async fn find(&self, asked: &[f32], pool: &Pool) -> Result<Vec<Neighbour>, QueryError> {
         let query = Query::new(self, asked);
         if self.can_join_indexes() {

@@ -50,7 +50,7 @@ impl Metadata {
     /// database.
     ///
     /// # Errors
-    /// When PostgreSQL refuses it or takes too long, and when the connection breaks.
+    /// Fails when PostgreSQL refuses it or takes too long, and when the connection breaks.
     pub async fn load(lease: Lease) -> Result<Self, QueryError> {
         Self::load_within(lease, Limits::default()).await
     }

@@ -12,8 +12,8 @@ impl Search<'_> {
     /// which is at least `least`.
     ///
     /// # Errors
-    /// When there is no connection, when PostgreSQL refuses or cancels the query, and when the
-    /// connection breaks.
+    /// Fails when there is no connection, when PostgreSQL refuses or cancels the query, and when
+    /// the connection breaks.
     pub async fn closest(
         &self,
         asked: &[f32],

@@ -74,7 +74,7 @@ impl Shape {
     /// Reads the definition from the catalogue.
     ///
     /// # Errors
-    /// When a query fails. A missing table is no error.
+    /// Fails when a query fails. A missing table is no error.
     pub async fn load(place: &SearchTable, pool: &Pool) -> Result<Self, QueryError> {
         let document = |row: &_| Ok(text(row, 0)?.unwrap_or_default());
         let read_query = ReadOnlyQuery {
