@@ -20,7 +20,7 @@ use ziggurat_runtime::{
     private_file::{self, Lock},
 };
 
-use crate::{context::Environment, failure::Failure, output::escape};
+use crate::{environment::Environment, failure::Failure, output::escape};
 
 /// The content of the configuration file, and its path.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use crate::{
     context::Context,
     failure::Failure,
     output::{self, View},
+    print,
 };
 
 /// The check of a deletion: it would ask first.
@@ -55,7 +56,7 @@ pub(crate) fn report(
         checks_passed: checks,
         request,
     };
-    output::report(context, &report, View::Plain(text))
+    print::report(context, &report, View::Plain(text))
 }
 
 /// Prints the checks that passed before a dry run failed.

@@ -8,8 +8,9 @@ mod os;
 
 use std::{fmt, path::Path, sync::Arc};
 
+use ziggurat_runtime::Environment;
+
 pub(crate) use self::bounded::Bounded;
-use crate::context::Environment;
 
 /// A store of secrets, one per profile and configuration file.
 pub(crate) trait Keychain: fmt::Debug + Send + Sync {
@@ -37,7 +38,7 @@ pub(crate) struct NoKeychain;
 /// Returns the keychain of this system, or none if it is disabled.
 pub(crate) fn of_system(environment: &Environment, is_allowed: bool) -> Arc<dyn Keychain> {
     let is_forbidden = environment
-        .var("ZIGGURAT_NO_KEYCHAIN")
+        .get("ZIGGURAT_NO_KEYCHAIN")
         .is_some_and(|value| !matches!(value, "0" | "false"));
     if is_forbidden || !is_allowed {
         Arc::new(NoKeychain)

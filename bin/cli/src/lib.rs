@@ -22,6 +22,7 @@ mod context;
 mod credentials;
 mod dry_run;
 mod duration;
+mod environment;
 mod failure;
 mod help;
 mod id;
@@ -29,6 +30,7 @@ mod interrupt;
 mod keychain;
 mod output;
 mod parser;
+mod print;
 mod reference;
 mod run;
 mod setup;
@@ -38,7 +40,8 @@ mod tree;
 use std::ffi::OsString;
 
 pub use crate::{
-    context::{Environment, Streams, Terminals},
+    context::Streams,
+    environment::{Environment, Terminals},
     interrupt::watched,
 };
 use crate::{failure::Failure, output::Format};

@@ -13,6 +13,7 @@ use crate::{
     failure::Failure,
     output::{self, View},
     parser::{self, Matches},
+    print,
     tree::{self, Command, Flag, PROGRAM},
 };
 
@@ -24,7 +25,7 @@ pub(crate) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
         columns: list::COLUMNS.to_vec(),
         rows: rows.collect(),
     };
-    output::report(context, &commands, view)
+    print::report(context, &commands, view)
 }
 
 /// `ziggurat llms`.

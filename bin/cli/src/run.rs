@@ -3,7 +3,8 @@
 
 use crate::{
     commands,
-    context::{Environment, Streams},
+    context::Streams,
+    environment::Environment,
     failure::Failure,
     help, parser,
     setup::{ErrorStyle, guard, set_up},

@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     config::{self, Config, DEFAULT_PROFILE},
-    context::{ConnectionFlags, Context, Environment, Globals, Streams},
+    context::{ConnectionFlags, Context, Globals, Streams},
     duration,
+    environment::Environment,
     failure::Failure,
     keychain::{self, Keychain},
     output::{Format, Program, quoted},
@@ -67,11 +68,11 @@ pub(crate) fn set_up<'a>(
         jq: matches.value("jq").map(str::to_owned),
     };
     if let Some(source) = &globals.jq {
-        Program::compile(source)?;
+        Program::compile(source).map_err(Failure::usage)?;
     }
     let keychain: Arc<dyn Keychain> = match environment.keychain() {
         Some(keychain) => keychain,
-        None => keychain::of_system(environment, config.allows_keychain()),
+        None => keychain::of_system(environment.variables(), config.allows_keychain()),
     };
     Ok(Context {
         dry_run: dry_run(matches)?,

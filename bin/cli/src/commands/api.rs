@@ -19,6 +19,7 @@ use crate::{
     failure::Failure,
     output::{self, Format, Node, View},
     parser::Matches,
+    print,
 };
 
 /// Maximum size of a request body.
@@ -94,7 +95,7 @@ fn print(
     match raw {
         Some(raw) if is_selected => {
             let text = output::pretty(&answer.body).unwrap_or_default();
-            output::report(context, &raw, View::Plain(text + "\n"))
+            print::report(context, &raw, View::Plain(text + "\n"))
         }
         _ => {
             let text = plain(format, &answer.body);

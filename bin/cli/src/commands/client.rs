@@ -8,6 +8,7 @@ use crate::{
     failure::Failure,
     output::{self, Column, Format, Node, Show, escape},
     parser::Matches,
+    print,
 };
 
 /// API clients.
@@ -60,14 +61,14 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
         );
         return match context.globals.output {
             Format::Text => Ok(()),
-            Format::Json | Format::Yaml => output::record(context, CLIENT.columns, &created),
+            Format::Json | Format::Yaml => print::record(context, CLIENT.columns, &created),
         };
     };
     let printed = if context.globals.output == Format::Text {
         context.streams.ask("Client secret: ");
         context.print(format!("{secret}\n").as_bytes())
     } else {
-        output::record(context, CLIENT.columns, &created)
+        print::record(context, CLIENT.columns, &created)
     };
     if printed.is_err() {
         let id = created.text("id").unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::{
     keychain::{self, KeychainError},
     output::{self, Format, View},
     parser::Matches,
+    print,
 };
 
 /// Maximum time for each of the two requests.
@@ -151,7 +152,7 @@ pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Resu
 
 fn print(context: &mut Context<'_>, report: &Report, rows: &[Row]) -> Result<(), Failure> {
     if context.globals.output != Format::Text {
-        return output::report(context, report, View::Plain(String::new()));
+        return print::report(context, report, View::Plain(String::new()));
     }
     let fields = &context.globals.fields;
     let rows: Vec<Vec<String>> = rows

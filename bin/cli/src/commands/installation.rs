@@ -11,8 +11,9 @@ use crate::{
     credentials::DEFAULT_API_URL,
     failure::Failure,
     keychain,
-    output::{self, View},
+    output::View,
     parser::Matches,
+    print,
     tree::{PROGRAM, VERSION},
 };
 
@@ -97,7 +98,7 @@ pub(super) async fn run(context: &mut Context<'_>, matches: &Matches) -> Result<
         ],
         rows: report.rows(matches.is_on("no-version-check")),
     };
-    output::report(context, &report, view)?;
+    print::report(context, &report, view)?;
     if has_error && matches.is_on("strict") {
         return Err(Failure::general("a check found an error"));
     }

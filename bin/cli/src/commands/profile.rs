@@ -12,6 +12,7 @@ use crate::{
     keychain::{self, KeychainError},
     output::{self, Format, View, escape},
     parser::Matches,
+    print,
 };
 
 #[derive(Serialize)]
@@ -88,7 +89,7 @@ pub(super) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
         ],
         rows: rows.collect(),
     };
-    output::report(context, &listed, view)
+    print::report(context, &listed, view)
 }
 
 /// Shows a profile, and whether a secret is kept for it.
@@ -124,7 +125,7 @@ pub(super) fn show(context: &mut Context<'_>, matches: &Matches) -> Result<(), F
         ),
     ];
     let text = output::table(&["FIELD", "VALUE"], &rows, context.colours_stdout());
-    output::report(context, &shown, View::Plain(text))
+    print::report(context, &shown, View::Plain(text))
 }
 
 /// Makes a profile the active one.
@@ -148,7 +149,7 @@ pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Fail
         return Ok(());
     }
     let active = Active { name, active: true };
-    output::report(context, &active, View::Plain(String::new()))
+    print::report(context, &active, View::Plain(String::new()))
 }
 
 /// Removes a profile: its section, its token and its secret.
@@ -196,7 +197,7 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
         name,
         deleted: true,
     };
-    output::report(context, &deleted, View::Plain(String::new()))
+    print::report(context, &deleted, View::Plain(String::new()))
 }
 
 fn is_in_keychain(context: &mut Context<'_>, name: &str) -> bool {

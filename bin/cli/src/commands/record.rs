@@ -16,6 +16,7 @@ use crate::{
     id,
     output::{self, Column, Format, Node, View},
     parser::Matches,
+    print,
     tree::PROGRAM,
 };
 
@@ -87,7 +88,7 @@ impl Kind {
 pub(super) async fn list(context: &mut Context<'_>, kind: &Kind) -> Result<(), Failure> {
     let records = all(&mut Api::new(context), kind).await?;
     let none = format!("No {} found.", kind.titles);
-    output::list(context, kind.columns, &none, &records)
+    print::list(context, kind.columns, &none, &records)
 }
 
 /// Returns all records of a kind, as the platform lists them.
@@ -210,7 +211,7 @@ pub(super) async fn delete(
         id: &id,
         deleted: true,
     };
-    output::report(context, &deleted, View::Plain(String::new()))
+    print::report(context, &deleted, View::Plain(String::new()))
 }
 
 /// Sends a request that writes. Returns `None` if a dry run stopped it; then it is reported.
@@ -276,7 +277,7 @@ pub(super) fn decoded(action: &str, body: &[u8]) -> Result<Option<Node>, Failure
 
 fn show(context: &mut Context<'_>, kind: &Kind, action: &str, body: &[u8]) -> Result<(), Failure> {
     match decoded(action, body)? {
-        Some(record @ Node::Object(_)) => output::record(context, kind.columns, &record),
+        Some(record @ Node::Object(_)) => print::record(context, kind.columns, &record),
         Some(_) => Err(undecodable(action, "the response is not an object")),
         None if context.globals.output == Format::Text => {
             context
@@ -284,6 +285,6 @@ fn show(context: &mut Context<'_>, kind: &Kind, action: &str, body: &[u8]) -> Re
                 .note(format_args!("No {} data returned.", kind.noun));
             Ok(())
         }
-        None => output::structured(context, &Node::null()),
+        None => print::structured(context, &Node::null()),
     }
 }

@@ -4,12 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::{
-    context::Context,
-    failure::Failure,
-    output::{self, View},
-    tree::VERSION,
-};
+use crate::{context::Context, failure::Failure, output::View, print, tree::VERSION};
 
 #[derive(Serialize)]
 struct Build {
@@ -50,5 +45,5 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     for module in &build.modules {
         let _ = writeln!(text, "  {} {}", module.name, module.version);
     }
-    output::report(context, &build, View::Plain(text))
+    print::report(context, &build, View::Plain(text))
 }

@@ -7,10 +7,7 @@ use std::{
 
 use super::scripts::script;
 use crate::{
-    context::{Context, Environment},
-    failure::Failure,
-    output::quoted,
-    parser::Matches,
+    context::Context, environment::Environment, failure::Failure, output::quoted, parser::Matches,
     tree::Shell,
 };
 

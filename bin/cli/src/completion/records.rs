@@ -8,7 +8,8 @@ use ziggurat_account_client::CacheUse;
 use super::offer::Offer;
 use crate::{
     api::Api,
-    context::{Environment, Streams},
+    context::Streams,
+    environment::Environment,
     keychain::NoKeychain,
     output::Node,
     parser,

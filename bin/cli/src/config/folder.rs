@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::context::Environment;
+use crate::environment::Environment;
 
 /// The two folders of this program.
 pub(super) struct Folders {

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::context::Environment;
+use crate::environment::Environment;
 
 fn home() -> (tempfile::TempDir, Environment) {
     let folder = tempfile::tempdir().expect("a folder");

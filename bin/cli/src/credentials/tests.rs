@@ -10,7 +10,8 @@ use ziggurat_account_client::binding;
 use super::*;
 use crate::{
     config::Config,
-    context::{ConnectionFlags, Environment, Globals, Streams},
+    context::{ConnectionFlags, Globals, Streams},
+    environment::Environment,
     keychain::NoKeychain,
 };
 

@@ -11,7 +11,6 @@ use super::{
     node::Node,
     table::{Column, Show},
 };
-use crate::failure::Failure;
 
 /// A compiled `--jq` program.
 pub(crate) struct Program(Filter<JustLut<Val>>);
@@ -23,9 +22,9 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Fails if it is not a jq program: exit 2, before any request.
-    pub(crate) fn compile(source: &str) -> Result<Self, Failure> {
-        let refused = || Failure::usage(format!("--jq {source:?} is not a jq program"));
+    /// Fails if it is not a jq program.
+    pub(crate) fn compile(source: &str) -> Result<Self, String> {
+        let refused = || format!("--jq {source:?} is not a jq program");
         let definitions = jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs());
@@ -50,8 +49,8 @@ impl Program {
     }
 
     /// Runs the program: one line per result, strings without quotes.
-    pub(crate) fn run(&self, input: &Node) -> Result<String, Failure> {
-        let failed = |error: &dyn std::fmt::Display| Failure::general(format!("--jq: {error}"));
+    pub(crate) fn run(&self, input: &Node) -> Result<String, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("--jq: {error}");
         let input = read::parse_single(input.to_json().as_bytes()).map_err(|e| failed(&e))?;
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         let mut text = String::new();
@@ -75,7 +74,7 @@ impl Program {
 /// Returns the columns of these members, in the given order; all columns if none is named.
 ///
 /// A member without a column gets one, with its name in capitals.
-pub(super) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
+pub(crate) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
     if fields.is_empty() {
         return columns.to_vec();
     }
@@ -96,7 +95,7 @@ pub(super) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
 }
 
 /// Returns the object with only these members; all members if none is named.
-pub(super) fn members(node: &Node, fields: &[String]) -> Node {
+pub(crate) fn members(node: &Node, fields: &[String]) -> Node {
     match node {
         Node::Object(members) if !fields.is_empty() => Node::Object(
             fields
@@ -112,7 +111,7 @@ pub(super) fn members(node: &Node, fields: &[String]) -> Node {
 mod tests {
     use super::*;
 
-    fn run(source: &str, input: &str) -> Result<String, Failure> {
+    fn run(source: &str, input: &str) -> Result<String, String> {
         let input = Node::read(input.as_bytes()).expect("JSON");
         Program::compile(source)?.run(&input)
     }
@@ -138,16 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_program_is_wrong_use_and_a_failing_one_is_a_failure() {
-        for source in [".[", "nothing(", "nothing", ""] {
-            if let Err(failure) = run(source, "{}") {
-                assert_eq!(failure.exit(), 2, "{source:?}");
-            } else {
-                assert_eq!(source, "", "{source:?}");
-            }
+    fn an_invalid_program_and_a_failing_one_are_told_apart() {
+        for source in [".[", "nothing(", "nothing"] {
+            let error = run(source, "{}").expect_err(source);
+            assert_eq!(error, format!("--jq {source:?} is not a jq program"));
         }
-        let failure = run(".a.b", r#"{"a":1}"#).expect_err("a number has no members");
-        assert_eq!(failure.exit(), 1);
-        assert!(failure.to_string().starts_with("--jq: "), "{failure}");
+        let error = run(".a.b", r#"{"a":1}"#).expect_err("a number has no members");
+        assert!(error.starts_with("--jq: "), "{error}");
     }
 }

@@ -48,7 +48,7 @@ impl Column {
     }
 
     /// Returns the cell of this column in a record, not escaped yet. An absent value is empty.
-    pub(super) fn cell(&self, record: &Node) -> String {
+    pub(crate) fn cell(&self, record: &Node) -> String {
         let value = record
             .member(&self.member)
             .or_else(|| record.member(self.or?));

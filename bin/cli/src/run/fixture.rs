@@ -11,7 +11,8 @@ use std::{
 
 pub(super) use self::fake::{Asked, Fake};
 use crate::{
-    context::{Environment, Streams, Terminals},
+    context::Streams,
+    environment::{Environment, Terminals},
     keychain::Keychain,
 };
 

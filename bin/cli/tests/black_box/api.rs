@@ -168,6 +168,9 @@ fn an_answer_is_printed_in_the_format_asked_for() {
         "{yaml}"
     );
     ends(&run(&["/x", "--jq", ".a[0]"]), 0, "1.50\n", "");
+    let failed = run(&["/x", "--jq", ".b.c"]);
+    assert_eq!((failed.code, &*failed.stdout), (Some(1), ""), "{failed:?}");
+    assert!(failed.stderr.starts_with("Error: --jq: "), "{failed:?}");
     for format in ["text", "json", "yaml"] {
         ends(&run(&["/text", "-o", format]), 0, "plain\n", "");
     }

@@ -12,9 +12,9 @@ use crate::{
     credentials,
     failure::Failure,
     keychain,
-    output::{self, Format, View, escape},
+    output::{Format, View, escape},
     parser::Matches,
-    terminal,
+    print, terminal,
 };
 
 /// The report of a login for `-o json`.
@@ -88,7 +88,7 @@ pub(in crate::commands) async fn login(
         },
         expires_at: shown(token.expires_at),
     };
-    output::report(context, &report, View::Plain(String::new()))
+    print::report(context, &report, View::Plain(String::new()))
 }
 
 /// Stores the secret, then the profile. If the profile cannot be saved, the secret is removed.

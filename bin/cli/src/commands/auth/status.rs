@@ -8,7 +8,8 @@ use crate::{
     context::Context,
     credentials::{self, Credentials, Missing, Source},
     failure::Failure,
-    output::{self, View, escape},
+    output::{View, escape},
+    print,
 };
 
 /// The state of the cached token.
@@ -59,7 +60,7 @@ pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failu
         token,
     };
     let view = lines(&status, credentials.source);
-    output::report(context, &status, view)
+    print::report(context, &status, view)
 }
 
 /// Returns the state of the cached token of a credential.
@@ -109,7 +110,7 @@ fn without_credential(
         Some(problem) => format!("Not authenticated: {}\n", escape(problem)),
         None => "Not authenticated.\n".to_owned(),
     };
-    output::report(context, &status, View::Plain(text))?;
+    print::report(context, &status, View::Plain(text))?;
     Err(missing.into_failure())
 }
 

@@ -6,7 +6,8 @@ use crate::{
     api::{Api, undecodable},
     context::Context,
     failure::Failure,
-    output::{self, Node, View},
+    output::{Node, View},
+    print,
 };
 
 #[derive(Serialize)]
@@ -71,7 +72,7 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
         api_url,
     };
     let view = lines(&report);
-    output::report(context, &report, view)
+    print::report(context, &report, view)
 }
 
 /// Returns the records of a list.
