@@ -52,12 +52,14 @@
 //! }
 //! ```
 
+mod credential;
 mod error;
 mod http;
 mod session;
 mod token;
 
 pub use self::{
+    credential::Credential,
     error::{Details, Error, Kind},
     http::{
         address::{Address, InvalidAddress, Origin, Target},
@@ -66,7 +68,7 @@ pub use self::{
         message::{Incoming, Recorded, Sent, TransportError},
         transport::{Options, Transport},
     },
-    session::{CacheUse, Call, Credential, Session},
+    session::{CacheUse, Call, Session},
     token::{
         Token, binding,
         cache::{Cache, Cached},

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use ziggurat_runtime::Secret;
 
 use crate::{
+    credential::Credential,
     error::{Error, Kind},
     http::{
         address::Address,
@@ -24,23 +25,6 @@ use crate::{
 
 /// Maximum wait for another program that exchanges the same credential.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// A credential: an id and a secret.
-pub trait Credential {
-    /// Returns the id.
-    fn client_id(&self) -> &str;
-
-    /// Returns the id of the login that stored the credential. A cached token is bound to it if it
-    /// is known, otherwise to the secret.
-    fn login_id(&self) -> Option<&str>;
-
-    /// Returns the secret. Called only if it is needed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be read.
-    fn secret(&mut self) -> Result<Secret, Error>;
-}
 
 /// The use of the token cache.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

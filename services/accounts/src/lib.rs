@@ -49,6 +49,7 @@ mod file;
 mod identity;
 pub mod issuer;
 mod login;
+mod login_error;
 mod login_limiter;
 mod password;
 pub mod secret;
@@ -100,7 +101,8 @@ pub use self::{
     expiry::{Expiry, InvalidExpiry},
     file::FileError,
     identity::{Account, Holder, Identity},
-    login::{LoginError, LoginFault, Session},
+    login::Session,
+    login_error::{LoginError, LoginFault},
     password::PasswordError,
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord},
     users::{UserError, UserFile, UserRecord},

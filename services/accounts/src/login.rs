@@ -2,35 +2,28 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
-use rand::rngs::SysError;
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use thiserror::Error;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tracing::warn;
 use ziggurat_layers::{
     bearer::TokenHash,
     rate_limit::{Key, Limited, Outcome},
 };
 use ziggurat_runtime::lock;
-use ziggurat_state::StoreError;
 
 use super::{Accounts, Shared, State};
 use crate::{
     file::Change,
+    login_error::{BUSY, LoginError, LoginFault},
     login_limiter::Slot,
     secret,
     sessions::LocalSessions,
     users::{UserRecord, Users},
 };
 
-pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(24);
-
 /// Longest wait of a login for its password check.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
-
-/// `Retry-After` of a login that waited too long.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// A session that was opened.
 #[derive(Debug)]
@@ -39,53 +32,6 @@ pub struct Session {
     pub token: SecretString,
     /// Expiry date.
     pub expires_at: Timestamp,
-}
-
-/// Reason why a login failed. The message is for the client.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LoginError {
-    /// Too many attempts from this address have failed. The password was not checked.
-    #[error("too many failed authentication attempts from this IP address, please try again later")]
-    RateLimited {
-        /// Time until the next attempt is allowed.
-        retry_after: Duration,
-    },
-    /// Too many logins are waiting. The password was not checked.
-    #[error("authentication failed: too many logins at the same time, please try again")]
-    Busy {
-        /// Time until a retry is useful.
-        retry_after: Duration,
-    },
-    /// The user does not exist, or the password is wrong.
-    #[error("authentication failed: invalid username or password")]
-    Invalid,
-    /// The account is disabled, whatever the password.
-    #[error("authentication failed: user account is disabled")]
-    Disabled,
-    /// The server failed.
-    #[error("authentication failed: the server could not open a session")]
-    Internal(#[source] LoginFault),
-    /// The database shared by the replicas is unreachable. The password may not have been checked.
-    #[error("authentication failed: logins are unavailable at the moment, please try again later")]
-    Unavailable {
-        /// Time until a retry is useful.
-        retry_after: Duration,
-        /// Error of the database.
-        source: StoreError,
-    },
-}
-
-/// Server fault that prevented a session.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LoginFault {
-    /// The system has no random bytes.
-    #[error("no random bytes for a token")]
-    Random(#[from] SysError),
-    /// The password check was aborted.
-    #[error("the login was aborted")]
-    Aborted(#[from] JoinError),
 }
 
 /// Result of a password check.
@@ -264,15 +210,5 @@ impl From<Limited> for LoginError {
 impl From<LoginFault> for LoginError {
     fn from(fault: LoginFault) -> Self {
         Self::Internal(fault)
-    }
-}
-
-impl From<StoreError> for LoginError {
-    fn from(source: StoreError) -> Self {
-        let retry_after = BUSY;
-        Self::Unavailable {
-            retry_after,
-            source,
-        }
     }
 }

@@ -5,15 +5,18 @@ mod replicated;
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::task::spawn_blocking;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{self as store, LookUp, StoreError};
 
-use super::{LoginError, LoginFault, Shared, login::SESSION};
+use super::{LoginError, LoginFault, Shared};
 use crate::{token_index::TokenIndex, tokens::whole_seconds, users::UserRecord};
 
 pub(super) use self::{local::LocalSessions, replicated::ReplicatedSessions};
+
+/// Lifetime of a session.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// Sessions and locks of accounts. The kind is chosen when the accounts are opened.
 pub(super) enum Sessions {
@@ -87,7 +90,7 @@ impl Sessions {
         let recording = Arc::clone(accounts);
         let is_local = !self.is_replicated();
         let recorded = spawn_blocking(move || {
-            let ends = whole_seconds(recording.clock.now() + SESSION);
+            let ends = whole_seconds(recording.clock.now() + LIFETIME);
             recording.record_login(&user, |sessions, user| {
                 if is_local {
                     sessions.open(token, user, ends, max);

@@ -9,7 +9,7 @@ use rand::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{error::Error, http::address::Address, session::Credential};
+use crate::{credential::Credential, error::Error, http::address::Address};
 
 /// Domain separation: distinguishes this use of the hash from all others.
 const DOMAIN: &str = "ziggurat-cli/token-cache/v3";

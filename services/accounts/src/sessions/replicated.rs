@@ -12,9 +12,9 @@ use ziggurat_layers::bearer::{Denied, TokenHash};
 use ziggurat_runtime::lock;
 use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
 
+use super::LIFETIME;
 use crate::{
-    Identity, LoginError, attempts::log_error, login::SESSION, token_index::TokenIndex,
-    users::UserRecord,
+    Identity, LoginError, attempts::log_error, token_index::TokenIndex, users::UserRecord,
 };
 
 /// Time for which a cached session is valid while the database is unreachable.
@@ -56,7 +56,7 @@ impl ReplicatedSessions {
         let new = NewSession {
             user: &user.name,
             account_made: user.created_at,
-            seconds: SESSION.as_secs(),
+            seconds: LIFETIME.as_secs(),
             max_per_user,
         };
         let ends = self.store.open_session(token, &new).await?;
