@@ -16,9 +16,9 @@ use std::{
 use http::Uri;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
 use ziggurat_accounts::WallClock;
-use ziggurat_layers::host::{Hosts, InvalidHost};
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
+    host::{Hosts, InvalidHost},
     rate_limit::Quota,
 };
 use ziggurat_runtime::{

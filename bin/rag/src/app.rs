@@ -90,7 +90,7 @@ impl App {
         drop((pipelines, set, pools));
         let closing = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-            warn!("aborted connections to PostgreSQL");
+            warn!("connections to PostgreSQL were not closed in time");
         }
     }
 }

@@ -149,7 +149,7 @@ impl App {
             .await
             .is_err()
         {
-            warn!("aborted connections to PostgreSQL");
+            warn!("connections to PostgreSQL were not closed in time");
         }
         let closed = async { while keepers.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {

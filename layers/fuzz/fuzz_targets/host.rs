@@ -1,4 +1,4 @@
-//! Any `Host`, authority and `Origin`: an admitted one is on this machine, as a URL parser reads it.
+//! Any `Host` and any `Origin`: an admitted one is on this machine, as a URL parser reads it.
 #![no_main]
 
 use std::{

@@ -125,7 +125,10 @@ impl<C: Credential> Session<C> {
         let sent = self.send(transport, notes, action, Method::GET, path, None);
         match sent.await? {
             Sent::Answer(answer) => Ok(answer),
-            Sent::Stopped(_) => Err(Error::new(Kind::General, format!("{action}: interrupted"))),
+            Sent::Stopped(_) => Err(Error::new(
+                Kind::General,
+                format!("{action}: the dry run stopped a read"),
+            )),
         }
     }
 
@@ -228,7 +231,7 @@ impl<C: Credential> Session<C> {
             Error::new(
                 Kind::Server,
                 "the access token contains characters that a \
-                                                   header cannot have",
+                 header cannot have",
             )
         })?;
         headers.insert(header::AUTHORIZATION, authorization);

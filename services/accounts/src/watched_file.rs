@@ -54,7 +54,7 @@ impl<T: Table> WatchedFile<T> {
                 let path = self.file.path().display();
                 let gone = format!(
                     "{path}: the file does not exist any more; its last contents \
-                                    stay in use"
+                     stay in use"
                 );
                 self.complain(gone);
                 false

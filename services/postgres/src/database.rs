@@ -199,7 +199,7 @@ pub enum InvalidDatabase {
         source: io::Error,
     },
     /// A file it names holds something else.
-    #[error("database '{name}': {setting} has no such block in PEM")]
+    #[error("database '{name}': {setting} has no PEM block of the expected kind")]
     NotPem {
         /// The name of the database.
         name: String,

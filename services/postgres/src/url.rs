@@ -70,7 +70,7 @@ pub enum InvalidUrl {
     /// It names a file of this machine.
     #[error(
         "the parameter '{0}' is not allowed in connection URLs, because it is the path of a \
-             file on the server"
+         file on the server"
     )]
     File(&'static str),
     /// It has a parameter that is not known to be harmless.

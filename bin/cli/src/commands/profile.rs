@@ -187,7 +187,7 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
     if credentials::variables_are_set(context) {
         context.streams.note(
             "Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set, so commands still \
-                   use it.",
+             use it.",
         );
     }
     if context.globals.output == Format::Text {

@@ -208,7 +208,10 @@ fn with_file_keys(error: &InvalidDatabase) -> String {
             format!("{} cannot be read", file_key(setting))
         }
         InvalidDatabase::NotPem { setting, .. } => {
-            format!("{} has no such block in PEM", file_key(setting))
+            format!(
+                "{} has no PEM block of the expected kind",
+                file_key(setting)
+            )
         }
         InvalidDatabase::OutOfRange { setting, range, .. } => {
             format!("{} must be {range}", file_key(setting))

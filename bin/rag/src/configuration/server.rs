@@ -6,8 +6,10 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_layers::host::{Hosts, InvalidHost};
-use ziggurat_layers::rate_limit::Quota;
+use ziggurat_layers::{
+    host::{Hosts, InvalidHost},
+    rate_limit::Quota,
+};
 use ziggurat_rag_service as rag;
 use ziggurat_runtime::config::{Section, Value};
 

@@ -36,7 +36,7 @@ pub(super) fn build(
     let output = options.output.or_else(|| configured.database_path.clone());
     let output = output.context(
         "the output file is missing: add -kb-output <file>, or set \
-                  knowledgebase.database_path",
+         knowledgebase.database_path",
     )?;
     let embedder = knowledge::embedder(configured, &Providers::default())
         .map_err(|problem| anyhow!(problem))?;
@@ -105,6 +105,6 @@ fn run(
     let outcome = outcome.context("the knowledge base was not finished")?;
     outcome.context(
         "interrupted: documents written so far are kept; run the same command again to \
-                  continue",
+         continue",
     )
 }

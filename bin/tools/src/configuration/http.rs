@@ -5,10 +5,10 @@ use std::{
     path::PathBuf,
 };
 
-use ziggurat_layers::rate_limit::Quota;
 use ziggurat_layers::{
     host::{Hosts, InvalidHost},
     origin::{InvalidOrigin, Origins},
+    rate_limit::Quota,
 };
 use ziggurat_runtime::config::Section;
 

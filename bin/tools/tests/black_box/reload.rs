@@ -139,7 +139,7 @@ fn a_change_that_needs_a_restart_is_a_warning_and_not_applied() {
     for section in ["http.auth", "http.allowed_origins"] {
         let line = program.wait_for(&format!(
             "{section} has changed; restart the server to apply \
-                                              it"
+             it"
         ));
         assert!(line.contains("WARN"), "{line}");
     }

@@ -136,7 +136,9 @@ impl<'a> Transport<'a> {
         };
         match self.send(&request, notes).await? {
             Sent::Answer(answer) => Ok(answer),
-            Sent::Stopped(_) => Err(TransportError::Answer("interrupted".to_owned())),
+            Sent::Stopped(_) => Err(TransportError::Answer(
+                "the dry run stopped a read".to_owned(),
+            )),
         }
     }
 

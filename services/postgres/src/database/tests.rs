@@ -113,13 +113,13 @@ fn certificates_are_read_at_once() {
             junk.clone(),
             None,
             None,
-            Some("sslrootcert has no such block in PEM"),
+            Some("sslrootcert has no PEM block of the expected kind"),
         ),
         (
             None,
             cert.clone(),
             junk,
-            Some("sslkey has no such block in PEM"),
+            Some("sslkey has no PEM block of the expected kind"),
         ),
     ];
     for (ssl_root_cert, ssl_cert, ssl_key, expected) in cases {
