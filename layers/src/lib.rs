@@ -24,6 +24,10 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(feature = "rate-limit")]
+mod bounded_map;
+#[cfg(feature = "clock")]
+pub mod clock;
 #[cfg(any(feature = "host", feature = "origin"))]
 mod guard;
 #[cfg(any(feature = "bearer", feature = "host"))]

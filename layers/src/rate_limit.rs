@@ -73,13 +73,11 @@
 //! An admitted request of a known key allocates nothing, and [`FailureWindow`] allocates nothing
 //! for clients without failures.
 
-mod clock;
 mod failure_window;
 mod fields;
 mod key;
 mod quota;
 mod steady;
-mod store;
 #[cfg(test)]
 mod tests;
 
@@ -103,8 +101,10 @@ use crate::{
     reject::{AuthFailed, ErrorString, Rejection, Render},
 };
 
+/// Maximum number of keys unless another is set.
+const DEFAULT_MAX_KEYS: usize = 100_000;
+
 pub use self::{
-    clock::{Clock, ManualClock, Monotonic},
     failure_window::{Attempt, FailureWindow},
     fields::InvalidName,
     key::Key,

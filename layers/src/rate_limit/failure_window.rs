@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    Clock, Key, Limited, Monotonic, Outcome, Permit, Policy, Quota, Standing,
-    store::{DEFAULT_MAX_KEYS, Hashed, Shard, Slot, Store},
+use super::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Standing};
+use crate::{
+    bounded_map::{BoundedMap, Hashed, Shard, Slot},
+    clock::{Clock, Monotonic},
 };
 
 /// Number of ended windows that are dropped whenever a new one begins.
@@ -24,7 +25,10 @@ const MESSAGE: &str =
 ///
 /// ```
 /// use std::{net::IpAddr, time::Duration};
-/// use ziggurat_layers::rate_limit::{FailureWindow, Key, ManualClock, Outcome, Permit as _, Policy as _};
+/// use ziggurat_layers::{
+///     clock::ManualClock,
+///     rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _},
+/// };
 ///
 /// let clock = ManualClock::new();
 /// let failures = FailureWindow::new("2 per 15 minutes".parse()?).with_clock(clock.clone());
@@ -50,7 +54,7 @@ pub struct FailureWindow<C = Monotonic> {
     counts_in_flight: bool,
     forgives: bool,
     clock: C,
-    windows: Arc<Store<Window>>,
+    windows: Arc<BoundedMap<Key, Window>>,
 }
 
 /// An admitted request that may turn out to be a failure.
@@ -58,13 +62,13 @@ pub struct FailureWindow<C = Monotonic> {
 #[must_use]
 pub struct Attempt<C = Monotonic> {
     policy: FailureWindow<C>,
-    key: Hashed,
+    key: Hashed<Key>,
     standing: Standing,
     /// Serial of the window that already counts this request.
     counted_in: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Window {
     ends: Duration,
     failures: u32,
@@ -80,7 +84,7 @@ impl FailureWindow {
             counts_in_flight: false,
             forgives: false,
             clock: Monotonic,
-            windows: Arc::new(Store::new(DEFAULT_MAX_KEYS)),
+            windows: Arc::new(BoundedMap::new(DEFAULT_MAX_KEYS)),
         }
     }
 }
@@ -115,7 +119,7 @@ impl<C> FailureWindow<C> {
     ///
     /// This forgets all failures: set it before the policy is in use.
     pub fn with_max_keys(mut self, max_keys: usize) -> Self {
-        self.windows = Arc::new(Store::new(max_keys));
+        self.windows = Arc::new(BoundedMap::new(max_keys));
         self
     }
 
@@ -183,8 +187,8 @@ impl<C: Clock + Clone> Policy for FailureWindow<C> {
 impl<C> FailureWindow<C> {
     fn count(
         &self,
-        windows: &mut Shard<Window>,
-        key: Hashed,
+        windows: &mut Shard<Key, Window>,
+        key: Hashed<Key>,
         open: Option<Slot>,
         now: Duration,
     ) -> Slot {
@@ -201,7 +205,12 @@ impl<C> FailureWindow<C> {
         windows.insert(key, window)
     }
 
-    fn standing(&self, windows: &Shard<Window>, open: Option<Slot>, now: Duration) -> Standing {
+    fn standing(
+        &self,
+        windows: &Shard<Key, Window>,
+        open: Option<Slot>,
+        now: Duration,
+    ) -> Standing {
         let Some(slot) = open else {
             return Standing::new(self.quota.count());
         };
@@ -234,7 +243,9 @@ impl<C: Clock> Permit for Attempt<C> {
             (Outcome::Failed, _, Some(_)) | (Outcome::Neither, _, None) => open,
             (Outcome::Failed, _, None) => Some(policy.count(&mut windows, self.key, open, now)),
             (Outcome::Succeeded, open, _) => {
-                open.inspect(|&slot| windows.remove(slot));
+                if let Some(slot) = open {
+                    windows.remove(slot);
+                }
                 None
             }
             (Outcome::Neither, _, Some(slot)) => uncount(&mut windows, slot),
@@ -244,7 +255,7 @@ impl<C: Clock> Permit for Attempt<C> {
 }
 
 /// Finds the client's window, and drops it if it has ended.
-fn find_open(windows: &mut Shard<Window>, key: Hashed, now: Duration) -> Option<Slot> {
+fn find_open(windows: &mut Shard<Key, Window>, key: Hashed<Key>, now: Duration) -> Option<Slot> {
     let slot = windows.find(&key)?;
     if windows.value(slot).has_ended(now) {
         windows.remove(slot);
@@ -253,7 +264,7 @@ fn find_open(windows: &mut Shard<Window>, key: Hashed, now: Duration) -> Option<
     Some(slot)
 }
 
-fn uncount(windows: &mut Shard<Window>, slot: Slot) -> Option<Slot> {
+fn uncount(windows: &mut Shard<Key, Window>, slot: Slot) -> Option<Slot> {
     let window = windows.value_mut(slot);
     window.failures = window.failures.saturating_sub(1);
     if window.failures > 0 {
@@ -264,10 +275,12 @@ fn uncount(windows: &mut Shard<Window>, slot: Slot) -> Option<Slot> {
 }
 
 /// Drops ended windows. The oldest window ends first, so this needs no search.
-fn drop_ended(windows: &mut Shard<Window>, now: Duration) {
+fn drop_ended(windows: &mut Shard<Key, Window>, now: Duration) {
     for _ in 0..DROPPED_PER_WINDOW {
         match windows.oldest() {
-            Some(oldest) if windows.value(oldest).has_ended(now) => windows.remove(oldest),
+            Some(oldest) if windows.value(oldest).has_ended(now) => {
+                windows.remove(oldest);
+            }
             _ => break,
         }
     }

@@ -10,9 +10,10 @@ use governor::{
     state::StateStore,
 };
 
-use super::{
-    Clock, Key, Limited, Monotonic, Outcome, Permit, Policy, Quota, Standing,
-    store::{DEFAULT_MAX_KEYS, Store},
+use super::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Standing};
+use crate::{
+    bounded_map::BoundedMap,
+    clock::{Clock, Monotonic},
 };
 
 /// Permits requests at a steady rate.
@@ -26,7 +27,10 @@ use super::{
 ///
 /// ```
 /// use std::{net::IpAddr, num::NonZeroU32, time::Duration};
-/// use ziggurat_layers::rate_limit::{Key, ManualClock, Policy as _, Steady};
+/// use ziggurat_layers::{
+///     clock::ManualClock,
+///     rate_limit::{Key, Policy as _, Steady},
+/// };
 ///
 /// let clock = ManualClock::new();
 /// let steady = Steady::new("60 per minute".parse()?)
@@ -67,7 +71,7 @@ type Limiter<C> = RateLimiter<Key, Buckets, Ticks<C>, StateInformationMiddleware
 
 /// The time at which each client's bucket is full again.
 #[derive(Clone, Debug)]
-struct Buckets(Arc<Store<Nanos>>);
+struct Buckets(Arc<BoundedMap<Key, Nanos>>);
 
 /// Adapts the clock to governor.
 #[derive(Clone)]
@@ -132,7 +136,7 @@ impl<C: Clock> Steady<C> {
 
     fn build(quota: Quota, burst: NonZeroU32, max_keys: usize, clock: C) -> Self {
         let rate = rate(quota, burst);
-        let buckets = Buckets(Arc::new(Store::new(max_keys)));
+        let buckets = Buckets(Arc::new(BoundedMap::new(max_keys)));
         let shared = Shared {
             quota,
             burst: rate.burst_size(),

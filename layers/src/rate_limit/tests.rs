@@ -15,7 +15,10 @@ use tower::{ServiceExt as _, service_fn, util::ServiceFn};
 use tower_test::mock;
 
 use super::*;
-use crate::reject::Problem;
+use crate::{
+    clock::{Clock as _, ManualClock},
+    reject::Problem,
+};
 
 type Answer = Response<Bytes>;
 

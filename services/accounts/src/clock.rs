@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 #[cfg(any(test, feature = "test-support"))]
-use ziggurat_layers::rate_limit::ManualClock;
-use ziggurat_layers::rate_limit::{self, Monotonic};
+use ziggurat_layers::clock::ManualClock;
+use ziggurat_layers::clock::{Clock, Monotonic};
 
 /// Wall clock.
 ///
@@ -35,7 +35,7 @@ impl WallClock {
         match &self.0 {
             Source::System => Timestamp::now(),
             #[cfg(any(test, feature = "test-support"))]
-            Source::Manual { passed, start } => *start + rate_limit::Clock::now(passed),
+            Source::Manual { passed, start } => *start + Clock::now(passed),
         }
     }
 }
@@ -66,12 +66,12 @@ impl WallClock {
     }
 }
 
-impl rate_limit::Clock for WallClock {
+impl Clock for WallClock {
     fn now(&self) -> Duration {
         match &self.0 {
             Source::System => Monotonic.now(),
             #[cfg(any(test, feature = "test-support"))]
-            Source::Manual { passed, .. } => rate_limit::Clock::now(passed),
+            Source::Manual { passed, .. } => Clock::now(passed),
         }
     }
 }

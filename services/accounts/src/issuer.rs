@@ -49,7 +49,7 @@ use tokio::{
 use tracing::{error, info};
 use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
-    rate_limit::Clock,
+    clock::Clock,
 };
 
 use self::{

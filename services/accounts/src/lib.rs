@@ -78,7 +78,8 @@ use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
-    rate_limit::{Clock, Quota},
+    clock::Clock,
+    rate_limit::Quota,
 };
 use ziggurat_runtime::lock;
 use ziggurat_state as store;

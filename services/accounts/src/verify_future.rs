@@ -9,7 +9,7 @@ use std::{
 
 use ziggurat_layers::{
     bearer::{Denied, TokenHash},
-    rate_limit::Clock,
+    clock::Clock,
 };
 use ziggurat_state::LookUp;
 

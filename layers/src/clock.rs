@@ -1,11 +1,13 @@
-//! The clocks of the policies.
+//! The clocks of the layers that measure time.
+//!
+//! Time is an argument of every layer that needs it, so tests need not wait.
 
 use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
-use governor::clock::{Clock as _, QuantaClock, QuantaInstant, Reference as _};
+use quanta::Instant;
 
 /// Returns the current time.
 pub trait Clock {
@@ -20,13 +22,17 @@ pub trait Clock {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Monotonic;
 
+/// The time since 1970 in UTC, as the operating system has it, for dates that others wrote.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct System;
+
 /// A clock that stands still until it is advanced, for tests.
 ///
 /// Clones show the same time.
 ///
 /// ```
 /// use std::time::Duration;
-/// use ziggurat_layers::rate_limit::{Clock as _, ManualClock};
+/// use ziggurat_layers::clock::{Clock as _, ManualClock};
 ///
 /// let clock = ManualClock::new();
 /// let before = clock.now();
@@ -44,13 +50,17 @@ impl Clock for Monotonic {
     #[inline]
     fn now(&self) -> Duration {
         // Calibrating the processor's counter against the system clock takes a millisecond, once.
-        static EPOCH: LazyLock<(QuantaClock, QuantaInstant)> = LazyLock::new(|| {
-            let clock = QuantaClock::default();
-            let start = clock.now();
-            (clock, start)
-        });
-        let (clock, start) = &*EPOCH;
-        clock.now().duration_since(*start).into()
+        static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+        EPOCH.elapsed()
+    }
+}
+
+// === impl System ===
+
+impl Clock for System {
+    fn now(&self) -> Duration {
+        // A clock before 1970 is not set: all dates are in its future.
+        SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
     }
 }
 

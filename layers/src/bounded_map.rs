@@ -9,30 +9,27 @@ use std::{
     collections::{HashMap, hash_map::RandomState},
     fmt,
     hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher},
+    mem,
     sync::{Mutex, MutexGuard, PoisonError},
 };
-
-use super::Key;
-
-/// Maximum number of keys unless another is set.
-pub(super) const DEFAULT_MAX_KEYS: usize = 100_000;
 
 const MAX_SHARDS: usize = 16;
 
 /// With fewer keys per shard, the keys would not spread evenly over the shards.
 const MIN_KEYS_PER_SHARD: usize = 64;
 
-pub(super) struct Store<V> {
-    shards: Box<[Mutex<Shard<V>>]>,
-    /// Randomly seeded, so that a client cannot choose addresses that hash to one shard.
+/// A map that evicts its oldest key when it is full.
+pub(crate) struct BoundedMap<K, V> {
+    shards: Box<[Mutex<Shard<K, V>>]>,
+    /// Randomly seeded, so that a client cannot choose keys that hash to one shard.
     hasher: RandomState,
 }
 
 /// A part of the store, with its own maximum.
 #[derive(Debug)]
-pub(super) struct Shard<V> {
-    slots: HashMap<Hashed, Slot, BuildHasherDefault<AsHashed>>,
-    entries: Vec<Entry<V>>,
+pub(crate) struct Shard<K, V> {
+    slots: HashMap<Hashed<K>, Slot, BuildHasherDefault<AsHashed>>,
+    entries: Vec<Entry<K, V>>,
     max_keys: usize,
     oldest: Option<Slot>,
     newest: Option<Slot>,
@@ -42,13 +39,13 @@ pub(super) struct Shard<V> {
 }
 
 /// Index of an entry. Valid until the shard is unlocked, or an entry is inserted or removed.
-pub(super) type Slot = u32;
+pub(crate) type Slot = u32;
 
 /// A key with its hash, which chooses the shard and the position in it. Hashing is most of the cost
 /// of a look-up, so it is done once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hashed {
-    key: Key,
+pub(crate) struct Hashed<K> {
+    key: K,
     hash: u64,
 }
 
@@ -57,8 +54,8 @@ pub(super) struct Hashed {
 struct AsHashed(u64);
 
 #[derive(Debug)]
-struct Entry<V> {
-    key: Hashed,
+struct Entry<K, V> {
+    key: Hashed<K>,
     value: V,
     serial: u64,
     older: Option<Slot>,
@@ -67,9 +64,9 @@ struct Entry<V> {
 
 // === impl Store ===
 
-impl<V> Store<V> {
+impl<K: Copy + Eq + Hash, V: Default> BoundedMap<K, V> {
     /// Makes an empty store for at least one key.
-    pub(super) fn new(max_keys: usize) -> Self {
+    pub(crate) fn new(max_keys: usize) -> Self {
         let max_keys = max_keys.clamp(1, Slot::MAX as usize);
         let shards = (max_keys / MIN_KEYS_PER_SHARD).clamp(1, MAX_SHARDS);
         let (share, rest) = (max_keys / shards, max_keys % shards);
@@ -82,13 +79,13 @@ impl<V> Store<V> {
     }
 
     /// Hashes a key, once for all operations on it.
-    pub(super) fn hashed(&self, key: Key) -> Hashed {
+    pub(crate) fn hashed(&self, key: K) -> Hashed<K> {
         let hash = self.hasher.hash_one(key);
         Hashed { key, hash }
     }
 
     /// Locks the shard a key belongs to.
-    pub(super) fn lock(&self, key: &Hashed) -> MutexGuard<'_, Shard<V>> {
+    pub(crate) fn lock(&self, key: &Hashed<K>) -> MutexGuard<'_, Shard<K, V>> {
         // The map inside a shard uses the lowest and the highest bits of the hash.
         let place = usize::from(u16::try_from(key.hash >> 32 & 0xffff).expect("16 bits are left"));
         // Spreads keys as evenly as a remainder would, without a division.
@@ -96,36 +93,36 @@ impl<V> Store<V> {
     }
 
     /// Counts the keys, one shard after the other.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 }
 
-impl<V> fmt::Debug for Store<V> {
+impl<K: Copy + Eq + Hash, V: Default> fmt::Debug for BoundedMap<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The keys are left out: they are addresses of people, and there are many.
-        f.debug_struct("Store")
+        // The keys are left out: they identify people, and there are many.
+        f.debug_struct("BoundedMap")
             .field("len", &self.len())
             .finish_non_exhaustive()
     }
 }
 
-fn lock<V>(shard: &Mutex<Shard<V>>) -> MutexGuard<'_, Shard<V>> {
+fn lock<K, V>(shard: &Mutex<Shard<K, V>>) -> MutexGuard<'_, Shard<K, V>> {
     // No code in this crate panics in the middle of a change.
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // === impl Hashed ===
 
-impl PartialEq for Hashed {
+impl<K: PartialEq> PartialEq for Hashed<K> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Hashed {}
+impl<K: Eq> Eq for Hashed<K> {}
 
-impl Hash for Hashed {
+impl<K> Hash for Hashed<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
@@ -149,7 +146,7 @@ impl Hasher for AsHashed {
 
 // === impl Shard ===
 
-impl<V> Shard<V> {
+impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
     fn new(max_keys: usize) -> Self {
         Self {
             slots: HashMap::default(),
@@ -162,42 +159,42 @@ impl<V> Shard<V> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
     #[inline]
-    pub(super) fn find(&self, key: &Hashed) -> Option<Slot> {
+    pub(crate) fn find(&self, key: &Hashed<K>) -> Option<Slot> {
         // The client of the last request often sends the next one, too.
         let newest = self.newest.filter(|&slot| self.entry(slot).key == *key);
         newest.or_else(|| self.slots.get(key).copied())
     }
 
     /// The entry that was inserted or renewed least recently.
-    pub(super) fn oldest(&self) -> Option<Slot> {
+    pub(crate) fn oldest(&self) -> Option<Slot> {
         self.oldest
     }
 
-    pub(super) fn value(&self, slot: Slot) -> &V {
+    pub(crate) fn value(&self, slot: Slot) -> &V {
         &self.entry(slot).value
     }
 
-    pub(super) fn value_mut(&mut self, slot: Slot) -> &mut V {
+    pub(crate) fn value_mut(&mut self, slot: Slot) -> &mut V {
         &mut self.entry_mut(slot).value
     }
 
     /// Identifies this entry among all that ever were, even under the same key.
-    pub(super) fn serial(&self, slot: Slot) -> u64 {
+    pub(crate) fn serial(&self, slot: Slot) -> u64 {
         self.entry(slot).serial
     }
 
     /// Adds a key that is not there yet, and evicts the oldest if the shard is full.
-    pub(super) fn insert(&mut self, key: Hashed, value: V) -> Slot {
-        debug_assert!(!self.slots.contains_key(&key), "{key:?} is there already");
+    pub(crate) fn insert(&mut self, key: Hashed<K>, value: V) -> Slot {
+        debug_assert!(!self.slots.contains_key(&key), "the key is there already");
         if self.len() >= self.max_keys
             && let Some(oldest) = self.oldest
         {
-            self.remove(oldest);
+            drop(self.remove(oldest));
         }
         self.inserted += 1;
         let entry = Entry {
@@ -222,19 +219,22 @@ impl<V> Shard<V> {
     }
 
     /// Makes an entry the newest.
-    pub(super) fn renew(&mut self, slot: Slot) {
+    pub(crate) fn renew(&mut self, slot: Slot) {
         if self.newest != Some(slot) {
             self.unlink(slot);
             self.link_newest(slot);
         }
     }
 
-    pub(super) fn remove(&mut self, slot: Slot) {
+    /// Removes an entry, and returns its value.
+    pub(crate) fn remove(&mut self, slot: Slot) -> V {
         self.unlink(slot);
         let key = self.entry(slot).key;
         self.slots.remove(&key);
-        self.entry_mut(slot).newer = self.vacant;
-        self.vacant = Some(slot);
+        let vacant = self.vacant.replace(slot);
+        let entry = self.entry_mut(slot);
+        entry.newer = vacant;
+        mem::take(&mut entry.value)
     }
 
     fn link_newest(&mut self, slot: Slot) {
@@ -260,37 +260,33 @@ impl<V> Shard<V> {
         }
     }
 
-    fn entry(&self, slot: Slot) -> &Entry<V> {
+    fn entry(&self, slot: Slot) -> &Entry<K, V> {
         &self.entries[slot as usize]
     }
 
-    fn entry_mut(&mut self, slot: Slot) -> &mut Entry<V> {
+    fn entry_mut(&mut self, slot: Slot) -> &mut Entry<K, V> {
         &mut self.entries[slot as usize]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::VecDeque, net::IpAddr};
+    use std::collections::VecDeque;
 
     use proptest::prelude::*;
 
     use super::*;
 
-    fn key(n: u32) -> Key {
-        IpAddr::V4(n.into()).into()
-    }
-
     #[test]
     fn ten_thousand_keys_never_take_more_than_the_thousand_places() {
-        let store = Store::new(1000);
+        let map = BoundedMap::new(1000);
         for n in 0..10_000 {
-            let key = store.hashed(key(n));
-            store.lock(&key).insert(key, n);
-            assert!(store.len() <= 1000, "after {n}");
+            let key = map.hashed(n);
+            map.lock(&key).insert(key, n);
+            assert!(map.len() <= 1000, "after {n}");
         }
         // Every shard is full by now, so all places are used.
-        assert_eq!(store.len(), 1000);
+        assert_eq!(map.len(), 1000);
     }
 
     #[test]
@@ -303,24 +299,24 @@ mod tests {
             (1000, 1000),
             (10_007, 10_007),
         ] {
-            let store = Store::<()>::new(max_keys);
-            let sum: usize = store.shards.iter().map(|shard| lock(shard).max_keys).sum();
+            let map = BoundedMap::<u32, ()>::new(max_keys);
+            let sum: usize = map.shards.iter().map(|shard| lock(shard).max_keys).sum();
             assert_eq!(sum, expected, "{max_keys}");
         }
     }
 
     #[test]
-    fn a_small_store_evicts_the_oldest_first() {
-        let store = Store::new(3);
-        let mut shard = store.lock(&store.hashed(key(0)));
+    fn a_small_map_evicts_the_oldest_first() {
+        let map = BoundedMap::new(3);
+        let mut shard = map.lock(&map.hashed(0));
         for n in 0..3 {
-            shard.insert(store.hashed(key(n)), n);
+            shard.insert(map.hashed(n), n);
         }
-        let renewed = shard.find(&store.hashed(key(0))).expect("just inserted");
+        let renewed = shard.find(&map.hashed(0)).expect("just inserted");
         shard.renew(renewed);
-        shard.insert(store.hashed(key(3)), 3);
+        shard.insert(map.hashed(3), 3);
         let left: Vec<_> = (0..4)
-            .filter(|&n| shard.find(&store.hashed(key(n))).is_some())
+            .filter(|&n| shard.find(&map.hashed(n)).is_some())
             .collect();
         assert_eq!(left, [0, 2, 3]);
     }
@@ -347,20 +343,20 @@ mod tests {
             cap in 1..8_usize,
             steps in prop::collection::vec(step(), 0..200),
         ) {
-            let store = Store::new(cap);
-            let mut shard = store.lock(&store.hashed(key(0)));
+            let map = BoundedMap::new(cap);
+            let mut shard = map.lock(&map.hashed(0));
             let mut model = VecDeque::new();
             for step in steps {
                 let (Step::Insert(n) | Step::Renew(n) | Step::Remove(n)) = step;
                 let known = model.iter().position(|&other| other == n);
-                prop_assert_eq!(shard.find(&store.hashed(key(n))).is_some(), known.is_some());
-                match (step, shard.find(&store.hashed(key(n))), known) {
+                prop_assert_eq!(shard.find(&map.hashed(n)).is_some(), known.is_some());
+                match (step, shard.find(&map.hashed(n)), known) {
                     (Step::Insert(_), None, None) => {
                         if model.len() == cap {
                             model.pop_front();
                         }
                         model.push_back(n);
-                        shard.insert(store.hashed(key(n)), n);
+                        shard.insert(map.hashed(n), n);
                     }
                     (Step::Renew(_), Some(slot), Some(at)) => {
                         model.remove(at);
