@@ -64,13 +64,13 @@ mod tests;
 mod value;
 
 use std::{
-    collections::BTreeSet,
     fmt, iter, mem,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
+use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Request, Response, StatusCode, header,
     header::{Entry, OccupiedEntry},
@@ -299,10 +299,11 @@ impl Prepared {
                 different.push(link);
             }
         }
-        // A link is printable ASCII.
-        let mut values = different
-            .iter()
-            .map(|link| HeaderValue::from_static(interned(link.to_string())));
+        // Shared by all responses, which count its references instead of copying the text.
+        let mut values = different.iter().map(|link| {
+            let text = Bytes::from(link.to_string());
+            HeaderValue::from_maybe_shared(text).expect("a link is printable ASCII")
+        });
         Self {
             first: values.next(),
             more: Some(values.collect::<Arc<[_]>>()).filter(|more| !more.is_empty()),
@@ -331,24 +332,6 @@ impl Prepared {
             }
         }
     }
-}
-
-/// The texts of all links of all layers, each once.
-static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-
-/// Leaks a text, once per distinct text.
-///
-/// A static header value needs no reference counter, and processors that count on the same counter
-/// wait for each other. Links come from the code that builds a server, not from clients, so there
-/// are few.
-fn interned(text: String) -> &'static str {
-    let mut texts = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = texts.get(&*text) {
-        return known;
-    }
-    let text = text.leak();
-    texts.insert(text);
-    text
 }
 
 /// Returns whether one of the first lines contains our link.

@@ -1,17 +1,21 @@
-//! Limits requests, or failures, per client address.
+//! Limits requests, failures or concurrent requests per client.
 //!
 //! A [`Policy`] decides which requests are admitted; the layer answers 429 to the others. There are
-//! two policies, and a trait for your own:
+//! three policies, and a trait for your own:
 //!
 //! | Policy | What counts | At the limit |
 //! | --- | --- | --- |
 //! | [`Steady`] | every admitted request | one more as soon as the rate allows it |
-//! | [`FailureWindow`] | responses that carry [`AuthFailed`] | none until the window ends |
+//! | [`FailureWindow`] | responses that carry [`AuthFailed`](crate::reject::AuthFailed) | none until the window ends |
+//! | [`Concurrency`] | requests that are not answered yet | one more as soon as one is answered |
 //!
-//! A [`Key`] tells which requests count together: the address in the [`ClientIp`] extension, IPv6
-//! addresses by their /64. A refused request never reaches the wrapped service, and its body is not
-//! read. The layer does not queue or delay anything, and it does not match paths: wrap the route
-//! you mean.
+//! A [`Key`] tells which requests count together. By default it is the address in the
+//! [`ClientIp`](crate::client_ip::ClientIp) extension, IPv6 addresses by their /64;
+//! [`with_extension`](RateLimitLayer::with_extension) counts by the identity that a layer further
+//! out has proved, and [`with_client_of`](RateLimitLayer::with_client_of) also gives clients limits
+//! of their own. Headers are never read, so a client cannot change its key. A refused request never
+//! reaches the wrapped service, and its body is not read. The layer does not queue or delay
+//! anything, and it does not match paths: wrap the route you mean.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -51,15 +55,18 @@
 //! # Deployment
 //!
 //! - Put [`ClientIpLayer`](crate::client_ip::ClientIpLayer) further out when there are proxies, or
-//!   all clients behind one proxy share one quota. Requests without a [`ClientIp`] all share
+//!   all clients behind one proxy share one quota. Requests without an address all share
 //!   [`Key::UNKNOWN`], so a missing extension is noticed soon.
-//! - Put the layer outside of what it protects: password hashing, the bearer check.
+//! - Put the layer outside of what it protects: password hashing, the bearer check. One that counts
+//!   by identity belongs inside of the bearer check, so it does not protect that; use two.
 //! - [`FailureWindow`] counts a failure when it is answered. On a login route add
 //!   [`with_in_flight_counted`](FailureWindow::with_in_flight_counted), or guesses sent all at once
 //!   are all admitted.
 //! - The counts are per process: with three replicas a client has three quotas.
 //! - All services of a layer share its policy. To limit something that is not a request, use a
 //!   policy without the layer: call [`admit`](Policy::admit) and [`settle`](Permit::settle).
+//! - The status is 429 for [`Concurrency`], too, with `Retry-After: 1`. A response that streams
+//!   counts until its head is sent; see [`InFlight`] for a limit on streams.
 //!
 //! # Memory
 //!
@@ -71,11 +78,14 @@
 //! 65,536 keys; set the cap above the number of addresses you expect in an attack.
 //!
 //! An admitted request of a known key allocates nothing, and [`FailureWindow`] allocates nothing
-//! for clients without failures.
+//! for clients without failures. [`Concurrency`] forgets a key with its last request.
 
+mod client;
+mod concurrency;
 mod failure_window;
 mod fields;
 mod key;
+mod policy;
 mod quota;
 mod steady;
 #[cfg(test)]
@@ -84,6 +94,7 @@ mod tests;
 use std::{
     borrow::Cow,
     fmt,
+    hash::Hash,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -96,103 +107,56 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use self::fields::Fields;
-use crate::{
-    client_ip::ClientIp,
-    reject::{AuthFailed, ErrorString, Rejection, Render},
-};
+use crate::reject::{ErrorString, Rejection, Render};
 
 /// Maximum number of keys unless another is set.
 const DEFAULT_MAX_KEYS: usize = 100_000;
 
 pub use self::{
+    client::{ByAddress, ByExtension, Client, ClientOf},
+    concurrency::{Concurrency, InFlight},
     failure_window::{Attempt, FailureWindow},
     fields::InvalidName,
     key::Key,
+    policy::{Announcement, AtOnce, AuthSucceeded, Limited, Outcome, Permit, Policy, Remaining},
     quota::{InvalidQuota, Quota},
-    steady::{Steady, Ticket},
+    steady::Steady,
 };
 
-/// Decides which requests are admitted.
-///
-/// Called for every request, so an implementation must not block or wait. Clones must count
-/// together: every service of a layer has a clone.
-pub trait Policy {
-    /// The state kept for an admitted request until it is answered.
-    type Permit: Permit;
-
-    /// Admits a request, or returns the time until the next attempt.
-    fn admit(&self, key: Key) -> Result<Self::Permit, Limited>;
-
-    /// The quota in the `RateLimit-Policy` field.
-    fn quota(&self) -> Quota;
-
-    /// The name in the header fields, unless the layer sets another. Printable ASCII.
-    fn name(&self) -> &'static str {
-        "default"
-    }
-}
-
-/// An admitted request that is not answered yet.
-///
-/// Dropped without `settle` if there is no response (the request was abandoned or the service
-/// returned an error), or if the permit does not [observe responses](Self::OBSERVES_RESPONSES).
-pub trait Permit {
-    /// Returns whether the permit learns from responses. If not, and no header field has to be
-    /// added, responses pass without being read.
-    const OBSERVES_RESPONSES: bool = true;
-
-    /// Learns the outcome of the request, and returns the state of the quota after it.
-    fn settle(self, outcome: Outcome) -> Standing;
-}
-
-/// The outcome of an admitted request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// The response carries [`AuthFailed`].
-    Failed,
-    /// The response carries [`AuthSucceeded`], and no [`AuthFailed`].
-    Succeeded,
-    /// The response says nothing about credentials.
-    Neither,
-}
-
-/// Marks the response to a request whose credentials were valid.
-///
-/// The counterpart of [`AuthFailed`]: put into the extensions of a response by a handler that
-/// checked a password. [`FailureWindow`] resets its count for it if
-/// [told so](FailureWindow::with_forgiveness).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AuthSucceeded;
-
-/// A refusal by a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct Limited {
-    retry_after: Duration,
-    message: &'static str,
-}
-
-/// The remaining quota of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    remaining: u32,
-    reset: Option<Duration>,
-}
-
 /// Answers 429 to requests that its policy does not admit.
+///
+/// ```
+/// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};
+///
+/// let layer = RateLimitLayer::new(Steady::new("600 per minute".parse()?)).with_fields_on_success();
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct RateLimitLayer<P, R = ErrorString> {
+pub struct RateLimitLayer<P, C = ByAddress, R = ErrorString> {
     policy: P,
+    client_of: C,
     render: R,
     rules: Arc<Rules>,
 }
 
 /// Service made by [`RateLimitLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::rate_limit::{RateLimit, RateLimitLayer, Steady};
+///
+/// let layer = RateLimitLayer::new(Steady::new("600 per minute".parse()?));
+/// let service: RateLimit<_, Steady> = layer.layer("the inner service");
+/// # let _ = service;
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct RateLimit<S, P, R = ErrorString> {
+pub struct RateLimit<S, P, C = ByAddress, R = ErrorString> {
     inner: S,
     policy: P,
+    client_of: C,
     render: R,
     rules: Arc<Rules>,
 }
@@ -230,123 +194,121 @@ pin_project! {
 struct Admitted<T> {
     permit: T,
     /// Set only if the response gets the fields.
-    rules: Option<Arc<Rules>>,
-}
-
-// === impl Outcome ===
-
-impl Outcome {
-    fn of<B>(response: &Response<B>) -> Self {
-        let said = response.extensions();
-        if said.get::<AuthFailed>().is_some() {
-            Self::Failed
-        } else if said.get::<AuthSucceeded>().is_some() {
-            Self::Succeeded
-        } else {
-            Self::Neither
-        }
-    }
-}
-
-// === impl Permit ===
-
-/// The permit of a policy that learns nothing from responses.
-impl Permit for Standing {
-    const OBSERVES_RESPONSES: bool = false;
-
-    fn settle(self, _: Outcome) -> Standing {
-        self
-    }
-}
-
-// === impl Limited ===
-
-impl Limited {
-    /// Refuses until this time has passed. The header rounds it up to seconds.
-    pub fn new(retry_after: Duration) -> Self {
-        Self {
-            retry_after,
-            message: "Rate limit exceeded",
-        }
-    }
-
-    /// Replaces the sentence for the client, unless the layer sets another.
-    pub fn with_message(mut self, message: &'static str) -> Self {
-        self.message = message;
-        self
-    }
-
-    /// The time until the client may send the next request.
-    #[must_use]
-    pub fn retry_after(&self) -> Duration {
-        self.retry_after
-    }
-}
-
-// === impl Standing ===
-
-impl Standing {
-    /// Leaves this many requests, or failures, to the client.
-    #[must_use]
-    pub fn new(remaining: u32) -> Self {
-        Self {
-            remaining,
-            reset: None,
-        }
-    }
-
-    /// Adds the time until the quota is full again.
-    #[must_use]
-    pub fn with_reset(mut self, reset: Duration) -> Self {
-        self.reset = Some(reset);
-        self
-    }
-
-    /// The number of requests, or failures, that are left.
-    #[must_use]
-    pub fn remaining(&self) -> u32 {
-        self.remaining
-    }
-
-    /// The time until the quota is full again, if any of it is used.
-    #[must_use]
-    pub fn reset(&self) -> Option<Duration> {
-        self.reset
-    }
+    fields: Option<(Arc<Rules>, Announcement)>,
 }
 
 // === impl RateLimitLayer ===
 
 impl<P: Policy> RateLimitLayer<P> {
-    /// Admits the requests that the policy admits.
+    /// Admits the requests that the policy admits, counted by client address.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use ziggurat_layers::rate_limit::{AtOnce, Concurrency, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(Concurrency::new(AtOnce(NonZeroU32::new(16).unwrap())));
+    /// # let _ = layer;
+    /// ```
     ///
     /// # Panics
     /// Panics if the policy's own name is not printable ASCII.
     pub fn new(policy: P) -> Self {
-        let fields = Fields::new(policy.name(), policy.quota());
+        let fields = Fields::new(policy.name());
         Self {
+            policy,
+            client_of: ByAddress,
             render: ErrorString,
             rules: Arc::new(Rules {
                 fields: fields.expect("a policy's own name is printable ASCII"),
                 fields_on_success: false,
                 message: None,
             }),
-            policy,
         }
     }
 }
 
-impl<P, R> RateLimitLayer<P, R> {
-    /// Replaces the body of the refusal.
-    pub fn with_render<T>(self, render: T) -> RateLimitLayer<P, T> {
+impl<P: Policy, C, R> RateLimitLayer<P, C, R> {
+    /// Counts by an extension, such as the identity that a bearer token proves.
+    ///
+    /// Put the layer behind the one that adds the extension. Requests without it count by address.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};
+    ///
+    /// #[derive(Clone, Hash)]
+    /// struct User(String);
+    ///
+    /// let steady = Steady::new("100 per minute".parse()?);
+    /// let layer = RateLimitLayer::new(steady).with_extension::<User>();
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn with_extension<T>(self) -> RateLimitLayer<P, ByExtension<T>, R>
+    where
+        T: Hash + Send + Sync + 'static,
+    {
+        self.with_client_of(ByExtension::default())
+    }
+
+    /// Counts by what `client_of` makes of the extensions of a request: a key, and a limit for
+    /// clients that have one of their own.
+    ///
+    /// ```
+    /// use http::Extensions;
+    /// use ziggurat_layers::rate_limit::{Client, Key, Quota, RateLimitLayer, Steady};
+    ///
+    /// #[derive(Clone)]
+    /// struct Customer { number: u64, quota: Quota }
+    ///
+    /// let steady = Steady::new("10 per minute".parse()?);
+    /// let layer = RateLimitLayer::new(steady).with_client_of(|extensions: &Extensions| {
+    ///     match extensions.get::<Customer>() {
+    ///         Some(customer) => Client::new(Key::of(&customer.number)).with_limit(customer.quota),
+    ///         None => Client::new(Key::UNKNOWN),
+    ///     }
+    /// });
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn with_client_of<T: ClientOf<P::Limit>>(self, client_of: T) -> RateLimitLayer<P, T, R> {
         RateLimitLayer {
             policy: self.policy,
+            client_of,
+            render: self.render,
+            rules: self.rules,
+        }
+    }
+}
+
+impl<P, C, R> RateLimitLayer<P, C, R> {
+    /// Replaces the body of the refusal.
+    ///
+    /// ```
+    /// use ziggurat_layers::{rate_limit::{RateLimitLayer, Steady}, reject::Problem};
+    ///
+    /// let layer = RateLimitLayer::new(Steady::new("5/s".parse()?)).with_render(Problem);
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn with_render<T>(self, render: T) -> RateLimitLayer<P, C, T> {
+        RateLimitLayer {
+            policy: self.policy,
+            client_of: self.client_of,
             render,
             rules: self.rules,
         }
     }
 
     /// Replaces the sentence for the client.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};
+    ///
+    /// let layer = RateLimitLayer::new(Steady::new("5/s".parse()?))
+    ///     .with_message("Five requests per second are free; write to us for more");
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         Arc::make_mut(&mut self.rules).message = Some(message.into());
         self
@@ -354,34 +316,47 @@ impl<P, R> RateLimitLayer<P, R> {
 
     /// Names the limit in the `RateLimit` and `RateLimit-Policy` fields.
     ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};
+    ///
+    /// let layer = RateLimitLayer::new(Steady::new("5/s".parse()?)).with_name("per user")?;
+    /// # let _ = layer;
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Fails on anything but printable ASCII.
-    pub fn with_name(mut self, name: &str) -> Result<Self, InvalidName>
-    where
-        P: Policy,
-    {
-        let fields = Fields::new(name, self.policy.quota())?;
-        Arc::make_mut(&mut self.rules).fields = fields;
+    pub fn with_name(mut self, name: &str) -> Result<Self, InvalidName> {
+        Arc::make_mut(&mut self.rules).fields = Fields::new(name)?;
         Ok(self)
     }
 
     /// Adds the fields to admitted responses too.
     ///
-    /// This allocates the value of `RateLimit` for every response, and space in its header map if
+    /// This allocates the values of the fields for every response, and space in its header map if
     /// there is none left.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};
+    ///
+    /// let layer = RateLimitLayer::new(Steady::new("5/s".parse()?)).with_fields_on_success();
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn with_fields_on_success(mut self) -> Self {
         Arc::make_mut(&mut self.rules).fields_on_success = true;
         self
     }
 }
 
-impl<S, P: Clone, R: Clone> Layer<S> for RateLimitLayer<P, R> {
-    type Service = RateLimit<S, P, R>;
+impl<S, P: Clone, C: Clone, R: Clone> Layer<S> for RateLimitLayer<P, C, R> {
+    type Service = RateLimit<S, P, C, R>;
 
     fn layer(&self, inner: S) -> Self::Service {
         RateLimit {
             inner,
             policy: self.policy.clone(),
+            client_of: self.client_of.clone(),
             render: self.render.clone(),
             rules: Arc::clone(&self.rules),
         }
@@ -390,10 +365,11 @@ impl<S, P: Clone, R: Clone> Layer<S> for RateLimitLayer<P, R> {
 
 // === impl RateLimit ===
 
-impl<S, P, R, ReqBody, ResBody> Service<Request<ReqBody>> for RateLimit<S, P, R>
+impl<S, P, C, R, ReqBody, ResBody> Service<Request<ReqBody>> for RateLimit<S, P, C, R>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
     P: Policy,
+    C: ClientOf<P::Limit>,
     R: Render<ResBody>,
 {
     type Response = S::Response;
@@ -405,22 +381,22 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let caller = request.extensions().get().copied();
-        let key = caller.map_or(Key::UNKNOWN, |caller: ClientIp| caller.into());
-        let state = match self.policy.admit(key) {
+        let Client { key, limit } = self.client_of.client(request.extensions());
+        let limit = limit.unwrap_or_else(|| self.policy.limit());
+        let state = match self.policy.admit(key, limit) {
             Ok(permit) => {
                 let announced = self.rules.fields_on_success;
-                let rules = announced.then(|| Arc::clone(&self.rules));
-                let is_looked_at = P::Permit::OBSERVES_RESPONSES || announced;
+                let fields = announced.then(|| (Arc::clone(&self.rules), limit.into()));
+                let is_kept = P::Permit::OBSERVES_RESPONSES || announced;
                 return ResponseFuture {
                     state: State::Serving {
-                        admitted: is_looked_at.then_some(Admitted { permit, rules }),
+                        admitted: is_kept.then_some(Admitted { permit, fields }),
                         response: self.inner.call(request),
                     },
                 };
             }
             Err(limited) => State::Refused {
-                response: Some(self.rules.refuse(limited, &self.render)),
+                response: Some(self.rules.refuse(limited, limit.into(), &self.render)),
             },
         };
         ResponseFuture { state }
@@ -452,9 +428,10 @@ where
                     && let Some(admitted) = admitted.take()
                 {
                     let outcome = Outcome::of(response);
-                    let standing = admitted.permit.settle(outcome);
-                    if let Some(rules) = admitted.rules {
-                        rules.fields.append_to(response.headers_mut(), standing);
+                    let remaining = admitted.permit.settle(outcome);
+                    if let Some((rules, limit)) = admitted.fields {
+                        let headers = response.headers_mut();
+                        rules.fields.append_to(headers, limit, remaining);
                     }
                 }
                 polled
@@ -473,17 +450,22 @@ impl<T, F, B> fmt::Debug for ResponseFuture<T, F, B> {
 
 impl Rules {
     #[cold]
-    fn refuse<B>(&self, limited: Limited, render: &impl Render<B>) -> Response<B> {
+    fn refuse<B>(
+        &self,
+        limited: Limited,
+        limit: Announcement,
+        render: &impl Render<B>,
+    ) -> Response<B> {
         // With `Retry-After: 0` a client would come back at once.
-        let wait = limited.retry_after.max(Duration::from_secs(1));
+        let wait = limited.retry_after().max(Duration::from_secs(1));
         let seconds = HeaderValue::from(fields::whole_seconds(wait));
-        let standing = Standing::new(0).with_reset(wait);
+        let remaining = Remaining::new(0).with_reset(wait);
         let message = self.message.clone();
         let message = message.unwrap_or(Cow::Borrowed(limited.message));
         Rejection::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
             .with_header(header::RETRY_AFTER, seconds)
-            .with_header(fields::RATE_LIMIT_POLICY, self.fields.policy())
-            .with_header(fields::RATE_LIMIT, self.fields.limit(standing))
+            .with_header(fields::RATE_LIMIT_POLICY, self.fields.policy(limit))
+            .with_header(fields::RATE_LIMIT, self.fields.limit(remaining))
             .into_response(render)
     }
 }

@@ -423,9 +423,3 @@ proptest! {
         prop_assert!(read[0].covers(&meant) && meant.covers(&read[0]), "{}", line);
     }
 }
-
-#[test]
-fn a_text_is_interned_once() {
-    let [first, second] = [(); 2].map(|()| interned("</kept-once>; rel=\"help\"".to_owned()));
-    assert!(std::ptr::eq(first, second));
-}

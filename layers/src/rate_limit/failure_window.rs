@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Standing};
+use super::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Remaining};
 use crate::{
     bounded_map::{BoundedMap, Hashed, Shard, Slot},
     clock::{Clock, Monotonic},
@@ -35,12 +35,12 @@ const MESSAGE: &str =
 ///
 /// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
 /// for _ in 0..2 {
-///     let attempt = failures.admit(caller).unwrap();
+///     let attempt = failures.admit(caller, failures.limit()).unwrap();
 ///     attempt.settle(Outcome::Failed);
 ///     clock.advance(Duration::from_secs(60));
 /// }
 ///
-/// let limited = failures.admit(caller).unwrap_err();
+/// let limited = failures.admit(caller, failures.limit()).unwrap_err();
 /// assert_eq!(limited.retry_after(), Duration::from_secs(13 * 60));
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
@@ -63,7 +63,8 @@ pub struct FailureWindow<C = Monotonic> {
 pub struct Attempt<C = Monotonic> {
     policy: FailureWindow<C>,
     key: Hashed<Key>,
-    standing: Standing,
+    limit: Quota,
+    remaining: Remaining,
     /// Serial of the window that already counts this request.
     counted_in: Option<u64>,
 }
@@ -148,35 +149,37 @@ impl<C> FailureWindow<C> {
 }
 
 impl<C: Clock + Clone> Policy for FailureWindow<C> {
+    type Limit = Quota;
     type Permit = Attempt<C>;
 
-    fn admit(&self, key: Key) -> Result<Attempt<C>, Limited> {
+    fn limit(&self) -> Quota {
+        self.quota
+    }
+
+    fn admit(&self, key: Key, limit: Quota) -> Result<Attempt<C>, Limited> {
         let now = self.clock.now();
         let key = self.windows.hashed(key);
         let mut windows = self.windows.lock(&key);
         let mut open = find_open(&mut windows, key, now);
         if let Some(slot) = open {
             let window = windows.value(slot);
-            if window.failures >= self.quota.count() {
+            if window.failures >= limit.count() {
                 let wait = window.ends.saturating_sub(now);
                 return Err(Limited::new(wait).with_message(MESSAGE));
             }
         }
         if self.counts_in_flight {
-            open = Some(self.count(&mut windows, key, open, now));
+            open = Some(count(&mut windows, key, limit, open, now));
         }
         Ok(Attempt {
             policy: self.clone(),
             key,
-            standing: self.standing(&windows, open, now),
+            limit,
+            remaining: remaining(&windows, limit, open, now),
             counted_in: open
                 .filter(|_| self.counts_in_flight)
                 .map(|slot| windows.serial(slot)),
         })
-    }
-
-    fn quota(&self) -> Quota {
-        self.quota
     }
 
     fn name(&self) -> &'static str {
@@ -184,54 +187,17 @@ impl<C: Clock + Clone> Policy for FailureWindow<C> {
     }
 }
 
-impl<C> FailureWindow<C> {
-    fn count(
-        &self,
-        windows: &mut Shard<Key, Window>,
-        key: Hashed<Key>,
-        open: Option<Slot>,
-        now: Duration,
-    ) -> Slot {
-        if let Some(slot) = open {
-            let failures = &mut windows.value_mut(slot).failures;
-            *failures = failures.saturating_add(1);
-            return slot;
-        }
-        drop_ended(windows, now);
-        let window = Window {
-            ends: now.saturating_add(self.quota.period()),
-            failures: 1,
-        };
-        windows.insert(key, window)
-    }
-
-    fn standing(
-        &self,
-        windows: &Shard<Key, Window>,
-        open: Option<Slot>,
-        now: Duration,
-    ) -> Standing {
-        let Some(slot) = open else {
-            return Standing::new(self.quota.count());
-        };
-        let window = windows.value(slot);
-        let remaining = self.quota.count().saturating_sub(window.failures);
-        let reset = window.ends.saturating_sub(now);
-        Standing::new(remaining).with_reset(reset)
-    }
-}
-
 // === impl Attempt ===
 
 impl<C: Clock> Permit for Attempt<C> {
-    fn settle(self, outcome: Outcome) -> Standing {
+    fn settle(self, outcome: Outcome) -> Remaining {
         let outcome = match outcome {
             Outcome::Succeeded if !self.policy.forgives => Outcome::Neither,
             outcome => outcome,
         };
         if outcome == Outcome::Neither && self.counted_in.is_none() {
             // By far the most frequent case changes nothing.
-            return self.standing;
+            return self.remaining;
         }
         let policy = &self.policy;
         let now = policy.clock.now();
@@ -241,7 +207,9 @@ impl<C: Clock> Permit for Attempt<C> {
         let own = open.filter(|&slot| Some(windows.serial(slot)) == self.counted_in);
         let open = match (outcome, open, own) {
             (Outcome::Failed, _, Some(_)) | (Outcome::Neither, _, None) => open,
-            (Outcome::Failed, _, None) => Some(policy.count(&mut windows, self.key, open, now)),
+            (Outcome::Failed, _, None) => {
+                Some(count(&mut windows, self.key, self.limit, open, now))
+            }
             (Outcome::Succeeded, open, _) => {
                 if let Some(slot) = open {
                     windows.remove(slot);
@@ -250,7 +218,7 @@ impl<C: Clock> Permit for Attempt<C> {
             }
             (Outcome::Neither, _, Some(slot)) => uncount(&mut windows, slot),
         };
-        policy.standing(&windows, open, now)
+        remaining(&windows, self.limit, open, now)
     }
 }
 
@@ -264,6 +232,40 @@ fn find_open(windows: &mut Shard<Key, Window>, key: Hashed<Key>, now: Duration) 
     Some(slot)
 }
 
+fn count(
+    windows: &mut Shard<Key, Window>,
+    key: Hashed<Key>,
+    limit: Quota,
+    open: Option<Slot>,
+    now: Duration,
+) -> Slot {
+    if let Some(slot) = open {
+        let failures = &mut windows.value_mut(slot).failures;
+        *failures = failures.saturating_add(1);
+        return slot;
+    }
+    drop_ended(windows, now);
+    let window = Window {
+        ends: now.saturating_add(limit.period()),
+        failures: 1,
+    };
+    windows.insert(key, window)
+}
+
+fn remaining(
+    windows: &Shard<Key, Window>,
+    limit: Quota,
+    open: Option<Slot>,
+    now: Duration,
+) -> Remaining {
+    let Some(slot) = open else {
+        return Remaining::new(limit.count());
+    };
+    let window = windows.value(slot);
+    let count = limit.count().saturating_sub(window.failures);
+    Remaining::new(count).with_reset(window.ends.saturating_sub(now))
+}
+
 fn uncount(windows: &mut Shard<Key, Window>, slot: Slot) -> Option<Slot> {
     let window = windows.value_mut(slot);
     window.failures = window.failures.saturating_sub(1);
@@ -274,7 +276,7 @@ fn uncount(windows: &mut Shard<Key, Window>, slot: Slot) -> Option<Slot> {
     None
 }
 
-/// Drops ended windows. The oldest window ends first, so this needs no search.
+/// Drops ended windows without a search: where all clients have one period, the oldest ends first.
 fn drop_ended(windows: &mut Shard<Key, Window>, now: Duration) {
     for _ in 0..DROPPED_PER_WINDOW {
         match windows.oldest() {

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, fmt::Write as _, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Quota, Standing};
+use super::{Announcement, Remaining};
 
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -23,42 +23,51 @@ pub struct InvalidName;
 pub(super) struct Fields {
     /// Already quoted.
     name: String,
-    policy: HeaderValue,
 }
 
 // === impl Fields ===
 
 impl Fields {
-    pub(super) fn new(name: &str, quota: Quota) -> Result<Self, InvalidName> {
+    pub(super) fn new(name: &str) -> Result<Self, InvalidName> {
         let name = quoted(name)?;
-        let (count, window) = (quota.count(), quota.period().as_secs());
-        let policy = format!("{name};q={count};w={window}");
-        let policy = HeaderValue::try_from(policy).map_err(|_| InvalidName)?;
-        Ok(Self { name, policy })
+        Ok(Self { name })
     }
 
     /// The value of `RateLimit-Policy`.
-    pub(super) fn policy(&self) -> HeaderValue {
-        self.policy.clone()
+    pub(super) fn policy(&self, limit: Announcement) -> HeaderValue {
+        let (name, count) = (&self.name, limit.count);
+        value(match limit.window {
+            Some(window) => format!("{name};q={count};w={}", whole_seconds(window)),
+            None => format!(r#"{name};q={count};qu="concurrent-requests""#),
+        })
     }
 
     /// The value of `RateLimit`.
-    pub(super) fn limit(&self, standing: Standing) -> HeaderValue {
+    pub(super) fn limit(&self, remaining: Remaining) -> HeaderValue {
         let mut text = String::with_capacity(self.name.len() + 32);
         text.push_str(&self.name);
         // Writing into a string cannot fail.
-        let _ = write!(text, ";r={}", standing.remaining());
-        if let Some(reset) = standing.reset() {
+        let _ = write!(text, ";r={}", remaining.count());
+        if let Some(reset) = remaining.reset() {
             let _ = write!(text, ";t={}", whole_seconds(reset));
         }
-        HeaderValue::try_from(text).expect("the name has been in a header value before")
+        value(text)
     }
 
     /// Adds both fields, next to those of limits further in: the fields are lists.
-    pub(super) fn append_to(&self, headers: &mut HeaderMap, standing: Standing) {
-        headers.append(RATE_LIMIT_POLICY, self.policy());
-        headers.append(RATE_LIMIT, self.limit(standing));
+    pub(super) fn append_to(
+        &self,
+        headers: &mut HeaderMap,
+        limit: Announcement,
+        remaining: Remaining,
+    ) {
+        headers.append(RATE_LIMIT_POLICY, self.policy(limit));
+        headers.append(RATE_LIMIT, self.limit(remaining));
     }
+}
+
+fn value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("the name is printable ASCII")
 }
 
 // === impl InvalidName ===

@@ -2,17 +2,18 @@
 
 use std::{
     fmt,
-    hash::{Hash, Hasher},
+    hash::{BuildHasher as _, Hash, Hasher, RandomState},
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::LazyLock,
 };
 
 use crate::client_ip::ClientIp;
 
-/// The key under which requests are counted: an IPv4 address or an IPv6 network of 64 bits.
+/// The key under which requests are counted: an address or an identity.
 ///
-/// A single customer gets at least a whole /64 and can change the address within it at will, so
-/// counting single IPv6 addresses would limit nothing. IPv4-mapped IPv6 addresses count as IPv4
-/// addresses.
+/// A single customer gets at least a whole IPv6 /64 and can change the address within it at will,
+/// so counting single IPv6 addresses would limit nothing: the key of an IPv6 address is its network
+/// of 64 bits. IPv4-mapped IPv6 addresses count as IPv4 addresses.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -31,14 +32,43 @@ enum Caller {
     V4(Ipv4Addr),
     /// The upper 64 bits.
     V6(u64),
+    /// 128 bits of the hash of an identity.
+    Identity([u64; 2]),
     Unknown,
 }
 
 // === impl Key ===
 
 impl Key {
-    /// The key of all requests without a [`ClientIp`], which share one quota.
+    /// The key of all requests whose client is not known, which share one limit.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Key;
+    ///
+    /// assert_ne!(Key::UNKNOWN, Key::of(&"unknown"));
+    /// ```
     pub const UNKNOWN: Self = Self(Caller::Unknown);
+
+    /// Returns the key of an identity: a user, a tenant, the digest of a token.
+    ///
+    /// Equal values have equal keys within one process. The hash is seeded anew for each process,
+    /// so a client cannot choose a name with the key of another, and keys must not be stored.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Key;
+    ///
+    /// assert_eq!(Key::of(&"alice"), Key::of(&String::from("alice")));
+    /// assert_ne!(Key::of(&"alice"), Key::of(&"bob"));
+    /// ```
+    #[must_use]
+    pub fn of<T: Hash + ?Sized>(identity: &T) -> Self {
+        // Two independent hashes of 64 bits, because one would collide for clients by accident.
+        static SEEDS: LazyLock<[RandomState; 2]> =
+            LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+        Self(Caller::Identity(
+            SEEDS.each_ref().map(|seed| seed.hash_one(identity)),
+        ))
+    }
 }
 
 impl Hash for Key {
@@ -47,6 +77,7 @@ impl Hash for Key {
         state.write_u64(match self.0 {
             Caller::V4(address) => address.to_bits().into(),
             Caller::V6(upper) => upper,
+            Caller::Identity([first, _]) => first,
             Caller::Unknown => u64::MAX,
         });
     }
@@ -75,6 +106,7 @@ impl fmt::Display for Key {
         match self.0 {
             Caller::V4(address) => write!(f, "{address}"),
             Caller::V6(upper) => write!(f, "{}/64", Ipv6Addr::from(u128::from(upper) << 64)),
+            Caller::Identity([first, second]) => write!(f, "identity {first:016x}{second:016x}"),
             Caller::Unknown => f.write_str("unknown"),
         }
     }

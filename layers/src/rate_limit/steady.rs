@@ -2,23 +2,19 @@
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
-use governor::{
-    RateLimiter,
-    clock::Clock as _,
-    middleware::{StateInformationMiddleware, StateSnapshot},
-    nanos::Nanos,
-    state::StateStore,
-};
-
-use super::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Standing};
+use super::{DEFAULT_MAX_KEYS, Key, Limited, Policy, Quota, Remaining};
 use crate::{
     bounded_map::BoundedMap,
     clock::{Clock, Monotonic},
 };
 
+/// Maximum time in which a bucket fills up: a century, in nanoseconds. With it no sum overflows
+/// before the clock has run for four centuries.
+const MAX_REFILL: u64 = 100 * 366 * 86_400 * 1_000_000_000;
+
 /// Permits requests at a steady rate.
 ///
-/// Each client has a bucket that holds a burst, by default the whole count of the quota, and fills
+/// Each client has a bucket that holds a burst, by default the whole count of its quota, and fills
 /// up evenly: with `60 per minute` a client may send sixty requests at once, and one per second
 /// from then on. Every admitted request counts, with any outcome.
 ///
@@ -38,131 +34,161 @@ use crate::{
 ///     .with_clock(clock.clone());
 ///
 /// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
-/// assert_eq!(steady.admit(caller).unwrap().standing().remaining(), 1);
-/// assert_eq!(steady.admit(caller).unwrap().standing().remaining(), 0);
-/// assert_eq!(steady.admit(caller).unwrap_err().retry_after(), Duration::from_secs(1));
+/// assert_eq!(steady.admit(caller, steady.limit()).unwrap().count(), 1);
+/// assert_eq!(steady.admit(caller, steady.limit()).unwrap().count(), 0);
+/// let limited = steady.admit(caller, steady.limit()).unwrap_err();
+/// assert_eq!(limited.retry_after(), Duration::from_secs(1));
 ///
 /// clock.advance(Duration::from_secs(1));
-/// assert!(steady.admit(caller).is_ok());
+/// assert!(steady.admit(caller, steady.limit()).is_ok());
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
-// The bound is here, and not on the impls alone, because governor has it on `RateLimiter`.
-pub struct Steady<C: Clock = Monotonic> {
-    shared: Arc<Shared<C>>,
-}
-
-/// A request that [`Steady`] admitted.
-///
-/// The remaining quota is computed only on request, which is rare.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Ticket(StateSnapshot);
-
-struct Shared<C: Clock> {
-    quota: Quota,
-    burst: NonZeroU32,
-    max_keys: usize,
-    buckets: Buckets,
-    limiter: Limiter<C>,
-}
-
-type Limiter<C> = RateLimiter<Key, Buckets, Ticks<C>, StateInformationMiddleware>;
-
-/// The time at which each client's bucket is full again.
-#[derive(Clone, Debug)]
-struct Buckets(Arc<BoundedMap<Key, Nanos>>);
-
-/// Adapts the clock to governor.
 #[derive(Clone)]
-struct Ticks<C>(C);
+#[must_use]
+pub struct Steady<C = Monotonic> {
+    quota: Quota,
+    burst: Option<NonZeroU32>,
+    clock: C,
+    /// The time at which each client's bucket is full again, in nanoseconds.
+    buckets: Arc<BoundedMap<Key, u64>>,
+}
+
+/// The size of a bucket: the time that one request takes to flow in again, and that of a burst.
+#[derive(Clone, Copy)]
+struct Bucket {
+    interval: u64,
+    refill: u64,
+}
 
 // === impl Steady ===
 
-impl<C: Clock> Clone for Steady<C> {
-    fn clone(&self) -> Self {
+impl Steady {
+    /// Permits the whole quota at once.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};
+    ///
+    /// let layer = RateLimitLayer::new(Steady::new("600 per minute".parse()?));
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn new(quota: Quota) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            quota,
+            burst: None,
+            clock: Monotonic,
+            buckets: Arc::new(BoundedMap::new(DEFAULT_MAX_KEYS)),
         }
     }
 }
 
-impl Steady {
-    /// Permits the whole quota at once.
-    pub fn new(quota: Quota) -> Self {
-        let burst = NonZeroU32::new(quota.count()).unwrap_or(NonZeroU32::MIN);
-        Self::build(quota, burst, DEFAULT_MAX_KEYS, Monotonic)
-    }
-}
-
-impl<C: Clock> Steady<C> {
-    /// Sets the number of requests that may come at once after a pause.
+impl<C> Steady<C> {
+    /// Sets the number of requests that may come at once after a pause, for every quota.
     ///
-    /// Like the other options this clears all buckets: set it before the policy is in use.
-    pub fn with_burst(self, burst: NonZeroU32) -> Self
-    where
-        C: Clone,
-    {
-        let clock = self.shared.limiter.clock().0.clone();
-        Self::build(self.shared.quota, burst, self.shared.max_keys, clock)
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use ziggurat_layers::rate_limit::Steady;
+    ///
+    /// let steady = Steady::new("600 per minute".parse()?).with_burst(NonZeroU32::new(20).unwrap());
+    /// # let _ = steady;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn with_burst(mut self, burst: NonZeroU32) -> Self {
+        self.burst = Some(burst);
+        self
     }
 
     /// Sets the number of clients that are remembered (100,000 by default, at least one).
-    pub fn with_max_keys(self, max_keys: usize) -> Self
-    where
-        C: Clone,
-    {
-        let clock = self.shared.limiter.clock().0.clone();
-        Self::build(self.shared.quota, self.shared.burst, max_keys, clock)
+    ///
+    /// This clears all buckets: set it before the policy is in use.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Steady;
+    ///
+    /// let steady = Steady::new("5/s".parse()?).with_max_keys(1_000_000);
+    /// assert!(steady.is_empty());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn with_max_keys(mut self, max_keys: usize) -> Self {
+        self.buckets = Arc::new(BoundedMap::new(max_keys));
+        self
     }
 
     /// Reads the time from another clock.
-    pub fn with_clock<T: Clock>(self, clock: T) -> Steady<T> {
-        let shared = &self.shared;
-        Steady::build(shared.quota, shared.burst, shared.max_keys, clock)
+    ///
+    /// ```
+    /// use ziggurat_layers::{clock::ManualClock, rate_limit::Steady};
+    ///
+    /// let steady = Steady::new("5/s".parse()?).with_clock(ManualClock::new());
+    /// # let _ = steady;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
+    pub fn with_clock<T>(self, clock: T) -> Steady<T> {
+        Steady {
+            quota: self.quota,
+            burst: self.burst,
+            clock,
+            buckets: self.buckets,
+        }
     }
 
     /// Returns the number of clients that are remembered now.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Key, Policy as _, Steady};
+    ///
+    /// let steady = Steady::new("5/s".parse()?);
+    /// let _ = steady.admit(Key::of(&"alice"), steady.limit());
+    /// assert_eq!(steady.len(), 1);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.buckets.0.len()
+        self.buckets.len()
     }
 
     /// Returns whether no client is remembered.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Steady;
+    ///
+    /// assert!(Steady::new("5/s".parse()?).is_empty());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    fn build(quota: Quota, burst: NonZeroU32, max_keys: usize, clock: C) -> Self {
-        let rate = rate(quota, burst);
-        let buckets = Buckets(Arc::new(BoundedMap::new(max_keys)));
-        let shared = Shared {
-            quota,
-            burst: rate.burst_size(),
-            max_keys,
-            buckets: buckets.clone(),
-            limiter: RateLimiter::new(rate, buckets, Ticks(clock)),
-        };
-        Self {
-            shared: Arc::new(shared),
-        }
-    }
 }
 
 impl<C: Clock> Policy for Steady<C> {
-    type Permit = Ticket;
+    type Limit = Quota;
+    type Permit = Remaining;
 
-    fn admit(&self, key: Key) -> Result<Ticket, Limited> {
-        let limiter = &self.shared.limiter;
-        match limiter.check_key(&key) {
-            Ok(bucket) => Ok(Ticket(bucket)),
-            Err(wait) => Err(Limited::new(wait.wait_time_from(limiter.clock().now()))),
-        }
+    fn limit(&self) -> Quota {
+        self.quota
     }
 
-    fn quota(&self) -> Quota {
-        self.shared.quota
+    #[inline]
+    fn admit(&self, key: Key, limit: Quota) -> Result<Remaining, Limited> {
+        let bucket = Bucket::new(limit, self.burst);
+        let now = nanos(self.clock.now());
+        let key = self.buckets.hashed(key);
+        let mut buckets = self.buckets.lock(&key);
+        let slot = buckets.find(&key);
+        let full_at = slot.map_or(now, |slot| now.max(*buckets.value(slot)));
+        let full_at = bucket.take(full_at, now)?;
+        match slot {
+            Some(slot) => {
+                *buckets.value_mut(slot) = full_at;
+                buckets.renew(slot);
+            }
+            None => {
+                buckets.insert(key, full_at);
+            }
+        }
+        drop(buckets);
+        Ok(bucket.remaining(full_at - now))
     }
 
     fn name(&self) -> &'static str {
@@ -170,90 +196,50 @@ impl<C: Clock> Policy for Steady<C> {
     }
 }
 
-impl<C: Clock> fmt::Debug for Steady<C> {
+impl<C> fmt::Debug for Steady<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Steady")
-            .field("quota", &self.shared.quota)
-            .field("burst", &self.shared.burst)
-            .field("max_keys", &self.shared.max_keys)
-            .field("buckets", &self.shared.buckets)
+            .field("quota", &self.quota)
+            .field("burst", &self.burst)
+            .field("buckets", &self.buckets)
             .finish_non_exhaustive()
     }
 }
 
-fn interval(quota: Quota) -> Duration {
-    // A rate above one per nanosecond cannot be measured.
-    (quota.period() / quota.count()).max(Duration::from_nanos(1))
-}
+// === impl Bucket ===
 
-/// Converts the quota to governor's type.
-fn rate(quota: Quota, burst: NonZeroU32) -> governor::Quota {
-    /// A century. Governor counts nanoseconds in 64 bits, which last for five.
-    const MAX_REFILL: Duration = Duration::from_secs(100 * 366 * 86_400);
-
-    let interval = interval(quota);
-    let max_burst = MAX_REFILL.as_nanos() / interval.as_nanos();
-    let max_burst = u32::try_from(max_burst).unwrap_or(u32::MAX);
-    let max_burst = NonZeroU32::new(max_burst).unwrap_or(NonZeroU32::MIN);
-    governor::Quota::with_period(interval)
-        .expect("the interval is at least a nanosecond")
-        .allow_burst(burst.min(max_burst))
-}
-
-// === impl Ticket ===
-
-impl Ticket {
-    /// The remaining quota when the request was admitted.
-    #[must_use]
-    pub fn standing(&self) -> Standing {
-        let Self(bucket) = self;
-        let rate = bucket.quota();
-        let remaining = bucket.remaining_burst_capacity();
-        let missing = rate.burst_size().get().saturating_sub(remaining);
-        Standing::new(remaining).with_reset(rate.replenish_interval().saturating_mul(missing))
-    }
-}
-
-impl Permit for Ticket {
-    const OBSERVES_RESPONSES: bool = false;
-
-    fn settle(self, _: Outcome) -> Standing {
-        self.standing()
-    }
-}
-
-// === impl Buckets ===
-
-impl StateStore for Buckets {
-    type Key = Key;
-
-    fn measure_and_replace<T, F, E>(&self, key: &Key, measure: F) -> Result<T, E>
-    where
-        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
-    {
-        let key = self.0.hashed(*key);
-        let mut shard = self.0.lock(&key);
-        let slot = shard.find(&key);
-        let (outcome, full_at) = measure(slot.map(|slot| *shard.value(slot)))?;
-        match slot {
-            Some(slot) => {
-                *shard.value_mut(slot) = full_at;
-                shard.renew(slot);
-            }
-            None => {
-                shard.insert(key, full_at);
-            }
+impl Bucket {
+    #[inline]
+    fn new(quota: Quota, burst: Option<NonZeroU32>) -> Self {
+        let burst = burst.map_or(quota.count(), NonZeroU32::get);
+        // A rate above one per nanosecond cannot be measured.
+        let interval = (nanos(quota.period()) / u64::from(quota.count())).max(1);
+        let refill = interval.saturating_mul(burst.into());
+        Self {
+            interval,
+            refill: refill.min(MAX_REFILL).max(interval),
         }
-        Ok(outcome)
+    }
+
+    /// Takes one request out of a bucket that would be full at this time, and returns the time at
+    /// which it is full afterwards.
+    #[inline]
+    fn take(self, full_at: u64, now: u64) -> Result<u64, Limited> {
+        let full_at = full_at.saturating_add(self.interval);
+        match full_at.saturating_sub(now).checked_sub(self.refill) {
+            None | Some(0) => Ok(full_at),
+            Some(missing) => Err(Limited::new(Duration::from_nanos(missing))),
+        }
+    }
+
+    #[inline]
+    fn remaining(self, until_full: u64) -> Remaining {
+        let left = (self.refill - until_full) / self.interval;
+        Remaining::new(u32::try_from(left).unwrap_or(u32::MAX))
+            .with_reset(Duration::from_nanos(until_full))
     }
 }
 
-// === impl Ticks ===
-
-impl<C: Clock> governor::clock::Clock for Ticks<C> {
-    type Instant = Nanos;
-
-    fn now(&self) -> Nanos {
-        self.0.now().into()
-    }
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

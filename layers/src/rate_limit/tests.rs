@@ -16,8 +16,9 @@ use tower_test::mock;
 
 use super::*;
 use crate::{
+    client_ip::ClientIp,
     clock::{Clock as _, ManualClock},
-    reject::Problem,
+    reject::{AuthFailed, Problem},
 };
 
 type Answer = Response<Bytes>;
@@ -38,7 +39,9 @@ fn answer(request: &Request<()>) -> Result<Answer, &'static str> {
     Ok(response)
 }
 
-fn wrap<P: Clone, R: Clone>(layer: &RateLimitLayer<P, R>) -> RateLimit<Inner, P, R> {
+fn wrap<P: Clone, R: Clone>(
+    layer: &RateLimitLayer<P, ByAddress, R>,
+) -> RateLimit<Inner, P, ByAddress, R> {
     layer.layer(service_fn(|request| ready(answer(&request))))
 }
 
@@ -51,7 +54,7 @@ fn from(peer: &str, outcome: Outcome) -> Request<()> {
     request
 }
 
-fn send<P, R>(layer: &RateLimitLayer<P, R>, request: Request<()>) -> Answer
+fn send<P, R>(layer: &RateLimitLayer<P, ByAddress, R>, request: Request<()>) -> Answer
 where
     P: Policy + Clone,
     R: Render<Bytes> + Clone,
@@ -87,7 +90,7 @@ fn steady(text: &str) -> (ManualClock, Steady<ManualClock>) {
 /// Sends attempts, one after the other, until one is refused.
 fn admitted<P: Policy>(policy: &P, key: Key, outcome: Outcome) -> u32 {
     let mut admitted = 0;
-    while let Ok(permit) = policy.admit(key) {
+    while let Ok(permit) = policy.admit(key, policy.limit()) {
         permit.settle(outcome);
         admitted += 1;
         assert!(admitted < 1000, "never refused");
@@ -99,14 +102,15 @@ fn admitted<P: Policy>(policy: &P, key: Key, outcome: Outcome) -> u32 {
 struct Closed(Duration);
 
 impl Policy for Closed {
-    type Permit = Standing;
+    type Limit = Quota;
+    type Permit = Remaining;
 
-    fn admit(&self, _: Key) -> Result<Standing, Limited> {
-        Err(Limited::new(self.0))
+    fn limit(&self) -> Quota {
+        quota("5/m")
     }
 
-    fn quota(&self) -> Quota {
-        quota("5/m")
+    fn admit(&self, _: Key, _: Quota) -> Result<Remaining, Limited> {
+        Err(Limited::new(self.0))
     }
 }
 
@@ -304,7 +308,9 @@ fn a_failure_wins_over_a_success_in_one_response() {
 fn a_steady_rate_admits_a_burst_and_then_one_at_a_time() {
     let (clock, policy) = steady("10 per 15 minutes");
     assert_eq!(admitted(&policy, key(1), Outcome::Neither), 10);
-    let limited = policy.admit(key(1)).expect_err("the burst is spent");
+    let limited = policy
+        .admit(key(1), policy.limit())
+        .expect_err("the burst is spent");
     assert_eq!(limited.retry_after(), Duration::from_secs(90));
 
     clock.advance(Duration::from_secs(89));
@@ -328,7 +334,7 @@ fn the_burst_is_independent_of_the_rate_and_capped() {
     let policy = policy.with_burst(burst(u32::MAX));
     assert_eq!(admitted(&policy, key(1), Outcome::Neither), 100);
     let (_, policy) = steady("4294967295/s");
-    assert!(policy.admit(key(1)).is_ok());
+    assert!(policy.admit(key(1), policy.limit()).is_ok());
 }
 
 #[test]
@@ -436,14 +442,22 @@ fn guesses_sent_at_once_all_pass_unless_those_in_flight_are_counted() {
         if counted {
             policy = policy.with_in_flight_counted();
         }
-        let guesses: Vec<_> = (0..20).filter_map(|_| policy.admit(key(1)).ok()).collect();
+        let guesses: Vec<_> = (0..20)
+            .filter_map(|_| policy.admit(key(1), policy.limit()).ok())
+            .collect();
         assert_eq!(guesses.len(), expected, "counted: {counted}");
         for guess in guesses {
             guess.settle(Outcome::Failed);
         }
-        assert!(policy.admit(key(1)).is_err(), "counted: {counted}");
+        assert!(
+            policy.admit(key(1), policy.limit()).is_err(),
+            "counted: {counted}"
+        );
         clock.advance(MINUTE);
-        assert!(policy.admit(key(1)).is_ok(), "counted: {counted}");
+        assert!(
+            policy.admit(key(1), policy.limit()).is_ok(),
+            "counted: {counted}"
+        );
     }
 }
 
@@ -473,28 +487,34 @@ fn an_abandoned_request_is_a_failure_where_those_in_flight_are_counted() {
 fn a_late_answer_counts_in_the_window_of_its_request_or_begins_the_next() {
     let (clock, policy) = failures("2/m");
     let policy = policy.with_in_flight_counted();
-    let good = policy.admit(key(1)).expect("nothing counted yet");
-    let bad = policy.admit(key(1)).expect("one counted");
+    let good = policy
+        .admit(key(1), policy.limit())
+        .expect("nothing counted yet");
+    let bad = policy.admit(key(1), policy.limit()).expect("one counted");
     clock.advance(MINUTE);
-    let fresh = policy.admit(key(1)).expect("the window has ended");
+    let fresh = policy
+        .admit(key(1), policy.limit())
+        .expect("the window has ended");
     // The old window is gone, so nothing is subtracted from the new one.
-    let standing = good.settle(Outcome::Neither);
-    assert_eq!(standing.remaining(), 1);
+    let remaining = good.settle(Outcome::Neither);
+    assert_eq!(remaining.count(), 1);
     // A failure counts when it is known.
-    let standing = bad.settle(Outcome::Failed);
-    assert_eq!(standing.remaining(), 0);
-    let standing = fresh.settle(Outcome::Neither);
-    assert_eq!(standing.remaining(), 1);
+    let remaining = bad.settle(Outcome::Failed);
+    assert_eq!(remaining.count(), 0);
+    let remaining = fresh.settle(Outcome::Neither);
+    assert_eq!(remaining.count(), 1);
 }
 
 #[test]
 fn a_failure_after_a_forgiving_success_is_counted_again() {
     let (_, policy) = failures("3/m");
     let policy = policy.with_in_flight_counted().with_forgiveness();
-    let guess = policy.admit(key(1)).expect("nothing counted yet");
-    let login = policy.admit(key(1)).expect("one counted");
-    assert_eq!(login.settle(Outcome::Succeeded).remaining(), 3);
-    assert_eq!(guess.settle(Outcome::Failed).remaining(), 2);
+    let guess = policy
+        .admit(key(1), policy.limit())
+        .expect("nothing counted yet");
+    let login = policy.admit(key(1), policy.limit()).expect("one counted");
+    assert_eq!(login.settle(Outcome::Succeeded).count(), 3);
+    assert_eq!(guess.settle(Outcome::Failed).count(), 2);
 }
 
 #[test]
@@ -502,7 +522,9 @@ fn the_oldest_window_is_dropped_first() {
     let (clock, policy) = failures("2/m");
     let policy = policy.with_max_keys(3);
     let fail = |n| {
-        let attempt = policy.admit(key(n)).expect("below the limit");
+        let attempt = policy
+            .admit(key(n), policy.limit())
+            .expect("below the limit");
         attempt.settle(Outcome::Failed);
         clock.advance(Duration::from_secs(1));
     };
@@ -511,7 +533,9 @@ fn the_oldest_window_is_dropped_first() {
     }
     fail(4);
     assert_eq!(policy.len(), 3);
-    let refused: Vec<_> = (1..=4).filter(|&n| policy.admit(key(n)).is_err()).collect();
+    let refused: Vec<_> = (1..=4)
+        .filter(|&n| policy.admit(key(n), policy.limit()).is_err())
+        .collect();
     assert_eq!(refused, [2, 3]);
 }
 
@@ -521,7 +545,7 @@ fn ended_windows_are_dropped_over_time() {
     for n in 0..64 {
         assert!(
             policy
-                .admit(key(n))
+                .admit(key(n), policy.limit())
                 .map(|it| it.settle(Outcome::Failed))
                 .is_ok()
         );
@@ -532,7 +556,7 @@ fn ended_windows_are_dropped_over_time() {
     for n in 1000..2000 {
         assert!(
             policy
-                .admit(key(n))
+                .admit(key(n), policy.limit())
                 .map(|it| it.settle(Outcome::Failed))
                 .is_ok()
         );
@@ -567,10 +591,10 @@ fn threads_on_one_key_share_one_quota() {
     let failures = failures.with_in_flight_counted();
     let (by_rate, by_failures) = (AtomicU32::new(0), AtomicU32::new(0));
     hammer(|n| {
-        if steady.admit(key(1)).is_ok() {
+        if steady.admit(key(1), steady.limit()).is_ok() {
             by_rate.fetch_add(1, Ordering::Relaxed);
         }
-        if let Ok(attempt) = failures.admit(key(1)) {
+        if let Ok(attempt) = failures.admit(key(1), failures.limit()) {
             // One in three is abandoned, and stays counted.
             if n % 3 > 0 {
                 attempt.settle(Outcome::Failed);
@@ -587,14 +611,216 @@ fn threads_on_many_keys_never_exceed_the_cap() {
     let steady = steady("5/m").1.with_max_keys(1000);
     let failures = failures("5/m").1.with_max_keys(1000);
     hammer(|n| {
-        let _ = steady.admit(key(n));
-        if let Ok(attempt) = failures.admit(key(n)) {
+        let _ = steady.admit(key(n), steady.limit());
+        if let Ok(attempt) = failures.admit(key(n), failures.limit()) {
             attempt.settle(Outcome::Failed);
         }
         assert!(steady.len() <= 1000, "after {n}");
         assert!(failures.len() <= 1000, "after {n}");
     });
     assert_eq!((steady.len(), failures.len()), (1000, 1000));
+}
+
+// === concurrency ===
+
+fn at_once(count: u32) -> AtOnce {
+    AtOnce(NonZeroU32::new(count).expect("not zero"))
+}
+
+#[test]
+fn a_request_counts_until_it_is_answered_or_abandoned() {
+    let policy = Concurrency::new(at_once(2));
+    let layer = RateLimitLayer::new(policy.clone());
+    let (mut service, mut handle) = mock::spawn_layer(layer);
+    handle.allow(10);
+    let call = |service: &mut mock::Spawn<_>| {
+        assert_ready_ok!(service.poll_ready());
+        tokio_test::task::spawn(service.call(from("192.0.2.1", Outcome::Neither)))
+    };
+    let (mut first, second) = (call(&mut service), call(&mut service));
+    let mut third = call(&mut service);
+    let refused = assert_ready_ok!(third.poll());
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(field(&refused, "retry-after"), Some("1"));
+    let announced = r#""concurrency";q=2;qu="concurrent-requests""#;
+    assert_eq!(field(&refused, "ratelimit-policy"), Some(announced));
+    assert_eq!(
+        field(&refused, "ratelimit"),
+        Some(r#""concurrency";r=0;t=1"#)
+    );
+
+    assert_pending!(first.poll());
+    let (_, reply) = tokio_test::assert_ready!(handle.poll_request()).expect("the first");
+    reply.send_response(Response::new(Bytes::new()));
+    assert_ready_ok!(first.poll());
+    let fourth = call(&mut service);
+    assert_eq!(policy.len(), 1, "one client has two requests");
+    drop((second, fourth));
+    assert!(policy.is_empty());
+}
+
+#[test]
+fn clients_are_limited_each_and_a_full_map_drops_the_oldest() {
+    let policy = Concurrency::new(at_once(1)).with_max_keys(2);
+    let admit = |n| policy.admit(key(n), policy.limit());
+    let first = admit(1).expect("the first of 1");
+    let second = admit(2).expect("the first of 2");
+    assert!(admit(1).is_err() && admit(2).is_err());
+    let third = admit(3).expect("the first of 3");
+    let again = admit(1).expect("1 was dropped for 3");
+    drop(first);
+    assert!(
+        admit(1).is_err(),
+        "the dropped entry does not free the new one"
+    );
+    drop((second, third, again));
+    assert!(policy.is_empty());
+}
+
+#[test]
+fn threads_never_exceed_the_limit_of_one_client() {
+    let policy = Concurrency::new(at_once(3));
+    let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
+    hammer(|_| {
+        if let Ok(permit) = policy.admit(key(1), policy.limit()) {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            running.fetch_sub(1, Ordering::SeqCst);
+            drop(permit);
+        }
+    });
+    assert!((1..=3).contains(&most.into_inner()));
+    assert!(policy.is_empty());
+}
+
+// === keys and limits by identity ===
+
+#[derive(Clone, Hash)]
+struct User(u32);
+
+fn of_user(user: u32, peer: u32, header: &str) -> Request<()> {
+    let peer = SocketAddr::new(IpAddr::V4(peer.into()), 4711);
+    let request = Request::get("/")
+        .extension(User(user))
+        .extension(Outcome::Neither);
+    let request = request.extension(ClientIp::from_peer(peer));
+    request
+        .header("x-forwarded-for", header)
+        .body(())
+        .expect("valid parts")
+}
+
+#[test]
+fn forged_addresses_and_headers_do_not_move_the_bucket_of_an_identity() {
+    let (_, policy) = steady("5 per day");
+    let layer = RateLimitLayer::new(policy.clone()).with_extension::<User>();
+    let mut service = layer.layer(service_fn(|request| ready(answer(&request))));
+    let mut served = 0;
+    // A million in `tests/long`; every address, port and header is different.
+    for n in 0..20_000_u32 {
+        let request = of_user(7, n.wrapping_mul(2_654_435_761), &format!("192.0.2.{n}"));
+        let response = block_on(service.call(request)).expect("answered");
+        served += u32::from(response.status() == StatusCode::OK);
+    }
+    assert_eq!((served, policy.len()), (5, 1));
+    let other = block_on(service.call(of_user(8, 1, ""))).expect("answered");
+    assert_eq!(
+        other.status(),
+        StatusCode::OK,
+        "another identity has its own bucket"
+    );
+}
+
+#[test]
+fn a_request_without_the_extension_counts_by_address() {
+    let (_, policy) = steady("1 per day");
+    let layer = RateLimitLayer::new(policy).with_extension::<User>();
+    let mut service = layer.layer(service_fn(|request| ready(answer(&request))));
+    let mut status = |peer| {
+        let response = block_on(service.call(from(peer, Outcome::Neither)));
+        response.expect("answered").status()
+    };
+    assert_eq!(status("192.0.2.1"), StatusCode::OK);
+    assert_eq!(status("192.0.2.1"), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(status("192.0.2.2"), StatusCode::OK);
+}
+
+#[test]
+fn a_client_may_have_a_limit_of_its_own_and_is_told_so() {
+    let (_, policy) = steady("2 per hour");
+    let paying = quota("4 per hour");
+    let layer = RateLimitLayer::new(policy).with_client_of(move |extensions: &http::Extensions| {
+        let User(user) = extensions.get().expect("a user");
+        let client = Client::new(Key::of(user));
+        if *user == 1 {
+            client.with_limit(paying)
+        } else {
+            client
+        }
+    });
+    let mut service = layer.layer(service_fn(|request| ready(answer(&request))));
+    for (user, limit) in [(1, 4), (2, 2)] {
+        for n in 0..5 {
+            let response = block_on(service.call(of_user(user, 1, ""))).expect("answered");
+            let is_served = response.status() == StatusCode::OK;
+            assert_eq!(is_served, n < limit, "request {n} of user {user}");
+            if !is_served {
+                let announced = format!(r#""requests";q={limit};w=3600"#);
+                assert_eq!(field(&response, "ratelimit-policy"), Some(&*announced));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_window_of_failures_ends_with_the_period_of_its_client() {
+    let (clock, policy) = failures("1 per hour");
+    let strict = quota("1 per day");
+    let fail = |n, limit| {
+        policy
+            .admit(key(n), limit)
+            .map(|attempt| attempt.settle(Outcome::Failed))
+    };
+    fail(1, policy.limit()).expect("the first of 1");
+    fail(2, strict).expect("the first of 2");
+    clock.advance(Duration::from_secs(3600));
+    assert!(fail(1, policy.limit()).is_ok());
+    let limited = fail(2, strict).expect_err("a day has not passed");
+    assert_eq!(limited.retry_after(), Duration::from_secs(23 * 3600));
+}
+
+#[test]
+fn a_hundred_thousand_steps_agree_with_a_model_of_the_bucket() {
+    let (clock, policy) = steady("7 per minute");
+    let quotas = [policy.limit(), quota("3 per second"), quota("90 per hour")];
+    // The model counts the content of each bucket in nanoseconds times requests.
+    let mut buckets: HashMap<u32, (u128, Duration)> = HashMap::new();
+    let mut random = 1_u32;
+    for step in 0..100_000 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        clock.advance(Duration::from_millis(u64::from(random >> 20)));
+        let client = random >> 8 & 15;
+        let limit = quotas[(client % 3) as usize];
+        let interval = limit.period().as_nanos() / u128::from(limit.count());
+        let size = interval * u128::from(limit.count());
+        let (content, since) = buckets.entry(client).or_insert((size, clock.now()));
+        *content = size.min(*content + clock.now().saturating_sub(*since).as_nanos());
+        *since = clock.now();
+        match policy.admit(key(client), limit) {
+            Ok(remaining) => {
+                assert!(*content >= interval, "step {step}: admitted with {content}");
+                *content -= interval;
+                assert_eq!(
+                    u128::from(remaining.count()),
+                    *content / interval,
+                    "step {step}"
+                );
+            }
+            Err(limited) => {
+                let missing = interval.checked_sub(*content).expect("an empty bucket");
+                assert_eq!(limited.retry_after().as_nanos(), missing, "step {step}");
+            }
+        }
+    }
 }
 
 proptest! {
@@ -612,16 +838,16 @@ proptest! {
             let now = clock.now();
             windows.retain(|_, (began, _)| now.saturating_sub(*began) < MINUTE);
             let so_far = windows.get(&caller).map_or(0, |(_, failures)| *failures);
-            match policy.admit(key(caller)) {
+            match policy.admit(key(caller), policy.limit()) {
                 Ok(attempt) => {
                     prop_assert!(so_far < max, "{so_far} failures, and admitted");
                     let outcome = if fails { Outcome::Failed } else { Outcome::Neither };
-                    let standing = attempt.settle(outcome);
+                    let remaining = attempt.settle(outcome);
                     if fails {
                         windows.entry(caller).or_insert((now, 0)).1 += 1;
                     }
                     let so_far = windows.get(&caller).map_or(0, |(_, failures)| *failures);
-                    prop_assert_eq!(standing.remaining(), max - so_far);
+                    prop_assert_eq!(remaining.count(), max - so_far);
                 }
                 Err(limited) => {
                     prop_assert_eq!(so_far, max);
@@ -642,7 +868,7 @@ proptest! {
         let mut admitted = 0;
         for pause in pauses {
             clock.advance(Duration::from_millis(pause));
-            admitted += u32::from(policy.admit(key(1)).is_ok());
+            admitted += u32::from(policy.admit(key(1), policy.limit()).is_ok());
             let passed = clock.now().saturating_sub(start).as_nanos();
             let flowed = passed * u128::from(count) / MINUTE.as_nanos();
             // The interval is rounded down to nanoseconds, hence the extra one.

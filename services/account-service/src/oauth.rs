@@ -1,6 +1,6 @@
 //! `/oauth/token`: exchanges a secret for a token.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Json, Router,
@@ -10,7 +10,6 @@ use axum::{
 };
 use http::{HeaderName, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_accounts::WallClock;
 use ziggurat_layers::{
@@ -158,7 +157,8 @@ async fn exchange(
     request: Request,
 ) -> Result<Response, Refused> {
     let (id, secret) = parsed(request).await?;
-    let by_id = exchange.by_id.admit(key(&id)).map_err(limited)?;
+    let by_id = &exchange.by_id;
+    let by_id = by_id.admit(Key::of(&id), by_id.limit()).map_err(limited)?;
     Ok(match exchange.token(&id, &secret).await {
         Ok(token) => (NO_STORE, Json(token)).into_response(),
         Err(refused) => {
@@ -201,13 +201,6 @@ fn form(body: &[u8]) -> Result<TokenRequest, Refused> {
     let form = uri.and_then(|uri| Query::try_from_uri(&uri).ok());
     let Query(form) = form.ok_or_else(|| invalid("the body must be a form"))?;
     Ok(form)
-}
-
-/// Returns the key that counts failures of an id: an address made from its digest.
-fn key(id: &str) -> Key {
-    let digest: [u8; 32] = Sha256::digest(id).into();
-    let (first, _) = digest.split_first_chunk::<16>().expect("32 bytes");
-    Key::from(IpAddr::from(*first))
 }
 
 fn limited(limited: Limited) -> Refused {

@@ -57,7 +57,7 @@ impl PasswordAttempts {
     pub(super) async fn check(&self, client: Key) -> Result<(), LoginError> {
         match self {
             Self::Local(failures) => {
-                let _ = failures.admit(client)?;
+                let _ = failures.admit(client, failures.limit())?;
                 Ok(())
             }
             Self::Replicated(store, quota) => match store.wait_of(client, *quota).await? {
@@ -79,7 +79,9 @@ impl PasswordAttempts {
         match self {
             Self::Local(failures) => {
                 let strict = failures.clone().with_in_flight_counted();
-                Ok(PasswordAttempt::Local(strict.admit(client)?))
+                Ok(PasswordAttempt::Local(
+                    strict.admit(client, strict.limit())?,
+                ))
             }
             Self::Replicated(store, quota) => match store.admit(client, *quota).await? {
                 Ok(attempt) => Ok(PasswordAttempt::Replicated(store.clone(), attempt)),

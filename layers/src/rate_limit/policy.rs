@@ -1,0 +1,277 @@
+//! The interface between the layer and its policies.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use http::Response;
+
+use super::{Key, Quota};
+use crate::reject::AuthFailed;
+
+/// Decides which requests are admitted.
+///
+/// Called for every request, so an implementation must not block or wait. Clones must count
+/// together: every service of a layer has a clone.
+///
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use ziggurat_layers::rate_limit::{AtOnce, Key, Limited, Policy, RateLimitLayer, Remaining};
+///
+/// /// Admits no request, for the time of maintenance.
+/// #[derive(Clone, Debug)]
+/// struct Closed;
+///
+/// impl Policy for Closed {
+///     type Limit = AtOnce;
+///     type Permit = Remaining;
+///
+///     fn limit(&self) -> AtOnce {
+///         AtOnce(NonZeroU32::MIN)
+///     }
+///
+///     fn admit(&self, _: Key, _: AtOnce) -> Result<Remaining, Limited> {
+///         Err(Limited::new(Duration::from_secs(60)).with_message("The server is being maintained"))
+///     }
+/// }
+///
+/// let layer = RateLimitLayer::new(Closed);
+/// # let _ = layer;
+/// ```
+pub trait Policy {
+    /// The limit for one client: a [`Quota`], or a number of requests [at once](AtOnce).
+    type Limit: Copy + Into<Announcement>;
+    /// The state kept for an admitted request until it is answered.
+    type Permit: Permit;
+
+    /// The limit for clients that have none of their own.
+    fn limit(&self) -> Self::Limit;
+
+    /// Admits a request of the client with this key and limit, or returns the time until the next
+    /// attempt.
+    fn admit(&self, key: Key, limit: Self::Limit) -> Result<Self::Permit, Limited>;
+
+    /// The name in the header fields, unless the layer sets another. Printable ASCII.
+    fn name(&self) -> &'static str {
+        "default"
+    }
+}
+
+/// An admitted request that is not answered yet.
+///
+/// Dropped without `settle` if there is no response (the request was abandoned or the service
+/// returned an error), or if the permit does not [observe responses](Self::OBSERVES_RESPONSES).
+///
+/// ```
+/// use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _};
+///
+/// let failures = FailureWindow::new("3 per hour".parse()?);
+/// let permit = failures.admit(Key::UNKNOWN, failures.limit()).expect("the first attempt");
+/// assert_eq!(permit.settle(Outcome::Failed).count(), 2);
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
+pub trait Permit {
+    /// Returns whether the permit is kept until the response, to learn from it. If not, and no
+    /// header field has to be added, responses pass without being read.
+    const OBSERVES_RESPONSES: bool = true;
+
+    /// Learns the outcome of the request, and returns the rest of the limit after it.
+    fn settle(self, outcome: Outcome) -> Remaining;
+}
+
+/// The outcome of an admitted request.
+///
+/// ```
+/// use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _};
+///
+/// let failures = FailureWindow::new("3 per hour".parse()?).with_forgiveness();
+/// for (outcome, left) in [(Outcome::Failed, 2), (Outcome::Neither, 2), (Outcome::Succeeded, 3)] {
+///     let permit = failures.admit(Key::UNKNOWN, failures.limit()).expect("less than three failed");
+///     assert_eq!(permit.settle(outcome).count(), left);
+/// }
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The response carries [`AuthFailed`].
+    Failed,
+    /// The response carries [`AuthSucceeded`], and no [`AuthFailed`].
+    Succeeded,
+    /// The response says nothing about credentials.
+    Neither,
+}
+
+/// Marks the response to a request whose credentials were valid.
+///
+/// The counterpart of [`AuthFailed`]: put into the extensions of a response by a handler that
+/// checked a password. [`FailureWindow`](super::FailureWindow) resets its count for it if
+/// [told so](super::FailureWindow::with_forgiveness).
+///
+/// ```
+/// use http::Response;
+/// use ziggurat_layers::rate_limit::AuthSucceeded;
+///
+/// let mut response = Response::new("welcome");
+/// response.extensions_mut().insert(AuthSucceeded);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuthSucceeded;
+
+/// A limit on requests that are served at the same time.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use ziggurat_layers::rate_limit::{AtOnce, Concurrency};
+///
+/// let four = AtOnce(NonZeroU32::new(4).unwrap());
+/// let policy = Concurrency::new(four);
+/// # let _ = policy;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AtOnce(pub NonZeroU32);
+
+/// A limit as the header fields announce it.
+///
+/// ```
+/// use ziggurat_layers::rate_limit::{Announcement, Quota};
+///
+/// let quota: Quota = "10 per minute".parse()?;
+/// let announced = Announcement::from(quota);
+/// assert_eq!(announced, quota.into());
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    pub(super) count: u32,
+    /// `None`: the count is of requests at the same time.
+    pub(super) window: Option<Duration>,
+}
+
+/// A refusal by a policy.
+///
+/// ```
+/// use std::time::Duration;
+/// use ziggurat_layers::rate_limit::Limited;
+///
+/// let limited = Limited::new(Duration::from_secs(5)).with_message("One order in five seconds");
+/// assert_eq!(limited.retry_after(), Duration::from_secs(5));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Limited {
+    retry_after: Duration,
+    pub(super) message: &'static str,
+}
+
+/// The rest of a client's limit.
+///
+/// ```
+/// use std::time::Duration;
+/// use ziggurat_layers::rate_limit::Remaining;
+///
+/// let remaining = Remaining::new(3).with_reset(Duration::from_secs(60));
+/// assert_eq!((remaining.count(), remaining.reset()), (3, Some(Duration::from_secs(60))));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remaining {
+    count: u32,
+    reset: Option<Duration>,
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    pub(super) fn of<B>(response: &Response<B>) -> Self {
+        let said = response.extensions();
+        if said.get::<AuthFailed>().is_some() {
+            Self::Failed
+        } else if said.get::<AuthSucceeded>().is_some() {
+            Self::Succeeded
+        } else {
+            Self::Neither
+        }
+    }
+}
+
+// === impl Announcement ===
+
+impl From<Quota> for Announcement {
+    fn from(quota: Quota) -> Self {
+        Self {
+            count: quota.count(),
+            window: Some(quota.period()),
+        }
+    }
+}
+
+impl From<AtOnce> for Announcement {
+    fn from(AtOnce(count): AtOnce) -> Self {
+        Self {
+            count: count.get(),
+            window: None,
+        }
+    }
+}
+
+// === impl Permit ===
+
+/// The permit of a policy that learns nothing from responses.
+impl Permit for Remaining {
+    const OBSERVES_RESPONSES: bool = false;
+
+    fn settle(self, _: Outcome) -> Remaining {
+        self
+    }
+}
+
+// === impl Limited ===
+
+impl Limited {
+    /// Refuses until this time has passed. The header rounds it up to seconds.
+    pub fn new(retry_after: Duration) -> Self {
+        Self {
+            retry_after,
+            message: "Rate limit exceeded",
+        }
+    }
+
+    /// Replaces the sentence for the client, unless the layer sets another.
+    pub fn with_message(mut self, message: &'static str) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// The time until the client may send the next request.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        self.retry_after
+    }
+}
+
+// === impl Remaining ===
+
+impl Remaining {
+    /// Leaves this many requests, or failures, to the client.
+    #[must_use]
+    pub fn new(count: u32) -> Self {
+        Self { count, reset: None }
+    }
+
+    /// Adds the time until the whole limit is available again.
+    #[must_use]
+    pub fn with_reset(mut self, reset: Duration) -> Self {
+        self.reset = Some(reset);
+        self
+    }
+
+    /// The number of requests, or failures, that are left.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The time until the whole limit is available again, if any of it is used and time alone
+    /// brings it back.
+    #[must_use]
+    pub fn reset(&self) -> Option<Duration> {
+        self.reset
+    }
+}
