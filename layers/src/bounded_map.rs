@@ -92,6 +92,21 @@ impl<K: Copy + Eq + Hash, V: Default> BoundedMap<K, V> {
         lock(&self.shards[(place * self.shards.len()) >> 16])
     }
 
+    /// Removes the entries that `is_kept` does not accept, one shard after the other.
+    #[cfg(feature = "access-token")]
+    pub(crate) fn retain(&self, is_kept: impl Fn(&V) -> bool) {
+        for shard in &self.shards {
+            let mut shard = lock(shard);
+            let mut next = shard.oldest;
+            while let Some(slot) = next {
+                next = shard.entry(slot).newer;
+                if !is_kept(shard.value(slot)) {
+                    shard.remove(slot);
+                }
+            }
+        }
+    }
+
     /// Counts the keys, one shard after the other.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()

@@ -3,8 +3,9 @@
 //! | Module | Feature | What the layer does |
 //! | --- | --- | --- |
 //! | `bearer` | `bearer` | refuses requests without a valid bearer token |
+//! | `access_token` | `access-token` | verifies access tokens of an OAuth issuer, for `bearer` |
 //! | `client_ip` | `client-ip` | finds the client address behind the proxies you list |
-//! | `rate_limit` | `rate-limit` | limits requests, or failures, per client address |
+//! | `rate_limit` | `rate-limit` | limits requests, failures or concurrent requests per client |
 //! | `host` | `host` | refuses requests that were meant for another host (DNS rebinding) |
 //! | `origin` | `origin` | refuses requests of web pages whose origin is not allowed |
 //! | `body_limit` | `body-limit` | refuses request bodies that are too large |
@@ -24,7 +25,11 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[cfg(feature = "rate-limit")]
+#[cfg(any(feature = "access-token", feature = "rate-limit"))]
+#[cfg_attr(
+    not(feature = "rate-limit"),
+    expect(dead_code, reason = "the policies of the rate limiter use more of it")
+)]
 mod bounded_map;
 #[cfg(feature = "clock")]
 pub mod clock;
@@ -34,6 +39,8 @@ mod guard;
 mod paths;
 pub mod reject;
 
+#[cfg(feature = "access-token")]
+pub mod access_token;
 #[cfg(feature = "bearer")]
 pub mod bearer;
 #[cfg(feature = "body-limit")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 #[cfg(any(test, feature = "test-support"))]
 use ziggurat_layers::clock::ManualClock;
-use ziggurat_layers::clock::{Clock, Monotonic};
+use ziggurat_layers::clock::{Calendar, Clock, Monotonic};
 
 /// Wall clock.
 ///
@@ -73,5 +73,13 @@ impl Clock for WallClock {
             #[cfg(any(test, feature = "test-support"))]
             Source::Manual { passed, .. } => Clock::now(passed),
         }
+    }
+}
+
+impl Calendar for WallClock {
+    fn date(&self) -> Duration {
+        // A clock before 1970 is not set: all dates are in its future.
+        let date = WallClock::now(self).duration_since(Timestamp::UNIX_EPOCH);
+        date.try_into().unwrap_or_default()
     }
 }

@@ -70,7 +70,7 @@ impl Future for TokenVerifyFuture {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             State::Ours(verdict) => Pin::new(verdict).poll(cx),
-            State::Issued(verdict) => verdict.as_mut().poll(cx),
+            State::Issued(verdict) => Pin::new(verdict).poll(cx),
         }
     }
 }

@@ -1,20 +1,22 @@
-//! Endpoints of an issuer.
+//! The metadata of an issuer (RFC 8414, and `OpenID` Connect before it).
 
 use serde::Deserialize;
 
 use super::{
-    Settings,
-    fetch::{FetchError, Fetcher},
+    fetch::{Fetch, FetchError, FetchRequest},
+    rules::{Rules, is_safe},
 };
 
-/// Endpoints of an issuer.
+/// Maximum size of the metadata, and of the keys.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+
+/// URLs of the documents of an issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Endpoints {
     pub(super) jwks: String,
     pub(super) revocations: Option<String>,
 }
 
-/// Metadata of an issuer (RFC 8414, and `OpenID` Connect before it).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -25,55 +27,51 @@ struct Metadata {
 // === impl Endpoints ===
 
 impl Endpoints {
-    /// Returns the endpoints of the settings, or else those of the issuer's metadata.
-    pub(super) async fn of(settings: &Settings, fetcher: &Fetcher) -> Result<Self, FetchError> {
-        if let Some(jwks) = &settings.jwks {
+    /// Returns the URLs in the rules, or else those in the metadata of the issuer.
+    pub(super) async fn find(rules: &Rules, fetch: &impl Fetch) -> Result<Self, FetchError> {
+        if let Some(jwks) = &rules.jwks {
             return Ok(Self {
                 jwks: jwks.clone(),
-                revocations: settings.revocations.clone(),
+                revocations: rules.revocations.clone(),
             });
         }
-        let mut failure = FetchError::NotUnderstood("it has no description of itself");
-        for place in metadata_urls(&settings.issuer) {
-            match fetcher.whole(&place).await {
-                Ok(body) => {
-                    let mut found = Self::read(&body, &settings.issuer)?;
-                    if settings.revocations.is_some() {
-                        found.revocations.clone_from(&settings.revocations);
+        let mut failure = FetchError::malformed("it publishes no metadata");
+        for url in metadata_urls(&rules.issuer) {
+            let request = FetchRequest {
+                url: &url,
+                tag: None,
+                max_bytes: MAX_BYTES,
+            };
+            match fetch.fetch(request).await {
+                Ok(metadata) => {
+                    let mut found = Self::read(&metadata.body.unwrap_or_default(), &rules.issuer)?;
+                    if rules.revocations.is_some() {
+                        found.revocations.clone_from(&rules.revocations);
                     }
                     return Ok(found);
                 }
-                Err(error @ FetchError::Status(_)) => failure = error,
+                Err(error) if error.is_status() => failure = error,
                 Err(error) => return Err(error),
             }
         }
         Err(failure)
     }
 
-    fn read(body: &[u8], issuer: &str) -> Result<Self, FetchError> {
-        let metadata: Metadata = serde_json::from_slice(body)
-            .map_err(|_| FetchError::NotUnderstood("not a description of an issuer"))?;
+    fn read(document: &[u8], issuer: &str) -> Result<Self, FetchError> {
+        let metadata: Metadata = serde_json::from_slice(document)
+            .map_err(|_| FetchError::malformed("the document is not the metadata of an issuer"))?;
         // RFC 8414, section 3.3: otherwise another server could publish the metadata.
         if metadata.issuer != issuer {
-            return Err(FetchError::NotUnderstood(
-                "the description of another issuer",
-            ));
+            let reason = "the document is the metadata of another issuer";
+            return Err(FetchError::malformed(reason));
         }
         let jwks = metadata.jwks_uri;
-        let jwks = jwks.ok_or(FetchError::NotUnderstood("an issuer without keys"))?;
-        // An issuer with `https` must not name endpoints without encryption.
-        let is_safe = |url: &String| url.starts_with("https://") || issuer.starts_with("http://");
-        let are_safe = [Some(&jwks), metadata.revoked_clients_uri.as_ref()]
-            .into_iter()
-            .flatten()
-            .all(is_safe);
-        if !are_safe {
-            return Err(FetchError::NotUnderstood("a URL without TLS"));
+        let jwks = jwks.ok_or(FetchError::malformed("the metadata names no keys"))?;
+        let revocations = metadata.revoked_clients_uri;
+        if !is_safe(&jwks) || !revocations.as_deref().is_none_or(is_safe) {
+            return Err(FetchError::malformed("the metadata has a URL without TLS"));
         }
-        Ok(Self {
-            jwks,
-            revocations: metadata.revoked_clients_uri,
-        })
+        Ok(Self { jwks, revocations })
     }
 }
 
@@ -98,20 +96,17 @@ mod tests {
 
     #[test]
     fn an_issuer_with_a_path_has_two_metadata_urls() {
-        let plain = metadata_urls("https://a.example/");
+        let [oauth, openid] = metadata_urls("https://a.example/");
         assert_eq!(
-            plain[0],
+            oauth,
             "https://a.example/.well-known/oauth-authorization-server"
         );
-        assert_eq!(
-            plain[1],
-            "https://a.example/.well-known/openid-configuration"
-        );
-        let deep = metadata_urls("https://a.example/realms/x");
+        assert_eq!(openid, "https://a.example/.well-known/openid-configuration");
+        let [oauth, openid] = metadata_urls("https://a.example/realms/x");
         let expected = "https://a.example/.well-known/oauth-authorization-server/realms/x";
-        assert_eq!(deep[0], expected);
+        assert_eq!(oauth, expected);
         assert_eq!(
-            deep[1],
+            openid,
             "https://a.example/realms/x/.well-known/openid-configuration"
         );
     }
@@ -126,6 +121,8 @@ mod tests {
             r#"{"issuer":"https://a.example"}"#,
             r#"{"issuer":"https://a.example/","jwks_uri":"https://b.example/k"}"#,
             r#"{"issuer":"https://a.example","jwks_uri":"http://b.example/k"}"#,
+            r#"{"issuer":"https://a.example","jwks_uri":"https://b.example/k",
+                "revoked_clients_uri":"http://b.example/r"}"#,
         ] {
             assert!(read(bad).is_err(), "{bad}");
         }
