@@ -189,7 +189,7 @@ impl Material {
     }
 }
 
-/// Joins coordinates to an uncompressed point (SEC 1, section 2.3.3).
+/// Joins coordinates to an uncompressed point, as SEC 1 defines it.
 fn point(bytes: usize, x: Vec<u8>, y: Vec<u8>) -> Option<Vec<u8>> {
     (x.len() == bytes && y.len() == bytes).then(|| [vec![4], x, y].concat())
 }
