@@ -11,10 +11,12 @@
 //! | `body_limit` | `body-limit` | refuses request bodies that are too large |
 //! | `link` | `link` | adds `Link` headers to responses |
 //! | `sanitize` | `sanitize` | keeps the cause of a server fault out of its response |
+//! | `audit` | `audit` | makes exactly one record of each request, whatever becomes of it |
 //! | `json_rpc` | `json-rpc` | turns HTTP requests, or lines, into JSON-RPC calls |
 //!
 //! Every layer is generic over the request and response bodies, keeps the type of the response
-//! body, boxes nothing for an admitted request, and depends on no framework. A refusal is a
+//! body (except `audit`, which watches its end), boxes nothing for an admitted request (except the
+//! shared state of `audit`), and depends on no framework. A refusal is a
 //! [`Rejection`](reject::Rejection). A [`Render`](reject::Render) turns it into a response; one
 //! `Render` can serve all layers.
 //!
@@ -33,7 +35,7 @@ struct Readme;
 mod bounded_map;
 #[cfg(feature = "clock")]
 pub mod clock;
-#[cfg(any(feature = "host", feature = "origin"))]
+#[cfg(any(feature = "audit", feature = "host", feature = "origin"))]
 mod guard;
 #[cfg(any(feature = "bearer", feature = "host"))]
 mod paths;
@@ -41,6 +43,8 @@ pub mod reject;
 
 #[cfg(feature = "access-token")]
 pub mod access_token;
+#[cfg(feature = "audit")]
+pub mod audit;
 #[cfg(feature = "bearer")]
 pub mod bearer;
 #[cfg(feature = "body-limit")]

@@ -75,7 +75,7 @@ mod public;
 mod request_id;
 mod scrub;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{
     any::Any,
@@ -102,7 +102,7 @@ pub use self::{
     scrub::{REDACTED, scrub},
 };
 
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers that describe the body or its caching.
 const BODY_HEADERS: [HeaderName; 24] = [

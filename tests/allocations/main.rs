@@ -8,6 +8,7 @@ use std::{
     future::{Ready, ready},
     net::SocketAddr,
     pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
@@ -17,6 +18,7 @@ use http_body::Frame;
 use http_body_util::Full;
 use tower::{Layer, Service, ServiceBuilder, service_fn};
 use ziggurat_layers::{
+    audit::{AuditIdentityLayer, AuditLayer, Queue, Record},
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
@@ -103,6 +105,14 @@ fn small() -> Request<Full<Bytes>> {
     request(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
 }
 
+/// A request with an id in its header.
+fn numbered() -> Request<Full<Bytes>> {
+    let mut request = small();
+    let id = HeaderValue::from_static("01JD2Z5W-7");
+    request.headers_mut().insert("x-request-id", id);
+    request
+}
+
 /// A request of a page of this machine.
 fn from_page() -> Request<Full<Bytes>> {
     let mut request = small();
@@ -149,14 +159,14 @@ where
         let request = request();
         let before = dhat::HeapStats::get().total_blocks;
         let response = pin!(service.call(request)).poll(&mut Context::from_waker(Waker::noop()));
-        let counted = dhat::HeapStats::get().total_blocks - before;
-        if pass > 0 {
-            least = least.min(counted);
-        }
         let Poll::Ready(response) = response else {
             panic!("nothing here has to wait")
         };
         drop(response.expect("nothing here fails"));
+        let counted = dhat::HeapStats::get().total_blocks - before;
+        if pass > 0 {
+            least = least.min(counted);
+        }
     }
     least
 }
@@ -236,7 +246,36 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     let counted = count(framing, small);
     assert!(counted <= 4, "a framed call: {counted}");
 
+    assert_audit_within_budget();
     assert_calls_within_budget();
+}
+
+/// Checks requests up to the end of their record.
+fn assert_audit_within_budget() {
+    let (queue, records) = Queue::bounded(100);
+    let optional = AuditLayer::new(drop::<Record>);
+    let with_identity = ServiceBuilder::new()
+        .layer(optional.clone())
+        .layer(bearer(Arc::<str>::from("ali")))
+        .layer(AuditIdentityLayer::<Arc<str>>::new())
+        .into_inner();
+    let budgets = [
+        // The shared state, its box in the extensions, and the path.
+        ("audit", 3, added(&optional, small)),
+        (
+            "audit, required",
+            3,
+            added(&AuditLayer::new(queue).with_required(), small),
+        ),
+        // The text of the id.
+        ("audit, with a request id", 4, added(&optional, numbered)),
+        // The box of the identity. Its name is shared.
+        ("audit and bearer", 4, added(&with_identity, small)),
+    ];
+    for (layer, budget, counted) in budgets {
+        assert_eq!(counted, budget, "{layer}");
+    }
+    assert!(records.try_next().is_some(), "the record is counted too");
 }
 
 /// Checks calls of the protocol up to the head of their response, framing included.

@@ -70,7 +70,7 @@ impl RequestId {
 
     /// Returns the id of a request, if the accept loop set one.
     #[inline]
-    pub(super) fn of<B>(request: &Request<B>) -> Option<Self> {
+    pub(crate) fn of<B>(request: &Request<B>) -> Option<Self> {
         if ANY.load(Ordering::Relaxed) {
             request.extensions().get().cloned()
         } else {

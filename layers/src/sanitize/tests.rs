@@ -20,11 +20,11 @@ use super::*;
 const FIXED: &str = r#"{"error":"Internal server error"}"#;
 
 /// The fields of one event, its level under `level`.
-type Line = HashMap<&'static str, String>;
+pub(crate) type Line = HashMap<&'static str, String>;
 
 /// Stores log events.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Line>>>);
+pub(crate) struct Log(pub(crate) Arc<Mutex<Vec<Line>>>);
 
 struct Fields(Line);
 
