@@ -80,17 +80,17 @@ mod answer;
 mod batch;
 mod body;
 mod call;
-mod collect;
-mod dialect;
-mod envelope;
+pub(crate) mod collect;
+pub(crate) mod dialect;
+pub(crate) mod envelope;
 mod error;
 mod id;
 pub mod lines;
 mod reply;
-mod scan;
+pub(crate) mod scan;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use std::{
     error::Error as StdError,
@@ -170,9 +170,7 @@ pin_project! {
 #[derive(Debug)]
 enum Refused {
     Method,
-    TooLarge,
-    // Boxed: as in `Unreadable`.
-    Unreadable(Box<Rejection>),
+    Body(Unreadable),
 }
 
 // === impl JsonRpcLayer ===
@@ -331,7 +329,7 @@ where
                         State::Answering { answering }
                     }
                     Err(unreadable) => State::Refused {
-                        refused: unreadable.into(),
+                        refused: Refused::Body(unreadable),
                     },
                 },
                 StateProj::Answering { answering } => {
@@ -352,15 +350,6 @@ impl<S, F, B, T, R> fmt::Debug for ResponseFuture<S, F, B, T, R> {
 
 // === impl Refused ===
 
-impl From<Unreadable> for Refused {
-    fn from(unreadable: Unreadable) -> Self {
-        match unreadable {
-            Unreadable::TooLarge => Self::TooLarge,
-            Unreadable::Broken(rejection) => Self::Unreadable(rejection),
-        }
-    }
-}
-
 impl Refused {
     fn rejection(&self) -> Rejection {
         match self {
@@ -370,12 +359,7 @@ impl Refused {
                 "Method not allowed",
             )
             .with_header(header::ALLOW, HeaderValue::from_static("POST")),
-            Self::TooLarge => Rejection::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "request_too_large",
-                "Request body too large",
-            ),
-            Self::Unreadable(rejection) => (**rejection).clone(),
+            Self::Body(unreadable) => unreadable.rejection(),
         }
     }
 }

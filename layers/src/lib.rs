@@ -13,6 +13,7 @@
 //! | `sanitize` | `sanitize` | keeps the cause of a server fault out of its response |
 //! | `audit` | `audit` | makes exactly one record of each request, whatever becomes of it |
 //! | `json_rpc` | `json-rpc` | turns HTTP requests, or lines, into JSON-RPC calls |
+//! | `mcp` | `mcp` | lets clients use only the tools, prompts and resources of an MCP server that they may use |
 //!
 //! Every layer is generic over the request and response bodies, keeps the type of the response
 //! body (except `audit`, which watches its end), boxes nothing for an admitted request (except the
@@ -35,6 +36,8 @@ struct Readme;
 mod bounded_map;
 #[cfg(feature = "clock")]
 pub mod clock;
+#[cfg(any(feature = "bearer", feature = "host", feature = "mcp"))]
+mod dot_segments;
 #[cfg(any(feature = "audit", feature = "host", feature = "origin"))]
 mod guard;
 #[cfg(any(feature = "bearer", feature = "host"))]
@@ -57,6 +60,8 @@ pub mod host;
 pub mod json_rpc;
 #[cfg(feature = "link")]
 pub mod link;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "origin")]
 pub mod origin;
 #[cfg(feature = "rate-limit")]

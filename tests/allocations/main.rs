@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, Uri, header};
+use http::{Extensions, HeaderValue, Request, Response, Uri, header};
 use http_body::Frame;
 use http_body_util::Full;
 use tower::{Layer, Service, ServiceBuilder, service_fn};
@@ -25,6 +25,7 @@ use ziggurat_layers::{
     host::HostLayer,
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
     link::{Link, LinkLayer},
+    mcp::{Access, CheckedBody, McpPolicyLayer},
     origin::OriginLayer,
     rate_limit::{FailureWindow, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
@@ -39,6 +40,9 @@ use ziggurat_mcp::{
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 const TOKEN: &str = "open-sesame";
+
+const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{}}}"#;
 
 /// Answers with a response whose header map has space for one more header.
 #[derive(Clone, Copy)]
@@ -128,9 +132,12 @@ fn list() -> Request<Full<Bytes>> {
 }
 
 fn call() -> Request<Full<Bytes>> {
-    request(Full::from(
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{}}}"#,
-    ))
+    request(Full::from(CALL))
+}
+
+/// A call whose body was read from a socket, so that its bytes are shared already.
+fn call_in_one_frame() -> Request<Full<Bytes>> {
+    call().map(|_| Full::new(Bytes::from(CALL.to_owned()).slice(..)))
 }
 
 fn modern_call() -> Request<Full<Bytes>> {
@@ -188,6 +195,20 @@ fn behind_proxies() -> ClientIpLayer {
     ClientIpLayer::new(trusted, HopHeader::XForwardedFor)
 }
 
+/// Answers with a list, of which a client may use a part.
+fn listed<B>(_: Request<B>) -> Ready<Result<Response<Full<Bytes>>, Infallible>> {
+    let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"quick"},{"name":"drop"}]}}"#;
+    let mut response = Response::new(Full::from(list));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    ready(Ok(response))
+}
+
+fn mcp_policy() -> McpPolicyLayer<impl Fn(&Extensions) -> Option<Access> + Clone> {
+    let access = Access::nothing().with_tools(["quick"]);
+    McpPolicyLayer::new(move |_| Some(access.clone()))
+}
+
 fn link() -> LinkLayer {
     LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
 }
@@ -220,6 +241,15 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
         ),
         ("link", 0, added(&link(), small)),
         ("sanitize", 0, added(&SanitizeLayer::new(), small)),
+        // The body is one frame, which is checked in place and passed on.
+        ("mcp, a call", 0, added(&mcp_policy(), call_in_one_frame)),
+        ("mcp, a modern call", 0, added(&mcp_policy(), modern_call)),
+        // The positions of the elements and of the cuts, the shorter body and its counter.
+        ("mcp, a list", 4, {
+            let server = service_fn(listed::<CheckedBody>);
+            let filtered = count(mcp_policy().layer(server), list);
+            filtered - count(service_fn(listed::<Full<Bytes>>), list)
+        }),
     ];
     for (layer, budget, counted) in budgets {
         assert_eq!(counted, budget, "{layer}");

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
+use http::StatusCode;
 use http_body::Body;
 use pin_project_lite::pin_project;
 
@@ -17,7 +18,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
     /// Future of a whole body; fails before it holds more than `max_bytes`.
-    pub(super) struct Collect<B> {
+    pub(crate) struct Collect<B> {
         #[pin]
         body: B,
         gathered: CollectedBody,
@@ -27,7 +28,7 @@ pin_project! {
 
 /// The reason why a body could not be collected.
 #[derive(Debug)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     TooLarge,
     // Boxed: the rare case should not make the future larger.
     Broken(Box<Rejection>),
@@ -43,7 +44,7 @@ pub(super) struct CollectedBody {
 // === impl Collect ===
 
 impl<B> Collect<B> {
-    pub(super) fn new(body: B, max_bytes: usize) -> Self {
+    pub(crate) fn new(body: B, max_bytes: usize) -> Self {
         Self {
             body,
             gathered: CollectedBody::default(),
@@ -83,6 +84,22 @@ where
                 }
                 None => return Poll::Ready(Ok(this.gathered.take())),
             }
+        }
+    }
+}
+
+// === impl Unreadable ===
+
+impl Unreadable {
+    /// Describes the refusal of a request with this body.
+    pub(crate) fn rejection(&self) -> Rejection {
+        match self {
+            Self::TooLarge => Rejection::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "request_too_large",
+                "Request body too large",
+            ),
+            Self::Broken(rejection) => (**rejection).clone(),
         }
     }
 }

@@ -47,22 +47,22 @@ pub enum Incoming {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Refusal {
-    envelope: Envelope,
-    error: Error,
+    pub(crate) envelope: Envelope,
+    pub(crate) error: Error,
 }
 
 /// One message of a document, checked.
-pub(super) enum Checked {
+pub(crate) enum Checked {
     Call(CheckedCall),
     Refused(Refusal),
     Ignored,
 }
 
 /// A call without its head.
-pub(super) struct CheckedCall {
-    method: Text,
-    params: Option<Text>,
-    envelope: Envelope,
+pub(crate) struct CheckedCall {
+    pub(crate) method: Text,
+    pub(crate) params: Option<Text>,
+    pub(crate) envelope: Envelope,
 }
 
 // === impl Dialect ===
@@ -187,7 +187,7 @@ impl Dialect {
     }
 
     /// Checks the members of an envelope.
-    pub(super) fn check(&self, message: &Message, document: &Bytes) -> Checked {
+    pub(crate) fn check(&self, message: &Message, document: &Bytes) -> Checked {
         let id = match message.id.map(|span| self.id(document, span)) {
             Some(Ok(id)) => Some(id),
             Some(Err(problem)) if !message.is_response() => {
@@ -248,13 +248,13 @@ impl Dialect {
         }
     }
 
-    pub(super) fn refuse(&self, id: Option<Id>, error: Error) -> Refusal {
+    pub(crate) fn refuse(&self, id: Option<Id>, error: Error) -> Refusal {
         let recipient = id.map_or(Recipient::Unknown(self.unknown_id), Recipient::Caller);
         let envelope = self.envelope(recipient);
         Refusal { envelope, error }
     }
 
-    fn envelope(&self, recipient: Recipient) -> Envelope {
+    pub(crate) fn envelope(&self, recipient: Recipient) -> Envelope {
         Envelope {
             recipient,
             error_status: self.error_status,

@@ -21,13 +21,13 @@ const HEADERS: usize = 6;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Envelope {
-    pub(super) recipient: Recipient,
+    pub(crate) recipient: Recipient,
     pub(super) error_status: fn(&Error) -> StatusCode,
 }
 
 /// The recipient of the answer.
 #[derive(Clone, Debug)]
-pub(super) enum Recipient {
+pub(crate) enum Recipient {
     /// The client that sent this id.
     Caller(Id),
     /// A client whose id could not be read.
@@ -38,7 +38,7 @@ pub(super) enum Recipient {
 
 /// The replacement for an id that could not be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum UnknownId {
+pub(crate) enum UnknownId {
     Null,
     Omitted,
 }
@@ -46,7 +46,7 @@ pub(super) enum UnknownId {
 // === impl Envelope ===
 
 impl Envelope {
-    pub(super) fn id(&self) -> Option<&Id> {
+    pub(crate) fn id(&self) -> Option<&Id> {
         match &self.recipient {
             Recipient::Caller(id) => Some(id),
             Recipient::Unknown(_) | Recipient::Notification => None,
@@ -88,7 +88,7 @@ impl Envelope {
         }
     }
 
-    pub(super) fn wrap_error(&self, error: &Error) -> Bytes {
+    pub(crate) fn wrap_error(&self, error: &Error) -> Bytes {
         let mut out = self.opening(ERROR).join(128);
         error.write_to(&mut out);
         out.push(b'}');

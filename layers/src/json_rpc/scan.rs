@@ -17,44 +17,51 @@ use crate::json_rpc::{
     text::Span,
 };
 
+/// The keys that make a message a call.
+#[cfg(feature = "mcp")]
+const ENVELOPE: [&str; 4] = ["jsonrpc", "id", "method", "params"];
+
 /// The limits of a document.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Maximum number of arrays and objects that are open at once. The type bounds the recursion.
-    pub(super) max_depth: u8,
+    pub(crate) max_depth: u8,
     /// Maximum number of elements of a top-level array that are kept; the others are only counted.
-    pub(super) max_messages: usize,
+    pub(crate) max_messages: usize,
 }
 
 /// A document that is valid JSON.
 #[derive(Debug)]
-pub(super) enum Document {
+pub(crate) enum Document {
     Single(Message),
     Array { kept: Vec<Message>, count: usize },
 }
 
 /// A value at the place of a message: the members of the envelope, if it is an object.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Message {
-    pub(super) is_object: bool,
-    pub(super) jsonrpc: Option<Span>,
-    pub(super) id: Option<Span>,
-    pub(super) method: Option<Span>,
-    pub(super) params: Option<Span>,
+pub(crate) struct Message {
+    pub(crate) is_object: bool,
+    pub(crate) jsonrpc: Option<Span>,
+    pub(crate) id: Option<Span>,
+    pub(crate) method: Option<Span>,
+    pub(crate) params: Option<Span>,
     /// Has a `result` or an `error`.
-    pub(super) has_outcome: bool,
+    pub(crate) has_outcome: bool,
+    /// Has a key that a reader which ignores case takes for one of the others.
+    #[cfg(feature = "mcp")]
+    pub(crate) has_lookalike: bool,
 }
 
 /// The reason why a document was refused, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     kind: FaultKind,
     line: usize,
     column: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FaultKind {
+pub(crate) enum FaultKind {
     Expected(&'static str),
     ControlCharacter,
     InvalidEscape,
@@ -74,7 +81,7 @@ struct Scanner<'a> {
 }
 
 /// Scans a document from its first byte to its last.
-pub(super) fn scan(document: &[u8], limits: Limits) -> Result<Document, Fault> {
+pub(crate) fn scan(document: &[u8], limits: Limits) -> Result<Document, Fault> {
     let text = str::from_utf8(document)
         .map_err(|error| Fault::at(document, error.valid_up_to(), FaultKind::NotUtf8))?;
     let mut scanner = Scanner {
@@ -88,10 +95,47 @@ pub(super) fn scan(document: &[u8], limits: Limits) -> Result<Document, Fault> {
         .map_err(|kind| Fault::at(document, scanner.at, kind))
 }
 
+/// Finds members of an object that was scanned before.
+///
+/// Returns `None` if the value is not an object, or if one of its keys differs from a name only in
+/// case: some readers ignore the case of keys, so they would find another member.
+#[cfg(feature = "mcp")]
+pub(crate) fn members<const N: usize>(
+    text: &str,
+    object: Span,
+    names: [&str; N],
+) -> Option<[Option<Span>; N]> {
+    let mut found = [None; N];
+    let mut has_lookalike = false;
+    let mut scanner = Scanner::at(text, object, b'{')?;
+    let outcome = scanner.object(u8::MAX, |key, value| {
+        match names.iter().position(|name| key.is(name)) {
+            Some(index) => found[index] = Some(value),
+            None => has_lookalike |= names.iter().any(|name| key.resembles(name)),
+        }
+    });
+    (outcome.is_ok() && !has_lookalike).then_some(found)
+}
+
+/// Finds the elements of an array that was scanned before; `None` if the value is not an array.
+#[cfg(feature = "mcp")]
+pub(crate) fn elements(text: &str, array: Span) -> Option<Vec<Span>> {
+    let mut found = Vec::new();
+    let mut scanner = Scanner::at(text, array, b'[')?;
+    let outcome = scanner.array(u8::MAX, |scanner, depth| {
+        let start = scanner.at;
+        scanner.value(depth)?;
+        let end = scanner.at;
+        found.push(Span { start, end });
+        Ok(())
+    });
+    outcome.is_ok().then_some(found)
+}
+
 // === impl Message ===
 
 impl Message {
-    pub(super) fn is_response(&self) -> bool {
+    pub(crate) fn is_response(&self) -> bool {
         self.has_outcome && self.method.is_none()
     }
 
@@ -102,7 +146,12 @@ impl Message {
             () if key.is("method") => &mut self.method,
             () if key.is("params") => &mut self.params,
             () => {
-                self.has_outcome |= key.is("result") || key.is("error");
+                let is_outcome = key.is("result") || key.is("error");
+                self.has_outcome |= is_outcome;
+                #[cfg(feature = "mcp")]
+                if !is_outcome {
+                    self.has_lookalike |= ENVELOPE.iter().any(|name| key.resembles(name));
+                }
                 return;
             }
         };
@@ -151,6 +200,18 @@ impl fmt::Display for FaultKind {
 // === impl Scanner ===
 
 impl<'a> Scanner<'a> {
+    /// Returns to a value of a document that was scanned before, if it opens with this bracket.
+    #[cfg(feature = "mcp")]
+    fn at(text: &'a str, value: Span, opening: u8) -> Option<Self> {
+        let scanner = Self {
+            text,
+            at: value.start,
+            max_depth: u8::MAX,
+            keys: Keys::new(),
+        };
+        (scanner.peek() == Some(opening)).then_some(scanner)
+    }
+
     fn document(&mut self, max_messages: usize) -> Scanned<Document> {
         self.skip_whitespace();
         let document = if self.peek() == Some(b'[') {

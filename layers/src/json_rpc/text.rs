@@ -10,31 +10,44 @@ use bytes::Bytes;
 
 /// The position of a value in its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// A piece of UTF-8 text that shares the buffer of its document.
 #[derive(Clone)]
-pub(super) struct Text(Bytes);
+pub(crate) struct Text(Bytes);
 
 /// The characters of a JSON string, unescaped.
 ///
 /// Made from the text between the quotes of a string that the scanner has accepted.
 #[derive(Clone, Debug)]
-pub(super) struct Unescaped<'a>(Chars<'a>);
+pub(crate) struct Unescaped<'a>(Chars<'a>);
+
+// === impl Span ===
+
+#[cfg(feature = "mcp")]
+impl Span {
+    /// The position of a value in a text that is nothing else.
+    pub(crate) fn of(text: &str) -> Self {
+        Self {
+            start: 0,
+            end: text.len(),
+        }
+    }
+}
 
 // === impl Text ===
 
 impl Text {
     /// The JSON value at `span`, as written.
-    pub(super) fn of_value(document: &Bytes, span: Span) -> Self {
+    pub(crate) fn of_value(document: &Bytes, span: Span) -> Self {
         Self(document.slice(span.start..span.end))
     }
 
     /// The text of the JSON string at `span`; copied only if it has escapes.
-    pub(super) fn of_string(document: &Bytes, span: Span) -> Self {
+    pub(crate) fn of_string(document: &Bytes, span: Span) -> Self {
         let raw = Self(document.slice(span.start + 1..span.end - 1));
         match unescape(raw.as_str()) {
             Cow::Borrowed(_) => raw,
@@ -42,11 +55,11 @@ impl Text {
         }
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(&self.0).expect("cut from UTF-8 at ASCII characters")
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
@@ -66,7 +79,7 @@ impl fmt::Debug for Text {
 // === impl Unescaped ===
 
 impl<'a> Unescaped<'a> {
-    pub(super) fn new(raw: &'a str) -> Self {
+    pub(crate) fn new(raw: &'a str) -> Self {
         Self(raw.chars())
     }
 
@@ -112,10 +125,18 @@ impl Iterator for Unescaped<'_> {
 }
 
 /// Unescapes the text between the quotes of a JSON string.
-pub(super) fn unescape(raw: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
     if raw.contains('\\') {
         Cow::Owned(Unescaped::new(raw).collect())
     } else {
         Cow::Borrowed(raw)
     }
+}
+
+/// Returns the text of the JSON string at `span`, copied only if it has escapes; `None` if the value
+/// is not a string.
+#[cfg(feature = "mcp")]
+pub(crate) fn string_at(text: &str, span: Span) -> Option<Cow<'_, str>> {
+    let raw = text.get(span.start..span.end)?;
+    Some(unescape(raw.strip_prefix('"')?.strip_suffix('"')?))
 }

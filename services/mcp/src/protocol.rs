@@ -51,7 +51,6 @@ mod context;
 mod envelope;
 pub(super) mod error;
 mod revision;
-pub(super) mod routing;
 #[cfg(test)]
 mod tests;
 
@@ -70,7 +69,10 @@ use http::{HeaderMap, StatusCode, request::Parts};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
-use ziggurat_layers::json_rpc::{Batches, Call, Dialect, Error, Reply};
+use ziggurat_layers::{
+    json_rpc::{Batches, Call, Dialect, Error, Reply},
+    mcp::routing,
+};
 
 use crate::notify::{Notifier, Progress};
 
@@ -130,7 +132,7 @@ pub fn dialect_of(head: &Parts) -> Dialect {
             .with_batches(Batches::new(MAX_BATCH))
             .with_error_status(legacy_framing),
         HeaderRevision::Legacy(_) => dialect.with_error_status(legacy_framing),
-        HeaderRevision::Modern => dialect.with_error_status(error::status),
+        HeaderRevision::Modern => dialect.with_error_status(routing::status),
     }
 }
 
@@ -142,7 +144,7 @@ enum HeaderRevision {
 }
 
 fn header_revision(headers: &HeaderMap) -> HeaderRevision {
-    let mut values = headers.get_all(routing::VERSION).iter();
+    let mut values = headers.get_all(routing::PROTOCOL_VERSION).iter();
     let Some(first) = values.next() else {
         return HeaderRevision::Nothing;
     };
@@ -216,7 +218,7 @@ impl ProtocolLayer {
     /// Returns the function that computes the HTTP status of errors.
     fn status(&self, is_modern: bool) -> Option<Status> {
         let status: Status = if is_modern {
-            error::status
+            routing::status
         } else {
             legacy_status
         };
@@ -230,7 +232,10 @@ impl ProtocolLayer {
         }
         envelope.check_presence()?;
         if self.is_http {
-            routing::check(call, &envelope)?;
+            let method = call.method();
+            let (version, subject) = (envelope.version(), envelope.subject(method));
+            let headers = &call.head().headers;
+            routing::check(headers, method, version.as_deref(), subject.as_deref())?;
         }
         envelope.check_version()?;
         Ok(Context {

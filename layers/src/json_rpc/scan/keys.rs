@@ -37,6 +37,20 @@ impl Key<'_> {
             self.raw == name
         }
     }
+
+    /// Returns whether a reader that ignores case may take the key for `name`.
+    #[cfg(feature = "mcp")]
+    pub(super) fn resembles(self, name: &str) -> bool {
+        // The two other characters whose simple case folding (Unicode) is an ASCII letter.
+        let fold = |character| match character {
+            '\u{17F}' => 's',
+            '\u{212A}' => 'k',
+            other => other.to_ascii_lowercase(),
+        };
+        Unescaped::new(self.raw)
+            .map(fold)
+            .eq(name.chars().map(fold))
+    }
 }
 
 // === impl Keys ===

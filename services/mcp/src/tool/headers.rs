@@ -2,12 +2,12 @@
 
 use http::HeaderName;
 use serde_json::{Map, Value};
-use ziggurat_layers::json_rpc::{Call, Error};
-
-use crate::{
-    Schema,
-    protocol::{error::mismatch, routing},
+use ziggurat_layers::{
+    json_rpc::{Call, Error},
+    mcp::routing,
 };
+
+use crate::Schema;
 
 /// Checks that headers match the arguments they repeat.
 pub(crate) fn check(schema: &Schema, call: &Call, arguments: Option<&str>) -> Result<(), Error> {
@@ -23,18 +23,15 @@ pub(crate) fn check(schema: &Schema, call: &Call, arguments: Option<&str>) -> Re
             .parse()
             .map_err(|_| Error::internal_error())?;
         let argument = arguments.get(argument).filter(|value| !value.is_null());
-        let found = routing::single(&call.head().headers, &name)?;
+        let found = routing::decoded(&call.head().headers, &name)?;
         let is_right = match (found, argument) {
             (None, None) => true,
-            (Some(found), Some(argument)) => {
-                let said = routing::decoded(found).ok_or_else(|| routing::unreadable(&name))?;
-                matches(&said, argument)
-            }
+            (Some(found), Some(argument)) => matches(&found, argument),
             _ => false,
         };
         if !is_right {
             let problem = format!("the header {name} does not match the argument");
-            return Err(mismatch(&problem));
+            return Err(routing::mismatch(&problem));
         }
     }
     Ok(())
