@@ -204,12 +204,20 @@ impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
     }
 
     /// Adds a key that is not there yet, and evicts the oldest if the shard is full.
+    #[cfg(any(feature = "access-token", feature = "rate-limit", test))]
     pub(crate) fn insert(&mut self, key: Hashed<K>, value: V) -> Slot {
+        let slot = self.insert_held(key, value);
+        let slot = slot.expect("an entry that is not held is evicted");
+        self.link_newest(slot);
+        slot
+    }
+
+    /// Adds a key that is not there yet, and is not evicted before it is renewed. Fails if the
+    /// shard is full of such keys.
+    pub(crate) fn insert_held(&mut self, key: Hashed<K>, value: V) -> Option<Slot> {
         debug_assert!(!self.slots.contains_key(&key), "the key is there already");
-        if self.len() >= self.max_keys
-            && let Some(oldest) = self.oldest
-        {
-            drop(self.remove(oldest));
+        if self.len() >= self.max_keys {
+            drop(self.remove(self.oldest?));
         }
         self.inserted += 1;
         let entry = Entry {
@@ -229,11 +237,10 @@ impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
             slot
         };
         self.slots.insert(key, slot);
-        self.link_newest(slot);
-        slot
+        Some(slot)
     }
 
-    /// Makes an entry the newest.
+    /// Makes an entry the newest. One that was held can be evicted from now on.
     pub(crate) fn renew(&mut self, slot: Slot) {
         if self.newest != Some(slot) {
             self.unlink(slot);
@@ -265,13 +272,16 @@ impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
 
     fn unlink(&mut self, slot: Slot) {
         let Entry { older, newer, .. } = *self.entry(slot);
+        // A held entry is not linked: it has no neighbours, and is at neither end.
         match older {
             Some(older) => self.entry_mut(older).newer = newer,
-            None => self.oldest = newer,
+            None if self.oldest == Some(slot) => self.oldest = newer,
+            None => {}
         }
         match newer {
             Some(newer) => self.entry_mut(newer).older = older,
-            None => self.newest = older,
+            None if self.newest == Some(slot) => self.newest = older,
+            None => {}
         }
     }
 
@@ -321,6 +331,20 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_is_held_is_not_evicted_until_it_is_renewed() {
+        let map = BoundedMap::new(2);
+        let mut shard = map.lock(&map.hashed(0));
+        let held = shard.insert_held(map.hashed(0), 0).expect("there is space");
+        shard.insert(map.hashed(1), 1);
+        assert!(shard.insert_held(map.hashed(2), 2).is_some());
+        assert!(shard.find(&map.hashed(1)).is_none());
+        assert!(shard.insert_held(map.hashed(3), 3).is_none());
+        shard.renew(held);
+        assert!(shard.insert_held(map.hashed(3), 3).is_some());
+        assert!(shard.find(&map.hashed(0)).is_none());
+    }
+
+    #[test]
     fn a_small_map_evicts_the_oldest_first() {
         let map = BoundedMap::new(3);
         let mut shard = map.lock(&map.hashed(0));
@@ -339,6 +363,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Insert(u32),
+        InsertHeld(u32),
         Renew(u32),
         Remove(u32),
     }
@@ -347,6 +372,7 @@ mod tests {
         let n = 0..12_u32;
         prop_oneof![
             n.clone().prop_map(Step::Insert),
+            n.clone().prop_map(Step::InsertHeld),
             n.clone().prop_map(Step::Renew),
             n.prop_map(Step::Remove),
         ]
@@ -360,30 +386,44 @@ mod tests {
         ) {
             let map = BoundedMap::new(cap);
             let mut shard = map.lock(&map.hashed(0));
-            let mut model = VecDeque::new();
+            let (mut model, mut held) = (VecDeque::new(), Vec::new());
             for step in steps {
-                let (Step::Insert(n) | Step::Renew(n) | Step::Remove(n)) = step;
-                let known = model.iter().position(|&other| other == n);
-                prop_assert_eq!(shard.find(&map.hashed(n)).is_some(), known.is_some());
-                match (step, shard.find(&map.hashed(n)), known) {
-                    (Step::Insert(_), None, None) => {
-                        if model.len() == cap {
+                let (Step::Insert(n) | Step::InsertHeld(n) | Step::Renew(n) | Step::Remove(n)) = step;
+                let is_known = model.contains(&n) || held.contains(&n);
+                prop_assert_eq!(shard.find(&map.hashed(n)).is_some(), is_known);
+                let is_full = model.len() + held.len() == cap;
+                match (step, shard.find(&map.hashed(n))) {
+                    (Step::Insert(_), None) if held.len() < cap => {
+                        if is_full {
                             model.pop_front();
                         }
                         model.push_back(n);
                         shard.insert(map.hashed(n), n);
                     }
-                    (Step::Renew(_), Some(slot), Some(at)) => {
-                        model.remove(at);
+                    (Step::InsertHeld(_), None) => {
+                        let inserted = shard.insert_held(map.hashed(n), n);
+                        prop_assert_eq!(inserted.is_some(), held.len() < cap);
+                        if inserted.is_some() {
+                            if is_full {
+                                model.pop_front();
+                            }
+                            held.push(n);
+                        }
+                    }
+                    (Step::Renew(_), Some(slot)) => {
+                        held.retain(|&other| other != n);
+                        model.retain(|&other| other != n);
                         model.push_back(n);
                         shard.renew(slot);
                     }
-                    (Step::Remove(_), Some(slot), Some(at)) => {
-                        model.remove(at);
+                    (Step::Remove(_), Some(slot)) => {
+                        held.retain(|&other| other != n);
+                        model.retain(|&other| other != n);
                         shard.remove(slot);
                     }
                     _ => {}
                 }
+                prop_assert!(held.iter().all(|&n| shard.find(&map.hashed(n)).is_some()));
                 let mut order = Vec::new();
                 let mut at = shard.oldest();
                 while let Some(slot) = at {

@@ -80,7 +80,6 @@ mod answer;
 mod batch;
 mod body;
 mod call;
-pub(crate) mod collect;
 pub(crate) mod dialect;
 pub(crate) mod envelope;
 mod error;
@@ -107,7 +106,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{
-    json_rpc::collect::{Collect, Unreadable},
+    collect::{Collect, Unreadable},
     reject::{ErrorString, Rejection, Render},
 };
 

@@ -9,6 +9,7 @@
 //! | `host` | `host` | refuses requests that were meant for another host (DNS rebinding) |
 //! | `origin` | `origin` | refuses requests of web pages whose origin is not allowed |
 //! | `body_limit` | `body-limit` | refuses request bodies that are too large |
+//! | `idempotency` | `idempotency` | answers a repeated request with the response to the first |
 //! | `link` | `link` | adds `Link` headers to responses |
 //! | `sanitize` | `sanitize` | keeps the cause of a server fault out of its response |
 //! | `audit` | `audit` | makes exactly one record of each request, whatever becomes of it |
@@ -28,14 +29,20 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[cfg(any(feature = "access-token", feature = "rate-limit"))]
+#[cfg(any(
+    feature = "access-token",
+    feature = "idempotency",
+    feature = "rate-limit"
+))]
 #[cfg_attr(
-    not(feature = "rate-limit"),
-    expect(dead_code, reason = "the policies of the rate limiter use more of it")
+    not(any(feature = "idempotency", feature = "rate-limit")),
+    expect(dead_code, reason = "the other layers use more of it")
 )]
 mod bounded_map;
 #[cfg(feature = "clock")]
 pub mod clock;
+#[cfg(any(feature = "idempotency", feature = "json-rpc"))]
+mod collect;
 #[cfg(any(feature = "bearer", feature = "host", feature = "mcp"))]
 mod dot_segments;
 #[cfg(any(feature = "audit", feature = "host", feature = "origin"))]
@@ -56,6 +63,8 @@ pub mod body_limit;
 pub mod client_ip;
 #[cfg(feature = "host")]
 pub mod host;
+#[cfg(feature = "idempotency")]
+pub mod idempotency;
 #[cfg(feature = "json-rpc")]
 pub mod json_rpc;
 #[cfg(feature = "link")]

@@ -120,7 +120,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{
-    json_rpc::collect::Collect,
+    collect::Collect,
     mcp::{
         future::{Pending, State},
         options::Options,

@@ -8,7 +8,10 @@ use std::{
     future::{Ready, ready},
     net::SocketAddr,
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, Waker},
 };
 
@@ -23,6 +26,7 @@ use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
     host::HostLayer,
+    idempotency::IdempotencyLayer,
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
     link::{Link, LinkLayer},
     mcp::{Access, CheckedBody, McpPolicyLayer},
@@ -125,6 +129,19 @@ fn from_page() -> Request<Full<Bytes>> {
     request
 }
 
+/// A request with an idempotency key.
+fn with_key(key: &str) -> Request<Full<Bytes>> {
+    let mut request = small();
+    let key = HeaderValue::from_str(key).expect("a number");
+    request.headers_mut().insert("idempotency-key", key);
+    request
+}
+
+fn with_new_key() -> Request<Full<Bytes>> {
+    static KEYS: AtomicU64 = AtomicU64::new(0);
+    with_key(&KEYS.fetch_add(1, Ordering::Relaxed).to_string())
+}
+
 fn list() -> Request<Full<Bytes>> {
     request(Full::from(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
@@ -209,6 +226,12 @@ fn mcp_policy() -> McpPolicyLayer<impl Fn(&Extensions) -> Option<Access> + Clone
     McpPolicyLayer::new(move |_| Some(access.clone()))
 }
 
+fn idempotency() -> IdempotencyLayer<fn(&Extensions) -> Option<&'static str>> {
+    let identity_of: fn(&Extensions) -> _ = |_| Some("ali");
+    // So few that one part of the store holds all; each part allocates for its first key.
+    IdempotencyLayer::new(identity_of).with_max_keys(100)
+}
+
 fn link() -> LinkLayer {
     LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
 }
@@ -232,6 +255,20 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
         ),
         ("host", 0, added(&HostLayer::default(), small)),
         ("origin", 0, added(&OriginLayer::default(), from_page)),
+        ("idempotency, no key", 0, added(&idempotency(), small)),
+        // The digest of the request body, and the stored response: itself, its body, and its
+        // header map of three.
+        (
+            "idempotency, a new key",
+            6,
+            added(&idempotency(), with_new_key),
+        ),
+        // The header map, which the bare service makes with as many.
+        (
+            "idempotency, a duplicate",
+            0,
+            added(&idempotency(), || with_key("k")),
+        ),
         ("body limit", 0, added(&BodyLimitLayer::new(100), small)),
         // The flag shared by the body and the response.
         (

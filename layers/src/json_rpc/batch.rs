@@ -16,9 +16,11 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::json_rpc::{
-    Answer, Call, Dialect, Envelope, Error, Reply, RpcBody, collect::CollectedBody,
-    dialect::Checked, scan::Message,
+use crate::{
+    collect::CollectedBody,
+    json_rpc::{
+        Answer, Call, Dialect, Envelope, Error, Reply, RpcBody, dialect::Checked, scan::Message,
+    },
 };
 
 /// Limits and concurrency of batches.

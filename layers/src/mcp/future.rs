@@ -13,7 +13,8 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::{
-    json_rpc::{collect::Collect, scan::Limits},
+    collect::Collect,
+    json_rpc::scan::Limits,
     mcp::{
         Access, BoxError, CheckedBody,
         calls::{self, Decision},

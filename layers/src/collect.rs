@@ -8,10 +8,12 @@ use std::{
 };
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
+#[cfg(feature = "json-rpc")]
 use http::StatusCode;
 use http_body::Body;
 use pin_project_lite::pin_project;
 
+#[cfg(feature = "json-rpc")]
 use crate::reject::Rejection;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -30,13 +32,12 @@ pin_project! {
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     TooLarge,
-    // Boxed: the rare case should not make the future larger.
-    Broken(Box<Rejection>),
+    Broken(BoxError),
 }
 
 /// The data of several frames in one buffer; a single frame is not copied.
 #[derive(Default)]
-pub(super) struct CollectedBody {
+pub(crate) struct CollectedBody {
     first: Bytes,
     joined: BytesMut,
 }
@@ -78,10 +79,7 @@ where
                     }
                     this.gathered.push(data, announced);
                 }
-                Some(Err(error)) => {
-                    let rejection = Rejection::unreadable_body(&*error.into());
-                    return Poll::Ready(Err(Unreadable::Broken(rejection.into())));
-                }
+                Some(Err(error)) => return Poll::Ready(Err(Unreadable::Broken(error.into()))),
                 None => return Poll::Ready(Ok(this.gathered.take())),
             }
         }
@@ -90,6 +88,7 @@ where
 
 // === impl Unreadable ===
 
+#[cfg(feature = "json-rpc")]
 impl Unreadable {
     /// Describes the refusal of a request with this body.
     pub(crate) fn rejection(&self) -> Rejection {
@@ -99,7 +98,7 @@ impl Unreadable {
                 "request_too_large",
                 "Request body too large",
             ),
-            Self::Broken(rejection) => (**rejection).clone(),
+            Self::Broken(error) => Rejection::unreadable_body(&**error),
         }
     }
 }
@@ -107,12 +106,12 @@ impl Unreadable {
 // === impl CollectedBody ===
 
 impl CollectedBody {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.first.len() + self.joined.len()
     }
 
     /// Adds a frame; `announced` is the size of the remaining body, including this frame.
-    pub(super) fn push(&mut self, mut data: impl Buf, announced: usize) {
+    pub(crate) fn push(&mut self, mut data: impl Buf, announced: usize) {
         let length = data.remaining();
         if self.len() == 0 {
             self.first = data.copy_to_bytes(length);
@@ -126,7 +125,7 @@ impl CollectedBody {
         self.joined.put(data);
     }
 
-    pub(super) fn take(&mut self) -> Bytes {
+    pub(crate) fn take(&mut self) -> Bytes {
         if self.joined.is_empty() {
             mem::take(&mut self.first)
         } else {
