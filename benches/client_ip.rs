@@ -7,7 +7,7 @@ use divan::{AllocProfiler, Bencher};
 use http::Request;
 use tower::Layer as _;
 use ziggurat_benches::{Bare, Body, measure, request, run};
-use ziggurat_layers::client_ip::{ClientIpLayer, HopHeader};
+use ziggurat_layers::client_ip::{HopHeader, SetClientIpLayer};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -40,8 +40,8 @@ fn pass_forwarded(bencher: Bencher<'_, '_>) {
     measure(bencher, layer.layer(Bare), proxied);
 }
 
-fn layer(trusted: &str, header: HopHeader) -> ClientIpLayer {
-    ClientIpLayer::new(trusted.parse().expect("networks"), header)
+fn layer(trusted: &str, header: HopHeader) -> SetClientIpLayer {
+    SetClientIpLayer::new(trusted.parse().expect("networks"), header)
 }
 
 /// A request that came through two proxies.

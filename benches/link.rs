@@ -9,7 +9,7 @@ use divan::{AllocProfiler, Bencher};
 use http::{Request, Response};
 use tower::{Layer as _, service_fn};
 use ziggurat_benches::{Bare, Body, measure, peer_layers, request, run};
-use ziggurat_layers::link::{Link, LinkLayer};
+use ziggurat_layers::link::{LinkLayer, LinkValue};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -53,5 +53,5 @@ fn peer_set_response_header(bencher: Bencher<'_, '_>) {
 }
 
 fn layer() -> LinkLayer {
-    LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
+    LinkLayer::new([LinkValue::service_desc("/openapi.json").expect("a reference")])
 }

@@ -27,7 +27,7 @@ use ziggurat_benches::{
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
@@ -98,7 +98,7 @@ fn measure() -> io::Result<()> {
         BodyLimitLayer::new(1 << 20).layer(Bare),
         RequestBodyLimitLayer::new(1 << 20).layer(Bare),
     )?;
-    let link = Link::service_desc("/openapi.json").expect("a reference");
+    let link = LinkValue::service_desc("/openapi.json").expect("a reference");
     let appending = peer_layers::link(r#"</openapi.json>; rel="service-desc""#);
     let linking = LinkLayer::new([link]);
     compare(

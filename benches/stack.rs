@@ -15,9 +15,9 @@ use ziggurat_benches::{Bare, TOKEN, measure, request, run};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
-    client_ip::{ClientIpLayer, HopHeader},
+    client_ip::{HopHeader, SetClientIpLayer},
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     rate_limit::{FailureWindow, RateLimitLayer},
     sanitize::SanitizeLayer,
 };
@@ -34,10 +34,10 @@ macro_rules! stack {
         ServiceBuilder::new()
             .layer(SanitizeLayer::new())
             .layer(LinkLayer::new([
-                Link::service_desc("/openapi.json").expect("a reference")
+                LinkValue::service_desc("/openapi.json").expect("a reference")
             ]))
             .layer(BodyLimitLayer::new(1 << 20))
-            .layer(ClientIpLayer::new(trusted, HopHeader::XForwardedFor))
+            .layer(SetClientIpLayer::new(trusted, HopHeader::XForwardedFor))
             .layer(RateLimitLayer::new(failures))
             .layer(BearerLayer::new(tokens).with_exempt(["/health"]))
             .service($service)

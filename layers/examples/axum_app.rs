@@ -18,8 +18,8 @@ use tower::ServiceBuilder;
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
-    client_ip::{ClientIp, ClientIpLayer, HopHeader, TrustedProxies},
-    link::{Link, LinkLayer},
+    client_ip::{ClientIp, HopHeader, SetClientIpLayer, TrustedProxies},
+    link::{LinkLayer, LinkValue},
     rate_limit::{FailureWindow, RateLimitLayer},
     sanitize::SanitizeLayer,
 };
@@ -38,9 +38,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let layers = ServiceBuilder::new()
         .map_request(peer_from_axum)
         .layer(SanitizeLayer::new())
-        .layer(LinkLayer::new([Link::service_desc("/openapi.json")?]))
+        .layer(LinkLayer::new([LinkValue::service_desc("/openapi.json")?]))
         .layer(BodyLimitLayer::new(64 * 1024))
-        .layer(ClientIpLayer::new(trusted, HopHeader::XForwardedFor))
+        .layer(SetClientIpLayer::new(trusted, HopHeader::XForwardedFor))
         .layer(RateLimitLayer::new(FailureWindow::new(
             "10 per 15 minutes".parse()?,
         )))

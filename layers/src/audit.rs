@@ -81,7 +81,7 @@
 //! # Deployment
 //!
 //! - Put the layer outside of all layers that can refuse a request, and inside of those that assign
-//!   request ids and of [`ClientIpLayer`](crate::client_ip::ClientIpLayer), which refuses nothing:
+//!   request ids and of [`SetClientIpLayer`](crate::client_ip::SetClientIpLayer), which refuses nothing:
 //!   the record has the id and the address that the request has when it arrives here. A layer
 //!   further out that replaces a body makes its request `ResponseAborted`.
 //! - Put [`AuditIdentityLayer`] behind the layer that authenticates. A handler, or the router, sets

@@ -16,12 +16,12 @@
 //! ```
 //! use http::{Request, Response};
 //! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-//! use ziggurat_layers::client_ip::{ClientIp, ClientIpLayer, HopHeader, TrustedProxies};
+//! use ziggurat_layers::client_ip::{ClientIp, SetClientIpLayer, HopHeader, TrustedProxies};
 //!
 //! # tokio_test::block_on(async {
 //! let trusted: TrustedProxies = "10.0.0.0/8, 2001:db8:1::/48".parse()?;
 //! let service = ServiceBuilder::new()
-//!     .layer(ClientIpLayer::new(trusted, HopHeader::XForwardedFor))
+//!     .layer(SetClientIpLayer::new(trusted, HopHeader::XForwardedFor))
 //!     .service(service_fn(|request: Request<()>| async move {
 //!         let caller = request.extensions().get().map(ClientIp::client);
 //!         Ok::<_, std::convert::Infallible>(Response::new(caller))
@@ -77,7 +77,7 @@ const MAX_HOPS: usize = 32;
 
 /// The address of the socket, and the client behind the trusted proxies.
 ///
-/// A request extension, inserted by the accept loop and corrected by [`ClientIpLayer`]. IPv4-mapped
+/// A request extension, inserted by the accept loop and corrected by [`SetClientIpLayer`]. IPv4-mapped
 /// IPv6 addresses (`::ffff:192.0.2.1`), which a dual-stack socket reports, are converted to IPv4,
 /// so one client has one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,14 +103,14 @@ pub enum HopHeader {
 /// Corrects the [`ClientIp`] of requests that come through a trusted proxy.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct ClientIpLayer {
+pub struct SetClientIpLayer {
     trusted: TrustedProxies,
     header: HopHeader,
 }
 
-/// Service made by [`ClientIpLayer`].
+/// Service made by [`SetClientIpLayer`].
 #[derive(Clone, Debug)]
-pub struct ClientIpService<S> {
+pub struct SetClientIp<S> {
     inner: S,
     trusted: TrustedProxies,
     header: HopHeader,
@@ -155,20 +155,20 @@ impl From<HeaderName> for HopHeader {
     }
 }
 
-// === impl ClientIpLayer ===
+// === impl SetClientIpLayer ===
 
-impl ClientIpLayer {
+impl SetClientIpLayer {
     /// Believes `header`, and nothing else, when the peer is one of the `trusted` proxies.
     pub fn new(trusted: TrustedProxies, header: HopHeader) -> Self {
         Self { trusted, header }
     }
 }
 
-impl<S> Layer<S> for ClientIpLayer {
-    type Service = ClientIpService<S>;
+impl<S> Layer<S> for SetClientIpLayer {
+    type Service = SetClientIp<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        ClientIpService {
+        SetClientIp {
             inner,
             trusted: self.trusted.clone(),
             header: self.header.clone(),
@@ -176,9 +176,9 @@ impl<S> Layer<S> for ClientIpLayer {
     }
 }
 
-// === impl ClientIpService ===
+// === impl SetClientIp ===
 
-impl<S, B> Service<Request<B>> for ClientIpService<S>
+impl<S, B> Service<Request<B>> for SetClientIp<S>
 where
     S: Service<Request<B>>,
 {
@@ -202,7 +202,7 @@ where
     }
 }
 
-impl<S> ClientIpService<S> {
+impl<S> SetClientIp<S> {
     fn walk(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         match &self.header {
             HopHeader::Forwarded => self.step(peer, hops::forwarded(headers)),

@@ -22,7 +22,8 @@
 //! [`Rejection`](reject::Rejection). A [`Render`](reject::Render) turns it into a response; one
 //! `Render` can serve all layers.
 //!
-//! No feature is on by default; `full` turns on all of them.
+//! No feature is on by default; `full` turns on all layers, and `builder` adds their methods to
+//! tower's `ServiceBuilder`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(all(doctest, feature = "full"))]
@@ -39,6 +40,8 @@ struct Readme;
     expect(dead_code, reason = "the other layers use more of it")
 )]
 mod bounded_map;
+#[cfg(feature = "builder")]
+mod builder;
 #[cfg(feature = "clock")]
 pub mod clock;
 #[cfg(any(feature = "idempotency", feature = "json-rpc"))]
@@ -77,3 +80,6 @@ pub mod origin;
 pub mod rate_limit;
 #[cfg(feature = "sanitize")]
 pub mod sanitize;
+
+#[cfg(feature = "builder")]
+pub use self::builder::ServiceBuilderExt;

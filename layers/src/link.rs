@@ -1,7 +1,7 @@
 //! Adds `Link` headers to responses (RFC 8288).
 //!
 //! The layer tells clients about resources that belong to a response: the description of the API,
-//! its documentation, its status page. RFC 8631 names the relations for these, and [`Link`] has a
+//! its documentation, its status page. RFC 8631 names the relations for these, and [`LinkValue`] has a
 //! constructor for each.
 //!
 //! `Link` headers of the service stay, and a link that the response already carries is not added
@@ -12,11 +12,11 @@
 //! use http::{Request, Response};
 //! use http_body_util::Full;
 //! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-//! use ziggurat_layers::link::{Link, LinkLayer};
+//! use ziggurat_layers::link::{LinkLayer, LinkValue};
 //!
 //! # tokio_test::block_on(async {
 //! let service = ServiceBuilder::new()
-//!     .layer(LinkLayer::new([Link::service_desc("/v1/openapi.json")?]))
+//!     .layer(LinkLayer::new([LinkValue::service_desc("/v1/openapi.json")?]))
 //!     .service(service_fn(|_: Request<Full<Bytes>>| async {
 //!         Response::builder()
 //!             .header("content-type", "application/json")
@@ -79,7 +79,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-pub use self::value::{InvalidLink, Link};
+pub use self::value::{InvalidLink, LinkValue};
 
 /// Selects the responses that get the links.
 ///
@@ -108,14 +108,14 @@ pub struct LinkLayer<F = JsonResponses> {
 
 /// Service made by [`LinkLayer`].
 #[derive(Clone)]
-pub struct LinkService<S, F = JsonResponses> {
+pub struct Link<S, F = JsonResponses> {
     inner: S,
     links: Prepared,
     filter: F,
 }
 
 pin_project! {
-    /// Response future of [`LinkService`].
+    /// Response future of [`Link`].
     pub struct ResponseFuture<T, F = JsonResponses> {
         #[pin]
         response: T,
@@ -170,7 +170,7 @@ impl LinkLayer {
     /// Adds these links, in this order, to every JSON response.
     ///
     /// A link that is listed twice is added once.
-    pub fn new(links: impl IntoIterator<Item = Link>) -> Self {
+    pub fn new(links: impl IntoIterator<Item = LinkValue>) -> Self {
         Self {
             links: Prepared::new(links),
             filter: JsonResponses,
@@ -183,10 +183,10 @@ impl<F> LinkLayer<F> {
     ///
     /// ```
     /// use http::{HeaderMap, StatusCode};
-    /// use ziggurat_layers::link::{Link, LinkLayer};
+    /// use ziggurat_layers::link::{LinkLayer, LinkValue};
     ///
     /// let found = |status: StatusCode, _: &HeaderMap| status.is_success();
-    /// let layer = LinkLayer::new([Link::status("/health")?]).with_filter(found);
+    /// let layer = LinkLayer::new([LinkValue::status("/health")?]).with_filter(found);
     /// # let _ = layer;
     /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
     /// ```
@@ -212,10 +212,10 @@ impl<F> fmt::Debug for LinkLayer<F> {
 }
 
 impl<S, F: Clone> Layer<S> for LinkLayer<F> {
-    type Service = LinkService<S, F>;
+    type Service = Link<S, F>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        LinkService {
+        Link {
             inner,
             links: self.links.clone(),
             filter: self.filter.clone(),
@@ -223,18 +223,18 @@ impl<S, F: Clone> Layer<S> for LinkLayer<F> {
     }
 }
 
-// === impl LinkService ===
+// === impl Link ===
 
-impl<S: fmt::Debug, F> fmt::Debug for LinkService<S, F> {
+impl<S: fmt::Debug, F> fmt::Debug for Link<S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LinkService")
+        f.debug_struct("Link")
             .field("inner", &self.inner)
             .field("links", &self.links)
             .finish_non_exhaustive()
     }
 }
 
-impl<S, F, ReqBody, ResBody> Service<Request<ReqBody>> for LinkService<S, F>
+impl<S, F, ReqBody, ResBody> Service<Request<ReqBody>> for Link<S, F>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
     F: Select + Clone,
@@ -292,8 +292,8 @@ impl<T, F> fmt::Debug for ResponseFuture<T, F> {
 // === impl Prepared ===
 
 impl Prepared {
-    fn new(links: impl IntoIterator<Item = Link>) -> Self {
-        let mut different: Vec<Link> = Vec::new();
+    fn new(links: impl IntoIterator<Item = LinkValue>) -> Self {
+        let mut different: Vec<LinkValue> = Vec::new();
         for link in links {
             if !different.contains(&link) {
                 different.push(link);

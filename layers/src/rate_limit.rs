@@ -54,7 +54,7 @@
 //!
 //! # Deployment
 //!
-//! - Put [`ClientIpLayer`](crate::client_ip::ClientIpLayer) further out when there are proxies, or
+//! - Put [`SetClientIpLayer`](crate::client_ip::SetClientIpLayer) further out when there are proxies, or
 //!   all clients behind one proxy share one quota. Requests without an address all share
 //!   [`Key::UNKNOWN`], so a missing extension is noticed soon.
 //! - Put the layer outside of what it protects: password hashing, the bearer check. One that counts

@@ -24,11 +24,11 @@ use ziggurat_layers::{
     audit::{AuditIdentityLayer, AuditLayer, Queue, Record},
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
-    client_ip::{ClientIp, ClientIpLayer, HopHeader},
+    client_ip::{ClientIp, HopHeader, SetClientIpLayer},
     host::HostLayer,
     idempotency::IdempotencyLayer,
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     mcp::{Access, CheckedBody, McpPolicyLayer},
     origin::OriginLayer,
     rate_limit::{FailureWindow, RateLimitLayer, Steady},
@@ -207,9 +207,9 @@ fn bearer<I: Clone + Send + Sync + 'static>(identity: I) -> BearerLayer<Hashed<I
     BearerLayer::new(Hashed::from_iter([(TokenHash::of(TOKEN), identity)]))
 }
 
-fn behind_proxies() -> ClientIpLayer {
+fn behind_proxies() -> SetClientIpLayer {
     let trusted = "10.0.0.0/8".parse().expect("networks");
-    ClientIpLayer::new(trusted, HopHeader::XForwardedFor)
+    SetClientIpLayer::new(trusted, HopHeader::XForwardedFor)
 }
 
 /// Answers with a list, of which a client may use a part.
@@ -233,7 +233,7 @@ fn idempotency() -> IdempotencyLayer<fn(&Extensions) -> Option<&'static str>> {
 }
 
 fn link() -> LinkLayer {
-    LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
+    LinkLayer::new([LinkValue::service_desc("/openapi.json").expect("a reference")])
 }
 
 #[test]

@@ -6,7 +6,7 @@ use http::{Request, Response};
 use tower::{ServiceBuilder, service_fn};
 use ziggurat_http::serve::RequestBody;
 use ziggurat_layers::{
-    client_ip::{ClientIp, ClientIpLayer, HopHeader},
+    client_ip::{ClientIp, HopHeader, SetClientIpLayer},
     rate_limit::{FailureWindow, Policy as _, RateLimitLayer, Steady},
     reject::AuthFailed,
 };
@@ -24,7 +24,7 @@ async fn whoami(trusted: &str, header: HopHeader, quota: &Steady) -> Running {
     });
     let trusted = trusted.parse().expect("networks");
     let service = ServiceBuilder::new()
-        .layer(ClientIpLayer::new(trusted, header))
+        .layer(SetClientIpLayer::new(trusted, header))
         .layer(RateLimitLayer::new(quota.clone()))
         .service(handler);
     start(service).await

@@ -14,7 +14,7 @@ use ziggurat_http::serve::{Limits, RequestBody};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::{BodyLimitLayer, LimitedBody},
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     sanitize::SanitizeLayer,
 };
 
@@ -36,7 +36,7 @@ async fn gateway_with(limits: Limits) -> Running {
     let service = ServiceBuilder::new()
         .layer(SanitizeLayer::new())
         .layer(LinkLayer::new([
-            Link::service_desc("/openapi.json").expect("a reference")
+            LinkValue::service_desc("/openapi.json").expect("a reference")
         ]))
         .layer(BodyLimitLayer::new(100))
         .layer(BearerLayer::new(tokens).with_exempt(["/health"]))

@@ -12,9 +12,9 @@ use ziggurat_http::{
 };
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
-    client_ip::ClientIpLayer,
+    client_ip::SetClientIpLayer,
     host::HostLayer,
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     origin::{OriginLayer, Origins},
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
@@ -47,7 +47,7 @@ pub(crate) fn build(
         ExceptLayer::new(&PROBES, limit)
     });
     let description =
-        Link::service_desc(platform::DESCRIPTION).context("the path of the description")?;
+        LinkValue::service_desc(platform::DESCRIPTION).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
         // Outermost, so that every response has these headers, including errors.
@@ -59,7 +59,7 @@ pub(crate) fn build(
         // Above the layers that refuse requests, so that refusals link the description as well.
         .layer(LinkLayer::new([description]))
         // Determines the client address, by which requests and failed exchanges are counted.
-        .layer(ClientIpLayer::new(
+        .layer(SetClientIpLayer::new(
             configuration.server.trusted.clone(),
             configuration.server.header.clone(),
         ))

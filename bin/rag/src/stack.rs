@@ -9,7 +9,7 @@ use ziggurat_http::{
 };
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     origin::{OriginLayer, Origins},
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
@@ -39,7 +39,7 @@ pub(crate) fn build(
         ExceptLayer::new(&PROBES, limit)
     });
     let description =
-        Link::service_desc(rag::DESCRIPTION).context("the path of the description")?;
+        LinkValue::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.

@@ -19,10 +19,10 @@ use ziggurat_http::{
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
-    client_ip::ClientIpLayer,
+    client_ip::SetClientIpLayer,
     host::HostLayer,
     json_rpc::JsonRpcLayer,
-    link::{Link, LinkLayer},
+    link::{LinkLayer, LinkValue},
     origin::OriginLayer,
     rate_limit::{RateLimitLayer, Steady},
     reject::SuccessFlag,
@@ -86,7 +86,8 @@ pub(crate) fn build(
         .guard
         .clone()
         .map(|verifier| bearer(verifier, &challenge));
-    let description = Link::service_desc(DESCRIPTION[0]).context("the path of the description")?;
+    let description =
+        LinkValue::service_desc(DESCRIPTION[0]).context("the path of the description")?;
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
@@ -109,7 +110,7 @@ pub(crate) fn build(
         // Ends requests that run longer than a shutdown lasts; calls of tools end themselves.
         .layer(ShutdownLayer::new(app.cut_off.clone()))
         // Finds the address of the client, by which requests and failed logins are counted.
-        .layer(ClientIpLayer::new(
+        .layer(SetClientIpLayer::new(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
         ))

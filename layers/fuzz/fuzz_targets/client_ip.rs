@@ -13,7 +13,7 @@ use http::{HeaderValue, Request};
 use libfuzzer_sys::fuzz_target;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_layers::{
-    client_ip::{ClientIp, ClientIpLayer, HopHeader, TrustedProxies},
+    client_ip::{ClientIp, SetClientIpLayer, HopHeader, TrustedProxies},
     rate_limit::Quota,
 };
 
@@ -23,7 +23,7 @@ fn seen(trusted: &str, header: HopHeader, request: Request<()>) -> IpAddr {
         ready(caller.ok_or(()))
     });
     let trusted = trusted.parse().expect("a constant list");
-    let service = ClientIpLayer::new(trusted, header).layer(inner);
+    let service = SetClientIpLayer::new(trusted, header).layer(inner);
     match pin!(service.oneshot(request)).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(client)) => client,
         _ => panic!("nothing here waits or fails"),

@@ -12,7 +12,7 @@ use std::{
 use http::{HeaderValue, Request, Response, header};
 use libfuzzer_sys::fuzz_target;
 use tower::{Layer as _, ServiceExt as _, service_fn};
-use ziggurat_layers::link::{Link, LinkLayer};
+use ziggurat_layers::link::{LinkLayer, LinkValue};
 
 fn through(layer: &LinkLayer, response: Response<()>) -> Response<()> {
     let mut response = Some(response);
@@ -31,7 +31,7 @@ fn through(layer: &LinkLayer, response: Response<()>) -> Response<()> {
 
 fuzz_target!(|input: (Vec<Vec<u8>>, &str, &str, &str)| {
     let (lines, target, name, value) = input;
-    let Ok(link) = Link::service_desc(target) else {
+    let Ok(link) = LinkValue::service_desc(target) else {
         return;
     };
     let link = link.clone().with_param(name, value).unwrap_or(link);

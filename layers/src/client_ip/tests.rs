@@ -33,7 +33,7 @@ fn from_proxy(name: &str, lines: &[&[u8]]) -> Request<()> {
 }
 
 fn extension_after(header: HopHeader, request: Request<()>) -> Option<ClientIp> {
-    let layer = ClientIpLayer::new(TRUSTED.parse().expect("networks"), header);
+    let layer = SetClientIpLayer::new(TRUSTED.parse().expect("networks"), header);
     let inner = service_fn(|request: Request<()>| {
         ready(Ok::<_, Infallible>(request.extensions().get().copied()))
     });
@@ -68,7 +68,7 @@ const UNKNOWN: &str = "10.0.0.1";
 #[test]
 fn the_layer_and_its_service_are_send_sync_and_clone() {
     fn check<T: Send + Sync + Clone>(_: &T) {}
-    let layer = ClientIpLayer::new(TrustedProxies::default(), HopHeader::Forwarded);
+    let layer = SetClientIpLayer::new(TrustedProxies::default(), HopHeader::Forwarded);
     check(&layer);
     check(&layer.layer(()));
     check(&ClientIp::from_peer(([192, 0, 2, 1], 80).into()));
@@ -290,7 +290,7 @@ fn the_extension_is_corrected_in_place() {
         (std::ptr::from_ref(caller).addr(), caller.client())
     }
 
-    let layer = ClientIpLayer::new(TRUSTED.parse().expect("networks"), HopHeader::XForwardedFor);
+    let layer = SetClientIpLayer::new(TRUSTED.parse().expect("networks"), HopHeader::XForwardedFor);
     let request = from_proxy("x-forwarded-for", &[b"203.0.113.9"]);
     let before = at(&request);
     let inner =
@@ -319,7 +319,7 @@ fn the_walk_gives_up_after_its_last_permitted_hop() {
 
 #[tokio::test]
 async fn readiness_is_that_of_the_inner_service() {
-    let layer = ClientIpLayer::new(TRUSTED.parse().expect("networks"), HopHeader::XForwardedFor);
+    let layer = SetClientIpLayer::new(TRUSTED.parse().expect("networks"), HopHeader::XForwardedFor);
     let (mut service, mut handle) = mock::spawn_layer::<Request<()>, Response<()>, _>(layer);
     handle.allow(0);
     assert_pending!(service.poll_ready());

@@ -9,8 +9,8 @@ use super::*;
 
 const DESC: &str = r#"</v1/openapi.json>; rel="service-desc""#;
 
-fn desc() -> Link {
-    Link::service_desc("/v1/openapi.json").expect("valid")
+fn desc() -> LinkValue {
+    LinkValue::service_desc("/v1/openapi.json").expect("valid")
 }
 
 fn json() -> Builder {
@@ -38,19 +38,19 @@ fn lines(response: &Response<Bytes>) -> Vec<&str> {
 
 #[test]
 fn every_part_of_a_link_is_written_by_the_grammar() {
-    let built = |link: Result<Link, InvalidLink>| link.expect("valid").to_string();
+    let built = |link: Result<LinkValue, InvalidLink>| link.expect("valid").to_string();
     let cases = [
         (built(Ok(desc())), DESC),
         (
-            built(Link::service_doc("/docs")),
+            built(LinkValue::service_doc("/docs")),
             r#"</docs>; rel="service-doc""#,
         ),
         (
-            built(Link::service_meta("/meta")),
+            built(LinkValue::service_meta("/meta")),
             r#"</meta>; rel="service-meta""#,
         ),
         (
-            built(Link::status("https://up.example/")),
+            built(LinkValue::status("https://up.example/")),
             r#"<https://up.example/>; rel="status""#,
         ),
         (
@@ -59,7 +59,7 @@ fn every_part_of_a_link_is_written_by_the_grammar() {
         ),
         (built(desc().with_rel("service-desc")), DESC),
         (
-            built(Link::new("?page=2", "urn:example:next")),
+            built(LinkValue::new("?page=2", "urn:example:next")),
             r#"<?page=2>; rel="urn:example:next""#,
         ),
         (
@@ -103,7 +103,7 @@ fn a_target_that_is_not_a_uri_reference_is_refused() {
         "\\a",
     ];
     for target in targets {
-        let error = Link::service_desc(target).expect_err(target);
+        let error = LinkValue::service_desc(target).expect_err(target);
         assert!(error.to_string().contains("target"), "{target}: {error}");
     }
 }
@@ -195,7 +195,7 @@ fn a_filter_decides_for_other_types_but_never_for_1xx_and_304() {
 
 #[test]
 fn links_are_appended_in_order_and_once_each() {
-    let doc = Link::service_doc("/docs").expect("valid");
+    let doc = LinkValue::service_doc("/docs").expect("valid");
     let layer = LinkLayer::new([desc(), doc, desc()]);
     let response = through(layer, json().header("link", "</next>; rel=next"));
     let expected = ["</next>; rel=next", DESC, r#"</docs>; rel="service-doc""#];
@@ -324,7 +324,7 @@ fn layer_service_and_future_are_send_sync_and_clone() {
     fn check<T: Send + Sync + Clone + fmt::Debug>() {}
     fn check_future<T: Send + Sync + fmt::Debug>() {}
     check::<LinkLayer>();
-    check::<LinkService<()>>();
+    check::<Link<()>>();
     check_future::<ResponseFuture<Ready<()>>>();
 }
 
@@ -411,7 +411,7 @@ proptest! {
         title in "[ -~]{0,20}",
         anchor in r"#[a-z,;=]{0,8}",
     ) {
-        let link = Link::new(&*target, &rel)
+        let link = LinkValue::new(&*target, &rel)
             .and_then(|link| link.with_param("title", &title))
             .and_then(|link| link.with_param("anchor", &anchor))
             .expect("valid");

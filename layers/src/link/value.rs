@@ -7,9 +7,9 @@ use std::{error::Error, fmt};
 /// Every part is checked when it is set, so a link always has a valid header value.
 ///
 /// ```
-/// use ziggurat_layers::link::Link;
+/// use ziggurat_layers::link::LinkValue;
 ///
-/// let link = Link::new("/v1/answers?page=2", "next")?.with_param("title", "page \"two\"")?;
+/// let link = LinkValue::new("/v1/answers?page=2", "next")?.with_param("title", "page \"two\"")?;
 /// assert_eq!(
 ///     link.to_string(),
 ///     r#"</v1/answers?page=2>; rel="next"; title="page \"two\"""#
@@ -18,7 +18,7 @@ use std::{error::Error, fmt};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Link {
+pub struct LinkValue {
     target: String,
     /// Relations with one space between them.
     rel: String,
@@ -33,9 +33,9 @@ pub struct InvalidLink {
     text: String,
 }
 
-// === impl Link ===
+// === impl LinkValue ===
 
-impl Link {
+impl LinkValue {
     /// Links to `target`, which has the relation `rel` to the response.
     ///
     /// The target is a URI or a reference relative to the request's, such as `/v1/openapi.json`;
@@ -139,7 +139,7 @@ impl Link {
 }
 
 /// Writes the link as one member of a `Link` header.
-impl fmt::Display for Link {
+impl fmt::Display for LinkValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<{}>; rel=\"{}\"", self.target, self.rel)?;
         for (name, value) in &self.params {

@@ -16,7 +16,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use ziggurat_fake_providers::{Api, Fake};
-use ziggurat_layers::link::{Link, LinkLayer};
+use ziggurat_layers::link::{LinkLayer, LinkValue};
 use ziggurat_llm::{self as llm, Access, Completer, Embedder, Http, Provider, Reranker, Retry};
 use ziggurat_postgres::{
     database::{Database, Settings},
@@ -185,7 +185,7 @@ fn served_with(parts: impl IntoIterator<Item = Parts>, options: Options) -> Rout
 
 /// Adds the layer for the description, as the program does.
 fn linked(service: Router) -> Router {
-    let link = Link::service_desc(DESCRIPTION).expect("a path");
+    let link = LinkValue::service_desc(DESCRIPTION).expect("a path");
     service.layer(LinkLayer::new([link]))
 }
 
