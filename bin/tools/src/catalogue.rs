@@ -1,13 +1,15 @@
 //! Tools, resources and prompts that the server offers to clients.
 
-use std::fs;
+use std::{error::Error, fs, pin::Pin, time::Duration};
 
 use anyhow::Context as _;
 use tracing::warn;
 use ziggurat_accounts::{Accounts, Identity};
 use ziggurat_databases::Databases;
 use ziggurat_layers::sanitize::Sanitizer;
-use ziggurat_mcp::{Caller, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools};
+use ziggurat_mcp::{
+    Caller, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools, UsedAnswers,
+};
 use ziggurat_postgres_tools::{
     AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo, QueryDatabase,
     SimilaritySearch,
@@ -36,6 +38,9 @@ const INSTRUCTIONS: &str = "These tools work on one PostgreSQL database at a tim
     schema before writing SQL for tables you do not know, ask for few rows and aggregate in SQL. \
     Results are tab-separated text, NULL an empty field. Statements are read-only unless the \
     operator allows writes; the text of an error says what to change.";
+
+/// The record of used answers in the state that replicas share.
+struct SharedAnswers(Shared);
 
 /// The version of this build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -110,7 +115,20 @@ fn state_signer(configuration: &Configuration, shared: Option<&Shared>) -> State
             StateSigner::random()
         }
     };
-    signer.with_shared(shared.cloned())
+    match shared {
+        Some(shared) => signer.with_used_answers(SharedAnswers(shared.clone())),
+        None => signer,
+    }
+}
+
+impl UsedAnswers for SharedAnswers {
+    fn use_up(
+        &self,
+        id: [u8; 16],
+        time: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<bool, Box<dyn Error + Send + Sync>>> + Send + '_>> {
+        Box::pin(async move { Ok(self.0.use_up(id, time).await?) })
+    }
 }
 
 fn tools(

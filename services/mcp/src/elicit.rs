@@ -16,7 +16,10 @@ use serde_json::{Map, Value, json};
 use crate::protocol::Capabilities;
 
 use self::signed_state::SignedState;
-pub use self::signed_state::StateSigner;
+pub use self::{
+    replay_guard::{RecordUnreachable, UsedAnswers},
+    signed_state::StateSigner,
+};
 
 /// Questions to a client, each under a key, and the state to keep until they are answered.
 #[derive(Clone, Debug, Default)]

@@ -129,7 +129,7 @@ pub use self::{
     caller::Caller,
     content::{Block, EmbeddedResource},
     detached_calls::{DetachedCalls, DetachedCallsRunner},
-    elicit::{Elicitation, Inputs, Question, StateSigner},
+    elicit::{Elicitation, Inputs, Question, RecordUnreachable, StateSigner, UsedAnswers},
     failure::Failure,
     future::ResponseFuture,
     method::{Method, MethodFuture},

@@ -12,9 +12,11 @@ use std::{borrow::Cow, fmt, ops::Range, panic::AssertUnwindSafe, pin::Pin, sync:
 use futures_util::FutureExt as _;
 use serde::Deserialize;
 use ziggurat_layers::json_rpc::Call;
-use ziggurat_state::StoreError;
 
-use crate::{Caller, Elicitation, Failure, Inputs, StateSigner, elicit::MissingCapabilities};
+use crate::{
+    Caller, Elicitation, Failure, Inputs, RecordUnreachable, StateSigner,
+    elicit::MissingCapabilities,
+};
 
 pub(super) use self::result::Content;
 pub use self::{
@@ -311,7 +313,7 @@ impl ToolRequest {
     /// # Errors
     ///
     /// Returns an error if replicas share the record of used states and it is unreachable.
-    pub async fn use_up(&self) -> Result<bool, StoreError> {
+    pub async fn use_up(&self) -> Result<bool, RecordUnreachable> {
         match (&self.signer, &self.inputs.state) {
             (Some(signer), Some(state)) => signer.use_up(state, &self.caller).await,
             _ => Ok(false),

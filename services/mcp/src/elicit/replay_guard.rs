@@ -2,6 +2,9 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    error::Error,
+    fmt,
+    pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -10,7 +13,6 @@ use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 use ziggurat_runtime::lock;
-use ziggurat_state::{Shared, StoreError};
 
 use super::signed_state::{LIFETIME, millis};
 
@@ -27,6 +29,47 @@ const KEEP_TIME: Duration = Duration::from_hours(1);
 const EXPIRY: usize = 8;
 const NONCE: usize = 16;
 
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Record of the answers that were used up, shared by the replicas of a server.
+///
+/// ```
+/// use std::{collections::HashSet, error::Error, pin::Pin, sync::Mutex, time::Duration};
+/// use ziggurat_mcp::{StateSigner, UsedAnswers};
+///
+/// /// A database would do the same for several processes.
+/// #[derive(Default)]
+/// struct InMemory(Mutex<HashSet<[u8; 16]>>);
+///
+/// impl UsedAnswers for InMemory {
+///     fn use_up(
+///         &self,
+///         id: [u8; 16],
+///         _: Duration,
+///     ) -> Pin<Box<dyn Future<Output = Result<bool, Box<dyn Error + Send + Sync>>> + Send + '_>> {
+///         let is_new = self.0.lock().map(|mut used| used.insert(id));
+///         Box::pin(async move { is_new.map_err(|_| "the lock is poisoned".into()) })
+///     }
+/// }
+///
+/// let signer = StateSigner::of(b"the secret of all replicas").with_used_answers(InMemory::default());
+/// # let _ = signer;
+/// ```
+pub trait UsedAnswers: Send + Sync {
+    /// Uses up the answer with this id, which expires after `time`. Returns whether it was still
+    /// unused: of all attempts at all replicas, only one may get `true`.
+    // Boxed: called once for each answer of a user.
+    fn use_up(
+        &self,
+        id: [u8; 16],
+        time: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<bool, BoxError>> + Send + '_>>;
+}
+
+/// The record of used answers cannot be reached.
+#[derive(Debug)]
+pub struct RecordUnreachable(BoxError);
+
 /// Identifies a state; ordered by expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StateId {
@@ -41,7 +84,7 @@ pub(super) enum ReplayGuard {
     /// For this replica alone.
     Local(Arc<LocalGuard>),
     /// Shared by all replicas.
-    Replicated(Shared),
+    Replicated(Arc<dyn UsedAnswers>),
 }
 
 pub(super) struct LocalGuard {
@@ -110,11 +153,28 @@ impl ReplayGuard {
         id: StateId,
         principal: &[u8],
         now: u64,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, RecordUnreachable> {
         match self {
             Self::Local(local) => Ok(local.use_up(id, principal, now)),
-            Self::Replicated(shared) => shared.use_up(id.nonce, KEEP_TIME).await,
+            Self::Replicated(shared) => {
+                let used = shared.use_up(id.nonce, KEEP_TIME).await;
+                used.map_err(RecordUnreachable)
+            }
         }
+    }
+}
+
+// === impl RecordUnreachable ===
+
+impl fmt::Display for RecordUnreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the record of used answers cannot be reached")
+    }
+}
+
+impl Error for RecordUnreachable {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
     }
 }
 

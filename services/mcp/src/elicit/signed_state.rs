@@ -6,16 +6,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::Call;
-use ziggurat_state::{Shared, StoreError};
 
 use crate::{Caller, params};
 
-use super::replay_guard::{ReplayGuard, StateId};
+use super::replay_guard::{RecordUnreachable, ReplayGuard, StateId, UsedAnswers};
 
 /// Time to answer a question.
 pub(super) const LIFETIME: Duration = Duration::from_mins(10);
@@ -30,11 +29,12 @@ const MAC: usize = 32;
 ///
 /// It also records the states that were used up, so that an action that must not happen twice runs
 /// in one call only. By default one process records its own and refuses all states that are older
-/// than itself. Replicas that share a key should [share the record](Self::with_shared) as well, or
+/// than itself. Replicas that share a key should [share the record](Self::with_used_answers) as well, or
 /// each of them accepts such a state once.
 #[derive(Clone)]
 pub struct StateSigner {
-    key: Arc<hmac::Key>,
+    /// Keyed, and cloned for each signature.
+    mac: Hmac<Sha256>,
     used_states: ReplayGuard,
     principal: fn(&Caller) -> String,
 }
@@ -79,7 +79,7 @@ impl StateSigner {
 
     fn with(key: &[u8]) -> Self {
         Self {
-            key: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)),
+            mac: Hmac::new_from_slice(key).expect("keys may have any length"),
             used_states: ReplayGuard::local(now()),
             principal: |_| String::new(),
         }
@@ -93,10 +93,10 @@ impl StateSigner {
         self
     }
 
-    /// Shares the record of used states with other replicas, if there are any.
+    /// Shares the record of used answers with other replicas.
     #[must_use]
-    pub fn with_shared(mut self, shared: Option<Shared>) -> Self {
-        self.used_states = shared.map_or(self.used_states, ReplayGuard::Replicated);
+    pub fn with_used_answers(mut self, used: impl UsedAnswers + 'static) -> Self {
+        self.used_states = ReplayGuard::Replicated(Arc::new(used));
         self
     }
 
@@ -105,7 +105,7 @@ impl StateSigner {
         &self,
         state: &SignedState,
         caller: &Caller,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, RecordUnreachable> {
         let principal = (self.principal)(caller);
         let principal = principal.as_bytes();
         self.used_states.use_up(state.id, principal, now()).await
@@ -126,17 +126,16 @@ impl StateSigner {
     fn sign_at(&self, state: &str, scope: &StateScope<'_>, now: u64) -> String {
         let id = StateId::at(now + millis(LIFETIME));
         let bytes = id.to_bytes();
-        let mac = self.mac(&bytes, state.as_bytes(), scope);
-        URL_SAFE_NO_PAD.encode([&bytes[..], mac.as_ref(), state.as_bytes()].concat())
+        let mac = self.mac(&bytes, state.as_bytes(), scope).finalize();
+        URL_SAFE_NO_PAD.encode([&bytes[..], &mac.into_bytes(), state.as_bytes()].concat())
     }
 
     fn verify_at(&self, text: &str, scope: &StateScope<'_>, now: u64) -> Option<SignedState> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (id, rest) = bytes.split_first_chunk()?;
         let (mac, state) = rest.split_first_chunk::<MAC>()?;
-        let expected = self.mac(id, state, scope);
         // In constant time, so that a client cannot guess the signature byte by byte.
-        let is_ours = verify_slices_are_equal(mac, expected.as_ref()).is_ok();
+        let is_ours = self.mac(id, state, scope).verify_slice(mac).is_ok();
         let id = StateId::from_bytes(id);
         if !is_ours || id.has_expired(now) {
             return None;
@@ -146,7 +145,7 @@ impl StateSigner {
     }
 
     /// Computes HMAC-SHA-256 over all parts, each after its length.
-    fn mac(&self, id: &[u8], state: &[u8], scope: &StateScope<'_>) -> hmac::Tag {
+    fn mac(&self, id: &[u8], state: &[u8], scope: &StateScope<'_>) -> Hmac<Sha256> {
         let parts = [
             id,
             scope.principal,
@@ -154,12 +153,12 @@ impl StateSigner {
             &scope.params,
             state,
         ];
-        let mut mac = hmac::Context::with_key(&self.key);
+        let mut mac = self.mac.clone();
         for part in parts {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }
-        mac.sign()
+        mac
     }
 }
 
