@@ -48,7 +48,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 ///         _: Duration,
 ///     ) -> Pin<Box<dyn Future<Output = Result<bool, Box<dyn Error + Send + Sync>>> + Send + '_>> {
 ///         let is_new = self.0.lock().map(|mut used| used.insert(id));
-///         Box::pin(async move { is_new.map_err(|_| "the lock is poisoned".into()) })
+///         let is_new = is_new.map_err(|_| "the lock is poisoned".into());
+///         Box::pin(async move { is_new })
 ///     }
 /// }
 ///
