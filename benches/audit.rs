@@ -3,13 +3,10 @@
 //! The peer writes a line of the request and one of the response, and none of a request that is
 //! cancelled.
 
-use std::io;
-
 use divan::{AllocProfiler, Bencher};
 use tower::Layer as _;
 use tower_http::trace::TraceLayer;
-use tracing_subscriber::{filter::LevelFilter, util::SubscriberInitExt as _};
-use ziggurat_benches::{Bare, measure, request, run};
+use ziggurat_benches::{Bare, measure, peer_layers::log, request, run};
 use ziggurat_layers::audit::{AuditLayer, Queue, Record, TracingSink};
 
 #[global_allocator]
@@ -61,12 +58,4 @@ fn pass_logged(bencher: Bencher<'_, '_>) {
 fn peer_trace(bencher: Bencher<'_, '_>) {
     let _log = log();
     measure(bencher, TraceLayer::new_for_http().layer(Bare), request);
-}
-
-/// Formats log lines and drops them.
-fn log() -> impl Drop {
-    tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::DEBUG)
-        .with_writer(io::sink)
-        .set_default()
 }

@@ -1,11 +1,11 @@
 //! Cost of checking `Host` and `Origin`.
 //!
-//! No published layer does either.
+//! No published layer checks `Host`. The one most similar to `origin` protects pages from forged
+//! requests of other pages, and serves those that the browser calls same-origin.
 
 use divan::{AllocProfiler, Bencher};
-use http::{HeaderValue, Request, header};
 use tower::Layer as _;
-use ziggurat_benches::{Bare, Body, measure, request, run};
+use ziggurat_benches::{Bare, measure, of_page, peer_layers, request, run};
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
     origin::{OriginLayer, Origins},
@@ -51,9 +51,15 @@ fn refuse_origin(bencher: Bencher<'_, '_>) {
     measure(bencher, OriginLayer::new(origins).layer(Bare), of_page);
 }
 
-fn of_page() -> Request<Body> {
-    let mut request = request();
-    let origin = HeaderValue::from_static("http://localhost:3000");
-    request.headers_mut().insert(header::ORIGIN, origin);
-    request
+/// The most similar published layer.
+#[divan::bench]
+fn peer_csrf(bencher: Bencher<'_, '_>) {
+    let layer = peer_layers::origin("http://localhost:3000");
+    measure(bencher, layer.layer(Bare), of_page);
+}
+
+#[divan::bench]
+fn peer_csrf_refuse(bencher: Bencher<'_, '_>) {
+    let layer = peer_layers::origin("https://app.example");
+    measure(bencher, layer.layer(Bare), of_page);
 }

@@ -12,23 +12,28 @@ use std::{
     env,
     fmt::Debug,
     io::{self, Write as _},
+    num::NonZeroU32,
     process::Command,
     time::{Duration, Instant},
 };
 
 use http::Request;
-use tower::{Layer as _, Service};
-use tower_http::{catch_panic::CatchPanicLayer, limit::RequestBodyLimitLayer};
+use tower::{Layer as _, Service, limit::ConcurrencyLimitLayer};
+use tower_http::{catch_panic::CatchPanicLayer, limit::RequestBodyLimitLayer, trace::TraceLayer};
 use ziggurat_benches::{
     Bare, Body, TOKEN,
+    issuer::{access_tokens, peer, with_new_token, with_token},
+    of_page,
     peer_layers::{self, BareAxum},
     request, serve,
 };
 use ziggurat_layers::{
+    audit::{AuditLayer, TracingSink},
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
     link::{LinkLayer, LinkValue},
-    rate_limit::{RateLimitLayer, Steady},
+    origin::{OriginLayer, Origins},
+    rate_limit::{AtOnce, Concurrency, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
 
@@ -36,6 +41,8 @@ use ziggurat_layers::{
 const MEASURES: &str = "ZIGGURAT_BENCH_MEASURES";
 const PROCESSES: usize = 15;
 const ROUNDS: usize = 20_000;
+/// Rounds where a request takes as long as verifying a signature.
+const SLOW_ROUNDS: usize = 500;
 /// Few enough for the cache, enough for the resolution of the clock.
 const REQUESTS: u32 = 16;
 
@@ -81,6 +88,42 @@ fn print_medians() -> io::Result<()> {
 }
 
 fn measure() -> io::Result<()> {
+    compare_layers()?;
+    compare_access_tokens()?;
+    let origins = Origins::listed(["http://localhost:3000"]).expect("an origin");
+    compare_with(
+        "origin / Csrf",
+        ROUNDS,
+        of_page,
+        OriginLayer::new(origins).layer(Bare),
+        peer_layers::origin("http://localhost:3000").layer(Bare),
+    )?;
+    let _log = peer_layers::log();
+    compare(
+        "audit / Trace, to one log",
+        AuditLayer::new(TracingSink).layer(Bare),
+        TraceLayer::new_for_http().layer(Bare),
+    )
+}
+
+fn compare_access_tokens() -> io::Result<()> {
+    compare_with(
+        "access_token, remembered / tower-oauth2-resource-server",
+        SLOW_ROUNDS,
+        with_token,
+        BearerLayer::new(access_tokens(10_000)).layer(Bare),
+        peer().layer(Bare),
+    )?;
+    compare_with(
+        "access_token, first time / tower-oauth2-resource-server",
+        SLOW_ROUNDS,
+        with_new_token,
+        BearerLayer::new(access_tokens(1)).layer(Bare),
+        peer().layer(Bare),
+    )
+}
+
+fn compare_layers() -> io::Result<()> {
     let tokens = Hashed::from_iter([(TokenHash::of(TOKEN), ())]);
     compare(
         "bearer / AsyncRequireAuthorization",
@@ -92,6 +135,12 @@ fn measure() -> io::Result<()> {
         "rate_limit / tower_governor",
         RateLimitLayer::new(Steady::new(quota)).layer(BareAxum),
         peer_layers::rate_limit(1_000_000_000, Duration::from_nanos(1)).layer(BareAxum),
+    )?;
+    let one = Concurrency::new(AtOnce(NonZeroU32::MIN));
+    compare(
+        "rate_limit, concurrency / ConcurrencyLimit",
+        RateLimitLayer::new(one).layer(Bare),
+        ConcurrencyLimitLayer::new(1).layer(Bare),
     )?;
     compare(
         "body_limit / RequestBodyLimit",
@@ -119,22 +168,36 @@ fn measure() -> io::Result<()> {
 }
 
 /// Prints the time of a request with each of two services.
-fn compare<A, B>(name: &str, mut ours: A, mut theirs: B) -> io::Result<()>
+fn compare<A, B>(name: &str, ours: A, theirs: B) -> io::Result<()>
+where
+    A: Service<Request<Body>, Error: Debug>,
+    B: Service<Request<Body>, Error: Debug>,
+{
+    compare_with(name, ROUNDS, request, ours, theirs)
+}
+
+fn compare_with<A, B>(
+    name: &str,
+    rounds: usize,
+    request: fn() -> Request<Body>,
+    mut ours: A,
+    mut theirs: B,
+) -> io::Result<()>
 where
     A: Service<Request<Body>, Error: Debug>,
     B: Service<Request<Body>, Error: Debug>,
 {
     let (mut with_ours, mut with_theirs) = (Vec::new(), Vec::new());
     let mut bare = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         if round % 2 == 0 {
-            with_ours.push(time(&mut ours));
-            with_theirs.push(time(&mut theirs));
+            with_ours.push(time(&mut ours, request));
+            with_theirs.push(time(&mut theirs, request));
         } else {
-            with_theirs.push(time(&mut theirs));
-            with_ours.push(time(&mut ours));
+            with_theirs.push(time(&mut theirs, request));
+            with_ours.push(time(&mut ours, request));
         }
-        bare.push(time(&mut Bare));
+        bare.push(time(&mut Bare, request));
     }
     let [ours, theirs, bare] =
         [with_ours, with_theirs, bare].map(|times| median(times.into_iter().map(nanoseconds)));
@@ -142,7 +205,7 @@ where
 }
 
 /// Returns the time of a request, with dropping the answer but without making the request.
-fn time<S>(service: &mut S) -> Duration
+fn time<S>(service: &mut S, request: fn() -> Request<Body>) -> Duration
 where
     S: Service<Request<Body>, Error: Debug>,
 {

@@ -1,15 +1,15 @@
 //! Cost of limiting the rate of requests.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use divan::{AllocProfiler, Bencher};
-use tower::Layer as _;
+use tower::{Layer as _, limit::ConcurrencyLimitLayer};
 use ziggurat_benches::{
     Bare, measure,
     peer_layers::{self, BareAxum},
     request, run, send,
 };
-use ziggurat_layers::rate_limit::{FailureWindow, RateLimitLayer, Steady};
+use ziggurat_layers::rate_limit::{AtOnce, Concurrency, FailureWindow, RateLimitLayer, Steady};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -38,6 +38,19 @@ fn pass_steady(bencher: Bencher<'_, '_>) {
 fn pass_failures(bencher: Bencher<'_, '_>) {
     let failures = FailureWindow::new("10 per 15 minutes".parse().expect("a quota"));
     measure(bencher, RateLimitLayer::new(failures).layer(Bare), request);
+}
+
+#[divan::bench]
+fn pass_concurrency(bencher: Bencher<'_, '_>) {
+    let policy = Concurrency::new(AtOnce(NonZeroU32::MIN));
+    measure(bencher, RateLimitLayer::new(policy).layer(Bare), request);
+}
+
+/// The most similar published layer, which has one limit for all clients.
+#[divan::bench]
+fn peer_concurrency_limit(bencher: Bencher<'_, '_>) {
+    let layer = ConcurrencyLimitLayer::new(1);
+    measure(bencher, layer.layer(Bare), request);
 }
 
 #[divan::bench]

@@ -5,6 +5,7 @@
 //! are counted, too. Making the request is not measured, dropping it is.
 
 pub mod cli;
+pub mod issuer;
 pub mod peer_layers;
 pub mod rag;
 pub mod tools;
@@ -19,7 +20,7 @@ use std::{
 
 use bytes::Bytes;
 use divan::Bencher;
-use http::{Request, Response, Uri, header};
+use http::{HeaderValue, Request, Response, Uri, header};
 use http_body_util::Full;
 use tower_service::Service;
 use ziggurat_layers::client_ip::ClientIp;
@@ -67,7 +68,7 @@ impl Future for Answer {
 #[must_use]
 pub fn json(body: &'static str) -> Response<Body> {
     let mut response = Response::new(Full::from(body));
-    let json = http::HeaderValue::from_static("application/json");
+    let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
 }
@@ -175,4 +176,13 @@ pub fn request() -> Request<Body> {
         .extension(ClientIp::from_peer(peer))
         .body(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
         .expect("constant parts")
+}
+
+/// The same request, sent by a page of this machine.
+#[must_use]
+pub fn of_page() -> Request<Body> {
+    let mut request = request();
+    let origin = HeaderValue::from_static("http://localhost:3000");
+    request.headers_mut().insert(header::ORIGIN, origin);
+    request
 }

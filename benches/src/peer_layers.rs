@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     future::{Ready, ready},
+    io,
     net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
@@ -17,9 +18,11 @@ use tower_governor::{
 };
 use tower_http::{
     auth::{AsyncAuthorizeRequest, AsyncRequireAuthorizationLayer},
+    csrf::CsrfLayer,
     set_header::SetResponseHeaderLayer,
 };
 use tower_service::Service;
+use tracing_subscriber::{filter::LevelFilter, util::SubscriberInitExt as _};
 use ziggurat_layers::{
     bearer::{Hashed, Verify as _},
     client_ip::ClientIp,
@@ -67,6 +70,24 @@ impl AsyncAuthorizeRequest<Body> for ByHash {
 pub fn link(link: &str) -> SetResponseHeaderLayer<HeaderValue> {
     let value = HeaderValue::from_str(link).expect("a header");
     SetResponseHeaderLayer::appending(header::LINK, value)
+}
+
+/// Admits pages of one origin.
+///
+/// # Panics
+/// Panics when it is not an origin.
+pub fn origin(origin: &str) -> CsrfLayer {
+    let layer = CsrfLayer::new().add_trusted_origin(origin);
+    layer.expect("an origin")
+}
+
+/// Formats log lines and drops them, until the value is dropped.
+#[must_use]
+pub fn log() -> impl Drop {
+    tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::DEBUG)
+        .with_writer(io::sink)
+        .set_default()
 }
 
 /// Admits `burst` requests at once, and from then on one in every period.

@@ -7,6 +7,7 @@ use std::{
     fmt::Debug,
     future::{Ready, ready},
     net::SocketAddr,
+    num::NonZeroU32,
     pin::{Pin, pin},
     sync::{
         Arc,
@@ -31,7 +32,7 @@ use ziggurat_layers::{
     link::{LinkLayer, LinkValue},
     mcp::{Access, CheckedBody, McpPolicyLayer},
     origin::OriginLayer,
-    rate_limit::{FailureWindow, RateLimitLayer, Steady},
+    rate_limit::{AtOnce, Concurrency, FailureWindow, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
 use ziggurat_mcp::{
@@ -248,11 +249,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
         ("bearer, with an identity", 1, added(&bearer(7_u64), small)),
         ("client ip", 0, added(&behind_proxies(), small)),
         ("steady rate", 0, added(&RateLimitLayer::new(steady), small)),
-        (
-            "failures",
-            0,
-            added(&RateLimitLayer::new(failures.clone()), small),
-        ),
+        ("failures", 0, added(&RateLimitLayer::new(failures), small)),
         ("host", 0, added(&HostLayer::default(), small)),
         ("origin", 0, added(&OriginLayer::default(), from_page)),
         ("idempotency, no key", 0, added(&idempotency(), small)),
@@ -292,17 +289,6 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
         assert_eq!(counted, budget, "{layer}");
     }
 
-    let stack = ServiceBuilder::new()
-        .layer(SanitizeLayer::new())
-        .layer(link())
-        .layer(BodyLimitLayer::new(100))
-        .layer(behind_proxies())
-        .layer(RateLimitLayer::new(failures))
-        .layer(bearer(7_u64))
-        .into_inner();
-    let counted = added(&stack, small);
-    assert!(counted <= 4, "the whole stack: {counted}");
-
     // The buffer of the answer, the reference counter of its bytes, and two for its header map.
     let pong = |_: Call| {
         ready(Ok::<_, Infallible>(Reply::<NoStream>::from(
@@ -314,6 +300,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     assert!(counted <= 4, "a framed call: {counted}");
 
     assert_audit_within_budget();
+    assert_all_layers_within_budget();
     assert_calls_within_budget();
 }
 
@@ -343,6 +330,31 @@ fn assert_audit_within_budget() {
         assert_eq!(counted, budget, "{layer}");
     }
     assert!(records.try_next().is_some(), "the record is counted too");
+}
+
+/// Checks a request through all layers, up to the end of its record.
+fn assert_all_layers_within_budget() {
+    let quota = "1000 per second".parse().expect("a quota");
+    let at_once = Concurrency::new(AtOnce(NonZeroU32::MIN));
+    let stack = ServiceBuilder::new()
+        .layer(behind_proxies())
+        .layer(AuditLayer::new(drop::<Record>))
+        .layer(SanitizeLayer::new())
+        .layer(link())
+        .layer(HostLayer::default())
+        .layer(OriginLayer::default())
+        .layer(RateLimitLayer::new(Steady::new(quota)))
+        .layer(bearer(Arc::<str>::from("ali")))
+        .layer(AuditIdentityLayer::<Arc<str>>::new())
+        .layer(RateLimitLayer::new(Steady::new(quota)).with_extension::<Arc<str>>())
+        .layer(RateLimitLayer::new(at_once).with_extension::<Arc<str>>())
+        .layer(BodyLimitLayer::new(1000))
+        .layer(idempotency())
+        .layer(mcp_policy())
+        .into_inner();
+    let counted = added(&stack, call_in_one_frame);
+    // Those of `audit` and `bearer`.
+    assert_eq!(counted, 4, "all layers");
 }
 
 /// Checks calls of the protocol up to the head of their response, framing included.
