@@ -10,7 +10,6 @@ use std::{env, error::Error, net::SocketAddr};
 
 use axum::{
     Extension, Json, Router,
-    extract::{ConnectInfo, Request},
     routing::{get, post},
 };
 use tokio::net::TcpListener;
@@ -18,7 +17,7 @@ use tower::ServiceBuilder;
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
-    client_ip::{ClientIp, HopHeader, SetClientIpLayer, TrustedProxies},
+    client_ip::{FromConnectInfoLayer, HopHeader, SetClientIpLayer, TrustedProxies},
     link::{LinkLayer, LinkValue},
     rate_limit::{FailureWindow, RateLimitLayer},
     sanitize::SanitizeLayer,
@@ -36,9 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // The order of a request: the first layer sees it first.
     let layers = ServiceBuilder::new()
-        .map_request(peer_from_axum)
-        .layer(SanitizeLayer::new())
+        .layer(FromConnectInfoLayer::new())
+        // Outside of the next layer, so that its responses to faults get the link, too.
         .layer(LinkLayer::new([LinkValue::service_desc("/openapi.json")?]))
+        .layer(SanitizeLayer::new())
         .layer(BodyLimitLayer::new(64 * 1024))
         .layer(SetClientIpLayer::new(trusted, HopHeader::XForwardedFor))
         .layer(RateLimitLayer::new(FailureWindow::new(
@@ -63,13 +63,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn hello(Extension(Caller(name)): Extension<Caller>) -> Json<String> {
     Json(format!("hello {name}"))
-}
-
-/// axum keeps the peer address in an extension of its own.
-fn peer_from_axum(mut request: Request) -> Request {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    if let Some(&ConnectInfo(peer)) = peer {
-        request.extensions_mut().insert(ClientIp::from_peer(peer));
-    }
-    request
 }

@@ -214,6 +214,18 @@ pub struct VerifyFuture<I>(Pin<Box<dyn Future<Output = Result<I, Denied>> + Send
 
 impl<F: Fetch> AccessTokens<F> {
     /// Accepts tokens by these rules. Fetches nothing before it [runs](Self::run).
+    ///
+    /// ```
+    /// use ziggurat_layers::{
+    ///     access_token::{AccessTokens, Fetch, InvalidRules, Rules},
+    ///     bearer::BearerLayer,
+    /// };
+    ///
+    /// fn layer<F: Fetch>(fetch: F) -> Result<BearerLayer<AccessTokens<F>>, InvalidRules> {
+    ///     let rules = Rules::new("https://accounts.example", ["https://api.example"])?;
+    ///     Ok(BearerLayer::new(AccessTokens::new(rules, fetch)))
+    /// }
+    /// ```
     pub fn new(rules: Rules, fetch: F) -> Self {
         Self {
             state: Arc::new(State::new(rules.max_remembered)),

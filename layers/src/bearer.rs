@@ -15,11 +15,12 @@
 //! use ziggurat_layers::bearer::{BearerLayer, Hashed, TokenHash};
 //!
 //! # tokio_test::block_on(async {
-//! let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "Ali Baba")]);
+//! let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "Ali Baba".to_owned())]);
 //! let service = ServiceBuilder::new()
 //!     .layer(BearerLayer::new(tokens).with_exempt(["/health"]))
 //!     .service(service_fn(|request: Request<Full<Bytes>>| async move {
-//!         let name = request.extensions().get::<&str>().copied().unwrap_or("no token");
+//!         let name: Option<&String> = request.extensions().get();
+//!         let name = name.map_or("no token", String::as_str).to_owned();
 //!         Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from(name)))
 //!     }));
 //!
@@ -51,6 +52,17 @@
 //! A malformed header is 401 and not the 400 that RFC 6750 suggests, because only a 401
 //! makes clients look at the challenge.
 //!
+//! # Deployment
+//!
+//! - The identity goes into the request extensions by its type: use a type of your own, so that no
+//!   other layer replaces it.
+//! - Use an identity without a lifetime: a `String`, an `Arc<str>`, or a struct around a
+//!   `&'static str`. With a bare `&str`, rustc refuses to spawn an `async` block that serves a
+//!   connection of hyper, with "implementation of `Clone` is not general enough".
+//! - Put [`RateLimitLayer`](crate::rate_limit::RateLimitLayer) with a
+//!   [`FailureWindow`](crate::rate_limit::FailureWindow) outside of the layer to stop clients that
+//!   guess tokens.
+//!
 //! # Secrets
 //!
 //! The `Authorization` header of an admitted request is marked sensitive, so the `Debug` of
@@ -58,26 +70,27 @@
 //! [`Hashed`] keeps SHA-256 digests.
 
 mod challenge;
+mod future;
 mod hashed;
 #[cfg(test)]
 mod tests;
 mod token;
+mod verify;
 
 use std::{
     fmt, mem,
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use http::{Request, Response, StatusCode, header};
-use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{
     bearer::{
         challenge::{Challenges, Fault},
+        future::{PendingRequest, RefusalParts, State},
         token::bearer_token,
     },
     paths::Paths,
@@ -86,55 +99,23 @@ use crate::{
 
 pub use self::{
     challenge::{Challenge, InvalidChallenge},
+    future::ResponseFuture,
     hashed::{Hashed, InvalidTokenHash, TokenHash},
+    verify::{Denied, Verify},
 };
 
-/// Decides whether a token may pass.
-///
-/// Implemented by [`Hashed`] and by every `Fn(&str) -> Future`. A check in memory returns a
-/// [`Ready`](std::future::Ready), and is cheapest with an answer to
-/// [`verify_now`](Self::verify_now); a check in a database may box its own future.
-///
-/// ```
-/// use std::future::{Ready, ready};
-/// use ziggurat_layers::bearer::{BearerLayer, Denied};
-///
-/// let verify = |token: &str| -> Ready<Result<(), Denied>> {
-///     ready(if token.len() > 20 { Ok(()) } else { Err(Denied::Invalid) })
-/// };
-/// let layer = BearerLayer::new(verify);
-/// # let _ = layer;
-/// ```
-pub trait Verify {
-    /// The identity that a valid token proves; put into the request extensions.
-    type Identity: Clone + Send + Sync + 'static;
-    /// Future returned by [`verify`](Self::verify).
-    type Future: Future<Output = Result<Self::Identity, Denied>>;
-    /// Looks the token up.
-    fn verify(&self, token: &str) -> Self::Future;
-    /// Looks the token up without waiting, if possible; called before [`verify`](Self::verify).
-    ///
-    /// A check in memory answers here, and the request is passed on at once. The default returns
-    /// `None`, which means: call `verify`.
-    fn verify_now(&self, token: &str) -> Option<Result<Self::Identity, Denied>> {
-        let _ = token;
-        None
-    }
-}
-
-/// The reason why a well-formed token is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Denied {
-    /// The token is unknown, expired or revoked; the client is not told which.
-    Invalid,
-    /// The token is good, but its scope does not cover this request.
-    InsufficientScope,
-    /// The token could not be checked. This is not the client's fault; it may try again.
-    Unavailable,
-}
-
 /// Refuses requests that do not carry a valid bearer token.
+///
+/// ```
+/// use ziggurat_layers::bearer::{BearerLayer, Challenge, Hashed, TokenHash};
+///
+/// let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "ali".to_owned())]);
+/// let layer = BearerLayer::new(tokens)
+///     .with_challenge(Challenge::new().with_realm("orders")?)
+///     .with_exempt(["/health"]);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::bearer::InvalidChallenge>(())
+/// ```
 #[derive(Clone)]
 #[must_use]
 pub struct BearerLayer<V, R = ErrorString> {
@@ -144,6 +125,15 @@ pub struct BearerLayer<V, R = ErrorString> {
 }
 
 /// Service made by [`BearerLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::bearer::{Bearer, BearerLayer, Hashed};
+///
+/// let layer = BearerLayer::new(Hashed::<u64>::default());
+/// let service: Bearer<_, Hashed<u64>> = layer.layer("the service that is protected");
+/// # let _ = service;
+/// ```
 #[derive(Clone)]
 pub struct Bearer<S, V, R = ErrorString> {
     inner: S,
@@ -161,60 +151,20 @@ struct Rules {
     reports_failures: bool,
 }
 
-pin_project! {
-    /// Response future of [`Bearer`].
-    pub struct ResponseFuture<S, R, Req, V, F> {
-        #[pin]
-        state: State<S, R, Req, V, F>,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    enum State<S, R, Req, V, F> {
-        Refused { fault: Fault, refusal_parts: RefusalParts<R> },
-        Verifying {
-            #[pin]
-            verification: V,
-            pending: Option<PendingRequest<S, R, Req>>,
-        },
-        Serving { #[pin] response: F },
-    }
-}
-
-/// The request and its service, held until the token is verified.
-struct PendingRequest<S, R, Req> {
-    inner: S,
-    request: Req,
-    refusal_parts: RefusalParts<R>,
-}
-
-/// The parts that are needed to refuse a request.
-struct RefusalParts<R> {
-    render: R,
-    rules: Arc<Rules>,
-}
-
-// === impl Verify ===
-
-impl<T, F, I> Verify for T
-where
-    T: Fn(&str) -> F,
-    F: Future<Output = Result<I, Denied>>,
-    I: Clone + Send + Sync + 'static,
-{
-    type Identity = I;
-    type Future = F;
-
-    fn verify(&self, token: &str) -> F {
-        self(token)
-    }
-}
-
 // === impl BearerLayer ===
 
 impl<V> BearerLayer<V> {
     /// Asks `verify` about the token of every request.
+    ///
+    /// ```
+    /// use std::future::ready;
+    /// use ziggurat_layers::bearer::{BearerLayer, Denied};
+    ///
+    /// let layer = BearerLayer::new(|token: &str| {
+    ///     ready(token.strip_prefix("user-").map(str::to_owned).ok_or(Denied::Invalid))
+    /// });
+    /// # let _ = layer;
+    /// ```
     pub fn new(verify: V) -> Self {
         Self {
             verify,
@@ -231,6 +181,13 @@ impl<V> BearerLayer<V> {
 
 impl<V, R> BearerLayer<V, R> {
     /// Replaces the body of the refusals.
+    ///
+    /// ```
+    /// use ziggurat_layers::{bearer::{BearerLayer, Hashed}, reject::Problem};
+    ///
+    /// let layer = BearerLayer::new(Hashed::<u64>::default()).with_render(Problem);
+    /// # let _ = layer;
+    /// ```
     pub fn with_render<T>(self, render: T) -> BearerLayer<V, T> {
         BearerLayer {
             verify: self.verify,
@@ -240,6 +197,15 @@ impl<V, R> BearerLayer<V, R> {
     }
 
     /// Extends the `WWW-Authenticate` header beyond plain `Bearer`.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::{BearerLayer, Challenge, Hashed};
+    ///
+    /// let challenge = Challenge::new().with_scope("orders")?;
+    /// let layer = BearerLayer::new(Hashed::<u64>::default()).with_challenge(challenge);
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::bearer::InvalidChallenge>(())
+    /// ```
     pub fn with_challenge(mut self, challenge: Challenge) -> Self {
         Arc::make_mut(&mut self.rules).challenges = challenge.complete();
         self
@@ -250,6 +216,14 @@ impl<V, R> BearerLayer<V, R> {
     /// A path matches exactly, or, when it ends in `/*`, all paths below it match. A request path
     /// with a `.` or `..` segment, percent-encoded or not, never matches `/*`, so that a router
     /// that resolves such segments cannot be used to avoid the check.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::{BearerLayer, Hashed};
+    ///
+    /// let layer = BearerLayer::new(Hashed::<u64>::default())
+    ///     .with_exempt(["/health", "/.well-known/*"]);
+    /// # let _ = layer;
+    /// ```
     pub fn with_exempt<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         Arc::make_mut(&mut self.rules).exempt.extend(paths);
         self
@@ -260,6 +234,24 @@ impl<V, R> BearerLayer<V, R> {
     /// They arrive without an identity and the service decides. If the header is present, its token
     /// must still be valid. Paths match as in [`with_exempt`](Self::with_exempt); `/*` makes every
     /// token optional.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use tower::{Layer as _, ServiceExt as _, service_fn};
+    /// use ziggurat_layers::bearer::{BearerLayer, Hashed};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let layer = BearerLayer::new(Hashed::<u64>::default()).with_optional(["/shop/*"]);
+    /// let service = layer.layer(service_fn(|request: Request<()>| async move {
+    ///     let is_guest = request.extensions().get::<u64>().is_none();
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Bytes::from(is_guest.to_string())))
+    /// }));
+    /// let response = service.oneshot(Request::get("/shop/tea").body(())?).await?;
+    /// assert_eq!(response.body(), "true");
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn with_optional<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         Arc::make_mut(&mut self.rules).optional.extend(paths);
         self
@@ -269,6 +261,14 @@ impl<V, R> BearerLayer<V, R> {
     ///
     /// When it does, the refusal carries [`AuthFailed`], and a rate limiter further out can slow
     /// down clients that guess tokens.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::{BearerLayer, Hashed};
+    ///
+    /// // Several gateways behind one address must not be stopped because one has an old token.
+    /// let layer = BearerLayer::new(Hashed::<u64>::default()).with_failures_reported(false);
+    /// # let _ = layer;
+    /// ```
     pub fn with_failures_reported(mut self, reported: bool) -> Self {
         Arc::make_mut(&mut self.rules).reports_failures = reported;
         self
@@ -392,63 +392,6 @@ impl<S: Clone, V, R: Clone> Bearer<S, V, R> {
             request,
             refusal_parts: self.refusal_parts(),
         }
-    }
-}
-
-// === impl ResponseFuture ===
-
-impl<S, R, ReqBody, ResBody, V, I> Future for ResponseFuture<S, R, Request<ReqBody>, V, S::Future>
-where
-    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
-    R: Render<ResBody>,
-    V: Future<Output = Result<I, Denied>>,
-    I: Clone + Send + Sync + 'static,
-{
-    type Output = Result<S::Response, S::Error>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
-        loop {
-            match state.as_mut().project() {
-                StateProj::Serving { response } => return response.poll(cx),
-                StateProj::Refused {
-                    fault,
-                    refusal_parts,
-                } => {
-                    return Poll::Ready(Ok(refusal_parts
-                        .rules
-                        .refuse(*fault, &refusal_parts.render)));
-                }
-                StateProj::Verifying {
-                    verification,
-                    pending,
-                } => {
-                    let verification = ready!(verification.poll(cx));
-                    let mut pending = pending.take().expect("there is one verification");
-                    let next = match verification {
-                        Ok(identity) => {
-                            pending.request.extensions_mut().insert(identity);
-                            State::Serving {
-                                response: pending.inner.call(pending.request),
-                            }
-                        }
-                        // Dropping the request first: its body must not wait for the answer.
-                        Err(denied) => State::Refused {
-                            fault: denied.into(),
-                            refusal_parts: pending.refusal_parts,
-                        },
-                    };
-                    state.set(next);
-                }
-            }
-        }
-    }
-}
-
-impl<S, R, Req, V, F> fmt::Debug for ResponseFuture<S, R, Req, V, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The request is left out: its headers hold the token.
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }
 

@@ -48,30 +48,41 @@
 //! A request of announced size passes without an allocation; one of unknown size costs one
 //! flag, shared between its body and its response future.
 
+mod body;
+#[cfg(test)]
+mod tests;
+
 use std::{
     borrow::Cow,
-    error::Error,
-    fmt,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll, Waker, ready},
+    sync::Arc,
+    task::{Context, Poll},
 };
 
-use bytes::Buf;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Body, SizeHint};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use self::body::Overrun;
 use crate::reject::{ErrorString, Rejection, Render};
 
-type BoxError = Box<dyn Error + Send + Sync>;
+pub use self::body::{BodyError, LimitedBody};
 
 /// A decimal number of this many digits always fits into 64 bits.
 const SAFE_DIGITS: usize = 19;
 
 /// Refuses request bodies over a number of bytes.
+///
+/// ```
+/// use ziggurat_layers::{body_limit::BodyLimitLayer, reject::ErrorObject};
+///
+/// let layer = BodyLimitLayer::new(10 << 20)
+///     .with_message("Files may have up to 10 MiB")
+///     .with_render(ErrorObject);
+/// # let _ = layer;
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct BodyLimitLayer<R = ErrorString> {
@@ -81,6 +92,14 @@ pub struct BodyLimitLayer<R = ErrorString> {
 }
 
 /// Service made by [`BodyLimitLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::body_limit::{BodyLimit, BodyLimitLayer};
+///
+/// let service: BodyLimit<_> = BodyLimitLayer::new(1 << 20).layer("the service behind the limit");
+/// # let _ = service;
+/// ```
 #[derive(Clone, Debug)]
 pub struct BodyLimit<S, R = ErrorString> {
     inner: S,
@@ -88,19 +107,25 @@ pub struct BodyLimit<S, R = ErrorString> {
 }
 
 pin_project! {
-    /// A request body that fails with [`BodyError`] when it grows too large.
-    #[derive(Debug)]
-    pub struct LimitedBody<B> {
-        #[pin]
-        inner: B,
-        remaining: u64,
-        overrun: Option<Arc<Overrun>>,
-        is_over: bool,
-    }
-}
-
-pin_project! {
     /// Response future of [`BodyLimit`].
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response, StatusCode};
+    /// use http_body_util::Full;
+    /// use tower::{Layer as _, Service as _, service_fn};
+    /// use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody, ResponseFuture};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let handler = |_: Request<LimitedBody<Full<Bytes>>>| async {
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Bytes::new()))
+    /// };
+    /// let mut service = BodyLimitLayer::new(3).layer(service_fn(handler));
+    /// let future: ResponseFuture<_> = service.call(Request::new(Full::from("four")));
+    /// assert_eq!(future.await?.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    /// # Ok::<_, std::convert::Infallible>(())
+    /// # }).unwrap();
+    /// ```
     #[derive(Debug)]
     pub struct ResponseFuture<F, R = ErrorString> {
         #[pin]
@@ -125,40 +150,23 @@ struct Refusal<R> {
     version: Version,
 }
 
-/// The reason why a body could not be read.
-#[derive(Debug)]
-pub struct BodyError {
-    kind: ErrorKind,
-}
-
-#[derive(Debug)]
-enum ErrorKind {
-    TooLarge,
-    Inner(BoxError),
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     TooLarge,
     ContentLength,
 }
 
-/// Tells the response future, which may run on another task, that the body exceeded the limit.
-#[derive(Debug, Default)]
-struct Overrun {
-    state: Mutex<OverrunState>,
-}
-
-#[derive(Debug, Default)]
-struct OverrunState {
-    happened: bool,
-    waiting: Option<Waker>,
-}
-
 // === impl BodyLimitLayer ===
 
 impl BodyLimitLayer {
     /// Allows bodies of up to `max_bytes` bytes, inclusive.
+    ///
+    /// ```
+    /// use ziggurat_layers::body_limit::BodyLimitLayer;
+    ///
+    /// let one_mebibyte = BodyLimitLayer::new(1 << 20);
+    /// # let _ = one_mebibyte;
+    /// ```
     pub fn new(max_bytes: u64) -> Self {
         Self {
             max_bytes,
@@ -170,6 +178,13 @@ impl BodyLimitLayer {
 
 impl<R> BodyLimitLayer<R> {
     /// Replaces the body of the refusals.
+    ///
+    /// ```
+    /// use ziggurat_layers::{body_limit::BodyLimitLayer, reject::Problem};
+    ///
+    /// let layer = BodyLimitLayer::new(1 << 20).with_render(Problem);
+    /// # let _ = layer;
+    /// ```
     pub fn with_render<T>(self, render: T) -> BodyLimitLayer<T> {
         BodyLimitLayer {
             max_bytes: self.max_bytes,
@@ -179,6 +194,15 @@ impl<R> BodyLimitLayer<R> {
     }
 
     /// Replaces the text of the 413.
+    ///
+    /// ```
+    /// use ziggurat_layers::body_limit::BodyLimitLayer;
+    ///
+    /// let max_bytes = 4096;
+    /// let layer = BodyLimitLayer::new(max_bytes)
+    ///     .with_message(format!("A note may have up to {max_bytes} bytes"));
+    /// # let _ = layer;
+    /// ```
     pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.message = message.into();
         self
@@ -365,58 +389,6 @@ fn digit(byte: u8) -> Option<u64> {
     (digit < 10).then_some(digit.into())
 }
 
-// === impl LimitedBody ===
-
-impl<B> Body for LimitedBody<B>
-where
-    B: Body<Error: Into<BoxError>>,
-{
-    type Data = B::Data;
-    type Error = BodyError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, BodyError>>> {
-        let this = self.project();
-        if *this.is_over {
-            return Poll::Ready(None);
-        }
-        let frame = match ready!(this.inner.poll_frame(cx)) {
-            Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Poll::Ready(Some(Err(BodyError::from_inner(error)))),
-            None => return Poll::Ready(None),
-        };
-        let size = frame.data_ref().map_or(0, |data| data.remaining() as u64);
-        if let Some(remaining) = this.remaining.checked_sub(size) {
-            *this.remaining = remaining;
-            return Poll::Ready(Some(Ok(frame)));
-        }
-        *this.is_over = true;
-        if let Some(overrun) = this.overrun {
-            overrun.report();
-        }
-        Poll::Ready(Some(Err(BodyError {
-            kind: ErrorKind::TooLarge,
-        })))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.is_over || self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        if self.is_over {
-            return SizeHint::with_exact(0);
-        }
-        let inner = self.inner.size_hint();
-        let mut hint = SizeHint::new();
-        hint.set_lower(inner.lower().min(self.remaining));
-        hint.set_upper(inner.upper().unwrap_or(u64::MAX).min(self.remaining));
-        hint
-    }
-}
-
 // === impl ResponseFuture ===
 
 impl<F, R, B, E> Future for ResponseFuture<F, R>
@@ -477,70 +449,3 @@ impl<R> Refusal<R> {
         self.layer.refuse(self.fault, self.version)
     }
 }
-
-// === impl Overrun ===
-
-impl Overrun {
-    fn report(&self) {
-        let waiting = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.happened = true;
-            state.waiting.take()
-        };
-        // The waker is called outside the lock, because it may run any code.
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
-    }
-
-    fn has_happened(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.happened
-    }
-
-    fn has_happened_or_wake(&self, waker: &Waker) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut state.waiting {
-            Some(waiting) => waiting.clone_from(waker),
-            empty => *empty = Some(waker.clone()),
-        }
-        state.happened
-    }
-}
-
-// === impl BodyError ===
-
-impl BodyError {
-    fn from_inner(error: impl Into<BoxError>) -> Self {
-        Self {
-            kind: ErrorKind::Inner(error.into()),
-        }
-    }
-
-    /// Returns whether the body was too large; otherwise the inner body failed.
-    #[must_use]
-    pub fn is_too_large(&self) -> bool {
-        matches!(self.kind, ErrorKind::TooLarge)
-    }
-}
-
-impl fmt::Display for BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            ErrorKind::TooLarge => "the request body is larger than the limit",
-            ErrorKind::Inner(_) => "the request body could not be read",
-        })
-    }
-}
-
-impl Error for BodyError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.kind {
-            ErrorKind::TooLarge => None,
-            ErrorKind::Inner(error) => Some(&**error),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

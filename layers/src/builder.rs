@@ -50,7 +50,7 @@ use crate::sanitize::SanitizeLayer;
 /// };
 ///
 /// # tokio_test::block_on(async {
-/// let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "ali")]);
+/// let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "ali".to_owned())]);
 /// let service = ServiceBuilder::new()
 ///     .sanitize()
 ///     .host(Hosts::loopback())
@@ -100,7 +100,7 @@ pub trait ServiceBuilderExt<L>: Sized {
     /// use tower::ServiceBuilder;
     /// use ziggurat_layers::{ServiceBuilderExt as _, bearer::{Hashed, TokenHash}};
     ///
-    /// let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "ali")]);
+    /// let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "ali".to_owned())]);
     /// let builder = ServiceBuilder::new().bearer(tokens);
     /// # let _ = builder;
     /// ```

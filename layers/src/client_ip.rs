@@ -48,10 +48,15 @@
 //!   header as it came vouches for every lie in it.
 //! - [`HopHeader::Single`] headers have to be overwritten by the proxy.
 //!
+//! - `axum::serve` keeps the address of the socket in an extension of its own. The feature `axum`
+//!   adds `FromConnectInfoLayer`, which copies it.
+//!
 //! # Cost
 //!
 //! Nothing is allocated, and at most 32 addresses are read, however long the header is.
 
+#[cfg(feature = "axum")]
+mod connect_info;
 #[cfg(test)]
 mod corpus;
 mod hops;
@@ -68,6 +73,8 @@ use http::{HeaderMap, HeaderName, Request};
 use tower_layer::Layer;
 use tower_service::Service;
 
+#[cfg(feature = "axum")]
+pub use self::connect_info::{FromConnectInfo, FromConnectInfoLayer};
 pub use self::trusted::{InvalidNetwork, TrustedProxies};
 
 /// Number of addresses of the header that are read before the walk stops.
@@ -80,6 +87,19 @@ const MAX_HOPS: usize = 32;
 /// A request extension, inserted by the accept loop and corrected by [`SetClientIpLayer`]. IPv4-mapped
 /// IPv6 addresses (`::ffff:192.0.2.1`), which a dual-stack socket reports, are converted to IPv4,
 /// so one client has one address.
+///
+/// ```
+/// use http::Request;
+/// use ziggurat_layers::client_ip::ClientIp;
+///
+/// // The accept loop knows the other end of the connection.
+/// let peer = "[::ffff:192.0.2.1]:4711".parse()?;
+/// let request = Request::get("/").extension(ClientIp::from_peer(peer)).body(())?;
+///
+/// let caller: Option<&ClientIp> = request.extensions().get();
+/// assert_eq!(caller.map(|caller| caller.client().to_string()), Some("192.0.2.1".to_owned()));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientIp {
     peer: SocketAddr,
@@ -87,6 +107,15 @@ pub struct ClientIp {
 }
 
 /// The header in which the proxies name their peer.
+///
+/// ```
+/// use http::HeaderName;
+/// use ziggurat_layers::client_ip::HopHeader;
+///
+/// let from_a_setting: HeaderName = "X-Forwarded-For".parse()?;
+/// assert_eq!(HopHeader::from(from_a_setting), HopHeader::XForwardedFor);
+/// # Ok::<_, http::header::InvalidHeaderName>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HopHeader {
@@ -101,6 +130,17 @@ pub enum HopHeader {
 }
 
 /// Corrects the [`ClientIp`] of requests that come through a trusted proxy.
+///
+/// ```
+/// use http::HeaderName;
+/// use ziggurat_layers::client_ip::{HopHeader, SetClientIpLayer};
+///
+/// let proxies = "10.0.0.0/8, 192.0.2.1".parse()?;
+/// let header = HopHeader::Single(HeaderName::from_static("x-real-ip"));
+/// let layer = SetClientIpLayer::new(proxies, header);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::client_ip::InvalidNetwork>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SetClientIpLayer {
@@ -109,6 +149,15 @@ pub struct SetClientIpLayer {
 }
 
 /// Service made by [`SetClientIpLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::client_ip::{HopHeader, SetClientIp, SetClientIpLayer, TrustedProxies};
+///
+/// let layer = SetClientIpLayer::new(TrustedProxies::default(), HopHeader::Forwarded);
+/// let service: SetClientIp<_> = layer.layer("the service that reads the address");
+/// # let _ = service;
+/// ```
 #[derive(Clone, Debug)]
 pub struct SetClientIp<S> {
     inner: S,
@@ -120,6 +169,14 @@ pub struct SetClientIp<S> {
 
 impl ClientIp {
     /// Takes the address of the socket for the client, until the layer learns more.
+    ///
+    /// ```
+    /// use std::net::{Ipv4Addr, SocketAddr};
+    /// use ziggurat_layers::client_ip::ClientIp;
+    ///
+    /// let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 4711));
+    /// assert_eq!(ClientIp::from_peer(peer).client(), Ipv4Addr::LOCALHOST);
+    /// ```
     #[must_use]
     pub fn from_peer(peer: SocketAddr) -> Self {
         let client = peer.ip().to_canonical();
@@ -130,12 +187,33 @@ impl ClientIp {
     }
 
     /// The other end of the connection: the client, or the nearest proxy.
+    ///
+    /// ```
+    /// use ziggurat_layers::client_ip::ClientIp;
+    ///
+    /// let caller = ClientIp::from_peer("192.0.2.1:4711".parse()?);
+    /// assert_eq!(caller.peer().port(), 4711);
+    /// # Ok::<_, std::net::AddrParseError>(())
+    /// ```
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
 
     /// The client, as far as trusted proxies vouch for it.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::client_ip::ClientIp;
+    ///
+    /// fn log_line<B>(request: &Request<B>) -> String {
+    ///     match request.extensions().get::<ClientIp>() {
+    ///         Some(caller) => format!("{} {}", caller.client(), request.uri().path()),
+    ///         None => format!("- {}", request.uri().path()),
+    ///     }
+    /// }
+    /// assert_eq!(log_line(&Request::new(())), "- /");
+    /// ```
     #[must_use]
     pub fn client(&self) -> IpAddr {
         self.client
@@ -159,6 +237,14 @@ impl From<HeaderName> for HopHeader {
 
 impl SetClientIpLayer {
     /// Believes `header`, and nothing else, when the peer is one of the `trusted` proxies.
+    ///
+    /// ```
+    /// use ziggurat_layers::client_ip::{HopHeader, SetClientIpLayer};
+    ///
+    /// let layer = SetClientIpLayer::new("10.0.0.0/8".parse()?, HopHeader::XForwardedFor);
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::client_ip::InvalidNetwork>(())
+    /// ```
     pub fn new(trusted: TrustedProxies, header: HopHeader) -> Self {
         Self { trusted, header }
     }

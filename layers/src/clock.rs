@@ -1,6 +1,16 @@
 //! The clocks of the layers that measure time.
 //!
 //! Time is an argument of every layer that needs it, so tests need not wait.
+//!
+//! ```
+//! use std::time::Duration;
+//! use ziggurat_layers::clock::{Clock as _, ManualClock};
+//!
+//! let clock = ManualClock::new();
+//! let seen_by_a_layer = clock.clone();
+//! clock.advance(Duration::from_secs(3600));
+//! assert_eq!(seen_by_a_layer.now(), Duration::from_secs(3600));
+//! ```
 
 use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
@@ -20,6 +30,20 @@ use quanta::Instant;
 /// ```
 pub trait Clock {
     /// The time since a fixed moment in the past.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::clock::{Clock, ManualClock};
+    ///
+    /// fn is_over(clock: &impl Clock, deadline: Duration) -> bool {
+    ///     clock.now() >= deadline
+    /// }
+    ///
+    /// let clock = ManualClock::new();
+    /// assert!(!is_over(&clock, Duration::from_secs(1)));
+    /// clock.advance(Duration::from_secs(1));
+    /// assert!(is_over(&clock, Duration::from_secs(1)));
+    /// ```
     fn now(&self) -> Duration;
 }
 
@@ -33,6 +57,19 @@ pub trait Clock {
 /// ```
 pub trait Calendar {
     /// The time since 1970 in UTC. Unlike the time of a [`Clock`], it may go back.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::clock::{Calendar, ManualClock};
+    ///
+    /// fn day(calendar: &impl Calendar) -> u64 {
+    ///     calendar.date().as_secs() / 86_400
+    /// }
+    ///
+    /// let clock = ManualClock::new();
+    /// clock.advance(Duration::from_secs(3 * 86_400));
+    /// assert_eq!(day(&clock), 3);
+    /// ```
     fn date(&self) -> Duration;
 }
 

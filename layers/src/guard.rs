@@ -13,6 +13,23 @@ use crate::reject::{Rejection, Render};
 
 pin_project! {
     /// Response future of a layer that refuses requests by their head.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use tower::{Layer as _, Service as _, service_fn};
+    /// use ziggurat_layers::host::{HostLayer, ResponseFuture};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let mut service = HostLayer::default().layer(service_fn(|_: Request<()>| async {
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Bytes::new()))
+    /// }));
+    /// let request = Request::get("http://evil.example/").body(())?;
+    /// let future: ResponseFuture<_, _> = service.call(request);
+    /// assert_eq!(future.await?.status(), 403);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub struct ResponseFuture<F, R> {
         #[pin]
         state: State<F, R>,

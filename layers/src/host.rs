@@ -93,10 +93,26 @@ pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 pub struct Hosts(Option<Arc<[NamedHost]>>);
 
 /// Error for a text that is not a host name.
+///
+/// ```
+/// use ziggurat_layers::host::Hosts;
+///
+/// let error = Hosts::listed(["https://mcp.example"]).unwrap_err();
+/// assert_eq!(error.to_string(), "`https://mcp.example` is not a host, with or without a port");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidHost(String);
 
 /// Refuses requests that were meant for another host.
+///
+/// ```
+/// use ziggurat_layers::host::{HostLayer, Hosts};
+///
+/// let layer = HostLayer::new(Hosts::listed(["mcp.example", "localhost"])?)
+///     .with_exempt(["/health"]);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::host::InvalidHost>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct HostLayer<R = ErrorString> {
@@ -105,6 +121,14 @@ pub struct HostLayer<R = ErrorString> {
 }
 
 /// Service made by [`HostLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::host::{Host, HostLayer};
+///
+/// let service: Host<_> = HostLayer::default().layer("the service behind the check");
+/// # let _ = service;
+/// ```
 #[derive(Clone, Debug)]
 pub struct Host<S, R = ErrorString> {
     inner: S,
@@ -132,6 +156,14 @@ struct NamedHost {
 
 impl Hosts {
     /// Serves the names of this machine, at every port: `localhost`, `127.0.0.1` and `[::1]`.
+    ///
+    /// ```
+    /// use ziggurat_layers::host::{HostLayer, Hosts};
+    ///
+    /// // A server for the programs on this machine.
+    /// let layer = HostLayer::new(Hosts::loopback());
+    /// # let _ = layer;
+    /// ```
     pub fn loopback() -> Self {
         Self(Some(
             LOOPBACK.into_iter().flat_map(NamedHost::new).collect(),
@@ -139,6 +171,13 @@ impl Hosts {
     }
 
     /// Serves these hosts. A host without a port is served at every port.
+    ///
+    /// ```
+    /// use ziggurat_layers::host::Hosts;
+    ///
+    /// assert!(Hosts::listed(["mcp.example", "192.0.2.1:8080", "[2001:db8::1]"]).is_ok());
+    /// assert!(Hosts::listed(["2001:db8::1"]).is_err());
+    /// ```
     ///
     /// # Errors
     /// Fails if one is not a name, an IPv4 address or an IPv6 address in brackets.
@@ -148,6 +187,16 @@ impl Hosts {
     }
 
     /// Serves every host: nothing is refused.
+    ///
+    /// ```
+    /// use ziggurat_layers::host::{HostLayer, Hosts};
+    ///
+    /// // A public server without cookies, whose names change.
+    /// let is_public = true;
+    /// let hosts = if is_public { Hosts::any() } else { Hosts::loopback() };
+    /// let layer = HostLayer::new(hosts);
+    /// # let _ = layer;
+    /// ```
     pub fn any() -> Self {
         Self(None)
     }
@@ -181,6 +230,14 @@ impl Hosts {
     }
 
     /// Adds a host; without effect if all are served.
+    ///
+    /// ```
+    /// use ziggurat_layers::host::Hosts;
+    ///
+    /// let hosts = Hosts::loopback().and("mcp.example")?;
+    /// # let _ = hosts;
+    /// # Ok::<_, ziggurat_layers::host::InvalidHost>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if it is not a host name.
@@ -247,6 +304,14 @@ impl NamedHost {
 
 impl HostLayer {
     /// Serves only these hosts.
+    ///
+    /// ```
+    /// use ziggurat_layers::host::{HostLayer, Hosts};
+    ///
+    /// let layer = HostLayer::new(Hosts::listed(["mcp.example"])?);
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::host::InvalidHost>(())
+    /// ```
     pub fn new(hosts: Hosts) -> Self {
         Self {
             rules: Arc::new(Rules {
@@ -268,6 +333,13 @@ impl Default for HostLayer {
 
 impl<R> HostLayer<R> {
     /// Replaces the body of the refusals.
+    ///
+    /// ```
+    /// use ziggurat_layers::{host::HostLayer, reject::ErrorObject};
+    ///
+    /// let layer = HostLayer::default().with_render(ErrorObject);
+    /// # let _ = layer;
+    /// ```
     pub fn with_render<T>(self, render: T) -> HostLayer<T> {
         HostLayer {
             rules: self.rules,
@@ -292,6 +364,23 @@ impl<R> HostLayer<R> {
 
     /// Refuses with 421 (misdirected request, RFC 9110, section 15.5.20), after which a client may
     /// try another connection.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response, StatusCode};
+    /// use tower::{Layer as _, ServiceExt as _, service_fn};
+    /// use ziggurat_layers::host::HostLayer;
+    ///
+    /// # tokio_test::block_on(async {
+    /// let layer = HostLayer::default().with_misdirected();
+    /// let service = layer.layer(service_fn(|_: Request<()>| async {
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Bytes::new()))
+    /// }));
+    /// let request = Request::get("/").header("host", "other.example").body(())?;
+    /// assert_eq!(service.oneshot(request).await?.status(), StatusCode::MISDIRECTED_REQUEST);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn with_misdirected(mut self) -> Self {
         Arc::make_mut(&mut self.rules).status = StatusCode::MISDIRECTED_REQUEST;
         self

@@ -84,6 +84,7 @@ pub(crate) mod dialect;
 pub(crate) mod envelope;
 mod error;
 mod id;
+mod incoming;
 pub mod lines;
 mod reply;
 pub(crate) mod scan;
@@ -115,10 +116,11 @@ pub use self::{
     batch::{Batch, Batches},
     body::RpcBody,
     call::Call,
-    dialect::{Dialect, Incoming, Refusal},
+    dialect::Dialect,
     envelope::Envelope,
     error::Error,
     id::Id,
+    incoming::{Incoming, Refusal},
     reply::{Json, NoStream, NotJson, Reply},
 };
 
@@ -127,6 +129,15 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 const DEFAULT_MAX_BYTES: usize = 10 << 20;
 
 /// Turns HTTP requests into JSON-RPC calls.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::{Batches, Dialect, JsonRpcLayer};
+///
+/// let layer = JsonRpcLayer::new()
+///     .with_dialect(Dialect::new().with_batches(Batches::new(20)))
+///     .with_max_bytes(1 << 20);
+/// # let _ = layer;
+/// ```
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct JsonRpcLayer<R = ErrorString> {
@@ -137,6 +148,14 @@ pub struct JsonRpcLayer<R = ErrorString> {
 }
 
 /// Service made by [`JsonRpcLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::json_rpc::{JsonRpc, JsonRpcLayer};
+///
+/// let service: JsonRpc<_> = JsonRpcLayer::new().layer("the service of the calls");
+/// # let _ = service;
+/// ```
 #[derive(Clone, Copy)]
 pub struct JsonRpc<S, R = ErrorString> {
     inner: S,
@@ -148,6 +167,23 @@ pub struct JsonRpc<S, R = ErrorString> {
 
 pin_project! {
     /// Response future of [`JsonRpc`].
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::Request;
+    /// use http_body_util::Full;
+    /// use tower::{Layer as _, Service as _, service_fn};
+    /// use ziggurat_layers::json_rpc::{Call, Error, JsonRpcLayer, Reply, ResponseFuture};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let mut service = JsonRpcLayer::new().layer(service_fn(|_: Call| async {
+    ///     Ok::<_, std::convert::Infallible>(<Reply>::from(Error::method_not_found()))
+    /// }));
+    /// let future: ResponseFuture<_, _, _, _, _> = service.call(Request::new(Full::<Bytes>::default()));
+    /// assert_eq!(future.await?.status(), 405);
+    /// # Ok::<_, std::convert::Infallible>(())
+    /// # }).unwrap();
+    /// ```
     pub struct ResponseFuture<S, F, B, T, R> {
         #[pin]
         state: State<S, F, B, T>,
@@ -176,6 +212,13 @@ enum Refused {
 
 impl JsonRpcLayer {
     /// Accepts messages of up to 10 MiB in the default [`Dialect`].
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::JsonRpcLayer;
+    ///
+    /// let layer = JsonRpcLayer::new();
+    /// # let _ = layer;
+    /// ```
     pub fn new() -> Self {
         Self {
             dialect: Dialect::new(),
@@ -194,6 +237,13 @@ impl Default for JsonRpcLayer {
 
 impl<R> JsonRpcLayer<R> {
     /// Sets which messages are accepted.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::{Dialect, JsonRpcLayer};
+    ///
+    /// let layer = JsonRpcLayer::new().with_dialect(Dialect::new().with_strict_ids());
+    /// # let _ = layer;
+    /// ```
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
@@ -203,18 +253,50 @@ impl<R> JsonRpcLayer<R> {
     /// protocol reads the revision from a header.
     ///
     /// Takes precedence over [`with_dialect`](Self::with_dialect).
+    ///
+    /// ```
+    /// use http::request::Parts;
+    /// use ziggurat_layers::json_rpc::{Batches, Dialect, JsonRpcLayer};
+    ///
+    /// /// Accepts batches in the one revision of MCP that has them.
+    /// fn dialect_of(head: &Parts) -> Dialect {
+    ///     match head.headers.get("mcp-protocol-version") {
+    ///         Some(revision) if revision == "2025-03-26" => {
+    ///             Dialect::new().with_batches(Batches::new(20))
+    ///         }
+    ///         _ => Dialect::new(),
+    ///     }
+    /// }
+    /// let layer = JsonRpcLayer::new().with_dialect_of(dialect_of);
+    /// # let _ = layer;
+    /// ```
     pub fn with_dialect_of(mut self, dialect_of: fn(&Parts) -> Dialect) -> Self {
         self.dialect_of = Some(dialect_of);
         self
     }
 
     /// Sets how large the body of a request may be.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::JsonRpcLayer;
+    ///
+    /// let layer = JsonRpcLayer::new().with_max_bytes(64 << 10);
+    /// # let _ = layer;
+    /// ```
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
     }
 
     /// Replaces the body of the refusals that are not JSON-RPC.
+    ///
+    /// ```
+    /// use ziggurat_layers::{json_rpc::JsonRpcLayer, reject::Problem};
+    ///
+    /// // A `GET` is answered with a problem document.
+    /// let layer = JsonRpcLayer::new().with_render(Problem);
+    /// # let _ = layer;
+    /// ```
     pub fn with_render<T>(self, render: T) -> JsonRpcLayer<T> {
         JsonRpcLayer {
             dialect: self.dialect,

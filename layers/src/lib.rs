@@ -23,7 +23,32 @@
 //! `Render` can serve all layers.
 //!
 //! No feature is on by default; `full` turns on all layers, and `builder` adds their methods to
-//! tower's `ServiceBuilder`.
+//! tower's `ServiceBuilder`. `axum` is not in `full`: it adds a layer for servers of axum,
+//! `client_ip::FromConnectInfoLayer`.
+//!
+//! ```
+//! # #[cfg(feature = "full")] {
+//! use bytes::Bytes;
+//! use http::{Request, Response};
+//! use tower::{ServiceBuilder, service_fn};
+//! use ziggurat_layers::{
+//!     bearer::{BearerLayer, Hashed, TokenHash},
+//!     host::HostLayer,
+//!     sanitize::SanitizeLayer,
+//! };
+//!
+//! let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), "ali".to_owned())]);
+//! // The first layer sees a request first.
+//! let service = ServiceBuilder::new()
+//!     .layer(SanitizeLayer::new())
+//!     .layer(HostLayer::default())
+//!     .layer(BearerLayer::new(tokens).with_exempt(["/health"]))
+//!     .service(service_fn(|_: Request<()>| async {
+//!         Ok::<_, std::io::Error>(Response::new(Bytes::from("hello")))
+//!     }));
+//! # let _ = service;
+//! # }
+//! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(all(doctest, feature = "full"))]
@@ -53,6 +78,8 @@ mod guard;
 #[cfg(any(feature = "bearer", feature = "host"))]
 mod paths;
 pub mod reject;
+#[cfg(all(test, feature = "axum", feature = "full"))]
+mod tests;
 
 #[cfg(feature = "access-token")]
 pub mod access_token;

@@ -43,6 +43,12 @@
 //! resource, and a 304 updates a stored response that has its links already (RFC 9110,
 //! section 15.4.5, asks to send no more than that needs).
 //!
+//! # Deployment
+//!
+//! Put the layer outside of [`SanitizeLayer`](crate::sanitize::SanitizeLayer) and of the layers that
+//! refuse requests. A layer further out makes its responses after this one has seen the request, so
+//! they get no links: neither a refusal nor a sanitised fault or panic.
+//!
 //! # When a link is already there
 //!
 //! A link counts as present if a `Link` line of the response has one with the same target, all of
@@ -85,20 +91,76 @@ pub use self::value::{InvalidLink, LinkValue};
 ///
 /// Implemented by [`JsonResponses`], [`EveryResponse`] and every
 /// `Fn(StatusCode, &HeaderMap) -> bool`.
+///
+/// ```
+/// use http::{HeaderMap, StatusCode};
+/// use ziggurat_layers::link::{LinkLayer, LinkValue, Select};
+///
+/// /// Selects the responses to clients that were refused.
+/// #[derive(Clone)]
+/// struct Refusals;
+///
+/// impl Select for Refusals {
+///     fn selects(&self, status: StatusCode, _: &HeaderMap) -> bool {
+///         status.is_client_error()
+///     }
+/// }
+///
+/// let layer = LinkLayer::new([LinkValue::service_doc("/docs")?]).with_filter(Refusals);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+/// ```
 pub trait Select {
     /// Returns whether the response with this head gets the links.
+    ///
+    /// ```
+    /// use http::{HeaderMap, StatusCode};
+    /// use ziggurat_layers::link::{EveryResponse, JsonResponses, Select as _};
+    ///
+    /// let headers = HeaderMap::new();
+    /// assert!(EveryResponse.selects(StatusCode::OK, &headers));
+    /// assert!(!JsonResponses.selects(StatusCode::OK, &headers));
+    /// ```
     fn selects(&self, status: StatusCode, headers: &HeaderMap) -> bool;
 }
 
 /// Selects responses of the types `application/json` and `application/*+json`.
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue, StatusCode, header};
+/// use ziggurat_layers::link::{JsonResponses, Select as _};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+/// assert!(JsonResponses.selects(StatusCode::NOT_FOUND, &headers));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonResponses;
 
 /// Selects every response.
+///
+/// ```
+/// use ziggurat_layers::link::{EveryResponse, LinkLayer, LinkValue};
+///
+/// let layer: LinkLayer<EveryResponse> =
+///     LinkLayer::new([LinkValue::status("/health")?]).with_filter(EveryResponse);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EveryResponse;
 
 /// Adds `Link` headers to responses.
+///
+/// ```
+/// use ziggurat_layers::link::{LinkLayer, LinkValue};
+///
+/// let description = LinkValue::service_desc("/openapi.json")?;
+/// let manual = LinkValue::service_doc("/docs")?.with_param("hreflang", "en")?;
+/// let layer = LinkLayer::new([description, manual]);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+/// ```
 #[derive(Clone)]
 #[must_use]
 pub struct LinkLayer<F = JsonResponses> {
@@ -107,6 +169,16 @@ pub struct LinkLayer<F = JsonResponses> {
 }
 
 /// Service made by [`LinkLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::link::{Link, LinkLayer, LinkValue};
+///
+/// let layer = LinkLayer::new([LinkValue::service_desc("/openapi.json")?]);
+/// let service: Link<_> = layer.layer("the service that is described");
+/// # let _ = service;
+/// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+/// ```
 #[derive(Clone)]
 pub struct Link<S, F = JsonResponses> {
     inner: S,
@@ -116,6 +188,20 @@ pub struct Link<S, F = JsonResponses> {
 
 pin_project! {
     /// Response future of [`Link`].
+    ///
+    /// ```
+    /// use std::future::{Ready, ready};
+    /// use http::{Request, Response};
+    /// use tower::{Layer as _, Service as _, service_fn};
+    /// use ziggurat_layers::link::{LinkLayer, LinkValue, ResponseFuture};
+    ///
+    /// type Served = Ready<Result<Response<String>, std::io::Error>>;
+    /// let serve = |_: Request<()>| -> Served { ready(Ok(Response::default())) };
+    /// let layer = LinkLayer::new([LinkValue::status("/health")?]);
+    /// let future: ResponseFuture<Served> = layer.layer(service_fn(serve)).call(Request::new(()));
+    /// # let _ = future;
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub struct ResponseFuture<T, F = JsonResponses> {
         #[pin]
         response: T,
@@ -170,6 +256,23 @@ impl LinkLayer {
     /// Adds these links, in this order, to every JSON response.
     ///
     /// A link that is listed twice is added once.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use tower::{Layer as _, ServiceExt as _, service_fn};
+    /// use ziggurat_layers::link::{LinkLayer, LinkValue};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let layer = LinkLayer::new([LinkValue::service_doc("/docs")?]);
+    /// let service = layer.layer(service_fn(|_: Request<()>| async {
+    ///     Response::builder().header("content-type", "application/json").body(Bytes::from("[]"))
+    /// }));
+    /// let response = service.oneshot(Request::new(())).await?;
+    /// assert_eq!(response.headers()["link"], r#"</docs>; rel="service-doc""#);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn new(links: impl IntoIterator<Item = LinkValue>) -> Self {
         Self {
             links: Prepared::new(links),
@@ -198,6 +301,14 @@ impl<F> LinkLayer<F> {
     }
 
     /// Adds the links to responses of every type.
+    ///
+    /// ```
+    /// use ziggurat_layers::link::{LinkLayer, LinkValue};
+    ///
+    /// let layer = LinkLayer::new([LinkValue::new("/terms", "terms-of-service")?]).on_every_response();
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn on_every_response(self) -> LinkLayer<EveryResponse> {
         self.with_filter(EveryResponse)
     }

@@ -62,6 +62,20 @@ pub use crate::guard::ResponseFuture;
 use crate::reject::{ErrorString, Rejection, Render};
 
 /// Refuses requests of web pages whose origin is not allowed.
+///
+/// ```
+/// use ziggurat_layers::{
+///     host::{HostLayer, Hosts},
+///     origin::{OriginLayer, Origins},
+/// };
+///
+/// let hosts = Hosts::listed(["tools.example"])?;
+/// let origins = Origins::listed(["https://app.example"])?.with_own(&hosts);
+/// // The host outside: without it, a page can have the origin of the server.
+/// let layers = (HostLayer::new(hosts), OriginLayer::new(origins));
+/// # let _ = layers;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct OriginLayer<R = ErrorString> {
@@ -70,6 +84,14 @@ pub struct OriginLayer<R = ErrorString> {
 }
 
 /// Service made by [`OriginLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::origin::{Origin, OriginLayer};
+///
+/// let service: Origin<_> = OriginLayer::default().layer("the service behind the check");
+/// # let _ = service;
+/// ```
 #[derive(Clone, Debug)]
 pub struct Origin<S, R = ErrorString> {
     inner: S,
@@ -80,6 +102,14 @@ pub struct Origin<S, R = ErrorString> {
 
 impl OriginLayer {
     /// Admits only pages of these origins.
+    ///
+    /// ```
+    /// use ziggurat_layers::origin::{OriginLayer, Origins};
+    ///
+    /// let layer = OriginLayer::new(Origins::listed(["https://app.example"])?);
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::origin::InvalidOrigin>(())
+    /// ```
     pub fn new(origins: Origins) -> Self {
         let render = ErrorString;
         Self { origins, render }
@@ -94,6 +124,18 @@ impl Default for OriginLayer {
 
 impl<R> OriginLayer<R> {
     /// Replaces the body of the refusals.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::Response;
+    /// use ziggurat_layers::{origin::OriginLayer, reject::Rejection};
+    ///
+    /// let page = |rejection: &Rejection| {
+    ///     Response::new(Bytes::from(format!("<h1>{}</h1>", rejection.message())))
+    /// };
+    /// let layer = OriginLayer::default().with_render(page);
+    /// # let _ = layer;
+    /// ```
     pub fn with_render<T>(self, render: T) -> OriginLayer<T> {
         let origins = self.origins;
         OriginLayer { origins, render }

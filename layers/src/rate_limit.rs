@@ -56,7 +56,8 @@
 //!
 //! - Put [`SetClientIpLayer`](crate::client_ip::SetClientIpLayer) further out when there are proxies, or
 //!   all clients behind one proxy share one quota. Requests without an address all share
-//!   [`Key::UNKNOWN`], so a missing extension is noticed soon.
+//!   [`Key::UNKNOWN`], so a missing extension is noticed soon. With `axum::serve`, add
+//!   `client_ip::FromConnectInfoLayer` (feature `axum`).
 //! - Put the layer outside of what it protects: password hashing, the bearer check. One that counts
 //!   by identity belongs inside of the bearer check, so it does not protect that; use two.
 //! - [`FailureWindow`] counts a failure when it is answered. On a login route add
@@ -171,6 +172,24 @@ struct Rules {
 
 pin_project! {
     /// Response future of [`RateLimit`].
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use tower::{Layer as _, Service as _, service_fn};
+    /// use ziggurat_layers::rate_limit::{RateLimitLayer, ResponseFuture, Steady};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let layer = RateLimitLayer::new(Steady::new("1 per hour".parse()?));
+    /// let mut service = layer.layer(service_fn(|_: Request<()>| async {
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Bytes::new()))
+    /// }));
+    /// let first: ResponseFuture<_, _, _> = service.call(Request::new(()));
+    /// let second = service.call(Request::new(()));
+    /// assert_eq!((first.await?.status(), second.await?.status()), (200.try_into()?, 429.try_into()?));
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub struct ResponseFuture<T, F, B> {
         #[pin]
         state: State<T, F, B>,

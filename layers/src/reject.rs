@@ -28,6 +28,15 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
 /// A refusal: only what the client may know about it.
+///
+/// ```
+/// use http::{HeaderValue, StatusCode, header};
+/// use ziggurat_layers::reject::Rejection;
+///
+/// let busy = Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too many imports are running")
+///     .with_header(header::RETRY_AFTER, HeaderValue::from_static("30"));
+/// assert_eq!(busy.headers()["retry-after"], "30");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Rejection {
     status: StatusCode,
@@ -41,28 +50,109 @@ pub struct Rejection {
 /// Implemented by the stock renderers of this module and by every
 /// `Fn(&Rejection) -> Response<B>`. The status and the headers of the rejection are put on
 /// the response afterwards, so a renderer only has to care about the body.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::{Response, StatusCode};
+/// use ziggurat_layers::reject::{Rejection, Render};
+///
+/// /// Renders plain text.
+/// struct Text;
+///
+/// impl<B: From<Bytes>> Render<B> for Text {
+///     fn render(&self, rejection: &Rejection) -> Response<B> {
+///         Response::new(Bytes::copy_from_slice(rejection.message().as_bytes()).into())
+///     }
+/// }
+///
+/// let response: Response<Bytes> =
+///     Rejection::new(StatusCode::GONE, "gone", "This order is closed").into_response(&Text);
+/// assert_eq!(response.body(), "This order is closed");
+/// ```
 pub trait Render<B> {
     /// Makes the response that carries the refusal.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::StatusCode;
+    /// use ziggurat_layers::reject::{Rejection, Render as _, SuccessFlag};
+    ///
+    /// let no = Rejection::new(StatusCode::CONFLICT, "closed", "This order is closed");
+    /// let response: http::Response<Bytes> = SuccessFlag.render(&no);
+    /// assert_eq!(response.headers()["content-type"], "application/json");
+    /// ```
     fn render(&self, rejection: &Rejection) -> Response<B>;
 }
 
 /// Renders `{"error": "<message>"}`.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::StatusCode;
+/// use ziggurat_layers::reject::{ErrorString, Rejection};
+///
+/// let no = Rejection::new(StatusCode::CONFLICT, "closed", "This order is closed");
+/// let response = no.into_response::<Bytes>(&ErrorString);
+/// assert_eq!(response.body(), r#"{"error":"This order is closed"}"#);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorString;
 
 /// Renders `{"error": {"code": "<CODE>", "message": "<message>"}}`, the code in capitals.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::StatusCode;
+/// use ziggurat_layers::reject::{ErrorObject, Rejection};
+///
+/// let no = Rejection::new(StatusCode::CONFLICT, "order_closed", "This order is closed");
+/// let response = no.into_response::<Bytes>(&ErrorObject);
+/// let expected = r#"{"error":{"code":"ORDER_CLOSED","message":"This order is closed"}}"#;
+/// assert_eq!(response.body(), expected);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorObject;
 
 /// Renders `{"success": false, "error": "<message>"}`.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::StatusCode;
+/// use ziggurat_layers::reject::{Rejection, SuccessFlag};
+///
+/// let no = Rejection::new(StatusCode::CONFLICT, "closed", "This order is closed");
+/// let response = no.into_response::<Bytes>(&SuccessFlag);
+/// assert_eq!(response.body(), r#"{"success":false,"error":"This order is closed"}"#);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SuccessFlag;
 
 /// Renders an RFC 9457 problem document.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::StatusCode;
+/// use ziggurat_layers::reject::{Problem, Rejection};
+///
+/// let no = Rejection::new(StatusCode::CONFLICT, "closed", "This order is closed");
+/// let response = no.into_response::<Bytes>(&Problem);
+/// let expected =
+///     r#"{"title":"Conflict","status":409,"detail":"This order is closed","code":"closed"}"#;
+/// assert_eq!(response.body(), expected);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Problem;
 
 /// Renderer made by [`RenderExt::map_body`].
+///
+/// ```
+/// use bytes::Bytes;
+/// use http_body_util::Full;
+/// use ziggurat_layers::reject::{ErrorObject, MapBody, RenderExt as _};
+///
+/// let render: MapBody<ErrorObject, fn(Bytes) -> Full<Bytes>> = ErrorObject.map_body(Full::new);
+/// # let _ = render;
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MapBody<R, F> {
     render: R,
@@ -73,6 +163,20 @@ pub struct MapBody<R, F> {
 ///
 /// The code that checked the credentials puts it into the extensions of the response: the bearer
 /// layer, or a handler that checks a password. The failure policy of the rate limiter counts it.
+///
+/// ```
+/// use http::{Response, StatusCode};
+/// use ziggurat_layers::reject::AuthFailed;
+///
+/// /// The answer of a login page to a wrong password.
+/// fn wrong_password() -> Response<&'static str> {
+///     let mut response = Response::new("Wrong name or password");
+///     *response.status_mut() = StatusCode::UNAUTHORIZED;
+///     response.extensions_mut().insert(AuthFailed);
+///     response
+/// }
+/// assert_eq!(wrong_password().extensions().get(), Some(&AuthFailed));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuthFailed;
 
@@ -83,6 +187,15 @@ impl Rejection {
     ///
     /// `code` is for programs, in snake case (`invalid_token`); `message` is for people and
     /// must not carry anything the client is not meant to see.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let order = 4711;
+    /// let no = Rejection::new(StatusCode::CONFLICT, "closed", format!("Order {order} is closed"));
+    /// assert_eq!(no.message(), "Order 4711 is closed");
+    /// ```
     pub fn new(
         status: StatusCode,
         code: &'static str,
@@ -102,6 +215,17 @@ impl Rejection {
     /// [`TimedOut`](io::ErrorKind::TimedOut) is among the causes of the error. The connection is
     /// closed then (RFC 9110, section 15.5.9). Answers 400 otherwise. Nothing else of the error is
     /// read.
+    ///
+    /// ```
+    /// use std::io;
+    /// use http::StatusCode;
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let late = Rejection::unreadable_body(&io::Error::from(io::ErrorKind::TimedOut));
+    /// assert_eq!(late.status(), StatusCode::REQUEST_TIMEOUT);
+    /// let broken = Rejection::unreadable_body(&io::Error::other("reset by peer"));
+    /// assert_eq!(broken.status(), StatusCode::BAD_REQUEST);
+    /// ```
     pub fn unreadable_body(error: &(dyn Error + 'static)) -> Self {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         let is_late = causes.any(|cause| {
@@ -124,6 +248,15 @@ impl Rejection {
     }
 
     /// Adds a header to the response, next to others of that name.
+    ///
+    /// ```
+    /// use http::{HeaderValue, StatusCode, header};
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let no = Rejection::new(StatusCode::METHOD_NOT_ALLOWED, "read_only", "Orders are read-only")
+    ///     .with_header(header::ALLOW, HeaderValue::from_static("GET"));
+    /// assert_eq!(no.headers()["allow"], "GET");
+    /// ```
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
@@ -131,24 +264,59 @@ impl Rejection {
     }
 
     /// The status of the response.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let gone = Rejection::new(StatusCode::GONE, "gone", "This order is closed");
+    /// assert_eq!(gone.status(), StatusCode::GONE);
+    /// ```
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
     /// The reason, for programs.
+    ///
+    /// ```
+    /// use http::{Response, StatusCode};
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// /// The label of a response in the metrics.
+    /// fn label<B>(response: &Response<B>) -> &'static str {
+    ///     response.extensions().get().map_or("answered", Rejection::code)
+    /// }
+    /// assert_eq!(label(&Response::new(())), "answered");
+    /// ```
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.code
     }
 
     /// The reason, for people.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let gone = Rejection::new(StatusCode::GONE, "gone", "This order is closed");
+    /// assert_eq!(gone.message(), "This order is closed");
+    /// ```
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The headers the refusal needs, such as a challenge, `Retry-After` or `Allow`.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let gone = Rejection::new(StatusCode::GONE, "gone", "This order is closed");
+    /// assert!(gone.headers().is_empty());
+    /// ```
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -158,6 +326,20 @@ impl Rejection {
     ///
     /// The status and the headers of the rejection win over what the renderer set, and the
     /// rejection itself goes into the extensions, where a layer further out can log it.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Response, StatusCode};
+    /// use ziggurat_layers::reject::Rejection;
+    ///
+    /// let html = |rejection: &Rejection| {
+    ///     Response::new(Bytes::from(format!("<p>{}</p>", rejection.message())))
+    /// };
+    /// let response =
+    ///     Rejection::new(StatusCode::GONE, "gone", "This order is closed").into_response(&html);
+    /// assert_eq!(response.status(), StatusCode::GONE);
+    /// assert!(response.extensions().get::<Rejection>().is_some());
+    /// ```
     pub fn into_response<B>(self, render: &impl Render<B>) -> Response<B> {
         let mut response = render.render(&self);
         *response.status_mut() = self.status;
@@ -230,6 +412,17 @@ impl<B: From<Bytes>> Render<B> for Problem {
 }
 
 /// Adapts a renderer to a body that cannot be made from [`Bytes`] alone.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http_body_util::Full;
+/// use ziggurat_layers::{body_limit::BodyLimitLayer, reject::{ErrorObject, RenderExt as _}};
+///
+/// // `BoxBody` cannot be made from bytes, but from `Full`.
+/// let render = ErrorObject.map_body(|bytes: Bytes| Full::new(bytes));
+/// let layer = BodyLimitLayer::new(1 << 20).with_render(render);
+/// # let _ = layer;
+/// ```
 pub trait RenderExt: Render<Bytes> + Sized {
     /// Wraps the rendered bytes into another body type.
     ///

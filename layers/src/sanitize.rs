@@ -65,12 +65,16 @@
 //!
 //! # Deployment
 //!
-//! Put it outside of everything that can fail and inside of the layer that assigns request ids. A
-//! service error (`Err`) is not a response and passes. The layer holds the method, the path and the
-//! id of each request until its response arrives, sharing them with the request; it allocates on a
-//! fault only. A detail takes up to 4096 bytes of log.
+//! Put it outside of everything that can fail and inside of the layer that assigns request ids. Put
+//! [`LinkLayer`](crate::link::LinkLayer), which cannot fail, outside of it: then sanitised faults,
+//! which are JSON, get links like other responses. Inside, it does not see them.
+//!
+//! A service error (`Err`) is not a response and passes. The layer holds the method, the path and
+//! the id of each request until its response arrives, sharing them with the request; it allocates
+//! on a fault only. A detail takes up to 4096 bytes of log.
 
 mod detail;
+mod future;
 mod public;
 mod request_id;
 mod scrub;
@@ -78,25 +82,24 @@ mod scrub;
 pub(crate) mod tests;
 
 use std::{
-    any::Any,
     borrow::Cow,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     task::{Context, Poll},
 };
 
 use http::{
     HeaderName, HeaderValue, Method, Request, Response, StatusCode, header, uri::PathAndQuery,
 };
-use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use self::future::State;
 use crate::reject::{ErrorString, Rejection, Render};
 
 pub use self::{
     detail::ErrorDetail,
+    future::ResponseFuture,
     public::{Public, Sanitizer},
     request_id::{InvalidRequestId, RequestId},
     scrub::{REDACTED, scrub},
@@ -133,6 +136,15 @@ const BODY_HEADERS: [HeaderName; 24] = [
 ];
 
 /// Keeps the cause of a server fault out of its response.
+///
+/// ```
+/// use ziggurat_layers::{reject::ErrorObject, sanitize::SanitizeLayer};
+///
+/// let layer = SanitizeLayer::new()
+///     .with_message("Something went wrong. Please name the request id when you report it.")
+///     .with_render(ErrorObject);
+/// # let _ = layer;
+/// ```
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct SanitizeLayer<R = ErrorString> {
@@ -140,29 +152,18 @@ pub struct SanitizeLayer<R = ErrorString> {
 }
 
 /// Service made by [`SanitizeLayer`].
+///
+/// ```
+/// use tower::Layer as _;
+/// use ziggurat_layers::sanitize::{Sanitize, SanitizeLayer};
+///
+/// let service: Sanitize<_> = SanitizeLayer::new().layer("the service that may fail");
+/// # let _ = service;
+/// ```
 #[derive(Clone, Copy)]
 pub struct Sanitize<S, R = ErrorString> {
     inner: S,
     rules: Rules<R>,
-}
-
-pin_project! {
-    /// Response future of [`Sanitize`].
-    pub struct ResponseFuture<F, R = ErrorString> {
-        #[pin]
-        state: State<F>,
-        origin: RequestInfo,
-        rules: Rules<R>,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    enum State<F> {
-        Serving { #[pin] response: F },
-        Panicked { detail: ErrorDetail },
-        Done,
-    }
 }
 
 /// Settings that are fixed when the layer is built.
@@ -183,6 +184,22 @@ struct RequestInfo {
 
 impl SanitizeLayer {
     /// Answers faults with `Internal server error` and a request id.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response, StatusCode};
+    /// use tower::{Layer as _, ServiceExt as _, service_fn};
+    /// use ziggurat_layers::sanitize::SanitizeLayer;
+    ///
+    /// # tokio_test::block_on(async {
+    /// let service = SanitizeLayer::new().layer(service_fn(|_: Request<()>| async {
+    ///     Response::builder().status(StatusCode::BAD_GATEWAY).body(Bytes::from("no route to 10.0.0.7"))
+    /// }));
+    /// let response = service.oneshot(Request::new(())).await?;
+    /// assert_eq!(response.body(), r#"{"error":"Internal server error"}"#);
+    /// # Ok::<_, http::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn new() -> Self {
         Self {
             rules: Rules {
@@ -204,6 +221,19 @@ impl<R> SanitizeLayer<R> {
     /// Replaces the body of the response to a fault.
     ///
     /// The rejection to render has the `x-request-id` among its headers, for a body that names it.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::Response;
+    /// use ziggurat_layers::{reject::Rejection, sanitize::SanitizeLayer};
+    ///
+    /// let page = |rejection: &Rejection| {
+    ///     let id = rejection.headers()["x-request-id"].to_str().unwrap_or_default();
+    ///     Response::new(Bytes::from(format!("<h1>{}</h1><p>{id}</p>", rejection.message())))
+    /// };
+    /// let layer = SanitizeLayer::new().with_render(page);
+    /// # let _ = layer;
+    /// ```
     pub fn with_render<T>(self, render: T) -> SanitizeLayer<T> {
         SanitizeLayer {
             rules: Rules {
@@ -215,6 +245,13 @@ impl<R> SanitizeLayer<R> {
     }
 
     /// Replaces the sentence that clients read.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::SanitizeLayer;
+    ///
+    /// let layer = SanitizeLayer::new().with_message("The service is out of order");
+    /// # let _ = layer;
+    /// ```
     pub fn with_message(mut self, message: &'static str) -> Self {
         self.rules.message = message;
         self
@@ -225,6 +262,13 @@ impl<R> SanitizeLayer<R> {
     /// When they are, the sentence is the scrubbed detail of the fault; a fault without a detail
     /// keeps its body. Scrubbing does not make this safe for production: turn it on for developers
     /// only.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::SanitizeLayer;
+    ///
+    /// let layer = SanitizeLayer::new().with_detail(cfg!(debug_assertions));
+    /// # let _ = layer;
+    /// ```
     pub fn with_detail(mut self, shown: bool) -> Self {
         self.rules.sanitizer = Sanitizer {
             shows_detail: shown,
@@ -293,78 +337,6 @@ where
             },
         }
     }
-}
-
-// === impl ResponseFuture ===
-
-impl<F, R, B, E> Future for ResponseFuture<F, R>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-    R: Render<B>,
-{
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.as_mut().project();
-        let StateProj::Serving { response } = this.state.as_mut().project() else {
-            return self.poll_panicked();
-        };
-        // Unwind safe, because the future is dropped below. The response is changed in place and
-        // moved once.
-        let served = catch_unwind(AssertUnwindSafe(|| {
-            let mut polled = response.poll(cx);
-            if let Poll::Ready(Ok(response)) = &mut polled
-                && is_fault(response.status())
-            {
-                this.rules.answer(this.origin, response);
-            }
-            polled
-        }));
-        match served {
-            Ok(polled) => polled,
-            Err(payload) => {
-                this.state.set(State::panicked(&*payload));
-                self.poll_panicked()
-            }
-        }
-    }
-}
-
-impl<F, R> ResponseFuture<F, R> {
-    #[cold]
-    fn poll_panicked<B, E>(self: Pin<&mut Self>) -> Poll<Result<Response<B>, E>>
-    where
-        R: Render<B>,
-    {
-        let mut this = self.project();
-        let StateProj::Panicked { detail } = this.state.as_mut().project() else {
-            panic!("`ResponseFuture` polled after completion");
-        };
-        let response = this.rules.answer_to_panic(this.origin, detail);
-        this.state.set(State::Done);
-        Poll::Ready(Ok(response))
-    }
-}
-
-impl<F, R> fmt::Debug for ResponseFuture<F, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
-    }
-}
-
-impl<F> State<F> {
-    #[cold]
-    fn panicked(payload: &(dyn Any + Send)) -> Self {
-        Self::Panicked {
-            detail: ErrorDetail::of_panic(payload),
-        }
-    }
-}
-
-/// RFC 9110, section 15: codes above 599 count as server errors.
-#[inline]
-fn is_fault(status: StatusCode) -> bool {
-    status >= StatusCode::INTERNAL_SERVER_ERROR
 }
 
 // === impl Rules ===

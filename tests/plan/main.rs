@@ -4,6 +4,7 @@
 //! planned.
 
 mod cycles;
+mod examples;
 mod levels;
 mod size;
 mod tower;

@@ -44,7 +44,7 @@ fn files() -> Vec<(PathBuf, HashSet<String>)> {
 }
 
 /// Returns the name that a line declares as public.
-fn declared(line: &str) -> Option<&str> {
+pub(crate) fn declared(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let start = DECLARATIONS.iter().find(|start| line.starts_with(**start));
     words(&line[start?.len()..]).next()

@@ -35,12 +35,39 @@ type BoxError = Box<dyn Error + Send + Sync>;
 pub trait Fetch: Send + Sync + 'static {
     /// Fetches a document with `GET`. Any status but 200 is an error, except 304 for a request with
     /// an entity tag.
+    ///
+    /// ```
+    /// use ziggurat_layers::access_token::{Fetch, FetchError, FetchRequest, Fetched};
+    ///
+    /// /// Tries a second time if the first fails.
+    /// async fn fetch_twice(
+    ///     fetch: &impl Fetch,
+    ///     request: FetchRequest<'_>,
+    /// ) -> Result<Fetched, FetchError> {
+    ///     match fetch.fetch(request).await {
+    ///         Ok(fetched) => Ok(fetched),
+    ///         Err(_) => fetch.fetch(request).await,
+    ///     }
+    /// }
+    /// ```
     fn fetch(
         &self,
         request: FetchRequest<'_>,
     ) -> impl Future<Output = Result<Fetched, FetchError>> + Send;
 
     /// Ends after this time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::access_token::Fetch;
+    ///
+    /// async fn once_per_minute(fetch: impl Fetch, mut report: impl FnMut()) {
+    ///     loop {
+    ///         report();
+    ///         fetch.sleep(Duration::from_secs(60)).await;
+    ///     }
+    /// }
+    /// ```
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
 }
 

@@ -83,6 +83,14 @@ enum Reason {
 impl Rules {
     /// Accepts access tokens of this issuer for one of these audiences.
     ///
+    /// ```
+    /// use ziggurat_layers::access_token::Rules;
+    ///
+    /// assert!(Rules::new("https://accounts.example", ["https://api.example"]).is_ok());
+    /// assert!(Rules::new("http://localhost:9000", ["https://api.example"]).is_ok());
+    /// assert!(Rules::new("https://accounts.example", [""; 0]).is_err());
+    /// ```
+    ///
     /// # Errors
     /// Fails if the issuer is not an https URL (http on this machine), or there is no audience.
     pub fn new<A: Into<String>>(

@@ -29,6 +29,13 @@ pub struct Challenge {
 }
 
 /// A text that is not allowed in a challenge.
+///
+/// ```
+/// use ziggurat_layers::bearer::Challenge;
+///
+/// let error = Challenge::new().with_realm("Märchen").unwrap_err();
+/// assert_eq!(error.to_string(), "realm of a bearer challenge must be printable ASCII");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidChallenge {
     parameter: &'static str,
@@ -57,11 +64,25 @@ pub(super) struct Challenges {
 
 impl Challenge {
     /// Makes a challenge that is just `Bearer`.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::Challenge;
+    ///
+    /// assert_eq!(Challenge::new().to_header(), "Bearer");
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Names the protection space, which clients may show to users.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::Challenge;
+    ///
+    /// let challenge = Challenge::new().with_realm("the \"inner\" tools")?;
+    /// assert_eq!(challenge.to_header(), r#"Bearer realm="the \"inner\" tools""#);
+    /// # Ok::<_, ziggurat_layers::bearer::InvalidChallenge>(())
+    /// ```
     ///
     /// # Errors
     /// Fails on anything but printable ASCII.
@@ -78,6 +99,15 @@ impl Challenge {
     }
 
     /// Names the scopes a token needs, separated by single spaces.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::Challenge;
+    ///
+    /// let challenge = Challenge::new().with_scope("orders invoices")?;
+    /// assert_eq!(challenge.to_header(), r#"Bearer scope="orders invoices""#);
+    /// assert!(Challenge::new().with_scope("orders, invoices  ").is_err());
+    /// # Ok::<_, ziggurat_layers::bearer::InvalidChallenge>(())
+    /// ```
     ///
     /// # Errors
     /// Fails on an empty scope and on characters that RFC 6749 section 3.3 does not allow.
@@ -100,6 +130,14 @@ impl Challenge {
     }
 
     /// Points to the document that says which servers issue tokens (RFC 9728).
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::Challenge;
+    ///
+    /// let url = "https://api.example/.well-known/oauth-protected-resource";
+    /// assert!(Challenge::new().with_resource_metadata(url).is_ok());
+    /// assert!(Challenge::new().with_resource_metadata("/oauth-protected-resource").is_err());
+    /// ```
     ///
     /// # Errors
     /// Fails on anything but an absolute `http` or `https` URL.

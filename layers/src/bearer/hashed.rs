@@ -33,6 +33,13 @@ use super::{Denied, Verify};
 pub struct TokenHash([u8; 32]);
 
 /// A text that is not a SHA-256 digest in hexadecimal.
+///
+/// ```
+/// use ziggurat_layers::bearer::{InvalidTokenHash, TokenHash};
+///
+/// assert_eq!("open-sesame".parse::<TokenHash>(), Err(InvalidTokenHash));
+/// assert_eq!(InvalidTokenHash.to_string(), "a token hash must be 64 hexadecimal digits");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidTokenHash;
 
@@ -40,6 +47,21 @@ pub struct InvalidTokenHash;
 ///
 /// Clones share the set. For a set that changes while the server runs, write a [`Verify`] that
 /// looks [`TokenHash::of`] up in it.
+///
+/// ```
+/// use ziggurat_layers::bearer::{BearerLayer, Hashed, TokenHash};
+///
+/// /// The identity of a token.
+/// #[derive(Clone)]
+/// struct User(String);
+///
+/// let digest: TokenHash =
+///     "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".parse()?;
+/// let tokens = Hashed::from_iter([(digest, User("ali".to_owned()))]);
+/// let layer = BearerLayer::new(tokens);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::bearer::InvalidTokenHash>(())
+/// ```
 #[derive(Clone)]
 pub struct Hashed<I> {
     identities: Arc<HashMap<TokenHash, I>>,
@@ -49,18 +71,39 @@ pub struct Hashed<I> {
 
 impl TokenHash {
     /// Hashes a token.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::TokenHash;
+    ///
+    /// // The line for a file of accepted tokens.
+    /// assert!(format!("{} ali", TokenHash::of("test")).starts_with("9f86d081884c7d65"));
+    /// ```
     #[must_use]
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token).into())
     }
 
     /// Takes a digest that was computed before.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::TokenHash;
+    ///
+    /// // A column of 32 bytes in a database.
+    /// let stored = *TokenHash::of("open-sesame").as_bytes();
+    /// assert_eq!(TokenHash::from_bytes(stored), TokenHash::of("open-sesame"));
+    /// ```
     #[must_use]
     pub const fn from_bytes(digest: [u8; 32]) -> Self {
         Self(digest)
     }
 
     /// The digest.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::TokenHash;
+    ///
+    /// assert_eq!(TokenHash::of("test").as_bytes()[..2], [0x9f, 0x86]);
+    /// ```
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -499,3 +499,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_connection_of_hyper_can_be_served_in_a_spawned_block() {
+    #[derive(Clone)]
+    struct User(&'static str);
+
+    fn is_send<T: Send>(_: impl FnOnce(tokio::net::TcpStream) -> T) {}
+
+    let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), User("ali"))]);
+    let inner = service_fn(async |request: Request<hyper::body::Incoming>| {
+        let name = request.extensions().get().map_or("", |User(name)| name);
+        Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(name)))
+    });
+    let service = BearerLayer::new(tokens).layer(inner);
+    // The block matters: with `&str` as the identity, it is not `Send`.
+    is_send(async move |stream| {
+        let service = hyper_util::service::TowerToHyperService::new(service);
+        let io = hyper_util::rt::TokioIo::new(stream);
+        let http = hyper::server::conn::http1::Builder::new();
+        http.serve_connection(io, service).await
+    });
+}

@@ -1,10 +1,13 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
+    error::Error as _,
     future::{pending, ready},
+    pin::Pin,
 };
 
 use bytes::Bytes;
+use http_body::Frame;
 use http_body_util::{BodyExt as _, Empty, Full};
 use proptest::prelude::*;
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok, block_on, task};

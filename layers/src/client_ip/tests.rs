@@ -480,3 +480,45 @@ proptest! {
         let _ = text.parse::<TrustedProxies>();
     }
 }
+
+#[cfg(all(feature = "axum", feature = "rate-limit"))]
+#[test]
+fn clients_of_axum_are_counted_apart() {
+    use axum::{Router, body::Body, routing::get};
+    use tower::{Service as _, ServiceBuilder};
+
+    use crate::rate_limit::{RateLimitLayer, Steady};
+
+    let quota = "1 per hour".parse().expect("a quota");
+    let layers = ServiceBuilder::new()
+        .layer(FromConnectInfoLayer::new())
+        .layer(RateLimitLayer::new(Steady::new(quota)));
+    let app = Router::new()
+        .route("/", get(async || "hello"))
+        .layer(layers);
+    let mut app = app.into_make_service_with_connect_info::<SocketAddr>();
+    let statuses = ["192.0.2.1:1", "192.0.2.2:1", "192.0.2.1:2"].map(|peer| {
+        let peer: SocketAddr = peer.parse().expect("a socket address");
+        block_on(async {
+            let connection = app.call(peer).await.expect("infallible");
+            let response = connection.oneshot(Request::new(Body::empty())).await;
+            response.expect("infallible").status().as_u16()
+        })
+    });
+    assert_eq!(statuses, [200, 200, 429]);
+}
+
+#[cfg(feature = "axum")]
+#[test]
+fn a_request_that_axum_knows_no_address_of_passes_unchanged() {
+    let inner = service_fn(|request: Request<()>| {
+        let caller = request.extensions().get::<ClientIp>().copied();
+        ready(Ok::<_, Infallible>(caller))
+    });
+    let caller = block_on(
+        FromConnectInfoLayer::new()
+            .layer(inner)
+            .oneshot(Request::new(())),
+    );
+    assert_eq!(caller, Ok(None));
+}

@@ -36,6 +36,13 @@ pub struct TrustedProxies {
 }
 
 /// A text that names no network.
+///
+/// ```
+/// use ziggurat_layers::client_ip::TrustedProxies;
+///
+/// let error = "10.0.0.0/33".parse::<TrustedProxies>().unwrap_err();
+/// assert_eq!(error.to_string(), "not a network: 10.0.0.0/33 (expected a prefix of 0 to 32 bits)");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidNetwork {
     text: String,
@@ -55,6 +62,14 @@ enum Reason {
 impl TrustedProxies {
     /// Collects networks, each given as a text of its own.
     ///
+    /// ```
+    /// use ziggurat_layers::client_ip::TrustedProxies;
+    ///
+    /// let from_a_file = ["10.0.0.0/8", "2001:db8:1::/48"];
+    /// assert!(TrustedProxies::try_from_iter(from_a_file).is_ok());
+    /// assert!(TrustedProxies::try_from_iter(["proxy.example"]).is_err());
+    /// ```
+    ///
     /// # Errors
     /// Fails on the first text that is neither a network nor an address.
     pub fn try_from_iter<T: AsRef<str>>(
@@ -68,6 +83,15 @@ impl TrustedProxies {
     }
 
     /// Returns whether a proxy at this address is believed.
+    ///
+    /// ```
+    /// use ziggurat_layers::client_ip::TrustedProxies;
+    ///
+    /// let trusted: TrustedProxies = "10.0.0.0/8".parse()?;
+    /// assert!(trusted.contains("::ffff:10.0.0.7".parse()?));
+    /// assert!(!trusted.contains("192.0.2.1".parse()?));
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -15,6 +15,16 @@ use tower_service::Service;
 use crate::json_rpc::{Call, Envelope, Reply, RpcBody, batch::RunningBatch};
 
 /// The answer to a message; empty if the message needs none.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::{Answer, NoStream, RpcBody};
+///
+/// /// The lines that a server on standard output sends: none after a notification.
+/// fn line(answer: Answer<NoStream>) -> Option<RpcBody<NoStream>> {
+///     answer.into_body()
+/// }
+/// # let _ = line;
+/// ```
 #[must_use]
 pub struct Answer<T> {
     pub(super) status: StatusCode,
@@ -27,6 +37,20 @@ pin_project! {
     /// Future of the [`Answer`] to a message.
     ///
     /// Fails only if the service does.
+    ///
+    /// ```
+    /// use tower::Service;
+    /// use ziggurat_layers::json_rpc::{Answering, Call, Incoming, NoStream, Reply};
+    ///
+    /// /// Prepares the answer of a service, for a task that waits for it.
+    /// fn prepare<S>(incoming: Incoming, service: S) -> Answering<S, S::Future, NoStream>
+    /// where
+    ///     S: Service<Call, Response = Reply>,
+    /// {
+    ///     incoming.answer(service)
+    /// }
+    /// # let _ = prepare::<tower::util::BoxService<Call, Reply, ()>>;
+    /// ```
     #[must_use = "futures do nothing unless polled"]
     pub struct Answering<S, F, T> {
         service: S,
@@ -59,12 +83,40 @@ impl<T> Answer<T> {
     }
 
     /// Returns the bytes to send, if any: one JSON document without a line feed at the end.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use http_body_util::BodyExt as _;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming, NoStream};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let Incoming::Refused(refusal) = Dialect::new().read(Request::new("[]".into())) else {
+    ///     panic!("batches are refused");
+    /// };
+    /// let body = refusal.into_answer::<NoStream>().into_body().expect("an error has a body");
+    /// let text = body.collect().await?.to_bytes();
+    /// assert!(text.starts_with(br#"{"jsonrpc":"2.0","id":null,"error":"#));
+    /// # Ok::<_, std::convert::Infallible>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn into_body(self) -> Option<RpcBody<T>> {
         self.body
     }
 
     /// Converts the answer to an HTTP response.
+    ///
+    /// ```
+    /// use http::{Request, StatusCode};
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming, NoStream};
+    ///
+    /// let dialect = Dialect::new().with_error_status(|_| StatusCode::BAD_REQUEST);
+    /// let Incoming::Refused(refusal) = dialect.read(Request::new("not JSON".into())) else {
+    ///     panic!("not a call");
+    /// };
+    /// let response = refusal.into_answer::<NoStream>().into_response();
+    /// assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    /// ```
     #[must_use]
     pub fn into_response(self) -> Response<RpcBody<T>> {
         let body = self.body.unwrap_or_else(|| RpcBody::from(Bytes::new()));

@@ -28,6 +28,14 @@ use crate::{
 /// The answers come in the order of the calls. They are complete before the first is sent, because
 /// a streamed result may hold something that another call of the batch waits for. So they are
 /// collected, up to a limit.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::{Batches, Dialect};
+///
+/// let one_by_one = Batches::new(50).with_concurrency(1).with_max_bytes(1 << 20);
+/// let dialect = Dialect::new().with_batches(one_by_one);
+/// # let _ = dialect;
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Batches {
@@ -37,6 +45,18 @@ pub struct Batches {
 }
 
 /// A batch whose calls have not been made yet.
+///
+/// ```
+/// use http::Request;
+/// use ziggurat_layers::json_rpc::{Batches, Dialect, Incoming};
+///
+/// let message = r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"}]"#;
+/// let dialect = Dialect::new().with_batches(Batches::new(20));
+/// let Incoming::Batch(batch) = dialect.read(Request::new(message.into())) else {
+///     panic!("a batch");
+/// };
+/// assert_eq!(batch.len(), 2);
+/// ```
 pub struct Batch {
     pub(super) dialect: Dialect,
     pub(super) limits: Batches,
@@ -80,6 +100,15 @@ pin_project! {
 impl Batches {
     /// Answers batches of up to `max_calls` messages, four at a time, with up to 10 MiB of
     /// answers.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Batches, Dialect, Incoming};
+    ///
+    /// let dialect = Dialect::new().with_batches(Batches::new(1));
+    /// let two = r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]"#;
+    /// assert!(matches!(dialect.read(Request::new(two.into())), Incoming::Refused(_)));
+    /// ```
     pub fn new(max_calls: usize) -> Self {
         Self {
             max_calls,
@@ -89,6 +118,14 @@ impl Batches {
     }
 
     /// Sets how many calls of a batch run at once; at least one.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Batches;
+    ///
+    /// // Each call may depend on the one before it.
+    /// let batches = Batches::new(20).with_concurrency(1);
+    /// # let _ = batches;
+    /// ```
     pub fn with_concurrency(mut self, calls: usize) -> Self {
         self.concurrency = calls.max(1);
         self
@@ -97,6 +134,13 @@ impl Batches {
     /// Sets the maximum size of all answers to a batch.
     ///
     /// A call whose result does not fit is answered with [`Error::INTERNAL_ERROR`].
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Batches;
+    ///
+    /// let batches = Batches::new(20).with_max_bytes(1 << 20);
+    /// # let _ = batches;
+    /// ```
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
@@ -107,6 +151,19 @@ impl Batches {
 
 impl Batch {
     /// Returns the number of messages, at least one.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Incoming;
+    ///
+    /// /// The number of messages, for a limit on calls.
+    /// fn cost(incoming: &Incoming) -> usize {
+    ///     match incoming {
+    ///         Incoming::Batch(batch) => batch.len(),
+    ///         _ => 1,
+    ///     }
+    /// }
+    /// assert_eq!(cost(&Incoming::Ignored), 1);
+    /// ```
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "an empty batch is refused")]
     pub fn len(&self) -> usize {

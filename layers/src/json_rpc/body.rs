@@ -18,6 +18,19 @@ pin_project! {
     /// Frames of a streamed result are passed on and not copied; its trailers, if any, follow the
     /// end of the envelope. The size is exact if that of the result is, so a server can send a
     /// `Content-Length`.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use ziggurat_layers::json_rpc::{NoStream, RpcBody};
+    ///
+    /// /// The response of a server without streamed results, in a signature.
+    /// type RpcResponse = Response<RpcBody<NoStream>>;
+    ///
+    /// fn is_empty(response: &RpcResponse) -> bool {
+    ///     http_body::Body::is_end_stream(response.body())
+    /// }
+    /// # let _ = is_empty;
+    /// ```
     pub struct RpcBody<T> {
         #[pin]
         kind: Kind<T>,

@@ -50,30 +50,87 @@ pub struct Call {
 
 impl Call {
     /// The name of the method.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools\/list"}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a call");
+    /// };
+    /// assert_eq!(call.method(), "tools/list");
+    /// ```
     #[must_use]
     pub fn method(&self) -> &str {
         self.method.as_str()
     }
 
     /// The id the answer will carry; a notification has none.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Id, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":"a1","method":"ping"}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a call");
+    /// };
+    /// assert_eq!(call.id().and_then(Id::as_str), Some("a1"));
+    /// ```
     #[must_use]
     pub fn id(&self) -> Option<&Id> {
         self.envelope.id()
     }
 
     /// Returns whether the call is a notification, which gets no answer.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a call");
+    /// };
+    /// assert!(call.is_notification());
+    /// ```
     #[must_use]
     pub fn is_notification(&self) -> bool {
         self.id().is_none()
     }
 
     /// Returns whether the call arrived in a batch.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::{Call, Error, Reply};
+    ///
+    /// /// A method that must be the only one in its message.
+    /// fn initialize(call: &Call) -> Reply {
+    ///     if call.is_batched() {
+    ///         return Error::invalid_request().with_data("`initialize` must not be in a batch").into();
+    ///     }
+    ///     Reply::from(Error::internal_error())
+    /// }
+    /// # let _ = initialize;
+    /// ```
     #[must_use]
     pub fn is_batched(&self) -> bool {
         self.is_batched
     }
 
     /// The params as JSON: an object or an array, or nothing if they are absent or `null`.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"method":"sum","params":[2, 3]}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a call");
+    /// };
+    /// assert_eq!(call.raw_params(), Some("[2, 3]"));
+    /// ```
     #[must_use]
     pub fn raw_params(&self) -> Option<&str> {
         self.params.as_ref().map(Text::as_str)
@@ -84,6 +141,19 @@ impl Call {
     /// Absent params and `null` are read as `{}`, so they are accepted if all members of `P` are
     /// optional. A struct can be read from an array too, its members by position, as JSON-RPC
     /// allows.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Error, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"method":"sum","params":[2, 3]}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a call");
+    /// };
+    /// assert_eq!(call.params(), Ok((2, 3)));
+    /// let error = call.params::<(bool, bool)>().expect_err("they are numbers");
+    /// assert_eq!(error.code(), Error::INVALID_PARAMS);
+    /// ```
     ///
     /// # Errors
     ///
@@ -101,17 +171,56 @@ impl Call {
 
     /// The head of the HTTP request: headers, and extensions of the layers further out, such as the
     /// caller's identity. On lines, the head that the code which reads the lines has set.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Call;
+    ///
+    /// #[derive(Clone)]
+    /// struct User(String);
+    ///
+    /// /// The user that the bearer layer found.
+    /// fn user(call: &Call) -> Option<&User> {
+    ///     call.head().extensions.get()
+    /// }
+    /// # let _ = user;
+    /// ```
     #[must_use]
     pub fn head(&self) -> &Parts {
         &self.head
     }
 
     /// The head of the HTTP request, mutable.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use ziggurat_layers::json_rpc::Call;
+    ///
+    /// /// Notes the arrival of a call for the service behind it.
+    /// fn note_arrival(mut call: Call) -> Call {
+    ///     call.head_mut().extensions.insert(Instant::now());
+    ///     call
+    /// }
+    /// # let _ = note_arrival;
+    /// ```
     pub fn head_mut(&mut self) -> &mut Parts {
         &mut self.head
     }
 
     /// The envelope for the answer; needed only to call the service without the layer.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Error, Incoming, NoStream, Reply};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a call");
+    /// };
+    /// let envelope = call.envelope();
+    /// drop(call); // A service would take it.
+    /// let answer = envelope.wrap(Reply::<NoStream>::from(Error::method_not_found()));
+    /// assert!(answer.into_body().is_some());
+    /// ```
     pub fn envelope(&self) -> Envelope {
         self.envelope.clone()
     }

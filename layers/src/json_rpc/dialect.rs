@@ -3,11 +3,10 @@
 use std::fmt;
 
 use bytes::Bytes;
-use http::{Extensions, Request, StatusCode, request::Parts};
-use tower_service::Service;
+use http::{Request, StatusCode, request::Parts};
 
 use crate::json_rpc::{
-    Answer, Answering, Batch, Batches, Call, Envelope, Error, Id, Reply,
+    Batch, Batches, Call, Envelope, Error, Id, Incoming, Refusal,
     envelope::{Recipient, UnknownId},
     scan::{Document, Limits, Message, scan},
     text::{Span, Text},
@@ -17,6 +16,18 @@ use crate::json_rpc::{
 ///
 /// By default it is strict version 2.0, without batches. The same dialect serves HTTP and
 /// [lines](crate::json_rpc::lines).
+///
+/// ```
+/// use http::Request;
+/// use ziggurat_layers::json_rpc::{Batches, Dialect, Incoming};
+///
+/// let dialect = Dialect::new()
+///     .with_batches(Batches::new(20))
+///     .with_strict_ids()
+///     .with_object_params();
+/// let message = r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#;
+/// assert!(matches!(dialect.read(Request::new(message.into())), Incoming::Refused(_)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Dialect {
@@ -27,28 +38,6 @@ pub struct Dialect {
     responses_are_ignored: bool,
     unknown_id: UnknownId,
     error_status: fn(&Error) -> StatusCode,
-}
-
-/// A message that was read.
-#[derive(Debug)]
-pub enum Incoming {
-    /// One request or notification.
-    Call(Call),
-    /// Several in an array.
-    Batch(Batch),
-    /// A message that is answered with an error without calling the service.
-    Refused(Refusal),
-    /// A message without an answer that is not passed on: a response, if those are
-    /// [ignored](Dialect::with_responses_ignored), or a notification with invalid params.
-    Ignored,
-}
-
-/// The error answer to a message that is not passed on.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Refusal {
-    pub(crate) envelope: Envelope,
-    pub(crate) error: Error,
 }
 
 /// One message of a document, checked.
@@ -69,6 +58,14 @@ pub(crate) struct CheckedCall {
 
 impl Dialect {
     /// Accepts requests and notifications of version 2.0 of the specification.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#;
+    /// assert!(matches!(Dialect::new().read(Request::new(message.into())), Incoming::Refused(_)));
+    /// ```
     pub fn new() -> Self {
         Self {
             batches: None,
@@ -82,6 +79,15 @@ impl Dialect {
     }
 
     /// Answers batches, which are refused by default.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Batches, Dialect, Incoming};
+    ///
+    /// let dialect = Dialect::new().with_batches(Batches::new(20));
+    /// let message = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
+    /// assert!(matches!(dialect.read(Request::new(message.into())), Incoming::Batch(_)));
+    /// ```
     pub fn with_batches(mut self, batches: Batches) -> Self {
         self.batches = Some(batches);
         self
@@ -90,18 +96,48 @@ impl Dialect {
     /// Sets how many arrays and objects may be open at once in a message (64 by default).
     ///
     /// `serde_json` fails at 128 levels below the params in any case.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let dialect = Dialect::new().with_max_depth(2);
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#;
+    /// assert!(matches!(dialect.read(Request::new(message.into())), Incoming::Refused(_)));
+    /// ```
     pub fn with_max_depth(mut self, levels: u8) -> Self {
         self.max_depth = levels;
         self
     }
 
     /// Refuses ids other than strings and integers: no `null`, no fractions, no exponents.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = || Request::new(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#.into());
+    /// assert!(matches!(Dialect::new().read(message()), Incoming::Call(_)));
+    /// assert!(matches!(Dialect::new().with_strict_ids().read(message()), Incoming::Refused(_)));
+    /// ```
     pub fn with_strict_ids(mut self) -> Self {
         self.ids_are_strict = true;
         self
     }
 
     /// Refuses params by position: params must be an object.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Error, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"method":"sum","params":[2,3]}"#;
+    /// let dialect = Dialect::new().with_object_params();
+    /// let Incoming::Refused(refusal) = dialect.read(Request::new(message.into())) else {
+    ///     panic!("an array");
+    /// };
+    /// assert_eq!(refusal.error().code(), Error::INVALID_PARAMS);
+    /// ```
     pub fn with_object_params(mut self) -> Self {
         self.params_are_objects = true;
         self
@@ -111,6 +147,15 @@ impl Dialect {
     ///
     /// A response is an object of version 2.0, without a `method`, that has a `result` or an
     /// `error`.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    /// let dialect = Dialect::new().with_responses_ignored();
+    /// assert!(matches!(dialect.read(Request::new(message.into())), Incoming::Ignored));
+    /// ```
     pub fn with_responses_ignored(mut self) -> Self {
         self.responses_are_ignored = true;
         self
@@ -118,6 +163,22 @@ impl Dialect {
 
     /// Omits the `id` of an answer if the id of the message could not be read; the default is
     /// `null`.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use http_body_util::BodyExt as _;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming, NoStream};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let dialect = Dialect::new().with_unknown_id_omitted();
+    /// let Incoming::Refused(refusal) = dialect.read(Request::new("ping".into())) else {
+    ///     panic!("not JSON");
+    /// };
+    /// let body = refusal.into_answer::<NoStream>().into_body().expect("an error");
+    /// assert!(body.collect().await?.to_bytes().starts_with(br#"{"jsonrpc":"2.0","error":"#));
+    /// # Ok::<_, std::convert::Infallible>(())
+    /// # }).unwrap();
+    /// ```
     pub fn with_unknown_id_omitted(mut self) -> Self {
         self.unknown_id = UnknownId::Omitted;
         self
@@ -126,7 +187,18 @@ impl Dialect {
     /// Sets the HTTP status of answers that are errors (200 by default).
     ///
     /// It applies to refused messages and to the errors of the service, unless a reply [has its own
-    /// status](Reply::with_status). Batches always have status 200.
+    /// status](crate::json_rpc::Reply::with_status). Batches always have status 200.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::json_rpc::{Dialect, Error};
+    ///
+    /// let dialect = Dialect::new().with_error_status(|error| match error.code() {
+    ///     Error::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+    ///     _ => StatusCode::BAD_REQUEST,
+    /// });
+    /// # let _ = dialect;
+    /// ```
     pub fn with_error_status(mut self, status: fn(&Error) -> StatusCode) -> Self {
         self.error_status = status;
         self
@@ -136,6 +208,20 @@ impl Dialect {
     ///
     /// The body of the request is the whole message; its head is passed to the calls in it. Without
     /// HTTP, `Request::new(line)` is enough.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming};
+    ///
+    /// let message = Request::post("/rpc")
+    ///     .header("x-tenant", "acme")
+    ///     .body(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into())?;
+    /// let Incoming::Call(call) = Dialect::new().read(message) else {
+    ///     panic!("a call");
+    /// };
+    /// assert_eq!(call.head().headers["x-tenant"], "acme");
+    /// # Ok::<_, http::Error>(())
+    /// ```
     #[must_use]
     pub fn read(&self, message: Request<Bytes>) -> Incoming {
         let (head, document) = message.into_parts();
@@ -290,44 +376,6 @@ fn method(message: &Message, document: &Bytes) -> Result<Text, &'static str> {
 fn string(document: &Bytes, span: Span) -> Option<Text> {
     let is_string = document[span.start] == b'"';
     is_string.then(|| Text::of_string(document, span))
-}
-
-// === impl Incoming ===
-
-impl Incoming {
-    /// Answers the message, with calls of the service if needed.
-    ///
-    /// The service need not be ready.
-    pub fn answer<S, T>(self, service: S) -> Answering<S, S::Future, T>
-    where
-        S: Service<Call, Response = Reply<T>>,
-    {
-        match self {
-            Self::Call(call) => Answering::call(call, service),
-            Self::Batch(batch) => Answering::batch(batch.run(), service),
-            Self::Refused(refusal) => Answering::ready(refusal.into_answer(), service),
-            Self::Ignored => Answering::ready(Answer::none(Extensions::new()), service),
-        }
-    }
-}
-
-// === impl Refusal ===
-
-impl Refusal {
-    /// The reason for the refusal.
-    #[must_use]
-    pub fn error(&self) -> &Error {
-        &self.error
-    }
-
-    /// Returns the complete answer.
-    pub fn into_answer<T>(self) -> Answer<T> {
-        self.envelope.wrap(Reply::from(self.error))
-    }
-
-    pub(super) fn to_bytes(&self) -> Bytes {
-        self.envelope.wrap_error(&self.error)
-    }
 }
 
 // === impl CheckedCall ===

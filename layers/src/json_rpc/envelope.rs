@@ -18,6 +18,17 @@ const HEADERS: usize = 6;
 ///
 /// Needed only to call a service without the layer; take it from the call first. Otherwise
 /// [`Incoming::answer`](crate::json_rpc::Incoming::answer) does both.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::{Answer, Call, Error, NoStream, Reply};
+///
+/// /// Answers without the layer: the envelope outlives the call.
+/// fn serve(call: Call, method: fn(Call) -> Result<Reply, Error>) -> Answer<NoStream> {
+///     let envelope = call.envelope();
+///     envelope.wrap(method(call).unwrap_or_else(Reply::from))
+/// }
+/// # let _ = serve;
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Envelope {
@@ -56,6 +67,18 @@ impl Envelope {
     /// Makes the answer.
     ///
     /// Of the reply to a notification only the extensions are kept.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::json_rpc::{Dialect, Error, Incoming, NoStream, Reply};
+    ///
+    /// let message = r#"{"jsonrpc":"2.0","method":"log"}"#;
+    /// let Incoming::Call(call) = Dialect::new().read(Request::new(message.into())) else {
+    ///     panic!("a notification");
+    /// };
+    /// let answer = call.envelope().wrap(Reply::<NoStream>::from(Error::method_not_found()));
+    /// assert!(answer.into_body().is_none());
+    /// ```
     pub fn wrap<T>(&self, reply: Reply<T>) -> Answer<T> {
         let Reply {
             outcome,

@@ -61,12 +61,30 @@ impl Id {
     }
 
     /// The id as JSON, byte for byte what the client sent.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Id;
+    ///
+    /// let id: Id = serde_json::from_str("1.50")?;
+    /// assert_eq!(id.as_json(), "1.50");
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.raw.as_str()
     }
 
     /// The text of the id, if it is a string.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Id;
+    ///
+    /// let id: Id = serde_json::from_str(r#""a\/7""#)?;
+    /// assert_eq!(id.as_str(), Some("a/7"));
+    /// let number: Id = serde_json::from_str("7")?;
+    /// assert_eq!(number.as_str(), None);
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         let raw = self.as_json();
@@ -77,12 +95,30 @@ impl Id {
     }
 
     /// Returns whether the id is `null`.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Id;
+    ///
+    /// let id: Id = serde_json::from_str("null")?;
+    /// assert!(id.is_null());
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.raw.as_bytes() == b"null"
     }
 
     /// Returns whether the id is a number without a fraction and without an exponent.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Id;
+    ///
+    /// for (json, is_integer) in [("-7", true), ("7.0", false), (r#""7""#, false)] {
+    ///     let id: Id = serde_json::from_str(json)?;
+    ///     assert_eq!(id.is_integer(), is_integer, "{json}");
+    /// }
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn is_integer(&self) -> bool {
         let digits = self.raw.as_bytes();

@@ -61,6 +61,16 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// A line ends with a line feed, and a carriage return before that belongs to the end. Blank lines
 /// and a byte order mark in front of a line are skipped. The decoder holds at most one line, up to
 /// the limit: the rest of a line that is too long is dropped as it arrives.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+///
+/// let mut lines = LineDecoder::new();
+/// let mut first_read = &b"one\ntw"[..];
+/// assert_eq!(lines.decode(&mut first_read), Some(Line::Message("one".into())));
+/// assert_eq!(lines.decode(&mut first_read), None);
+/// assert_eq!(lines.decode(&mut &b"o\n"[..]), Some(Line::Message("two".into())));
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LineDecoder {
@@ -72,6 +82,14 @@ pub struct LineDecoder {
 }
 
 /// A line, or the report that a line is too long.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+///
+/// let mut lines = LineDecoder::new().with_max_bytes(4);
+/// let line = lines.decode(&mut &b"12345\n"[..]);
+/// assert_eq!(line, Some(Line::TooLong));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line that is not blank, without its end.
@@ -84,6 +102,12 @@ pub enum Line {
 
 impl LineDecoder {
     /// Accepts lines of up to 10 MiB.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::lines::LineDecoder;
+    ///
+    /// assert_eq!(LineDecoder::new().finish(), None);
+    /// ```
     pub fn new() -> Self {
         Self {
             max_bytes: DEFAULT_MAX_BYTES,
@@ -93,6 +117,13 @@ impl LineDecoder {
     }
 
     /// Sets the maximum length of a line, without its line feed.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+    ///
+    /// let mut lines = LineDecoder::new().with_max_bytes(4);
+    /// assert_eq!(lines.decode(&mut &b"1234\n"[..]), Some(Line::Message("1234".into())));
+    /// ```
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
@@ -101,6 +132,18 @@ impl LineDecoder {
     /// Takes bytes from the input up to the end of the next line.
     ///
     /// Returns `None` if the input is used up and the line is not complete.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+    ///
+    /// let mut lines = LineDecoder::new();
+    /// let mut input = &b"one\r\n\ntwo\n"[..];
+    /// let mut messages = Vec::new();
+    /// while let Some(Line::Message(message)) = lines.decode(&mut input) {
+    ///     messages.push(message);
+    /// }
+    /// assert_eq!(messages, ["one", "two"]);
+    /// ```
     pub fn decode(&mut self, input: &mut &[u8]) -> Option<Line> {
         while !input.is_empty() {
             let newline = input.iter().position(|&byte| byte == b'\n');
@@ -126,6 +169,14 @@ impl LineDecoder {
     }
 
     /// Takes the remaining bytes at the end of the input: a last line without a line feed.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+    ///
+    /// let mut lines = LineDecoder::new();
+    /// assert_eq!(lines.decode(&mut &b"the last"[..]), None);
+    /// assert_eq!(lines.finish(), Some(Line::Message("the last".into())));
+    /// ```
     #[must_use]
     pub fn finish(mut self) -> Option<Line> {
         self.take()
@@ -167,6 +218,14 @@ impl Default for LineDecoder {
 
 impl Dialect {
     /// Reads the message on a line; one that is too long is refused as unreadable.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::{Dialect, Incoming, lines::Line};
+    ///
+    /// let line = Line::Message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into());
+    /// assert!(matches!(Dialect::new().read_line(line), Incoming::Call(_)));
+    /// assert!(matches!(Dialect::new().read_line(Line::TooLong), Incoming::Refused(_)));
+    /// ```
     #[must_use]
     pub fn read_line(&self, line: Line) -> Incoming {
         match line {

@@ -55,6 +55,16 @@ pub(super) enum Outcome<T> {
 ///
 /// It is serialised once, behind space for the opening of its answer, and sent as one frame without
 /// being copied. A large result, or one that is text already, is better [streamed](Reply::stream).
+///
+/// ```
+/// use ziggurat_layers::json_rpc::{Json, NotJson, Reply};
+///
+/// fn rows(names: &[&str]) -> Result<Reply, NotJson> {
+///     Ok(Json::new(names)?.into())
+/// }
+/// assert!(rows(&["ali", "bob"])?.error().is_none());
+/// # Ok::<_, NotJson>(())
+/// ```
 #[derive(Clone)]
 pub struct Json {
     /// [`HEADER_SPACE`] bytes to be overwritten, then the result.
@@ -62,10 +72,30 @@ pub struct Json {
 }
 
 /// A value could not be written as JSON.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use ziggurat_layers::json_rpc::Json;
+///
+/// let keys_that_are_lists = HashMap::from([(vec![1, 2], "one and two")]);
+/// let error = Json::new(&keys_that_are_lists).unwrap_err();
+/// assert_eq!(error.to_string(), "a result could not be written as JSON");
+/// ```
 #[derive(Debug)]
 pub struct NotJson(serde_json::Error);
 
 /// The body of a service that streams no results; it has no values.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::{Error, NoStream, Reply};
+///
+/// /// `Reply` alone means the same.
+/// fn reply() -> Reply<NoStream> {
+///     Error::method_not_found().into()
+/// }
+/// let same: Reply = reply();
+/// # let _ = same;
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum NoStream {}
 
@@ -76,6 +106,15 @@ impl<T> Reply<T> {
     ///
     /// The data of the body is one JSON value, which is neither checked nor copied. On lines
     /// it must not contain a line feed; JSON never needs one.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Reply;
+    ///
+    /// // A result that is text already: it is not parsed and not copied.
+    /// let stored = String::from(r#"{"rows":[]}"#);
+    /// let reply = Reply::stream(stored);
+    /// assert!(reply.error().is_none());
+    /// ```
     pub fn stream(result: T) -> Self {
         Self::new(Outcome::Stream(result))
     }
@@ -91,24 +130,61 @@ impl<T> Reply<T> {
 
     /// Sets the HTTP status. The default is 200 for a result, and for an error the status set by
     /// [`with_error_status`](crate::json_rpc::Dialect::with_error_status).
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::json_rpc::{Error, Reply};
+    ///
+    /// let reply = <Reply>::from(Error::new(-32001, "Session not found"))
+    ///     .with_status(StatusCode::NOT_FOUND);
+    /// # let _ = reply;
+    /// ```
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
     }
 
     /// Adds a header to the HTTP response, next to others of that name.
+    ///
+    /// ```
+    /// use http::{HeaderValue, header};
+    /// use ziggurat_layers::json_rpc::{Error, Reply};
+    ///
+    /// let reply = <Reply>::from(Error::new(-32000, "Busy"))
+    ///     .with_header(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    /// # let _ = reply;
+    /// ```
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
         self
     }
 
     /// Puts a value into the extensions of the HTTP response.
+    ///
+    /// ```
+    /// use ziggurat_layers::{json_rpc::{Error, Reply}, reject::AuthFailed};
+    ///
+    /// // The rate limiter further out counts a failed login.
+    /// let reply = <Reply>::from(Error::new(-32001, "Wrong password")).with_extension(AuthFailed);
+    /// # let _ = reply;
+    /// ```
     pub fn with_extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
         self.extensions.insert(value);
         self
     }
 
     /// Changes the type of streamed results.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+    /// use ziggurat_layers::json_rpc::Reply;
+    ///
+    /// let plain: Reply<Full<Bytes>> = Reply::stream(Full::from("[]"));
+    /// // One type for the methods of a server that stream in different ways.
+    /// let boxed: Reply<BoxBody<Bytes, std::convert::Infallible>> = plain.map_stream(|body| body.boxed());
+    /// # let _ = boxed;
+    /// ```
     pub fn map_stream<U>(self, map: impl FnOnce(T) -> U) -> Reply<U> {
         Reply {
             outcome: match self.outcome {
@@ -123,6 +199,16 @@ impl<T> Reply<T> {
     }
 
     /// The error, if the call failed.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::{Error, Reply};
+    ///
+    /// /// The label of a call in the metrics.
+    /// fn outcome(reply: &Reply) -> &'static str {
+    ///     if reply.error().is_some() { "error" } else { "ok" }
+    /// }
+    /// assert_eq!(outcome(&Error::internal_error().into()), "error");
+    /// ```
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.outcome {
@@ -170,6 +256,16 @@ impl<T> fmt::Debug for Reply<T> {
 impl Json {
     /// Serialises a result.
     ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Json;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Sum { value: i64 }
+    ///
+    /// assert_eq!(Json::new(&Sum { value: 5 })?.as_bytes(), br#"{"value":5}"#);
+    /// # Ok::<_, ziggurat_layers::json_rpc::NotJson>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the value has no JSON, such as a map whose keys are not strings.
@@ -181,6 +277,13 @@ impl Json {
     }
 
     /// The result.
+    ///
+    /// ```
+    /// use ziggurat_layers::json_rpc::Json;
+    ///
+    /// assert_eq!(Json::new("pong")?.as_bytes(), br#""pong""#);
+    /// # Ok::<_, ziggurat_layers::json_rpc::NotJson>(())
+    /// ```
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.buffer[HEADER_SPACE..]

@@ -423,3 +423,36 @@ proptest! {
         prop_assert!(read[0].covers(&meant) && meant.covers(&read[0]), "{}", line);
     }
 }
+
+#[cfg(feature = "sanitize")]
+#[test]
+fn sanitised_faults_have_links_if_the_layer_is_outside() {
+    use crate::sanitize::SanitizeLayer;
+
+    let fault = |_: Request<()>| {
+        let fault = Response::builder().status(StatusCode::BAD_GATEWAY);
+        ready(fault.body(Bytes::from("no route to 10.0.0.7")))
+    };
+    let panics = |_: Request<()>| -> Ready<Result<Response<Bytes>, http::Error>> { panic!("oops") };
+    let (links, sanitize) = (LinkLayer::new([desc()]), SanitizeLayer::new());
+    let outside = ServiceBuilder::new().layer(links.clone()).layer(sanitize);
+    let inside = ServiceBuilder::new().layer(sanitize).layer(links);
+    let send = |response: Result<Response<Bytes>, http::Error>| {
+        let response = response.expect("valid parts");
+        let has_link = response.headers().contains_key(header::LINK);
+        (response.status().as_u16(), has_link)
+    };
+    let request = || Request::new(());
+    let answers = tokio_test::block_on(async {
+        [
+            send(outside.clone().service_fn(fault).oneshot(request()).await),
+            send(outside.service_fn(panics).oneshot(request()).await),
+            send(inside.clone().service_fn(fault).oneshot(request()).await),
+            send(inside.service_fn(panics).oneshot(request()).await),
+        ]
+    });
+    assert_eq!(
+        answers,
+        [(502, true), (500, true), (502, false), (500, false)]
+    );
+}

@@ -27,6 +27,13 @@ pub struct LinkValue {
 }
 
 /// A part of a link that RFC 8288 does not allow.
+///
+/// ```
+/// use ziggurat_layers::link::LinkValue;
+///
+/// let error = LinkValue::new("", "next").unwrap_err();
+/// assert!(error.to_string().starts_with("a link needs a target"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidLink {
     reason: &'static str,
@@ -41,6 +48,15 @@ impl LinkValue {
     /// The target is a URI or a reference relative to the request's, such as `/v1/openapi.json`;
     /// characters not allowed in a URI must be percent-encoded. An empty target would mean the
     /// response itself. It is refused, because it is usually a forgotten setting.
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let next = LinkValue::new("/orders?page=2", "next")?;
+    /// assert_eq!(next.to_string(), r#"</orders?page=2>; rel="next""#);
+    /// assert!(LinkValue::new("/orders?name=müller", "next").is_err());
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn new(target: impl Into<String>, rel: &str) -> Result<Self, InvalidLink> {
         let target = target.into();
         if target.is_empty() {
@@ -60,21 +76,55 @@ impl LinkValue {
 
     /// Links to a description of the service for programs, such as an OpenAPI document
     /// (RFC 8631, `service-desc`).
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let link = LinkValue::service_desc("/openapi.json")?;
+    /// assert_eq!(link.to_string(), r#"</openapi.json>; rel="service-desc""#);
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn service_desc(target: impl Into<String>) -> Result<Self, InvalidLink> {
         Self::new(target, "service-desc")
     }
 
     /// Links to documentation of the service for people (RFC 8631, `service-doc`).
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let link = LinkValue::service_doc("https://docs.example/api")?.with_param("type", "text/html")?;
+    /// assert_eq!(
+    ///     link.to_string(),
+    ///     r#"<https://docs.example/api>; rel="service-doc"; type="text/html""#
+    /// );
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn service_doc(target: impl Into<String>) -> Result<Self, InvalidLink> {
         Self::new(target, "service-doc")
     }
 
     /// Links to metadata about the service, for programs (RFC 8631, `service-meta`).
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let link = LinkValue::service_meta("/about.json")?;
+    /// assert_eq!(link.relations().collect::<Vec<_>>(), ["service-meta"]);
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn service_meta(target: impl Into<String>) -> Result<Self, InvalidLink> {
         Self::new(target, "service-meta")
     }
 
     /// Links to the current status of the service (RFC 8631, `status`).
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// assert_eq!(LinkValue::status("/health")?.to_string(), r#"</health>; rel="status""#);
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn status(target: impl Into<String>) -> Result<Self, InvalidLink> {
         Self::new(target, "status")
     }
@@ -82,6 +132,14 @@ impl LinkValue {
     /// Adds a relation to the same target.
     ///
     /// A relation is a registered name in lower case (`next`) or an absolute URI.
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let link = LinkValue::service_doc("/docs")?.with_rel("help")?;
+    /// assert_eq!(link.to_string(), r#"</docs>; rel="service-doc help""#);
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn with_rel(mut self, rel: &str) -> Result<Self, InvalidLink> {
         if !is_relation(rel) {
             let reason = "a relation is a name in lower case or an absolute URI";
@@ -102,6 +160,15 @@ impl LinkValue {
     /// names that end in `*`, whose values need an encoding of their own (RFC 8187); a second
     /// parameter of the same name, except `hreflang`; a value that is not printable ASCII; a `type`
     /// that is not a media type; and an `anchor` that is not a URI reference.
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let link = LinkValue::new("/de/docs", "alternate")?.with_param("hreflang", "de")?;
+    /// assert_eq!(link.to_string(), r#"</de/docs>; rel="alternate"; hreflang=de"#);
+    /// assert!(link.with_param("rel", "next").is_err());
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn with_param(mut self, name: &str, value: &str) -> Result<Self, InvalidLink> {
         let name = name.to_ascii_lowercase();
         let repeated = name != "hreflang" && self.params.iter().any(|(given, _)| *given == name);
@@ -127,12 +194,27 @@ impl LinkValue {
     }
 
     /// The target of the link.
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// assert_eq!(LinkValue::status("/health")?.target(), "/health");
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     #[must_use]
     pub fn target(&self) -> &str {
         &self.target
     }
 
     /// The relations of the target to the response.
+    ///
+    /// ```
+    /// use ziggurat_layers::link::LinkValue;
+    ///
+    /// let link = LinkValue::new("/orders", "first")?.with_rel("prev")?;
+    /// assert!(link.relations().eq(["first", "prev"]));
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
     pub fn relations(&self) -> impl Iterator<Item = &str> {
         self.rel.split_ascii_whitespace()
     }

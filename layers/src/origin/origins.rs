@@ -29,6 +29,13 @@ pub struct Origins {
 }
 
 /// Error for a text in a list that is not an origin.
+///
+/// ```
+/// use ziggurat_layers::origin::Origins;
+///
+/// let error = Origins::listed(["app.example"]).unwrap_err();
+/// assert!(error.to_string().contains("app.example"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidOrigin(String);
 
@@ -70,11 +77,34 @@ struct Parts<'a> {
 impl Origins {
     /// Allows pages of this machine: `localhost`, `127.0.0.1` and `[::1]`, with every scheme and at
     /// every port.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use tower::{Layer as _, ServiceExt as _, service_fn};
+    /// use ziggurat_layers::origin::{OriginLayer, Origins};
+    ///
+    /// # tokio_test::block_on(async {
+    /// let service = OriginLayer::new(Origins::loopback()).layer(service_fn(|_: Request<()>| async {
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Bytes::new()))
+    /// }));
+    /// let request = Request::get("/").header("origin", "http://localhost:5173").body(())?;
+    /// assert_eq!(service.oneshot(request).await?.status(), 200);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn loopback() -> Self {
         Self::new(Allowed::Loopback)
     }
 
     /// Allows exactly these origins; pages of this machine are no exception.
+    ///
+    /// ```
+    /// use ziggurat_layers::origin::Origins;
+    ///
+    /// assert!(Origins::listed(["https://app.example", "http://localhost:3000"]).is_ok());
+    /// assert!(Origins::listed(["https://app.example/page"]).is_err());
+    /// ```
     ///
     /// # Errors
     /// Fails if one does not consist of a scheme, a host and an optional port.
@@ -94,6 +124,15 @@ impl Origins {
 
     /// Allows exactly these origins, each as browsers spell it; a text that no header can hold is
     /// ignored.
+    ///
+    /// ```
+    /// use ziggurat_layers::origin::{OriginLayer, Origins};
+    ///
+    /// // Origins that are no web pages, such as those of editors.
+    /// let origins = Origins::exactly(["vscode-webview://panel", "null"]);
+    /// let layer = OriginLayer::new(origins);
+    /// # let _ = layer;
+    /// ```
     pub fn exactly(origins: impl IntoIterator<Item: AsRef<str>>) -> Self {
         let origins = origins.into_iter();
         let values = origins.filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
@@ -102,6 +141,15 @@ impl Origins {
 
     /// Allows pages of the server itself, too. `hosts` are those that it answers for; if it answers
     /// for all, its own pages are recognised by an IP address only, since a name can be rebound.
+    ///
+    /// ```
+    /// use ziggurat_layers::{host::Hosts, origin::Origins};
+    ///
+    /// let hosts = Hosts::listed(["tools.example"])?;
+    /// let origins = Origins::loopback().with_own(&hosts);
+    /// # let _ = origins;
+    /// # Ok::<_, ziggurat_layers::host::InvalidHost>(())
+    /// ```
     pub fn with_own(self, hosts: &Hosts) -> Self {
         let own = Some(if hosts.are_limited() {
             OwnPages::Named

@@ -55,6 +55,14 @@ pub struct Client<L> {
 /// ```
 pub trait ClientOf<L> {
     /// Returns the client of a request with these extensions.
+    ///
+    /// ```
+    /// use http::Extensions;
+    /// use ziggurat_layers::rate_limit::{ByAddress, Client, ClientOf, Key, Quota};
+    ///
+    /// let unknown: Client<Quota> = ByAddress.client(&Extensions::new());
+    /// assert_eq!(unknown, Client::new(Key::UNKNOWN));
+    /// ```
     fn client(&self, extensions: &Extensions) -> Client<L>;
 }
 
@@ -102,11 +110,27 @@ pub struct ByExtension<T> {
 
 impl<L> Client<L> {
     /// Counts under this key, with the limit of the policy.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Client, Key, Quota};
+    ///
+    /// let client: Client<Quota> = Client::new(Key::of(&"tenant 7"));
+    /// # let _ = client;
+    /// ```
     pub fn new(key: Key) -> Self {
         Self { key, limit: None }
     }
 
     /// Replaces the limit of the policy for this client.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use ziggurat_layers::rate_limit::{AtOnce, Client, Key};
+    ///
+    /// let many = AtOnce(NonZeroU32::new(64).unwrap());
+    /// let client = Client::new(Key::of(&"paying")).with_limit(many);
+    /// # let _ = client;
+    /// ```
     pub fn with_limit(mut self, limit: L) -> Self {
         self.limit = Some(limit);
         self

@@ -72,6 +72,14 @@ pub struct InFlight {
 
 impl Concurrency {
     /// Permits this many requests of each client at the same time.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use ziggurat_layers::rate_limit::{AtOnce, Concurrency, Policy as _};
+    ///
+    /// let four = AtOnce(NonZeroU32::new(4).unwrap());
+    /// assert_eq!(Concurrency::new(four).limit(), four);
+    /// ```
     pub fn new(limit: AtOnce) -> Self {
         let counts = Arc::new(BoundedMap::new(DEFAULT_MAX_KEYS));
         Self { limit, counts }

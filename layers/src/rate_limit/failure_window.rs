@@ -58,6 +58,20 @@ pub struct FailureWindow<C = Monotonic> {
 }
 
 /// An admitted request that may turn out to be a failure.
+///
+/// ```
+/// use ziggurat_layers::rate_limit::{Attempt, FailureWindow, Key, Outcome, Permit as _, Policy as _};
+///
+/// fn finish(attempt: Attempt, is_right: bool) {
+///     attempt.settle(if is_right { Outcome::Succeeded } else { Outcome::Failed });
+/// }
+///
+/// let logins = FailureWindow::new("1 per hour".parse()?);
+/// let attempt = logins.admit(Key::of(&"ali"), logins.limit()).expect("the first");
+/// finish(attempt, false);
+/// assert!(logins.admit(Key::of(&"ali"), logins.limit()).is_err());
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct Attempt<C = Monotonic> {
@@ -79,6 +93,14 @@ struct Window {
 
 impl FailureWindow {
     /// Permits as many failures as the quota allows.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(FailureWindow::new("10 per 15 minutes".parse()?));
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn new(quota: Quota) -> Self {
         Self {
             quota,
@@ -101,6 +123,16 @@ impl<C> FailureWindow<C> {
     ///
     /// Meant for routes that only check credentials: on other routes, a page that loads twenty
     /// images at once would look like twenty guesses.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, Key, Policy as _};
+    ///
+    /// let logins = FailureWindow::new("1 per hour".parse()?).with_in_flight_counted();
+    /// let guess = logins.admit(Key::of(&"ali"), logins.limit());
+    /// let guess_at_the_same_time = logins.admit(Key::of(&"ali"), logins.limit());
+    /// assert!(guess.is_ok() && guess_at_the_same_time.is_err());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn with_in_flight_counted(mut self) -> Self {
         self.counts_in_flight = true;
         self
@@ -111,6 +143,18 @@ impl<C> FailureWindow<C> {
     ///
     /// This is good for users who mistype, and for attackers who own one valid account: every
     /// success gives them a full count of failures. Lock accounts out as well.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _};
+    ///
+    /// let logins = FailureWindow::new("2 per hour".parse()?).with_forgiveness();
+    /// for outcome in [Outcome::Failed, Outcome::Succeeded, Outcome::Failed] {
+    ///     let attempt = logins.admit(Key::of(&"ali"), logins.limit()).expect("less than two in a row");
+    ///     attempt.settle(outcome);
+    /// }
+    /// assert!(logins.admit(Key::of(&"ali"), logins.limit()).is_ok());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn with_forgiveness(mut self) -> Self {
         self.forgives = true;
         self
@@ -119,12 +163,37 @@ impl<C> FailureWindow<C> {
     /// Sets the number of clients that are remembered (100,000 by default, at least one).
     ///
     /// This forgets all failures: set it before the policy is in use.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::FailureWindow;
+    ///
+    /// let logins = FailureWindow::new("10 per 15 minutes".parse()?).with_max_keys(1_000_000);
+    /// # let _ = logins;
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn with_max_keys(mut self, max_keys: usize) -> Self {
         self.windows = Arc::new(BoundedMap::new(max_keys));
         self
     }
 
     /// Reads the time from another clock.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::{
+    ///     clock::ManualClock,
+    ///     rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _},
+    /// };
+    ///
+    /// let clock = ManualClock::new();
+    /// let logins = FailureWindow::new("1 per hour".parse()?).with_clock(clock.clone());
+    /// logins.admit(Key::UNKNOWN, logins.limit()).expect("the first").settle(Outcome::Failed);
+    /// assert!(logins.admit(Key::UNKNOWN, logins.limit()).is_err());
+    ///
+    /// clock.advance(Duration::from_secs(3600));
+    /// assert!(logins.admit(Key::UNKNOWN, logins.limit()).is_ok());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     pub fn with_clock<T>(self, clock: T) -> FailureWindow<T> {
         FailureWindow {
             quota: self.quota,
@@ -136,12 +205,34 @@ impl<C> FailureWindow<C> {
     }
 
     /// Returns the number of clients that are remembered; some of their windows may have ended.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _};
+    ///
+    /// let logins = FailureWindow::new("10 per 15 minutes".parse()?);
+    /// for user in ["ali", "bob"] {
+    ///     let attempt = logins.admit(Key::of(&user), logins.limit()).expect("the first");
+    ///     attempt.settle(Outcome::Failed);
+    /// }
+    /// assert_eq!(logins.len(), 2);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.windows.len()
     }
 
     /// Returns whether no failures are remembered.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _};
+    ///
+    /// let logins = FailureWindow::new("10 per 15 minutes".parse()?);
+    /// let attempt = logins.admit(Key::UNKNOWN, logins.limit()).expect("the first");
+    /// attempt.settle(Outcome::Succeeded);
+    /// assert!(logins.is_empty());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

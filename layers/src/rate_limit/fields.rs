@@ -14,6 +14,14 @@ pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("rateli
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
 /// A name that is not allowed in a header field.
+///
+/// ```
+/// use ziggurat_layers::rate_limit::{InvalidName, RateLimitLayer, Steady};
+///
+/// let layer = RateLimitLayer::new(Steady::new("5/s".parse()?)).with_name("für alle");
+/// assert_eq!(layer.unwrap_err().to_string(), "the name of a rate limit must be printable ASCII");
+/// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidName;

@@ -43,13 +43,40 @@ pub trait Policy {
     type Permit: Permit;
 
     /// The limit for clients that have none of their own.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Policy as _, Quota, Steady};
+    ///
+    /// let quota: Quota = "5 per second".parse()?;
+    /// assert_eq!(Steady::new(quota).limit(), quota);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     fn limit(&self) -> Self::Limit;
 
     /// Admits a request of the client with this key and limit, or returns the time until the next
     /// attempt.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Key, Policy as _, Steady};
+    ///
+    /// // A limit on something that is not a request.
+    /// let mails = Steady::new("1 per minute".parse()?);
+    /// let send = |to: &str| mails.admit(Key::of(to), mails.limit()).is_ok();
+    /// assert!(send("ali@example.com") && send("bob@example.com"));
+    /// assert!(!send("ali@example.com"));
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     fn admit(&self, key: Key, limit: Self::Limit) -> Result<Self::Permit, Limited>;
 
     /// The name in the header fields, unless the layer sets another. Printable ASCII.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, Policy as _, Steady};
+    ///
+    /// assert_eq!(Steady::new("5/s".parse()?).name(), "requests");
+    /// assert_eq!(FailureWindow::new("5/s".parse()?).name(), "failures");
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     fn name(&self) -> &'static str {
         "default"
     }
@@ -71,9 +98,29 @@ pub trait Policy {
 pub trait Permit {
     /// Returns whether the permit is kept until the response, to learn from it. If not, and no
     /// header field has to be added, responses pass without being read.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Attempt, Permit, Remaining};
+    ///
+    /// fn observes<T: Permit>() -> bool {
+    ///     T::OBSERVES_RESPONSES
+    /// }
+    /// // Failures show in the response; a request counts before there is one.
+    /// assert!(observes::<Attempt>() && !observes::<Remaining>());
+    /// ```
     const OBSERVES_RESPONSES: bool = true;
 
     /// Learns the outcome of the request, and returns the rest of the limit after it.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy as _};
+    ///
+    /// let logins = FailureWindow::new("3 per hour".parse()?);
+    /// let permit = logins.admit(Key::of(&"ali"), logins.limit()).expect("the first");
+    /// let left = permit.settle(Outcome::Failed).count();
+    /// assert_eq!(format!("{left} more attempts"), "2 more attempts");
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     fn settle(self, outcome: Outcome) -> Remaining;
 }
 
@@ -226,6 +273,14 @@ impl Permit for Remaining {
 
 impl Limited {
     /// Refuses until this time has passed. The header rounds it up to seconds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::rate_limit::Limited;
+    ///
+    /// let limited = Limited::new(Duration::from_millis(1500));
+    /// assert_eq!(limited.retry_after().as_secs_f32(), 1.5);
+    /// ```
     pub fn new(retry_after: Duration) -> Self {
         Self {
             retry_after,
@@ -234,12 +289,30 @@ impl Limited {
     }
 
     /// Replaces the sentence for the client, unless the layer sets another.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::rate_limit::Limited;
+    ///
+    /// let limited = Limited::new(Duration::from_secs(60)).with_message("One export per minute");
+    /// # let _ = limited;
+    /// ```
     pub fn with_message(mut self, message: &'static str) -> Self {
         self.message = message;
         self
     }
 
     /// The time until the client may send the next request.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Key, Policy as _, Steady};
+    ///
+    /// let steady = Steady::new("1 per minute".parse()?);
+    /// assert!(steady.admit(Key::UNKNOWN, steady.limit()).is_ok());
+    /// let limited = steady.admit(Key::UNKNOWN, steady.limit()).expect_err("the second");
+    /// assert!(limited.retry_after().as_secs() < 60);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         self.retry_after
@@ -250,12 +323,27 @@ impl Limited {
 
 impl Remaining {
     /// Leaves this many requests, or failures, to the client.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Remaining;
+    ///
+    /// assert_eq!(Remaining::new(3).reset(), None);
+    /// ```
     #[must_use]
     pub fn new(count: u32) -> Self {
         Self { count, reset: None }
     }
 
     /// Adds the time until the whole limit is available again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ziggurat_layers::rate_limit::Remaining;
+    ///
+    /// let until_midnight = Duration::from_secs(3 * 3600);
+    /// let remaining = Remaining::new(0).with_reset(until_midnight);
+    /// assert_eq!(remaining.reset(), Some(until_midnight));
+    /// ```
     #[must_use]
     pub fn with_reset(mut self, reset: Duration) -> Self {
         self.reset = Some(reset);
@@ -263,6 +351,15 @@ impl Remaining {
     }
 
     /// The number of requests, or failures, that are left.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::{Key, Policy as _, Steady};
+    ///
+    /// let steady = Steady::new("10 per minute".parse()?);
+    /// let remaining = steady.admit(Key::UNKNOWN, steady.limit()).expect("the first of ten");
+    /// assert_eq!(remaining.count(), 9);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
@@ -270,6 +367,15 @@ impl Remaining {
 
     /// The time until the whole limit is available again, if any of it is used and time alone
     /// brings it back.
+    ///
+    /// ```
+    /// use ziggurat_layers::{clock::ManualClock, rate_limit::{Key, Policy as _, Steady}};
+    ///
+    /// let steady = Steady::new("60 per minute".parse()?).with_clock(ManualClock::new());
+    /// let remaining = steady.admit(Key::UNKNOWN, steady.limit()).expect("the first of sixty");
+    /// assert_eq!(remaining.reset().map(|time| time.as_secs()), Some(1));
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn reset(&self) -> Option<Duration> {
         self.reset

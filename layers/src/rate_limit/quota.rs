@@ -37,6 +37,14 @@ pub struct Quota {
 }
 
 /// A text, or a period, that is not a valid quota.
+///
+/// ```
+/// use ziggurat_layers::rate_limit::Quota;
+///
+/// let error = "10 per month".parse::<Quota>().unwrap_err();
+/// let expected = "not a quota: the period must be in seconds, minutes, hours or days";
+/// assert_eq!(error.to_string(), expected);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidQuota {
     reason: &'static str,
@@ -46,6 +54,17 @@ pub struct InvalidQuota {
 
 impl Quota {
     /// Permits `count` in every `period`.
+    ///
+    /// ```
+    /// use std::{num::NonZeroU32, time::Duration};
+    /// use ziggurat_layers::rate_limit::Quota;
+    ///
+    /// let ten = NonZeroU32::new(10).unwrap();
+    /// let quota = Quota::new(ten, Duration::from_secs(900))?;
+    /// assert_eq!(quota.to_string(), "10 per 15 minutes");
+    /// assert!(Quota::new(ten, Duration::from_millis(900)).is_err());
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     ///
     /// # Errors
     /// Fails on a period that is not a whole number of seconds, or not between one second and
@@ -64,12 +83,26 @@ impl Quota {
     }
 
     /// The number of requests or failures.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Quota;
+    ///
+    /// assert_eq!("5 per 2 hours".parse::<Quota>()?.count(), 5);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn count(self) -> u32 {
         self.count.get()
     }
 
     /// The period.
+    ///
+    /// ```
+    /// use ziggurat_layers::rate_limit::Quota;
+    ///
+    /// assert_eq!("5 per 2 hours".parse::<Quota>()?.period().as_secs(), 7200);
+    /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
+    /// ```
     #[must_use]
     pub fn period(self) -> Duration {
         self.period

@@ -52,6 +52,15 @@ struct Capped {
 
 impl ErrorDetail {
     /// Wraps an error, or a text.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::ErrorDetail;
+    ///
+    /// let from_text = ErrorDetail::new("login as app:hunter2 failed, password=hunter2");
+    /// assert_eq!(from_text.to_string(), "login as app:hunter2 failed, password=[redacted]");
+    /// let from_error = ErrorDetail::new(std::io::Error::other("no disk"));
+    /// assert_eq!(from_error.to_string(), "no disk");
+    /// ```
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             error: error.into().into(),

@@ -64,6 +64,12 @@ pub struct Sanitizer {
 
 impl Sanitizer {
     /// Shows only the fixed text.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::Sanitizer;
+    ///
+    /// assert_eq!(Sanitizer::production(), Sanitizer::default());
+    /// ```
     #[must_use]
     pub const fn production() -> Self {
         Self {
@@ -73,12 +79,30 @@ impl Sanitizer {
 
     /// Shows the error and its sources, as [`ErrorDetail`](super::ErrorDetail) writes them: for
     /// developers' own machines.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::Sanitizer;
+    ///
+    /// let sanitizer =
+    ///     if cfg!(debug_assertions) { Sanitizer::development() } else { Sanitizer::production() };
+    /// # let _ = sanitizer;
+    /// ```
     #[must_use]
     pub const fn development() -> Self {
         Self { shows_detail: true }
     }
 
     /// The text for the client: `fixed`, or the error itself in development.
+    ///
+    /// ```
+    /// use std::io;
+    /// use ziggurat_layers::sanitize::Sanitizer;
+    ///
+    /// let error = io::Error::other("401 for key sk-ant-0123456789");
+    /// let fixed = "the provider could not be reached";
+    /// assert_eq!(Sanitizer::production().public(&error, fixed), fixed);
+    /// assert_eq!(Sanitizer::development().public(&error, fixed), "401 for key [redacted]");
+    /// ```
     #[must_use]
     pub fn public(self, error: &dyn Error, fixed: &'static str) -> Cow<'static, str> {
         if self.shows_detail {

@@ -42,6 +42,12 @@ static ANY: AtomicBool = AtomicBool::new(false);
 pub struct RequestId(Arc<str>);
 
 /// A text that is not a valid [`RequestId`].
+///
+/// ```
+/// use ziggurat_layers::sanitize::{InvalidRequestId, RequestId};
+///
+/// assert_eq!("a\nb".parse::<RequestId>(), Err(InvalidRequestId));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRequestId;
 
@@ -52,6 +58,20 @@ impl RequestId {
     ///
     /// A random part, drawn once per process, distinguishes replicas and restarts; the rest is a
     /// counter.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use ziggurat_layers::sanitize::RequestId;
+    ///
+    /// /// Keeps the id of a trusted proxy, or assigns one.
+    /// fn assign<B>(request: &mut Request<B>) {
+    ///     let given = request.headers().get("x-request-id").and_then(|id| id.try_into().ok());
+    ///     request.extensions_mut().insert(given.unwrap_or_else(RequestId::generate));
+    /// }
+    /// let mut request = Request::new(());
+    /// assign(&mut request);
+    /// assert!(request.extensions().get::<RequestId>().is_some());
+    /// ```
     #[must_use]
     pub fn generate() -> Self {
         static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
@@ -79,6 +99,14 @@ impl RequestId {
     }
 
     /// The text.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::RequestId;
+    ///
+    /// let id: RequestId = "01JD2Z5W-7".parse()?;
+    /// assert_eq!(id.as_str(), "01JD2Z5W-7");
+    /// # Ok::<_, ziggurat_layers::sanitize::InvalidRequestId>(())
+    /// ```
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

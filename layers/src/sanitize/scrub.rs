@@ -22,6 +22,12 @@ use self::words::{
 };
 
 /// The replacement for a credential.
+///
+/// ```
+/// use ziggurat_layers::sanitize::{REDACTED, scrub};
+///
+/// assert!(scrub("password=hunter2").ends_with(REDACTED));
+/// ```
 pub const REDACTED: &str = "[redacted]";
 
 /// The kind of secret that one pass looks for.

@@ -3,6 +3,7 @@ use std::{
     convert::Infallible,
     future::{Ready, pending, ready},
     io,
+    pin::Pin,
     sync::{Arc, Mutex},
 };
 
