@@ -1,12 +1,12 @@
 //! The layers around an axum router: each is an ordinary `tower::Layer`.
 //!
 //! ```console
-//! $ APP_TOKEN=open-sesame cargo run -p ziggurat-layers --all-features --example axum_app
+//! $ TOKEN=open-sesame cargo run -p ziggurat-layers --features full --example axum_app
 //! $ curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:8080/hello
 //! $ curl -i http://127.0.0.1:8080/hello
 //! ```
 
-use std::{env, error::Error, net::SocketAddr};
+use std::{env, error::Error, io, net::SocketAddr};
 
 use axum::{
     Extension, Json, Router,
@@ -29,7 +29,8 @@ struct Caller(&'static str);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let token = env::var("APP_TOKEN").map_err(|_| "set APP_TOKEN")?;
+    tracing_subscriber::fmt().with_writer(io::stderr).init();
+    let token = env::var("TOKEN").map_err(|_| "set TOKEN")?;
     let tokens = Hashed::from_iter([(TokenHash::of(&token), Caller("ali"))]);
     let trusted: TrustedProxies = "10.0.0.0/8".parse()?;
 
@@ -55,7 +56,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .route("/echo", post(async |body: String| body))
         .layer(layers);
 
-    let listener = TcpListener::bind("127.0.0.1:8080").await?;
+    let listen = env::var("LISTEN").unwrap_or_else(|_| "127.0.0.1:8080".to_owned());
+    let listener = TcpListener::bind(listen).await?;
+    tracing::info!("listening on http://{}", listener.local_addr()?);
     let service = app.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).await?;
     Ok(())

@@ -246,16 +246,19 @@ pub trait ServiceBuilderExt<L>: Sized {
 
     /// Limits requests per client address; see [`rate_limit`](crate::rate_limit).
     ///
+    /// Tower's own `rate_limit`, behind its feature `limit`, delays the requests of all clients
+    /// together.
+    ///
     /// ```
     /// use tower::ServiceBuilder;
     /// use ziggurat_layers::{ServiceBuilderExt as _, rate_limit::Steady};
     ///
-    /// let builder = ServiceBuilder::new().rate_limit(Steady::new("600 per minute".parse()?));
+    /// let builder = ServiceBuilder::new().client_limit(Steady::new("600 per minute".parse()?));
     /// # let _ = builder;
     /// # Ok::<_, ziggurat_layers::rate_limit::InvalidQuota>(())
     /// ```
     #[cfg(feature = "rate-limit")]
-    fn rate_limit<P: Policy>(self, policy: P) -> ServiceBuilder<Stack<RateLimitLayer<P>, L>> {
+    fn client_limit<P: Policy>(self, policy: P) -> ServiceBuilder<Stack<RateLimitLayer<P>, L>> {
         self.with(RateLimitLayer::new(policy))
     }
 

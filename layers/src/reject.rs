@@ -416,12 +416,13 @@ impl<B: From<Bytes>> Render<B> for Problem {
 /// ```
 /// use bytes::Bytes;
 /// use http_body_util::Full;
-/// use ziggurat_layers::{body_limit::BodyLimitLayer, reject::{ErrorObject, RenderExt as _}};
+/// use ziggurat_layers::reject::{ErrorObject, Render, RenderExt as _};
 ///
-/// // `BoxBody` cannot be made from bytes, but from `Full`.
-/// let render = ErrorObject.map_body(|bytes: Bytes| Full::new(bytes));
-/// let layer = BodyLimitLayer::new(1 << 20).with_render(render);
-/// # let _ = layer;
+/// /// The renderer of all layers of a server whose bodies are of this type.
+/// fn render() -> impl Render<Full<Bytes>> + Clone {
+///     ErrorObject.map_body(Full::new)
+/// }
+/// # let _ = render();
 /// ```
 pub trait RenderExt: Render<Bytes> + Sized {
     /// Wraps the rendered bytes into another body type.
