@@ -32,6 +32,8 @@ use crate::origin::{OriginLayer, Origins};
 use crate::rate_limit::{Policy, RateLimitLayer};
 #[cfg(feature = "sanitize")]
 use crate::sanitize::SanitizeLayer;
+#[cfg(feature = "shutdown")]
+use crate::shutdown::{CutOff, ShutdownLayer};
 
 /// Adds the layers of this crate to a [`ServiceBuilder`], with their default options.
 ///
@@ -274,6 +276,21 @@ pub trait ServiceBuilderExt<L>: Sized {
     #[cfg(feature = "sanitize")]
     fn sanitize(self) -> ServiceBuilder<Stack<SanitizeLayer, L>> {
         self.with(SanitizeLayer::new())
+    }
+
+    /// Answers the requests that are in flight at the cut-off; see [`shutdown`](crate::shutdown).
+    ///
+    /// ```
+    /// use tower::ServiceBuilder;
+    /// use ziggurat_layers::{ServiceBuilderExt as _, shutdown::CutOff};
+    ///
+    /// let cut_off = CutOff::default();
+    /// let builder = ServiceBuilder::new().shutdown(cut_off.clone());
+    /// # let _ = builder;
+    /// ```
+    #[cfg(feature = "shutdown")]
+    fn shutdown(self, cut_off: CutOff) -> ServiceBuilder<Stack<ShutdownLayer, L>> {
+        self.with(ShutdownLayer::new(cut_off))
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `idempotency` | `idempotency` | answers a repeated request with the response to the first |
 //! | `link` | `link` | adds `Link` headers to responses |
 //! | `sanitize` | `sanitize` | keeps the cause of a server fault out of its response |
+//! | `shutdown` | `shutdown` | answers the requests that are in flight when a server stops |
 //! | `audit` | `audit` | makes exactly one record of each request, whatever becomes of it |
 //! | `json_rpc` | `json-rpc` | turns HTTP requests, or lines, into JSON-RPC calls |
 //! | `mcp` | `mcp` | lets clients use only the tools, prompts and resources of an MCP server that they may use |
@@ -107,6 +108,8 @@ pub mod origin;
 pub mod rate_limit;
 #[cfg(feature = "sanitize")]
 pub mod sanitize;
+#[cfg(feature = "shutdown")]
+pub mod shutdown;
 
 #[cfg(feature = "builder")]
 pub use self::builder::ServiceBuilderExt;

@@ -34,6 +34,7 @@ use ziggurat_layers::{
     origin::OriginLayer,
     rate_limit::{AtOnce, Concurrency, FailureWindow, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
+    shutdown::{CutOff, ShutdownLayer},
 };
 use ziggurat_mcp::{
     Mcp, Prompts, Resources, Schema, ServerInfo, Tool, ToolDescriptor, ToolError, ToolRequest,
@@ -275,6 +276,11 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
         ),
         ("link", 0, added(&link(), small)),
         ("sanitize", 0, added(&SanitizeLayer::new(), small)),
+        (
+            "shutdown",
+            0,
+            added(&ShutdownLayer::new(CutOff::default()), small),
+        ),
         // The body is one frame, which is checked in place and passed on.
         ("mcp, a call", 0, added(&mcp_policy(), call_in_one_frame)),
         ("mcp, a modern call", 0, added(&mcp_policy(), modern_call)),

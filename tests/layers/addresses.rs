@@ -4,12 +4,12 @@ use std::{convert::Infallible, fmt::Write as _};
 
 use http::{Request, Response};
 use tower::{ServiceBuilder, service_fn};
-use ziggurat_http::serve::RequestBody;
 use ziggurat_layers::{
     client_ip::{ClientIp, HopHeader, SetClientIpLayer},
     rate_limit::{FailureWindow, Policy as _, RateLimitLayer, Steady},
     reject::AuthFailed,
 };
+use ziggurat_serve::RequestBody;
 
 use crate::server::{Body, Running, start};
 

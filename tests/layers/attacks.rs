@@ -17,12 +17,12 @@ use http::{Extensions, Method, Request, Response};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::{Layer, Service, layer::util::Identity};
-use ziggurat_http::serve::RequestBody;
 use ziggurat_layers::{
     host::HostLayer,
     mcp::{Access, McpPolicyLayer},
     origin::OriginLayer,
 };
+use ziggurat_serve::RequestBody;
 
 use crate::server::{Body, Running, start};
 

@@ -4,8 +4,8 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use tokio::io::AsyncWriteExt as _;
 use tower::{Layer as _, service_fn};
-use ziggurat_http::serve::RequestBody;
 use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
+use ziggurat_serve::RequestBody;
 
 use crate::server::{Body, Running, start};
 

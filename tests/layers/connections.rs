@@ -10,13 +10,13 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use tower::{ServiceBuilder, service_fn};
-use ziggurat_http::serve::{Limits, RequestBody};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::{BodyLimitLayer, LimitedBody},
     link::{LinkLayer, LinkValue},
     sanitize::SanitizeLayer,
 };
+use ziggurat_serve::{Limits, RequestBody};
 
 use crate::server::{Body, Running, start_with};
 

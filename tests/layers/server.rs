@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 use tower::Service;
-use ziggurat_http::serve::{Limits, RequestBody, Server};
+use ziggurat_serve::{Limits, RequestBody, Server};
 
 pub(crate) type Body = Full<Bytes>;
 

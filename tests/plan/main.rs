@@ -18,8 +18,8 @@ use std::{
 
 /// The crates of the products, by level. A crate names only crates of the levels before its own.
 const LEVELS: [&[&str]; 8] = [
-    &["layers", "services/search", "services/sql"],
-    &["services/runtime"],
+    &["layers", "services/search", "services/sql", "services/text"],
+    &["services/runtime", "services/serve"],
     &[
         "services/account-client",
         "services/http",

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
-use ziggurat_runtime::percent;
+use ziggurat_text::percent;
 
 use crate::sample;
 

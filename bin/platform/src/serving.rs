@@ -6,8 +6,10 @@ use anyhow::Context as _;
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
 use ziggurat_account_service::Tokens;
-use ziggurat_http::serve::{Limits, Readiness, Server, Tls};
-use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals, watch::Folders};
+use ziggurat_http::{Readiness, Tls};
+use ziggurat_layers::shutdown::CutOff;
+use ziggurat_runtime::{listen, open_files, signals, watch::Folders};
+use ziggurat_serve::{Limits, Server};
 
 use crate::{configuration::Configuration, services::Services, stack};
 
@@ -68,12 +70,14 @@ async fn serve_on(
     limits.body_timeout = configuration.server.body_timeout;
     limits.shutdown_grace = configuration.server.shutdown_timeout;
     let cut_off = CutOff::default();
-    let mut web = Server::new(limits).with_cut_off(cut_off.clone());
-    if let Some(tls) = &configuration.server.tls {
-        web = web.with_tls(Tls::from_files(&tls.cert, &tls.key, None)?);
-    } else if !address.ip().is_loopback() {
+    let tls = configuration.server.tls.as_ref();
+    let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, None));
+    let tls = tls.transpose()?;
+    if tls.is_none() && !address.ip().is_loopback() {
         warn!(%address, "secrets and tokens are sent unencrypted to clients of this address");
     }
+    let web = Server::new(limits).with_cut_off(cut_off.clone());
+    let web = web.with_acceptor(tls);
     let settings = configuration.token_settings(address);
     info!("tokens are issued by {}", settings.issuer);
     let clock = configuration.tests.clock.clone();

@@ -6,10 +6,8 @@ use anyhow::Context as _;
 use axum::{Router, routing::get};
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{
-    AroundLayer, ExceptLayer, ShutdownLayer, headers,
-    serve::{HttpService, Readiness},
-};
+use ziggurat_http::{AroundLayer, ExceptLayer, Readiness, headers};
+use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     client_ip::SetClientIpLayer,
@@ -19,7 +17,7 @@ use ziggurat_layers::{
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
-use ziggurat_runtime::cut_off::CutOff;
+use ziggurat_serve::HttpService;
 
 use crate::configuration::Configuration;
 

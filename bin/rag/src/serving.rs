@@ -9,9 +9,11 @@ use std::{
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tracing::{info, warn};
-use ziggurat_http::serve::{Limits, Server as Web, Tls};
+use ziggurat_http::Tls;
+use ziggurat_layers::shutdown::CutOff;
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals};
+use ziggurat_runtime::{listen, open_files, signals};
+use ziggurat_serve::{Limits, Server as Web};
 
 use crate::{
     app::{App, PipelineBuilder, Reusable},
@@ -55,10 +57,8 @@ pub(crate) async fn serve(
         stop.await;
         readiness.stop();
     };
-    let mut web = Web::new(limits(&server)).with_cut_off(cut_off);
-    if let Some(tls) = tls {
-        web = web.with_tls(tls);
-    }
+    let web = Web::new(limits(&server)).with_cut_off(cut_off);
+    let web = web.with_acceptor(tls);
     let mut reload = Reload::new(loaded, builder);
     announce(&server, &bound, listening);
     let outcome = {

@@ -4,9 +4,8 @@ use std::net::IpAddr;
 
 use anyhow::Context as _;
 use tower::{ServiceBuilder, util::option_layer};
-use ziggurat_http::{
-    AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer, ShutdownLayer, serve::HttpService,
-};
+use ziggurat_http::{AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer};
+use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
     link::{LinkLayer, LinkValue},
@@ -15,7 +14,7 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_rag_service::{self as rag, ErrorLine, Options, Pipelines, Timeouts};
-use ziggurat_runtime::cut_off::CutOff;
+use ziggurat_serve::HttpService;
 
 use crate::{configuration::Server, logs::log_request};
 

@@ -11,10 +11,10 @@ use ziggurat_accounts::{
 };
 use ziggurat_chat_api::llm::Proxy;
 use ziggurat_databases::{Configured, Databases};
-use ziggurat_http::serve::Readiness;
+use ziggurat_http::Readiness;
+use ziggurat_layers::shutdown::CutOff;
 use ziggurat_mcp::{DetachedCalls, Mcp};
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::cut_off::CutOff;
 use ziggurat_state::{Conversations, Shared};
 
 use crate::{

@@ -5,12 +5,13 @@ use std::{io, net::SocketAddr};
 use anyhow::Context as _;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
-use ziggurat_http::serve::{Limits, Server, Tls};
+use ziggurat_http::Tls;
 use ziggurat_mcp::{
     protocol::ProtocolLayer,
     stdio::{self, Stdio},
 };
 use ziggurat_runtime::{listen, open_files, signals};
+use ziggurat_serve::{Limits, Server};
 
 use crate::{
     app::App,
@@ -65,11 +66,11 @@ async fn serve_http(
     limits.header_timeout = configuration.limits.header_timeout;
     limits.body_timeout = configuration.limits.body_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
-    let mut server = Server::new(limits).with_cut_off(app.cut_off.clone());
-    if let Some(tls) = &http.tls {
-        let chain = tls.chain.as_deref();
-        server = server.with_tls(Tls::from_files(&tls.cert, &tls.key, chain)?);
-    }
+    let tls = http.tls.as_ref();
+    let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, tls.chain.as_deref()));
+    let server = Server::new(limits)
+        .with_cut_off(app.cut_off.clone())
+        .with_acceptor(tls.transpose()?);
     let listener = http.address.candidates().and_then(listen::on_first);
     let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
     let address = listener.local_addr().context("reading the address")?;

@@ -12,10 +12,7 @@ use http::header::ALLOW;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
-use ziggurat_http::{
-    AroundLayer, Document, ExceptLayer, PreflightLayer, Refusal, ShutdownLayer, headers, health,
-    serve::HttpService,
-};
+use ziggurat_http::{AroundLayer, Document, ExceptLayer, PreflightLayer, Refusal, headers, health};
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
@@ -27,6 +24,7 @@ use ziggurat_layers::{
     rate_limit::{RateLimitLayer, Steady},
     reject::SuccessFlag,
     sanitize::SanitizeLayer,
+    shutdown::ShutdownLayer,
 };
 use ziggurat_mcp::{
     dialect,
@@ -34,6 +32,7 @@ use ziggurat_mcp::{
     streamable::StreamableLayer,
 };
 use ziggurat_postgres_tools::LoginLayer;
+use ziggurat_serve::HttpService;
 
 use crate::{
     app::App,

@@ -2,7 +2,7 @@
 
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
-use ziggurat_http::serve::Readiness;
+use ziggurat_http::Readiness;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
 

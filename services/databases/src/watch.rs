@@ -1,7 +1,7 @@
 //! Checks regularly that the databases accept connections.
 
 use futures_util::future;
-use ziggurat_http::serve::Readiness;
+use ziggurat_http::Readiness;
 use ziggurat_postgres::pool::{Cause, LeaseError};
 
 use super::{Configured, Databases};

@@ -1,4 +1,5 @@
-//! HTTP building blocks of all servers: accept loop, TLS, limits, CORS, response headers, bodies, documents and refusals.
+//! HTTP building blocks of all servers: TLS, CORS, response headers, bodies, documents, readiness
+//! and refusals. `ziggurat-serve` accepts the connections.
 //!
 //! Layers are generic over the service they wrap, and none of them boxes futures. Routes are those
 //! of axum: handlers return a [`Refusal`], and static responses are handlers themselves.
@@ -30,12 +31,11 @@
 //!
 //! # Order
 //!
-//! From the outside: [`headers`], because every response gets them, [`ShutdownLayer`], because
+//! From the outside: [`headers`], because every response gets them, the layer `shutdown`, because
 //! everything inside it may take long, the layers `host` and `origin` and [`PreflightLayer`], because
 //! a preflight carries no token, then authentication, then the routes.
 
 mod around;
-mod content_type;
 mod cors;
 mod document;
 mod except;
@@ -43,14 +43,12 @@ mod headers;
 mod health;
 pub mod payload;
 mod preflight;
+mod ready;
 mod refusal;
-pub mod serve;
-mod shutdown;
-pub mod sse;
+mod tls;
 
 pub use self::{
     around::{Around, AroundLayer},
-    content_type::is_json,
     cors::{AllowedOrigins, Cors, CorsLayer},
     document::Document,
     except::{Except, ExceptLayer},
@@ -58,6 +56,7 @@ pub use self::{
     health::health,
     payload::{Malformed, Payload},
     preflight::{Preflight, PreflightLayer},
+    ready::{Readiness, Report, Status},
     refusal::Refusal,
-    shutdown::{Shutdown, ShutdownLayer},
+    tls::{Tls, TlsError},
 };

@@ -8,7 +8,7 @@ use std::{fmt, pin::Pin};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
-use ziggurat_runtime::cut_off::CutOffFuture;
+use ziggurat_layers::shutdown::CutOffFuture;
 
 use crate::{record::Record, tool::ToolFuture};
 

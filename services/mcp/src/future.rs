@@ -9,8 +9,8 @@ use std::{
 };
 
 use bytes::Bytes;
+use ziggurat_layers::shutdown::CutOffFuture;
 use ziggurat_layers::{json_rpc::Reply, sanitize::Sanitizer};
-use ziggurat_runtime::cut_off::CutOffFuture;
 
 use crate::{
     DetachedCalls, Failure, ResultBody, ToolError,
@@ -62,7 +62,7 @@ impl Future for ResponseFuture {
         let outcome = match this.poll_outcome(cx) {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => {
-                ready!(this.cut_off.poll(cx));
+                ready!(Pin::new(&mut this.cut_off).poll(cx));
                 // Drops the call here, so that it is not detached either.
                 this.state = State::Ready(None);
                 Err(Fault::Tool(Failure::new("the server is shutting down")))

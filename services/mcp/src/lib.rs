@@ -103,7 +103,6 @@ mod structure;
 mod template;
 #[cfg(test)]
 mod tests;
-mod text;
 mod tool;
 
 use std::{
@@ -116,11 +115,11 @@ use std::{
 
 use serde::Serialize;
 use tower_service::Service;
+use ziggurat_layers::shutdown::CutOff;
 use ziggurat_layers::{
     json_rpc::{Call, Dialect, Reply},
     sanitize::Sanitizer,
 };
-use ziggurat_runtime::cut_off::CutOff;
 
 use crate::{encode::Encoders, future::State, method::Methods};
 
@@ -143,12 +142,13 @@ pub use self::{
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
     structure::Structure,
     template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor},
-    text::Text,
     tool::{
         Annotations, Lenient, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, Tools,
     },
 };
+
+pub use ziggurat_text::Text;
 
 /// Name, version and description of a server.
 #[derive(Clone, Debug, Serialize)]
@@ -348,7 +348,7 @@ impl Service<Call> for Mcp {
             state: answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault)))),
             encoder,
             sanitizer: shared.sanitizer,
-            cut_off: shared.cut_off.pending(),
+            cut_off: shared.cut_off.happened(),
         }
     }
 }

@@ -3,14 +3,13 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
 use serde::Serialize;
 use ziggurat_layers::json_rpc::Id;
-use ziggurat_runtime::lock;
 
 /// Limit on waiting messages; more are dropped to save memory.
 const MAX_WAITING: usize = 64;
@@ -67,7 +66,7 @@ impl Notifier {
     /// Sends a complete message on one line. Returns whether the queue had space for it.
     pub fn send(&self, message: Bytes) -> bool {
         let waker = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue();
             if queue.messages.len() >= MAX_WAITING {
                 return false;
             }
@@ -80,9 +79,14 @@ impl Notifier {
         true
     }
 
+    /// Locks the queue. No code leaves it half changed, so a panic does not make it unusable.
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the next message; it never ends.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Bytes> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue();
         if let Some(message) = queue.messages.pop_front() {
             return Poll::Ready(message);
         }
@@ -126,7 +130,7 @@ impl Progress {
         }
 
         {
-            let mut last = lock(&self.last);
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             if progress <= *last {
                 return;
             }

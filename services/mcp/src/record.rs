@@ -9,11 +9,11 @@ use std::{
 
 use futures_util::Stream;
 use tracing::{Level, debug, enabled, error, info, warn};
+use ziggurat_layers::shutdown::CutOffFuture;
 use ziggurat_layers::{
     json_rpc::{Call, Id},
     sanitize::RequestId,
 };
-use ziggurat_runtime::cut_off::CutOffFuture;
 
 use crate::{Caller, Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
 
@@ -192,7 +192,7 @@ impl Stream for RecordedStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Poll::Ready(piece) = self.pieces.as_mut().poll_next(cx) else {
-            ready!(self.cut_off.poll(cx));
+            ready!(Pin::new(&mut self.cut_off).poll(cx));
             // The stream is dropped with its body, and the call counts as cancelled.
             return Poll::Ready(Some(Err(Reported::new(SHUTDOWN_NOTICE))));
         };

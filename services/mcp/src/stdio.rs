@@ -70,7 +70,7 @@ use tokio::{
 use tower_service::Service;
 use tracing::warn;
 use ziggurat_layers::json_rpc::{Call, Dialect, Incoming, Reply, RpcBody, lines::Line};
-use ziggurat_runtime::cut_off::{CutOff, ERROR_SEND_TIME};
+use ziggurat_layers::shutdown::{CutOff, ERROR_SEND_TIME};
 
 use self::{
     calls::{Calls, as_cancellation, cancellable_id},

@@ -59,8 +59,8 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use tower_layer::Layer;
 use tower_service::Service;
-use ziggurat_http::{is_json, sse};
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+use ziggurat_serve::{is_json, sse};
 
 use crate::{Notifier, streamable::accept::takes_events};
 

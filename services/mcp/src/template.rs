@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
 use futures_util::FutureExt as _;
-use ziggurat_runtime::percent;
+use ziggurat_text::percent;
 
 use crate::{
     Caller, ReadError,

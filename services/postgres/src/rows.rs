@@ -9,10 +9,8 @@ use std::{
 };
 
 use futures_util::Stream;
-use ziggurat_runtime::{
-    line::{Line, Plain},
-    lock,
-};
+use ziggurat_runtime::lock;
+use ziggurat_text::{Line, Plain};
 
 use super::{
     driver::{self, Field},

@@ -24,10 +24,7 @@ mod json;
 mod tests;
 
 use jiff::{SignedDuration, civil::DateTime};
-use ziggurat_runtime::{
-    line::{Line, Plain},
-    scan,
-};
+use ziggurat_text::{Line, Plain, scan};
 
 use super::kind::Kind;
 

@@ -32,7 +32,7 @@ use std::{borrow::Cow, ops::Range, str::FromStr as _, time::Duration};
 use crate::database::SslMode;
 use secrecy::SecretString;
 use thiserror::Error;
-use ziggurat_runtime::percent;
+use ziggurat_text::percent;
 
 use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
 

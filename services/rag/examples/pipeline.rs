@@ -11,7 +11,6 @@
 use std::{error::Error, sync::Arc};
 
 use tokio::net::TcpListener;
-use ziggurat_http::serve::{Limits, Server};
 use ziggurat_llm::{Completer, Embedder};
 use ziggurat_postgres::{
     database::{Database, Settings},
@@ -22,6 +21,7 @@ use ziggurat_rag_service::{
     retrieval::{Backend, FilterColumns, Retriever, SearchOptions, Table},
 };
 use ziggurat_runtime::signals;
+use ziggurat_serve::{Limits, Server};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

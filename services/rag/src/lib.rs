@@ -62,7 +62,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_http::Document;
-use ziggurat_runtime::cut_off::CutOff;
+use ziggurat_layers::shutdown::CutOff;
 
 use self::{
     health::HealthCheck,

@@ -8,7 +8,7 @@ use futures_util::future;
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
-use ziggurat_http::serve::Readiness;
+use ziggurat_http::Readiness;
 
 use super::{pipeline::Pipeline, reply::json};
 

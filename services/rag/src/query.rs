@@ -10,9 +10,9 @@ use axum::{
 use http::{HeaderMap, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
-use ziggurat_http::{is_json, sse::EventStream};
 use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
 use ziggurat_llm::Deadline;
+use ziggurat_serve::{is_json, sse::EventStream};
 
 use super::{
     Options,

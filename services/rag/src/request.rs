@@ -8,12 +8,13 @@ use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use ziggurat_http::{Payload, serve};
+use ziggurat_http::Payload;
 use ziggurat_layers::{
     body_limit::LimitedBody,
     reject::{ErrorString, Rejection},
 };
 use ziggurat_llm as llm;
+use ziggurat_serve::BodyError;
 
 use super::{
     filter::{CheckedFilter, Filter},
@@ -216,7 +217,7 @@ pub(super) async fn whole(body: LimitedBody<Body>) -> Result<Bytes, Refused> {
 fn broken(error: &(dyn StdError + 'static)) -> Refused {
     let mut causes = iter::successors(Some(error), |&error| error.source());
     let is_slow = |cause: &(dyn StdError + 'static)| {
-        matches!(cause.downcast_ref(), Some(serve::BodyError::TooSlow(_)))
+        matches!(cause.downcast_ref(), Some(BodyError::TooSlow(_)))
     };
     let (status, code, message) = if causes.any(is_slow) {
         let message = "the request body did not arrive in time";

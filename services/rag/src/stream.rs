@@ -11,9 +11,9 @@ use futures_util::{FutureExt as _, Stream, stream};
 use serde::Serialize;
 use tracing::debug;
 use utoipa::ToSchema;
-use ziggurat_http::sse::Event;
+use ziggurat_layers::shutdown::CutOff;
 use ziggurat_llm::{Chunk, Chunks, Deadline};
-use ziggurat_runtime::cut_off::CutOff;
+use ziggurat_serve::sse::Event;
 
 use super::{
     Options,

@@ -17,14 +17,12 @@ pub mod committed;
 pub mod config;
 mod config_sources;
 pub mod console;
-pub mod cut_off;
 pub mod duration;
 mod environment;
 pub mod escape;
 pub mod file;
 #[cfg(unix)]
 pub mod flags;
-pub mod line;
 pub mod listen;
 mod lock;
 pub mod logs;
@@ -32,11 +30,9 @@ pub mod logs;
 pub mod open_files;
 #[cfg(unix)]
 pub mod password_file;
-pub mod percent;
 pub mod private_file;
 pub mod redact;
 pub mod retry_after;
-pub mod scan;
 mod secret;
 #[cfg(unix)]
 pub mod signals;

@@ -20,7 +20,6 @@ use http_body_util::Full;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tower::{ServiceBuilder, ServiceExt as _};
-use ziggurat_http::serve::{Limits, Server};
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
     json_rpc::JsonRpcLayer,
@@ -32,6 +31,7 @@ use ziggurat_mcp::{
     streamable::StreamableLayer,
 };
 use ziggurat_runtime::signals;
+use ziggurat_serve::{Limits, Server};
 
 use crate::{client_requests::ClientRequests, legacy::LegacyLayer};
 

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use ziggurat_http::serve;
 use ziggurat_postgres_tools::custom::Definitions;
 
 use super::{Address, Configuration, http::Tls};
@@ -84,7 +83,7 @@ impl Configuration {
         if let Err(error) = self.check_files() {
             problems.push(error.to_string());
         } else if let Some(Tls { cert, key, chain }) = tls
-            && let Err(error) = serve::Tls::from_files(cert, key, chain.as_deref())
+            && let Err(error) = ziggurat_http::Tls::from_files(cert, key, chain.as_deref())
         {
             problems.push(format!("{:#}", anyhow::Error::from(error)));
         }

@@ -16,8 +16,8 @@ use ziggurat_accounts::{
     Holder, WallClock,
     issuer::{Issuer, Settings, StalePolicy},
 };
-use ziggurat_http::serve::{Limits, Server};
 use ziggurat_layers::bearer::{Denied, Verify as _};
+use ziggurat_serve::{Limits, Server};
 
 use crate::{
     ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,

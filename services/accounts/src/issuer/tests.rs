@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
-use ziggurat_http::serve::{Limits, Server};
+use ziggurat_serve::{Limits, Server};
 
 use super::*;
 

@@ -17,7 +17,6 @@ use axum::{Router, routing::post_service};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tower::ServiceBuilder;
-use ziggurat_http::serve::{Limits, Server};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     host::{HostLayer, Hosts},
@@ -31,6 +30,7 @@ use ziggurat_mcp::{
     streamable::StreamableLayer,
 };
 use ziggurat_runtime::signals;
+use ziggurat_serve::{Limits, Server};
 
 struct Shout;
 

@@ -5,14 +5,13 @@ use std::{
     error::Error,
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
-use ziggurat_runtime::lock;
 
 use super::signed_state::{LIFETIME, millis};
 
@@ -188,8 +187,8 @@ impl LocalGuard {
             return false;
         }
         let principal = Sha256::digest(principal).into();
-        // No code panics while it holds the lock.
-        let mut used = lock(&self.used);
+        // No code leaves it half changed, so a panic does not make it unusable.
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.use_up(id, principal, now)
     }
 }

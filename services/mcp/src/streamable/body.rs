@@ -11,7 +11,7 @@ use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
-use ziggurat_http::sse;
+use ziggurat_serve::sse;
 
 use crate::{Notifier, streamable::KEEP_ALIVE_INTERVAL};
 

@@ -17,10 +17,7 @@ use tokio::{
 };
 use tower::{ServiceBuilder, service_fn};
 use ziggurat_accounts::{Holder, Identity};
-use ziggurat_http::{
-    PreflightLayer, Refusal, headers, health,
-    serve::{Limits, Server},
-};
+use ziggurat_http::{PreflightLayer, Refusal, headers, health};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     host::{HostLayer, Hosts},
@@ -28,6 +25,7 @@ use ziggurat_layers::{
     origin::{OriginLayer, Origins},
 };
 use ziggurat_mcp as mcp;
+use ziggurat_serve::{Limits, Server};
 
 use super::LoginLayer;
 

@@ -15,7 +15,7 @@ use ziggurat_postgres::{
     rows::{Column, Row, Rows, Summary},
     statement::{Statement, Window},
 };
-use ziggurat_runtime::line::Line;
+use ziggurat_text::Line;
 
 use crate::{client, table::Table};
 

@@ -8,7 +8,7 @@ use tokio::{
     task::JoinSet,
 };
 use ziggurat_fake_providers::{Gate, Turn};
-use ziggurat_http::serve::{Limits, Server};
+use ziggurat_serve::{Limits, Server};
 
 use super::*;
 

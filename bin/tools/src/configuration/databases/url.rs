@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 use ziggurat_postgres::{database::SslMode, url::after_scheme};
-use ziggurat_runtime::percent;
+use ziggurat_text::percent;
 
 use super::raw::RawDatabase;
 

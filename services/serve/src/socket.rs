@@ -239,7 +239,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
-    use crate::serve::idle::TimeoutReason;
+    use crate::idle::TimeoutReason;
 
     fn guarded(limits: &Limits) -> (Socket<DuplexStream>, DuplexStream) {
         let (server, client) = duplex(1 << 20);

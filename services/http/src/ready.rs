@@ -8,7 +8,7 @@
 //! use axum::{Router, body::Body, routing::get};
 //! use http::Request;
 //! use tower::ServiceExt as _;
-//! use ziggurat_http::serve::Readiness;
+//! use ziggurat_http::Readiness;
 //!
 //! # tokio_test::block_on(async {
 //! let readiness = Readiness::new("pipeline");

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -13,7 +13,6 @@ use tokio::{
     task,
     time::{Instant, sleep_until},
 };
-use ziggurat_runtime::lock;
 
 use super::Limits;
 
@@ -110,20 +109,20 @@ impl Activity {
     /// Notes that the client may begin with HTTP: the time before, such as a handshake, does not
     /// count.
     pub(super) fn is_open(&self) {
-        lock(&self.state).head_since = Some(Instant::now());
+        self.state().head_since = Some(Instant::now());
     }
 
     /// Notes that the client uses HTTP/2. Frames arrive at any time, and the protocol library
     /// handles a head in several frames.
     pub(super) fn uses_http2(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         state.head_since = None;
         state.since = Instant::now();
     }
 
     /// Notes that bytes have arrived on HTTP/1: outside of a request they begin one.
     pub(super) fn received(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         if state.in_flight == 0 && state.head_since.is_none() {
             state.head_since = Some(Instant::now());
         }
@@ -131,7 +130,7 @@ impl Activity {
 
     /// Notes that the head of a request is complete.
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         state.in_flight += 1;
         state.has_begun = true;
         state.head_since = None;
@@ -169,7 +168,7 @@ impl Activity {
 
     /// Restarts the idle time, because the client was notified that the connection ends.
     pub(super) fn was_notified(&self) {
-        lock(&self.state).since = Instant::now();
+        self.state().since = Instant::now();
     }
 
     /// Waits until the connection has to be closed to make room for another.
@@ -181,7 +180,7 @@ impl Activity {
             for _ in 0..2 {
                 task::yield_now().await;
             }
-            let mut state = lock(&self.state);
+            let mut state = self.state();
             if state.waits_for_client() {
                 return;
             }
@@ -195,23 +194,23 @@ impl Activity {
     /// Returns since when the client is waited for, if the connection may be closed to make room
     /// and was not evicted yet.
     pub(super) fn waits_since(&self) -> Option<Instant> {
-        let state = lock(&self.state);
+        let state = self.state();
         let is_new = !state.has_begun && state.since.elapsed() < FIRST_REQUEST_TIME;
         let may_leave = state.waits_for_client() && !is_new && !state.is_evicted;
         may_leave.then_some(state.since)
     }
 
     pub(super) fn is_evicted(&self) -> bool {
-        lock(&self.state).is_evicted
+        self.state().is_evicted
     }
 
     pub(super) fn evict(&self) {
-        lock(&self.state).is_evicted = true;
+        self.state().is_evicted = true;
         self.eviction.notify_one();
     }
 
     fn timeouts(&self, now: Instant) -> Timeouts {
-        let state = lock(&self.state);
+        let state = self.state();
         let interval = self
             .header_timeout
             .min(self.idle_timeout)
@@ -232,9 +231,14 @@ impl Activity {
         }
     }
 
+    /// Locks the state. No code leaves it half changed, so a panic does not make it unusable.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Changes what the connection waits for.
     fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = lock(&self.state);
+        let mut state = self.state();
         change(&mut state);
         state.since = Instant::now();
         let waits = state.waits_for_client();

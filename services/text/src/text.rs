@@ -3,10 +3,8 @@
 use std::fmt;
 
 use bytes::Bytes;
-use ziggurat_runtime::{
-    line::{Line, Plain},
-    scan,
-};
+
+use crate::{Line, Plain, scan};
 
 /// A position in a [`Text`], to truncate it there.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +21,7 @@ pub struct Mark {
 ///
 /// ```
 /// use std::fmt::Write as _;
-/// use ziggurat_mcp::Text;
+/// use ziggurat_text::Text;
 ///
 /// let mut text = Text::from("id\tname\n");
 /// write!(text, "{}\t{}\n", 1, r"C:\Ada")?;
@@ -122,7 +120,9 @@ impl Text {
         str::from_utf8(&self.escaped).expect("text and ASCII")
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    /// Returns the content of the JSON string as bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
         &self.escaped
     }
 
@@ -142,7 +142,9 @@ impl Text {
         }
     }
 
-    pub(super) fn into_bytes(self) -> Bytes {
+    /// Returns the content of the JSON string, without a copy.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
         Bytes::from(self.escaped)
     }
 

@@ -16,7 +16,7 @@ use super::{
     idle::{FIRST_REQUEST_TIME, TimeoutReason},
     *,
 };
-use crate::ShutdownLayer;
+use ziggurat_layers::shutdown::ShutdownLayer;
 
 /// Timeout after which a test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{future::pending, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, Version};
-use http_body_util::{BodyExt as _, Empty};
+use http::{Request, Response, Version};
+use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -10,18 +10,70 @@ use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
     task::JoinSet,
     time::timeout,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream as ClientStream};
+use tower::service_fn;
+use ziggurat_serve::{Limits, RequestBody, Server};
 
 use super::*;
-use crate::serve::{
-    Limits, Server,
-    tests::{Running, limits, rest, start},
-};
 
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that runs until it is dropped.
+struct Running {
+    address: SocketAddr,
+    _tasks: JoinSet<()>,
+}
+
+/// Limits that no test reaches by accident.
+fn limits() -> Limits {
+    const LONG: Duration = Duration::from_hours(1);
+    let mut limits = Limits::default();
+    limits.handshake_timeout = LONG;
+    limits.header_timeout = LONG;
+    limits.body_timeout = LONG;
+    limits.idle_timeout = LONG;
+    limits
+}
+
+/// Starts a server that answers with the length of the request body, or with its error.
+async fn start(server: Server<Tls>) -> Running {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let service = service_fn(async |request: Request<RequestBody>| {
+        let text = match request.into_body().collect().await {
+            Ok(body) => format!("{} bytes", body.to_bytes().len()),
+            Err(error) => error.to_string(),
+        };
+        Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(text)))
+    });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let serving = server.serve(listener, service, pending());
+        serving.await.expect("the listener lives");
+    });
+    Running {
+        address,
+        _tasks: tasks,
+    }
+}
+
+/// Reads until the server closes the connection.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    read.expect("the server closes").expect("without a reset");
+    String::from_utf8(bytes).expect("text")
+}
+
+impl Running {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("listening")
+    }
+}
 
 /// A root, an intermediate authority, and a server certificate that it has signed, as files.
 struct Papers {
@@ -125,7 +177,7 @@ fn issuer<'a>(
 }
 
 async fn serve(papers: &Papers, limits: Limits) -> Running {
-    start(Server::new(limits).with_tls(papers.tls())).await
+    start(Server::new(limits).with_acceptor(papers.tls())).await
 }
 
 fn request(uri: &str) -> Request<Empty<Bytes>> {
@@ -147,7 +199,7 @@ async fn the_certificates_are_sent_leaf_first_and_each_once() {
     for (certificate, chain) in cases {
         let tls = papers.load(certificate, "server.key", chain);
         let tls = tls.expect("usable papers");
-        let server = start(Server::new(limits()).with_tls(tls)).await;
+        let server = start(Server::new(limits()).with_acceptor(tls)).await;
         let stream = papers.connect(&server, &[]).await;
         let shown = stream.get_ref().1.peer_certificates().expect("shown");
         let expected = [papers.leaf.clone(), papers.middle.clone()];
@@ -301,10 +353,8 @@ async fn handshakes_that_stall_delay_no_other_connection() {
 #[tokio::test]
 async fn a_handshake_that_takes_too_long_is_cut_off() {
     let papers = Papers::draw_up();
-    let limits = Limits {
-        handshake_timeout: Duration::from_millis(200),
-        ..limits()
-    };
+    let mut limits = limits();
+    limits.handshake_timeout = Duration::from_millis(200);
     let server = serve(&papers, limits).await;
     for beginning in [&b""[..], b"\x16\x03\x01\x02\x00"] {
         let mut stream = server.connect().await;
@@ -316,10 +366,8 @@ async fn a_handshake_that_takes_too_long_is_cut_off() {
 #[tokio::test]
 async fn handshakes_that_stall_make_room_for_others() {
     let papers = Papers::draw_up();
-    let limits = Limits {
-        max_connections: 4,
-        ..limits()
-    };
+    let mut limits = limits();
+    limits.max_connections = 4;
     let server = serve(&papers, limits).await;
     let mut slow = Vec::new();
     for _ in 0..20 {
@@ -413,7 +461,7 @@ async fn a_refused_upload_behind_tls_does_not_lose_its_answer() {
 async fn renewed_certificates_are_used_without_a_restart_and_bad_ones_are_not() {
     let papers = Papers::draw_up();
     let tls = papers.tls();
-    let server = start(Server::new(limits()).with_tls(tls.clone())).await;
+    let server = start(Server::new(limits()).with_acceptor(tls.clone())).await;
     let shown = async |papers: &Papers| {
         let stream = papers.connector(&["http/1.1"], &[&TLS13]);
         let name = ServerName::try_from("localhost").expect("a name");

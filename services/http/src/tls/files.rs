@@ -40,7 +40,7 @@ impl Files {
 
 impl Tls {
     /// Reads the files again whenever they change. Never ends.
-    pub(in crate::serve) async fn follow(self) -> Infallible {
+    pub(super) async fn follow(&self) -> Infallible {
         let files = &self.0.files;
         let mut seen = self.0.first.clone();
         let mut folders = Folders::new("certificates");

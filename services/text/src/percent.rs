@@ -1,7 +1,7 @@
 //! Percent-encoding, decoded strictly.
 //!
 //! ```
-//! use ziggurat_runtime::percent;
+//! use ziggurat_text::percent;
 //!
 //! assert_eq!(percent::decode("sword%40fish").as_deref(), Some("sword@fish"));
 //! assert_eq!(percent::decode("sword%fish"), None);

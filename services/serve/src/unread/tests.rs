@@ -10,7 +10,7 @@ use tokio::{
 };
 use tower::service_fn;
 
-use crate::serve::{
+use crate::{
     Limits, RequestBody, Server,
     tests::{Running, limits, start_service},
 };

@@ -10,7 +10,7 @@
 //! use http::Version;
 //! use http_body_util::BodyExt as _;
 //! use serde_json::json;
-//! use ziggurat_http::sse::{Event, EventStream};
+//! use ziggurat_serve::sse::{Event, EventStream};
 //!
 //! # tokio_test::block_on(async {
 //! let events = [Event::json(&json!({"says": "a\nb"}))?, Event::json(&[1, 2])?];

@@ -2,12 +2,13 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use ziggurat_http::serve::{Limits, Server, Tls};
+//! use ziggurat_http::Tls;
+//! use ziggurat_serve::{Limits, Server};
 //!
 //! let tls = Tls::from_files(Path::new("server.crt"), Path::new("server.key"), None)?;
-//! let server = Server::new(Limits::default()).with_tls(tls);
+//! let server = Server::new(Limits::default()).with_acceptor(tls);
 //! # let _ = server;
-//! # Ok::<_, ziggurat_http::serve::TlsError>(())
+//! # Ok::<_, ziggurat_http::TlsError>(())
 //! ```
 
 mod files;
@@ -15,6 +16,7 @@ mod files;
 mod tests;
 
 use std::{
+    convert::Infallible,
     fmt, fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,13 +34,21 @@ use rustls::{
 };
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use ziggurat_serve::{AcceptError, Acceptor};
 
 use self::files::{Files, Stamps};
 
 /// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// The certificate of a server and its key. A [`Server`](super::Server) reads them again when their
+/// Response to a client that uses plain HTTP on a TLS port.
+const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    content-type: application/json\r\n\
+    content-length: 44\r\n\
+    connection: close\r\n\r\n\
+    {\"error\":\"This port speaks HTTPS, not HTTP\"}";
+
+/// The certificate of a server and its key. A [`Server`](ziggurat_serve::Server) reads them again when their
 /// files change.
 ///
 /// Clones share the certificate. TLS 1.2 and 1.3 are supported; HTTP/2 and HTTP/1.1 are offered in
@@ -130,15 +140,6 @@ pub enum TlsError {
     },
 }
 
-/// Reason why a connection could not be encrypted.
-#[derive(Debug)]
-pub(super) enum HandshakeError {
-    /// The client uses HTTP without TLS.
-    Http(TcpStream),
-    /// The handshake failed; the client was notified.
-    Handshake(io::Error),
-}
-
 // === impl Tls ===
 
 impl Tls {
@@ -178,23 +179,25 @@ impl Tls {
         self.0.config.store(Arc::new(config));
         Ok(())
     }
+}
 
-    /// Does the handshake with a client.
-    pub(super) async fn accept(
-        &self,
-        stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, HandshakeError> {
+impl Acceptor for Tls {
+    type Stream = TlsStream<TcpStream>;
+
+    async fn accept(&self, stream: TcpStream) -> Result<Self::Stream, AcceptError> {
         let mut first = [0];
-        let peeked = stream
-            .peek(&mut first)
-            .await
-            .map_err(HandshakeError::Handshake)?;
+        let peeked = stream.peek(&mut first).await.map_err(AcceptError::Failed)?;
         if peeked == 1 && first[0] != HANDSHAKE && first[0].is_ascii_uppercase() {
-            return Err(HandshakeError::Http(stream));
+            return Err(AcceptError::Refused(stream, PLAIN_HTTP_RESPONSE));
         }
         let acceptor = TlsAcceptor::from(self.0.config.load_full());
         let accepted = acceptor.accept(stream).await;
-        accepted.map_err(HandshakeError::Handshake)
+        accepted.map_err(AcceptError::Failed)
+    }
+
+    /// Loads renewed certificates.
+    async fn run(&self) -> Infallible {
+        self.follow().await
     }
 }
 

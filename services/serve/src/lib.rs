@@ -1,7 +1,28 @@
-//! Accepts connections and serves a tower service on them: one loop for all servers.
+//! Accepts connections and serves a tower service on them.
 //!
-//! HTTP/1.1 and HTTP/2 are distinguished by their first bytes, with [TLS](Server::with_tls), too.
-//! Every request has a [`ClientIp`] with the peer of its connection.
+//! With the feature `http2`, HTTP/1.1 and HTTP/2 are distinguished by their first bytes, also behind
+//! an [`Acceptor`], which adds TLS. Every request has a [`ClientIp`] with the peer of its connection.
+//!
+//! ```
+//! use std::{convert::Infallible, future::ready, io};
+//! use bytes::Bytes;
+//! use http::{Request, Response};
+//! use http_body_util::Full;
+//! use tokio::net::TcpListener;
+//! use tower::service_fn;
+//! use ziggurat_serve::{Limits, RequestBody, Server};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> io::Result<()> {
+//! let hello = service_fn(async |_: Request<RequestBody>| {
+//!     Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("hello")))
+//! });
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! // A real server waits for a signal here.
+//! let stop = ready(());
+//! Server::new(Limits::default()).serve(listener, hello, stop).await
+//! # }
+//! ```
 //!
 //! # Limits for clients
 //!
@@ -26,70 +47,56 @@
 //! the rest of its request was read, if that does not take too long. A client whose connection was
 //! idle is notified if the protocol has a message for it.
 
+mod acceptor;
 mod body;
 mod connection;
 mod connections;
+mod content_type;
 mod idle;
 mod listeners;
-mod ready;
 mod socket;
+pub mod sse;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod unread;
 
 use std::{
-    convert::Infallible,
-    error::Error,
-    future::{pending, poll_fn},
-    io,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
+    convert::Infallible, error::Error, future::poll_fn, io, pin::pin, sync::Arc, time::Duration,
 };
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-};
+use hyper_util::rt::TokioIo;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::watch, time};
-use tokio_rustls::server::TlsStream;
-use tokio_util::either::Either;
 use tower_service::Service;
 use tracing::{debug, warn};
-use ziggurat_layers::client_ip::ClientIp;
-use ziggurat_runtime::cut_off::{CutOff, ERROR_SEND_TIME};
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    shutdown::{CutOff, ERROR_SEND_TIME},
+};
 
 use self::{
     connection::{Watched, drive},
     connections::Connections,
     idle::Activity,
     socket::Socket,
-    tls::HandshakeError,
 };
 
 pub use self::{
+    acceptor::{AcceptError, Acceptor, Plain},
     body::{BodyError, RequestBody},
+    content_type::is_json,
     listeners::Listeners,
-    ready::{Readiness, Report, Status},
-    tls::{Tls, TlsError},
 };
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A connection without or with TLS.
-// Boxed: one per connection, and a hundred times as large as the other variant.
-type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
-
-/// Response to a client that uses plain HTTP on a TLS port.
-const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-    content-type: application/json\r\n\
-    content-length: 44\r\n\
-    connection: close\r\n\r\n\
-    {\"error\":\"This port speaks HTTPS, not HTTP\"}";
+/// Decides which versions of HTTP are served.
+#[cfg(feature = "http2")]
+type Protocol = hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>;
+#[cfg(not(feature = "http2"))]
+type Protocol = hyper::server::conn::http1::Builder;
 
 /// Limits on what clients may use.
 #[derive(Clone, Debug)]
@@ -97,7 +104,7 @@ const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
 pub struct Limits {
     /// Connections open at once.
     pub max_connections: usize,
-    /// Time for a TLS handshake.
+    /// Time for the handshake of an [`Acceptor`].
     pub handshake_timeout: Duration,
     /// Time for the head of a request, and for the first one to begin.
     pub header_timeout: Duration,
@@ -121,11 +128,11 @@ pub struct Limits {
 
 /// A server: HTTP settings and limits, ready to serve listeners.
 #[derive(Clone, Debug)]
-pub struct Server {
-    http: auto::Builder<TokioExecutor>,
+pub struct Server<A = Plain> {
+    http: Protocol,
     limits: Limits,
     cut_off: CutOff,
-    tls: Option<Tls>,
+    acceptor: A,
 }
 
 /// A service that a [`Server`] can serve: it answers every request, and each connection has a clone.
@@ -178,26 +185,25 @@ impl Server {
     /// Creates a server with these limits.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        let mut http = auto::Builder::new(TokioExecutor::new());
-        // hyper's timeout would include the idle time before the head of a request; ours does not.
-        http.http1().header_read_timeout(None);
-        http.http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.max_streams)
-            .keep_alive_interval(Duration::from_secs(30));
         Self {
-            http,
+            http: protocol(&limits),
             limits,
             cut_off: CutOff::default(),
-            tls: None,
+            acceptor: Plain,
         }
     }
+}
 
-    /// Uses TLS on every connection. A renewed certificate is loaded while the server runs.
+impl<A> Server<A> {
+    /// Sets what happens on a connection before HTTP, such as a TLS handshake.
     #[must_use]
-    pub fn with_tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
-        self
+    pub fn with_acceptor<T>(self, acceptor: T) -> Server<T> {
+        Server {
+            http: self.http,
+            limits: self.limits,
+            cut_off: self.cut_off,
+            acceptor,
+        }
     }
 
     /// Notifies the service when the time for the requests in flight is over, so that it can still
@@ -207,7 +213,9 @@ impl Server {
         self.cut_off = cut_off;
         self
     }
+}
 
+impl<A: Acceptor> Server<A> {
     /// Serves `service` on the listeners until `shutdown` resolves, then waits for the requests in
     /// flight for at most [`Limits::shutdown_grace`].
     ///
@@ -223,18 +231,13 @@ impl Server {
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = watch::channel(());
         let mut connections = Connections::new(&self.limits);
-        let tls = self.tls.clone();
-        let mut renewals = pin!(async {
-            match tls {
-                Some(tls) => tls.follow().await,
-                None => pending().await,
-            }
-        });
+        let acceptor = self.acceptor.clone();
+        let mut beside = pin!(acceptor.run());
         loop {
             let (stream, peer) = tokio::select! {
                 () = &mut shutdown => break,
                 () = poll_fn(|cx| connections.poll_forget(cx)) => continue,
-                never = &mut renewals => match never {},
+                never = &mut beside => match never {},
                 accepted = listeners.accept() => match accepted {
                     Ok(accepted) => accepted,
                     Err(error) if is_exhaustion(&error) => tokio::select! {
@@ -295,32 +298,49 @@ impl Server {
         let service = Watched::new(service, peer, Arc::clone(&activity), self.limits);
         let connection = self.http.serve_connection(TokioIo::new(socket), service);
         if let Err(error) = drive(connection, &activity, stop).await {
-            debug!(error = &*error, peer = %peer.client(), "connection ended early");
+            debug!(%error, peer = %peer.client(), "connection ended early");
         }
     }
 
-    /// Does the TLS handshake, if the server uses TLS.
-    async fn open(&self, stream: TcpStream, activity: &Arc<Activity>) -> Option<Stream> {
-        let Some(tls) = &self.tls else {
-            return Some(Stream::Left(stream));
-        };
-        let accepted = time::timeout(self.limits.handshake_timeout, tls.accept(stream)).await;
-        match accepted {
-            Ok(Ok(stream)) => return Some(Stream::Right(Box::new(stream))),
-            Ok(Err(HandshakeError::Http(stream))) => {
+    /// Lets the acceptor prepare the connection.
+    async fn open(&self, stream: TcpStream, activity: &Arc<Activity>) -> Option<A::Stream> {
+        let accepting = self.acceptor.accept(stream);
+        match time::timeout(self.limits.handshake_timeout, accepting).await {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(AcceptError::Refused(stream, response))) => {
                 let mut socket = Socket::new(stream, Arc::clone(activity), &self.limits);
-                if socket.write_all(PLAIN_HTTP_RESPONSE).await.is_ok() {
+                if socket.write_all(response).await.is_ok() {
                     socket.shutdown().await.ok();
                 }
-                debug!("a client sent HTTP without TLS");
+                debug!("a connection was refused before HTTP");
             }
-            Ok(Err(HandshakeError::Handshake(error))) => {
-                debug!(error = &error as &dyn Error, "TLS handshake failed");
+            Ok(Err(AcceptError::Failed(error))) => {
+                debug!(error = &error as &dyn Error, "handshake failed");
             }
-            Err(_) => debug!("TLS handshake timed out"),
+            Err(_) => debug!("handshake timed out"),
         }
         None
     }
+}
+
+// hyper's timeout for heads would include the idle time before one; ours does not.
+#[cfg(feature = "http2")]
+fn protocol(limits: &Limits) -> Protocol {
+    let mut protocol = Protocol::new(hyper_util::rt::TokioExecutor::new());
+    protocol.http1().header_read_timeout(None);
+    protocol
+        .http2()
+        .timer(hyper_util::rt::TokioTimer::new())
+        .max_concurrent_streams(limits.max_streams)
+        .keep_alive_interval(Duration::from_secs(30));
+    protocol
+}
+
+#[cfg(not(feature = "http2"))]
+fn protocol(_: &Limits) -> Protocol {
+    let mut protocol = Protocol::new();
+    protocol.header_read_timeout(None);
+    protocol
 }
 
 /// Returns whether the process or the system has too many open files, which ends when connections
