@@ -37,7 +37,7 @@ use ziggurat_layers::{
     shutdown::{CutOff, ShutdownLayer},
 };
 use ziggurat_mcp::{
-    Mcp, Prompts, Resources, Schema, ServerInfo, Tool, ToolDescriptor, ToolError, ToolRequest,
+    Error, Mcp, Prompts, Resources, Schema, ServerInfo, ToolDescriptor, ToolHandler, ToolRequest,
     ToolResult, Tools, dialect,
     protocol::{self, ProtocolLayer},
 };
@@ -74,12 +74,12 @@ impl<B> Service<Request<B>> for Bare {
 /// A tool that answers at once.
 struct Quick;
 
-impl Tool for Quick {
+impl ToolHandler for Quick {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new("quick", "Answers at once.", Schema::new())
     }
 
-    async fn call(&self, _: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, _: ToolRequest) -> Result<ToolResult, Error> {
         Ok(ToolResult::text("done"))
     }
 }

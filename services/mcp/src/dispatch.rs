@@ -93,7 +93,7 @@ impl Shared {
         let heartbeat = Heartbeat::of(context);
         let has_structure = self.tools.output(&tool.descriptor).is_some();
         let signer = context.revision().is_modern().then(|| self.signer.clone());
-        let result = Arc::clone(&tool.tool).start(ToolRequest {
+        let result = Arc::clone(&tool.service).start(ToolRequest {
             arguments: params.range(Member::Arguments),
             inputs,
             signer,
@@ -173,8 +173,7 @@ impl Shared {
                 }
                 let mut placeholders = Placeholders::from_iter(context.arguments);
                 placeholders.insert(argument.name.clone(), argument.value);
-                let template = Arc::clone(&entry.template);
-                let values = template.complete_boxed(argument.name, placeholders, caller);
+                let values = entry.complete(argument.name, placeholders, caller);
                 Ok(State::Completing(values))
             }
         }

@@ -104,13 +104,14 @@ impl Encoder {
             is_negotiated,
             tail: &list_tail,
         };
+        let capabilities = Capabilities::of(revision, tools, resources, prompts);
         Self {
             revision,
             is_negotiated,
             opening: if revision.is_modern() {
-                discovery(server, &list_tail)
+                discovery(server, capabilities, &list_tail)
             } else {
-                initialization(revision, is_negotiated, server)
+                initialization(revision, is_negotiated, server, capabilities)
             },
             tools: [false, true].map(|may_write| lists.tools(tools, may_write)),
             resources: lists.resources(resources),
@@ -159,25 +160,36 @@ struct Capability {}
 /// The capabilities of the server, without those that need a second connection.
 #[derive(Serialize)]
 struct Capabilities {
-    tools: Capability,
-    resources: Capability,
-    prompts: Capability,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Capability>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Capability>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompts: Option<Capability>,
     #[serde(skip_serializing_if = "Option::is_none")]
     completions: Option<Capability>,
 }
 
 impl Capabilities {
-    fn of(revision: Revision) -> Self {
+    fn of(revision: Revision, tools: &Tools, resources: &Resources, prompts: &Prompts) -> Self {
+        let has_prompts = !prompts.is_empty();
+        let has_arguments = has_prompts || !resources.templates().is_empty();
+        let has_completions = has_arguments && revision >= Revision::V2025_03_26;
         Self {
-            tools: Capability {},
-            resources: Capability {},
-            prompts: Capability {},
-            completions: (revision >= Revision::V2025_03_26).then_some(Capability {}),
+            tools: (!tools.is_empty()).then_some(Capability {}),
+            resources: (!resources.is_empty()).then_some(Capability {}),
+            prompts: has_prompts.then_some(Capability {}),
+            completions: has_completions.then_some(Capability {}),
         }
     }
 }
 
-fn initialization(revision: Revision, is_negotiated: bool, server: &ServerInfo) -> Bytes {
+fn initialization(
+    revision: Revision,
+    is_negotiated: bool,
+    server: &ServerInfo,
+    capabilities: Capabilities,
+) -> Bytes {
     #[derive(Serialize)]
     struct Server<'a> {
         name: &'a str,
@@ -203,7 +215,7 @@ fn initialization(revision: Revision, is_negotiated: bool, server: &ServerInfo) 
     let instructions = server.instructions.as_deref();
     to_bytes(&Initialized {
         protocol_version: revision.as_str(),
-        capabilities: Capabilities::of(revision),
+        capabilities,
         server_info: Server {
             name: &server.name,
             title: title.filter(|_| revision >= Revision::V2025_06_18),
@@ -214,7 +226,7 @@ fn initialization(revision: Revision, is_negotiated: bool, server: &ServerInfo) 
     })
 }
 
-fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
+fn discovery(server: &ServerInfo, capabilities: Capabilities, tail: &str) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct DiscoverResult<'a> {
@@ -226,7 +238,7 @@ fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
 
     let discovered = DiscoverResult {
         supported_versions: [Revision::V2026_07_28.as_str()],
-        capabilities: Capabilities::of(Revision::V2026_07_28),
+        capabilities,
         instructions: server.instructions.as_deref(),
     };
     with_tail(&discovered, tail)

@@ -7,10 +7,10 @@ use tracing::{debug, error};
 use ziggurat_layers::{
     json_rpc::Reply,
     reject::AuthFailed,
-    sanitize::{ErrorDetail, Public, Sanitizer},
+    sanitize::{ErrorDetail, Public, RequestId, Sanitizer},
 };
 
-type BoxError = Box<dyn Error + Send + Sync>;
+use crate::BoxError;
 
 /// The failure of a tool or a resource, error -32603 for the client.
 ///
@@ -33,11 +33,13 @@ pub struct Failure {
     message: Cow<'static, str>,
     source: Option<ErrorDetail>,
     // Boxed: rare, and it would make every error larger to move.
-    http: Option<Box<Http>>,
+    http: Option<Box<HttpParts>>,
+    /// Set if the client is to read the id of the request instead of the message.
+    is_internal: bool,
 }
 
 #[derive(Default)]
-struct Http {
+struct HttpParts {
     status: Option<StatusCode>,
     headers: HeaderMap,
     auth_failed: bool,
@@ -52,7 +54,25 @@ impl Failure {
             message: message.into(),
             source: None,
             http: None,
+            is_internal: false,
         }
+    }
+
+    /// Describes a fault of the server, about which the client reads the id of its request only.
+    pub(super) fn internal(cause: impl Into<BoxError>) -> Self {
+        let mut failure = Self::new("an internal error occurred").with_source(cause);
+        failure.is_internal = true;
+        failure
+    }
+
+    /// Returns the id under which the cause is logged, and tells it the client.
+    pub(super) fn identified(&mut self, request_id: Option<&RequestId>) -> Option<RequestId> {
+        if !self.is_internal {
+            return request_id.cloned();
+        }
+        let id = request_id.cloned().unwrap_or_else(RequestId::generate);
+        self.message = format!("an internal error occurred (request id {id})").into();
+        Some(id)
     }
 
     /// Adds the cause for the log; in development the client reads it too.
@@ -104,9 +124,10 @@ impl Failure {
 
     /// Logs the failure and its cause. Called once, by the code that turns the failure into an
     /// answer.
-    pub(super) fn log(&self, method: &'static str, name: &str) {
+    pub(super) fn log(&self, method: &'static str, name: &str, request_id: Option<&RequestId>) {
+        let request_id = request_id.map(RequestId::as_str);
         if let Some(source) = &self.source {
-            error!(error = %source, method, name, "call failed");
+            error!(error = %source, method, name, request_id, "call failed");
         } else {
             debug!(method, name, "call refused");
         }

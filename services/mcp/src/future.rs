@@ -13,7 +13,7 @@ use ziggurat_layers::shutdown::CutOffFuture;
 use ziggurat_layers::{json_rpc::Reply, sanitize::Sanitizer};
 
 use crate::{
-    DetachedCalls, Failure, ResultBody, ToolError,
+    DetachedCalls, Failure, ResultBody,
     encode::{Encoder, Fault},
     heartbeat::Heartbeat,
     method::MethodFuture,
@@ -91,16 +91,14 @@ impl ResponseFuture {
                     return Poll::Pending;
                 };
                 let record = record.take().expect("not polled after it is ready");
-                if let Err(ToolError::Failed(failure)) = &result {
-                    failure.log("tools/call", record.tool());
-                }
+                let result = result.map_err(|error| record.identified(error));
                 encoder.tool_result(record.follow(result, &self.cut_off))
             }
             State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
                 Ok(Some(contents)) => Ok(encoder.contents(&contents)),
                 Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
                 Err(failure) => {
-                    failure.log("resources/read", uri);
+                    failure.log("resources/read", uri, None);
                     Err(Fault::Resource(failure))
                 }
             },

@@ -1,4 +1,4 @@
-//! The methods of the Model Context Protocol, for a list of tools, resources and prompts.
+//! Servers of the Model Context Protocol, for a list of tools, resources and prompts.
 //!
 //! [`Mcp`] is a `Service<Call>`: [`JsonRpcLayer`](ziggurat_layers::json_rpc::JsonRpcLayer) serves
 //! it over HTTP and [`Stdio`](crate::stdio::Stdio) over standard input and output; it depends on
@@ -32,8 +32,8 @@
 //! # }).unwrap();
 //! ```
 //!
-//! `examples/shout` is a server with a tool of its own over HTTP, for clients of all revisions:
-//! `cargo run -p ziggurat-mcp --example shout`.
+//! Programs begin with [`Server`] and `Http` or [`Stdio`](crate::stdio::Stdio), which put this
+//! together: see the README and `examples/echo.rs`.
 //!
 //! # Methods
 //!
@@ -78,6 +78,12 @@
 //! The lists and the result of `initialize` are rendered once; answering them copies nothing. A
 //! tool call allocates one future. The text of a stream is copied once, into [`Text`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(all(doctest, feature = "http", feature = "schemars"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod body;
 mod caller;
 mod content;
@@ -88,6 +94,8 @@ mod encode;
 mod failure;
 mod future;
 mod heartbeat;
+#[cfg(feature = "http")]
+mod http_server;
 mod method;
 mod notify;
 mod params;
@@ -96,8 +104,13 @@ pub mod protocol;
 mod read_resource;
 mod record;
 mod resource;
+mod serve_error;
+mod server;
 mod sorted_list;
 pub mod stdio;
+#[cfg(any(feature = "http", feature = "stdio"))]
+mod stop;
+#[cfg(feature = "http")]
 pub mod streamable;
 mod structure;
 mod template;
@@ -123,6 +136,8 @@ use ziggurat_layers::{
 
 use crate::{encode::Encoders, future::State, method::Methods};
 
+#[cfg(feature = "http")]
+pub use self::http_server::{Calls, Endpoint, Guarded, Http};
 pub use self::{
     body::ResultBody,
     caller::Caller,
@@ -134,21 +149,34 @@ pub use self::{
     method::{Method, MethodFuture},
     notify::{Notifier, Progress},
     prompt::{
-        Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
-        Role, Template,
+        Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Prompts,
+        Rendered, Role, Template,
     },
     read_resource::ReadResource,
     record::LOG_TARGET,
-    resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
+    resource::{
+        ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, Resources,
+        Unavailable,
+    },
+    serve_error::{Result, ServeError},
+    server::{Server, ServerBuilder},
     structure::Structure,
-    template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor},
+    template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
-        Annotations, Lenient, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
-        ToolRequest, ToolResult, Tools,
+        Annotations, Error, Icon, IntoResult, Json, Lenient, Piece, Property, Reported, Schema,
+        Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler, ToolRequest, ToolResult,
+        ToolService, Tools,
     },
 };
 
 pub use ziggurat_text::Text;
+
+#[cfg(feature = "schemars")]
+#[doc(no_inline)]
+pub use schemars;
+
+/// An error of any type.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Name, version and description of a server.
 #[derive(Clone, Debug, Serialize)]
@@ -257,10 +285,18 @@ impl Mcp {
         resources: Resources,
         prompts: Prompts,
     ) -> Result<Self, SetupError> {
-        tools.check()?;
-        resources.check()?;
-        prompts.check()?;
-        Ok(Self {
+        Self::of_lists(server, tools, resources, prompts).map_err(|(_, problem)| problem)
+    }
+
+    /// Makes the service, together with the error if there is one.
+    fn of_lists(
+        server: &ServerInfo,
+        tools: Tools,
+        resources: Resources,
+        prompts: Prompts,
+    ) -> Result<Self, (Self, SetupError)> {
+        let checked = tools.check().and(resources.check()).and(prompts.check());
+        let mcp = Self {
             shared: Arc::new(Shared {
                 encoders: Encoders::new(server, &tools, &resources, &prompts),
                 tools,
@@ -273,7 +309,11 @@ impl Mcp {
                 detached: None,
                 cut_off: CutOff::default(),
             }),
-        })
+        };
+        match checked {
+            Ok(()) => Ok(mcp),
+            Err(problem) => Err((mcp, problem)),
+        }
     }
 
     /// Adds a method that the protocol does not have, for clients that negotiate no revision.

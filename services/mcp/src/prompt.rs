@@ -1,26 +1,27 @@
 //! Prompts.
 
 mod arguments;
+mod closure;
 mod template;
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt};
 
 use serde::Serialize;
 
 use crate::{Block, Elicitation, Inputs, SetupError, sorted_list::SortedList};
 
-pub use self::{arguments::PromptArguments, template::Template};
+pub use self::{arguments::PromptArguments, closure::Prompt, template::Template};
 
-/// A text that a user requests by name, to start a conversation.
+/// A prompt as a type; see [`Prompt`] for closures.
 ///
 /// ```
 /// use ziggurat_mcp::{
-///     Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered, Template,
+///     PromptHandler, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered, Template,
 /// };
 ///
 /// struct AnalyseTable;
 ///
-/// impl Prompt for AnalyseTable {
+/// impl PromptHandler for AnalyseTable {
 ///     fn describe(&self) -> PromptDescriptor {
 ///         let table = PromptArgument::required("table", "The table to look at.");
 ///         PromptDescriptor::new("analyse-table", "Analyses one table.").with_argument(table)
@@ -35,7 +36,7 @@ pub use self::{arguments::PromptArguments, template::Template};
 /// let prompts = Prompts::new().with(AnalyseTable);
 /// # let _ = prompts;
 /// ```
-pub trait Prompt: Send + Sync + 'static {
+pub trait PromptHandler: Send + Sync + 'static {
     /// Returns the name and the arguments of the prompt; called once.
     fn describe(&self) -> PromptDescriptor;
 
@@ -43,6 +44,12 @@ pub trait Prompt: Send + Sync + 'static {
     ///
     /// A required argument may still be missing: then a placeholder names it.
     fn render(&self, arguments: &PromptArguments) -> Rendered;
+
+    /// Returns values for an argument that begin with `value`, the likeliest first. By default the
+    /// [choices](PromptArgument::with_choices) of the argument are offered.
+    fn complete(&self, _argument: &str, _value: &str) -> Option<Vec<String>> {
+        None
+    }
 
     /// Returns the questions to ask the client first, if any; with the answers the prompt is
     /// rendered by [`render_with`](Self::render_with).
@@ -111,13 +118,7 @@ pub enum Role {
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Prompts {
-    prompts: SortedList<Entry>,
-}
-
-#[derive(Clone)]
-struct Entry {
-    descriptor: PromptDescriptor,
-    prompt: Arc<dyn Prompt>,
+    prompts: SortedList<Prompt>,
 }
 
 // === impl PromptDescriptor ===
@@ -231,11 +232,10 @@ impl Prompts {
     }
 
     /// Adds a prompt.
-    pub fn with(mut self, prompt: impl Prompt) -> Self {
-        let descriptor = prompt.describe();
-        let name = descriptor.name.clone();
-        let prompt = Arc::new(prompt);
-        self.prompts.insert(name, Entry { descriptor, prompt });
+    pub fn with(mut self, prompt: impl Into<Prompt>) -> Self {
+        let prompt = prompt.into();
+        let name = prompt.descriptor.name.clone();
+        self.prompts.insert(name, prompt);
         self
     }
 
@@ -247,9 +247,14 @@ impl Prompts {
         self
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<(&PromptDescriptor, &dyn Prompt)> {
+    pub(super) fn find(&self, name: &str) -> Option<(&PromptDescriptor, &dyn PromptHandler)> {
         let entry = self.prompts.find(name)?;
-        Some((&entry.descriptor, &*entry.prompt))
+        Some((&entry.descriptor, &*entry.handler))
+    }
+
+    /// Returns whether there is no prompt.
+    pub(super) fn is_empty(&self) -> bool {
+        self.prompts.iter().next().is_none()
     }
 
     /// Returns all prompts, by name.
@@ -266,7 +271,10 @@ impl Prompts {
 
     /// Returns the values of an argument that begin with `value`, or `None` for an unknown prompt.
     pub(super) fn complete(&self, name: &str, argument: &str, value: &str) -> Option<Vec<String>> {
-        let (descriptor, _) = self.find(name)?;
+        let (descriptor, handler) = self.find(name)?;
+        if let Some(values) = handler.complete(argument, value) {
+            return Some(values);
+        }
         let mut arguments = descriptor.arguments.iter();
         let choices = arguments
             .find(|declared| declared.name == argument)

@@ -77,6 +77,7 @@ use ziggurat_layers::{
 use crate::notify::{Notifier, Progress};
 
 use self::envelope::Envelope;
+pub(crate) use self::revision::Revisions;
 pub use self::{
     context::{Capabilities, Context},
     revision::Revision,
@@ -92,6 +93,7 @@ pub struct ProtocolLayer {
     is_http: bool,
     /// The index of the revision that the client chose; over stdio there is only one client.
     chosen: Option<Arc<AtomicUsize>>,
+    revisions: Revisions,
 }
 
 /// Service made by [`ProtocolLayer`].
@@ -176,6 +178,7 @@ impl ProtocolLayer {
         Self {
             is_http: true,
             chosen: None,
+            revisions: Revisions::all(),
         }
     }
 
@@ -184,6 +187,7 @@ impl ProtocolLayer {
         Self {
             is_http: false,
             chosen: None,
+            revisions: Revisions::all(),
         }
     }
 
@@ -192,6 +196,12 @@ impl ProtocolLayer {
     pub fn with_negotiation(mut self, is_on: bool) -> Self {
         let first = Revision::WITHOUT_HEADER as usize;
         self.chosen = is_on.then(|| Arc::new(AtomicUsize::new(first)));
+        self
+    }
+
+    /// Sets the revisions that are answered.
+    pub(crate) fn with_revisions(mut self, revisions: Revisions) -> Self {
+        self.revisions = revisions;
         self
     }
 
@@ -237,7 +247,7 @@ impl ProtocolLayer {
             let headers = &call.head().headers;
             routing::check(headers, method, version.as_deref(), subject.as_deref())?;
         }
-        envelope.check_version()?;
+        envelope.check_version(self.revisions)?;
         Ok(Context {
             capabilities: envelope.check_types()?,
             ..self.context(call, envelope, Revision::V2026_07_28)
@@ -251,13 +261,16 @@ impl ProtocolLayer {
         revision: Revision,
     ) -> Result<Context, Error> {
         if call.method() != "initialize" {
+            if !self.revisions.contains(revision) {
+                return Err(error::unsupported(revision.as_str(), self.revisions));
+            }
             return Ok(self.context(call, envelope, revision));
         }
         if call.is_batched() {
             let problem = "`initialize` must not be in a batch";
             return Err(Error::invalid_request().with_data(problem));
         }
-        let revision = envelope.negotiated();
+        let revision = envelope.negotiated(self.revisions)?;
         Ok(self.context(call, envelope, revision))
     }
 
@@ -272,7 +285,8 @@ impl ProtocolLayer {
             });
         };
         if call.method() == "initialize" {
-            chosen.store(envelope.negotiated() as usize, Ordering::Relaxed);
+            let revision = envelope.negotiated(self.revisions)?;
+            chosen.store(revision as usize, Ordering::Relaxed);
         }
         let revision = Revision::ALL[chosen.load(Ordering::Relaxed)];
         self.legacy(call, envelope, revision)

@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use serde::Deserialize;
 
 use crate::{
-    Annotations, Caller, Lenient, Property, Reported, Resources, Schema, Tool, ToolDescriptor,
-    ToolError, ToolRequest, ToolResult,
+    Annotations, Caller, Error, Lenient, Property, Reported, Resources, Schema, ToolDescriptor,
+    ToolHandler, ToolRequest, ToolResult,
 };
 
 const MISSING_URI: &str = "Error: 'uri' parameter is required. \
@@ -56,14 +56,14 @@ impl ReadResource {
             Ok(Some(contents)) => Ok(contents.text),
             Ok(None) => Err(unreadable(format_args!("Resource not found: {uri}"))),
             Err(failure) => {
-                failure.log("tools/call", uri);
+                failure.log("tools/call", uri, None);
                 Err(unreadable(&failure))
             }
         }
     }
 }
 
-impl Tool for ReadResource {
+impl ToolHandler for ReadResource {
     fn describe(&self) -> ToolDescriptor {
         let uri = Property::string(
             "The URI of the resource, as `list` shows it; for example pg://system_info.",
@@ -85,7 +85,7 @@ impl Tool for ReadResource {
         .with_always_enabled()
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         if arguments.list.0.unwrap_or_default() {
             return Ok(ToolResult::text(self.list()));

@@ -15,7 +15,7 @@ use ziggurat_layers::{
     sanitize::RequestId,
 };
 
-use crate::{Caller, Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
+use crate::{Caller, Error, Piece, Reported, ToolResult, body::Pieces, tool::Content};
 
 /// Target of the events about calls of tools: one for each call when it ends, and at the debug
 /// level one when it begins.
@@ -89,6 +89,16 @@ impl Record {
         &self.tool
     }
 
+    /// Logs the cause of a failure, and adds the id under which it is found.
+    pub(super) fn identified(&self, mut error: Error) -> Error {
+        if let Error::Failed(failure) = &mut error {
+            let id = self.request_id.as_ref();
+            let id = failure.identified(id);
+            failure.log("tools/call", self.tool(), id.as_ref());
+        }
+        error
+    }
+
     /// Sets the outcome and logs it.
     pub(super) fn end(mut self, outcome: Outcome) {
         self.outcome = outcome;
@@ -97,19 +107,19 @@ impl Record {
     /// Records the outcome. A stream is followed to its end.
     pub(super) fn follow(
         self,
-        result: Result<ToolResult, ToolError>,
+        result: Result<ToolResult, Error>,
         cut_off: &CutOffFuture,
-    ) -> Result<ToolResult, ToolError> {
+    ) -> Result<ToolResult, Error> {
         match &result {
             Ok(ToolResult {
                 content: Content::Streamed(_),
                 ..
             }) => return result.map(|result| self.follow_stream(result, cut_off.clone())),
             Ok(_) => self.end(Outcome::Ok),
-            Err(ToolError::Reported(_)) => self.end(Outcome::Reported),
-            Err(ToolError::NotReady) => self.end(Outcome::NotReady),
-            Err(ToolError::Failed(failure)) if failure.is_fault() => self.end(Outcome::Failed),
-            Err(ToolError::Failed(_) | ToolError::MissingCapabilities(_)) => {
+            Err(Error::Reported(_)) => self.end(Outcome::Reported),
+            Err(Error::NotReady) => self.end(Outcome::NotReady),
+            Err(Error::Failed(failure)) if failure.is_fault() => self.end(Outcome::Failed),
+            Err(Error::Failed(_) | Error::MissingCapabilities(_)) => {
                 self.end(Outcome::Refused);
             }
         }

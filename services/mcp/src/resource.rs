@@ -5,19 +5,20 @@ use std::{borrow::Cow, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 use futures_util::FutureExt as _;
 use serde::Serialize;
 
-use crate::{
-    Caller, Failure, ResourceTemplate, ResourceTemplateDescriptor, SetupError,
-    sorted_list::SortedList, template::AnyTemplate,
-};
+use crate::{Caller, Error, Failure, ResourceTemplate, SetupError, sorted_list::SortedList};
 
-/// A document that a client can read by its URI.
+mod closure;
+
+pub use self::closure::{Resource, ResourceClosure};
+
+/// A resource as a type, for one that has a state; see [`Resource`] for closures.
 ///
 /// ```
-/// use ziggurat_mcp::{Caller, ReadError, Resource, ResourceDescriptor, Resources};
+/// use ziggurat_mcp::{Caller, ReadError, ResourceHandler, ResourceDescriptor, Resources};
 ///
 /// struct Limits;
 ///
-/// impl Resource for Limits {
+/// impl ResourceHandler for Limits {
 ///     fn describe(&self) -> ResourceDescriptor {
 ///         ResourceDescriptor::new("custom://limits", "Limits", "What a caller may ask for.")
 ///     }
@@ -30,7 +31,7 @@ use crate::{
 /// let resources = Resources::new().with(Limits);
 /// # let _ = resources;
 /// ```
-pub trait Resource: Send + Sync + 'static {
+pub trait ResourceHandler: Send + Sync + 'static {
     /// Returns the name and a description of the resource; called once.
     fn describe(&self) -> ResourceDescriptor;
 
@@ -78,20 +79,8 @@ pub struct Unavailable {
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Resources {
-    resources: Arc<SortedList<Entry>>,
-    templates: Arc<Vec<TemplateEntry>>,
-}
-
-#[derive(Clone)]
-pub(super) struct TemplateEntry {
-    pub(super) descriptor: ResourceTemplateDescriptor,
-    pub(super) template: Arc<dyn AnyTemplate>,
-}
-
-#[derive(Clone)]
-struct Entry {
-    descriptor: Arc<ResourceDescriptor>,
-    resource: Arc<dyn AnyResource>,
+    resources: Arc<SortedList<Resource>>,
+    templates: Arc<Vec<ResourceTemplate>>,
 }
 
 /// Content of a resource.
@@ -112,24 +101,8 @@ pub(super) type ReadFuture =
     Pin<Box<dyn Future<Output = Result<Option<Contents>, Failure>> + Send>>;
 
 /// A type-erased resource.
-trait AnyResource: Send + Sync {
+pub(super) trait AnyResource: Send + Sync {
     fn start(self: Arc<Self>, descriptor: Arc<ResourceDescriptor>, caller: Caller) -> ReadFuture;
-}
-
-// === impl AnyResource ===
-
-impl<R: Resource> AnyResource for R {
-    fn start(self: Arc<Self>, descriptor: Arc<ResourceDescriptor>, caller: Caller) -> ReadFuture {
-        Box::pin(async move {
-            let text = async { self.read(caller).await.map(Some) };
-            let (uri, mime_type) = (descriptor.uri.clone(), descriptor.mime_type.clone());
-            let mut contents = Contents::read(text, uri, mime_type).await?;
-            if let Some(contents) = &mut contents {
-                contents.is_blob = descriptor.is_blob;
-            }
-            Ok(contents)
-        })
-    }
 }
 
 // === impl Contents ===
@@ -205,6 +178,16 @@ impl From<Unavailable> for ReadError {
     }
 }
 
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        Self::Failed(match error {
+            Error::Reported(reported) => Failure::new(reported.into_text()),
+            Error::Failed(failure) => failure,
+            other => Failure::new(other.to_string()),
+        })
+    }
+}
+
 impl From<Failure> for ReadError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
@@ -245,30 +228,21 @@ impl Resources {
     }
 
     /// Adds a resource.
-    pub fn with(mut self, resource: impl Resource) -> Self {
-        let descriptor = Arc::new(resource.describe());
-        let uri = descriptor.uri.clone();
-        let resource = Arc::new(resource);
-        let entry = Entry {
-            descriptor,
-            resource,
-        };
-        Arc::make_mut(&mut self.resources).insert(uri, entry);
+    pub fn with(mut self, resource: impl Into<Resource>) -> Self {
+        let resource = resource.into();
+        let uri = resource.descriptor.uri.clone();
+        Arc::make_mut(&mut self.resources).insert(uri, resource);
         self
     }
 
     /// Adds a resource template.
-    pub fn with_template(mut self, template: impl ResourceTemplate) -> Self {
-        let entry = TemplateEntry {
-            descriptor: template.describe(),
-            template: Arc::new(template),
-        };
-        Arc::make_mut(&mut self.templates).push(entry);
+    pub fn with_template(mut self, template: impl Into<ResourceTemplate>) -> Self {
+        Arc::make_mut(&mut self.templates).push(template.into());
         self
     }
 
     /// Returns the templates, in the order they were added.
-    pub(super) fn templates(&self) -> &[TemplateEntry] {
+    pub(super) fn templates(&self) -> &[ResourceTemplate] {
         &self.templates
     }
 
@@ -281,13 +255,18 @@ impl Resources {
     ) -> Option<ReadFuture> {
         if let Some(entry) = self.resources.find(uri) {
             let descriptor = Arc::clone(&entry.descriptor);
-            return Some(Arc::clone(&entry.resource).start(descriptor, caller));
+            return Some(Arc::clone(&entry.reader).start(descriptor, caller));
         }
         let mut templates = self.templates.iter().filter(|_| has_templates);
         let (entry, placeholders) =
             templates.find_map(|entry| Some((entry, entry.descriptor.uri.read(uri)?)))?;
-        let template = Arc::clone(&entry.template);
+        let template = Arc::clone(&entry.reader);
         Some(template.start(&entry.descriptor, uri.to_owned(), placeholders, caller))
+    }
+
+    /// Returns whether there is neither a resource nor a template.
+    pub(super) fn is_empty(&self) -> bool {
+        self.templates.is_empty() && self.resources.iter().next().is_none()
     }
 
     /// Returns all resources, by URI.

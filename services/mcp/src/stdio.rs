@@ -53,6 +53,8 @@
 mod calls;
 mod input;
 mod output;
+#[cfg(feature = "stdio")]
+mod process;
 #[cfg(test)]
 mod tests;
 

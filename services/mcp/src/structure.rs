@@ -54,6 +54,11 @@ impl Structure {
     }
 
     /// Returns the JSON text.
+    pub(super) fn as_json(&self) -> &str {
+        str::from_utf8(&self.json).expect("JSON is text")
+    }
+
+    /// Returns the JSON text.
     #[must_use]
     pub fn into_json(self) -> Bytes {
         self.json

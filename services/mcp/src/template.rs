@@ -1,22 +1,22 @@
 //! Resource templates: URIs with placeholders.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+mod closure;
 
-use futures_util::FutureExt as _;
+use std::{borrow::Cow, collections::BTreeMap, fmt, pin::Pin, sync::Arc};
+
 use ziggurat_text::percent;
 
-use crate::{
-    Caller, ReadError,
-    resource::{Contents, ReadFuture},
-};
+use crate::{Caller, ReadError, resource::ReadFuture};
+
+pub use self::closure::ResourceTemplate;
 
 /// Limit on the characters of a value.
 const MAX_VALUE: usize = 1024;
 
-/// A family of resources, each of which can be read by its URI.
+/// A resource template as a type; see [`ResourceTemplate`] for closures.
 ///
 /// Not offered in calls that are answered exactly as in revision 2024-11-05.
-pub trait ResourceTemplate: Send + Sync + 'static {
+pub trait TemplateHandler: Send + Sync + 'static {
     /// Returns the URI template and a description; called once.
     fn describe(&self) -> ResourceTemplateDescriptor;
 
@@ -70,7 +70,7 @@ enum Part {
 pub(super) type CompleteFuture = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
 
 /// A type-erased template.
-pub(super) trait AnyTemplate: Send + Sync {
+pub(crate) trait AnyTemplate: Send + Sync {
     fn start(
         self: Arc<Self>,
         descriptor: &ResourceTemplateDescriptor,
@@ -79,42 +79,12 @@ pub(super) trait AnyTemplate: Send + Sync {
         caller: Caller,
     ) -> ReadFuture;
 
-    fn complete_boxed(
+    fn complete(
         self: Arc<Self>,
         name: String,
         placeholders: Placeholders,
         caller: Caller,
     ) -> CompleteFuture;
-}
-
-// === impl AnyTemplate ===
-
-impl<T: ResourceTemplate> AnyTemplate for T {
-    fn start(
-        self: Arc<Self>,
-        descriptor: &ResourceTemplateDescriptor,
-        uri: String,
-        placeholders: Placeholders,
-        caller: Caller,
-    ) -> ReadFuture {
-        let mime_type = descriptor.mime_type.clone();
-        Box::pin(async move {
-            let text = self.read(placeholders, caller);
-            Contents::read(text, Cow::Owned(uri), mime_type).await
-        })
-    }
-
-    fn complete_boxed(
-        self: Arc<Self>,
-        name: String,
-        placeholders: Placeholders,
-        caller: Caller,
-    ) -> CompleteFuture {
-        Box::pin(async move {
-            let values = AssertUnwindSafe(self.complete(name, placeholders, caller)).catch_unwind();
-            values.await.unwrap_or_default()
-        })
-    }
 }
 
 // === impl ResourceTemplateDescriptor ===

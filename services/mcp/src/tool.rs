@@ -2,41 +2,51 @@
 
 mod annotations;
 mod arguments;
+mod closure;
 pub(super) mod headers;
+mod icon;
+mod into_result;
+mod layered;
 mod list;
 mod result;
 mod schema;
 
-use std::{borrow::Cow, fmt, ops::Range, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range};
 
-use futures_util::FutureExt as _;
+use http::HeaderMap;
 use serde::Deserialize;
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
-    Caller, Elicitation, Failure, Inputs, RecordUnreachable, StateSigner,
+    BoxError, Caller, Elicitation, Failure, Inputs, Progress, RecordUnreachable, StateSigner,
     elicit::MissingCapabilities,
 };
 
-pub(super) use self::result::Content;
 pub use self::{
     annotations::Annotations,
     arguments::Lenient,
+    closure::{Tool, ToolClosure, ToolFuture, ToolService},
+    icon::Icon,
+    into_result::{IntoResult, Json},
     list::Tools,
     result::{Piece, ToolResult},
     schema::{Property, Schema},
 };
+pub(super) use self::{
+    closure::{AnyTool, guarded},
+    result::Content,
+};
 
-/// A function that a client can call by name.
+/// A tool as a type, for one that has a state or streams its result; see [`Tool`] for closures.
 ///
-/// To add one, implement this trait in a file and add it to [`Tools`]. A call that is cancelled, or
+/// Implement this trait in a file and add the type to [`Tools`]. A call that is cancelled, or
 /// whose client disconnects, is dropped at its next await; the tool has to release its resources in
 /// destructors.
 ///
 /// ```
 /// use serde::Deserialize;
 /// use ziggurat_mcp::{
-///     Lenient, Property, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
+///     Lenient, Property, Schema, ToolHandler, ToolDescriptor, Error, ToolRequest, ToolResult, Tools,
 /// };
 ///
 /// struct Shout;
@@ -47,14 +57,14 @@ pub use self::{
 ///     words: Lenient<String>,
 /// }
 ///
-/// impl Tool for Shout {
+/// impl ToolHandler for Shout {
 ///     fn describe(&self) -> ToolDescriptor {
 ///         let words = Property::string("What to say, loudly.");
 ///         let schema = Schema::new().with_required("words", words);
 ///         ToolDescriptor::new("shout", "Says the words in capitals.", schema)
 ///     }
 ///
-///     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+///     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
 ///         let arguments: Arguments = request.arguments()?;
 ///         let words = arguments.words.or_report("Missing or invalid 'words' parameter")?;
 ///         Ok(ToolResult::text(words.to_uppercase()))
@@ -64,7 +74,7 @@ pub use self::{
 /// let tools = Tools::new().with(Shout);
 /// # let _ = tools;
 /// ```
-pub trait Tool: Send + Sync + 'static {
+pub trait ToolHandler: Send + Sync + 'static {
     /// Returns the name and the arguments of the tool; called once.
     fn describe(&self) -> ToolDescriptor;
 
@@ -72,12 +82,9 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`ToolError::Reported`] for every error that a model can read and act upon; the
+    /// Returns [`Error::Reported`] for every error that a model can read and act upon; the
     /// others are for the program.
-    fn call(
-        &self,
-        request: ToolRequest,
-    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
+    fn call(&self, request: ToolRequest) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 }
 
 /// Description of a tool for clients.
@@ -90,6 +97,7 @@ pub struct ToolDescriptor {
     pub(super) description: Cow<'static, str>,
     pub(super) schema: Schema,
     pub(super) output: Option<Output>,
+    pub(super) icons: Vec<Icon>,
     annotations: Annotations,
     /// The annotations for callers with read-only access, and for callers with write access.
     by_access: Option<[Annotations; 2]>,
@@ -127,10 +135,23 @@ pub struct ToolRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported(Cow<'static, str>);
 
-/// The failure of a tool.
+/// The failure of a tool, or of a resource that is a closure.
+///
+/// ```
+/// use std::{fs, io};
+/// use ziggurat_mcp::Error;
+///
+/// fn read(path: &str) -> Result<String, Error> {
+///     if path.contains("..") {
+///         return Err(Error::said("`path` must not contain `..`.")); // for the model
+///     }
+///     fs::read_to_string(path).map_err(Error::internal) // for the log
+/// }
+/// # let _ = read;
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ToolError {
+pub enum Error {
     /// The client gets a result that is an error.
     // The text is not logged: it may quote the statement.
     #[error("the tool reported an error to its caller")]
@@ -144,30 +165,6 @@ pub enum ToolError {
     /// The client gets a protocol error.
     #[error("the tool failed")]
     Failed(#[source] Failure),
-}
-
-/// The future of a type-erased tool.
-// Boxed: each tool has another future type, and one allocation per call is small compared with its
-// query. In return the list accepts tools from other crates.
-pub(super) type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send>>;
-
-/// A type-erased tool.
-pub(super) trait AnyTool: Send + Sync {
-    fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture;
-}
-
-// === impl AnyTool ===
-
-impl<T: Tool> AnyTool for T {
-    fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture {
-        Box::pin(async move {
-            // Over standard input and output all calls share a task, and a panic in one must not
-            // end the others.
-            let call = AssertUnwindSafe(self.call(request)).catch_unwind();
-            call.await
-                .unwrap_or_else(|_| Err(Failure::panicked().into()))
-        })
-    }
 }
 
 // === impl ToolDescriptor ===
@@ -188,6 +185,7 @@ impl ToolDescriptor {
             description: description.into(),
             schema,
             output: None,
+            icons: Vec::new(),
             annotations: Annotations::default(),
             by_access: None,
             is_advertised: true,
@@ -230,6 +228,12 @@ impl ToolDescriptor {
     /// Adds a title for display.
     pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
+        self
+    }
+
+    /// Adds an icon, from revision 2025-11-25 on.
+    pub fn with_icon(mut self, icon: Icon) -> Self {
+        self.icons.push(icon);
         self
     }
 
@@ -290,12 +294,12 @@ impl ToolRequest {
     ///
     /// # Errors
     ///
-    /// Returns [`ToolError::MissingCapabilities`] if the client lacks a capability for the
+    /// Returns [`Error::MissingCapabilities`] if the client lacks a capability for the
     /// questions; a client of an older revision cannot be asked.
-    pub fn ask(&self, ask: Elicitation) -> Result<ToolResult, ToolError> {
+    pub fn ask(&self, ask: Elicitation) -> Result<ToolResult, Error> {
         let capabilities = self.caller.context().capabilities();
         ask.check(capabilities)
-            .map_err(ToolError::MissingCapabilities)?;
+            .map_err(Error::MissingCapabilities)?;
         let Some(signer) = &self.signer else {
             let problem = "this revision of the protocol has no questions to users";
             return Err(Reported::new(problem).into());
@@ -326,6 +330,24 @@ impl ToolRequest {
         &self.caller
     }
 
+    /// Returns a value that a layer stored about the caller, such as the identity of its token.
+    #[must_use]
+    pub fn identity<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.caller.extension()
+    }
+
+    /// Returns the headers of the HTTP request; empty over standard input and output.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.call.head().headers
+    }
+
+    /// Returns the progress reporter of the call, if the client asked for progress.
+    #[must_use]
+    pub fn progress(&self) -> Option<&Progress> {
+        self.caller.context().progress()
+    }
+
     /// Returns the caller, once the arguments have been read.
     #[must_use]
     pub(crate) fn into_caller(self) -> Caller {
@@ -348,8 +370,8 @@ impl ToolRequest {
     ///
     /// # Errors
     ///
-    /// Returns [`ToolError::Reported`] if `A` requires more than was given.
-    pub fn arguments<'a, A: Deserialize<'a>>(&'a self) -> Result<A, ToolError> {
+    /// Returns [`Error::Reported`] if `A` requires more than was given.
+    pub fn arguments<'a, A: Deserialize<'a>>(&'a self) -> Result<A, Error> {
         serde_json::from_str(self.raw_arguments())
             .map_err(|error| Reported::new(format!("Invalid arguments: {error}")).into())
     }
@@ -378,17 +400,40 @@ impl Reported {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    pub(super) fn into_text(self) -> Cow<'static, str> {
+        self.0
+    }
 }
 
-// === impl ToolError ===
+// === impl Error ===
 
-impl From<Reported> for ToolError {
+impl Error {
+    /// Makes an error with a message for the model, which can correct its call.
+    pub fn said(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::Reported(Reported::new(message))
+    }
+
+    /// Makes an error about a fault of the server: its cause is logged with the id of the request,
+    /// and the client reads one sentence with that id.
+    pub fn internal(cause: impl Into<BoxError>) -> Self {
+        Self::Failed(Failure::internal(cause))
+    }
+}
+
+impl From<BoxError> for Error {
+    fn from(cause: BoxError) -> Self {
+        Self::internal(cause)
+    }
+}
+
+impl From<Reported> for Error {
     fn from(reported: Reported) -> Self {
         Self::Reported(reported)
     }
 }
 
-impl From<Failure> for ToolError {
+impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }

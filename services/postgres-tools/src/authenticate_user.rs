@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ziggurat_accounts::{Accounts, LoginError, Session};
 use ziggurat_mcp::{
-    Failure, Property, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+    Error, Failure, Property, Schema, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 
 /// Logs a user in.
@@ -58,7 +58,7 @@ impl AuthenticateUser {
     }
 }
 
-impl Tool for AuthenticateUser {
+impl ToolHandler for AuthenticateUser {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new(
             "authenticate_user",
@@ -71,7 +71,7 @@ impl Tool for AuthenticateUser {
         .unlisted()
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments<'_> = request.arguments()?;
         let username = non_empty(
             arguments.username,

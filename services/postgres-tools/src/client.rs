@@ -8,7 +8,7 @@ use std::{
 
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Current, Databases, MetadataError};
-use ziggurat_mcp::{Caller, Reported, ToolError};
+use ziggurat_mcp::{Caller, Error, Reported};
 use ziggurat_postgres::{
     error::{QueryError, Report},
     metadata::Metadata,
@@ -16,7 +16,7 @@ use ziggurat_postgres::{
 };
 
 /// Returns the database of the caller, once the server has connected to it.
-pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Current, ToolError> {
+pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
     let current = databases
         .current(caller.extension::<Identity>())
         .map_err(|error| no_client(&error))?;
@@ -25,13 +25,13 @@ pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Cu
 }
 
 /// Returns the metadata of the database, as old as its operator allows.
-pub(super) async fn metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
+pub(super) async fn metadata(current: &Current) -> Result<Arc<Metadata>, Error> {
     let metadata = current.metadata().await;
     metadata.map_err(|error| unread(&error))
 }
 
 /// Returns metadata of the last seconds, for a tool that is about to report a table as missing.
-pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
+pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, Error> {
     /// Shorter than the time to create a table and retry, and long enough that requests for missing
     /// tables cannot reload the metadata each time.
     const RELOAD_INTERVAL: Duration = Duration::from_secs(3);
@@ -62,9 +62,9 @@ pub(super) fn explained(report: &Report) -> String {
 }
 
 /// Describes a failure to read the metadata.
-fn unread(error: &MetadataError) -> ToolError {
+fn unread(error: &MetadataError) -> Error {
     let MetadataError::Load(cause) = error else {
-        return ToolError::NotReady;
+        return Error::NotReady;
     };
     match &**cause {
         QueryError::Lease(cause) => unavailable(cause),

@@ -7,8 +7,8 @@ use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Lenient, Property, Reported, Schema, Structure, Tool, ToolDescriptor, ToolError,
-    ToolRequest, ToolResult,
+    Annotations, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
+    ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
     error::{Phase, QueryError},
@@ -77,7 +77,7 @@ impl CountRows {
     }
 }
 
-impl Tool for CountRows {
+impl ToolHandler for CountRows {
     fn describe(&self) -> ToolDescriptor {
         let schema = Property::string("The schema of the table.").with_default("public");
         let condition = Property::string(
@@ -99,7 +99,7 @@ impl Tool for CountRows {
         .unlisted()
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         let count = Count::read(arguments)?;
         let current = client::current(&self.databases, request.caller()).await?;

@@ -11,8 +11,8 @@ use futures_util::TryStreamExt as _;
 use serde::Deserialize;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-    ToolResult,
+    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
     database::MAX_ROWS,
@@ -71,7 +71,7 @@ impl ExecuteExplain {
     }
 }
 
-impl Tool for ExecuteExplain {
+impl ToolHandler for ExecuteExplain {
     fn describe(&self) -> ToolDescriptor {
         let analyze =
             Property::boolean("Run the query and measure it. If false, PostgreSQL only estimates.");
@@ -97,7 +97,7 @@ impl Tool for ExecuteExplain {
         .listed_where_negotiated()
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         let question = Question::read(arguments)?;
         let current = client::current(&self.databases, request.caller()).await?;

@@ -7,8 +7,8 @@ mod tests;
 use serde::Deserialize;
 use ziggurat_llm as llm;
 use ziggurat_mcp::{
-    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-    ToolResult,
+    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult,
 };
 
 use crate::{Embedder, embedder::EmbedError};
@@ -40,7 +40,7 @@ impl GenerateEmbedding {
     }
 }
 
-impl Tool for GenerateEmbedding {
+impl ToolHandler for GenerateEmbedding {
     fn describe(&self) -> ToolDescriptor {
         let text = Property::string("The text to embed; must not be blank.");
         ToolDescriptor::new(
@@ -54,7 +54,7 @@ impl Tool for GenerateEmbedding {
         .with_annotations(Annotations::asking())
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         let text = &arguments
             .text

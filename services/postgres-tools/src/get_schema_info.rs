@@ -10,8 +10,8 @@ mod tests;
 use serde::Deserialize;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-    ToolResult,
+    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult,
 };
 use ziggurat_postgres::metadata::{Metadata, Table};
 
@@ -123,7 +123,7 @@ impl GetSchemaInfo {
     }
 }
 
-impl Tool for GetSchemaInfo {
+impl ToolHandler for GetSchemaInfo {
     fn describe(&self) -> ToolDescriptor {
         let schema = Property::string("Only the tables of this schema; the exact name.");
         let table = Property::string("Only this table; needs schema_name. The exact name.");
@@ -150,7 +150,7 @@ impl Tool for GetSchemaInfo {
         .with_annotations(Annotations::reading())
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let lookup = Request {
             filter: Filter::try_from(request.arguments::<Arguments>()?)?,
             is_structured: request.wants_structure(),
@@ -167,11 +167,7 @@ impl Tool for GetSchemaInfo {
 impl GetSchemaInfo {
     /// Answers with recent metadata before it reports that there is nothing: the table may be new,
     /// or its schema newly allowed.
-    async fn answer_again(
-        &self,
-        lookup: &Request,
-        current: &Current,
-    ) -> Result<ToolResult, ToolError> {
+    async fn answer_again(&self, lookup: &Request, current: &Current) -> Result<ToolResult, Error> {
         let metadata = client::recent_metadata(current).await?;
         if let Some(answer) = self.answer(lookup, current.label(), &metadata) {
             return Ok(answer);

@@ -14,7 +14,7 @@ use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_mcp::{
-    Annotations, Lenient, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
+    Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
@@ -127,7 +127,7 @@ impl QueryDatabase {
         query: &str,
         options: CallOptions,
         request: &ToolRequest,
-    ) -> Result<ToolResult, ToolError> {
+    ) -> Result<ToolResult, Error> {
         let current = client::current(&self.databases, request.caller()).await?;
         let statement = Statement::new(current.database(), query)
             .map_err(|error| complaint(&error))?
@@ -154,7 +154,7 @@ impl QueryDatabase {
         query: &str,
         options: CallOptions,
         ad_hoc: AdHocConnections<'_>,
-    ) -> Result<ToolResult, ToolError> {
+    ) -> Result<ToolResult, Error> {
         let (database, connection) = ad_hoc.connect(url).await?;
         if query
             .trim_matches(|c: char| c == ';' || c.is_whitespace())
@@ -180,7 +180,7 @@ impl QueryDatabase {
     }
 }
 
-impl Tool for QueryDatabase {
+impl ToolHandler for QueryDatabase {
     fn describe(&self) -> ToolDescriptor {
         let limit = Property::integer("Maximum number of rows.")
             .with_default(100)
@@ -214,7 +214,7 @@ impl Tool for QueryDatabase {
         })
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         let options = CallOptions {
             is_structured: request.wants_structure(),

@@ -9,11 +9,11 @@ use std::error::Error as StdError;
 
 use serde::Deserialize;
 use tracing::warn;
-use ziggurat_knowledge::{Embed, Error, Filter, KnowledgeBase};
+use ziggurat_knowledge::{Embed, Error as KnowledgeError, Filter, KnowledgeBase};
 use ziggurat_llm::Embedder;
 use ziggurat_mcp::{
-    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-    ToolResult,
+    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult,
 };
 
 /// Default and maximum number of passages in an answer.
@@ -84,7 +84,7 @@ impl<E: Embed> SearchKnowledgebase<E> {
     }
 }
 
-impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
+impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
     fn describe(&self) -> ToolDescriptor {
         let query = Property::string("The search text; required unless list_products is true.");
         let names = Property::strings("Only passages about these products.");
@@ -114,7 +114,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
         }
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let (base, embedder) = match &self.source {
             Source::None(absence) => return Err(Reported::new(*absence).into()),
             Source::Base { base, embedder } => (base, embedder),
@@ -135,7 +135,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
         let top_n = arguments.top_n.0.unwrap_or(DEFAULT_TOP_N);
         let top_n = usize::try_from(top_n.clamp(1, MAX_TOP_N)).unwrap_or(1);
 
-        let failed = |error: Error| refusal("Knowledgebase search failed", &error);
+        let failed = |error: KnowledgeError| refusal("Knowledgebase search failed", &error);
         // Before the vector, because a provider may charge for it.
         let search = base.search(&filter).await.map_err(failed)?;
         let vector = embedder.vector(&query).await.map_err(|error| {
@@ -173,8 +173,8 @@ fn names(given: Lenient<Names>) -> Vec<String> {
 }
 
 /// Describes an error. Causes within the server are only logged.
-fn refusal(what: &'static str, error: &Error) -> Reported {
-    if let Error::UnknownProject(_) = error {
+fn refusal(what: &'static str, error: &KnowledgeError) -> Reported {
+    if let KnowledgeError::UnknownProject(_) = error {
         return Reported::new(format!(
             "{error}\nThe products there are can be listed with list_products."
         ));

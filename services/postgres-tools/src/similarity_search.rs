@@ -18,7 +18,7 @@ mod weights;
 use tokio::join;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+    Annotations, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
@@ -118,7 +118,7 @@ impl SimilaritySearch {
     }
 }
 
-impl Tool for SimilaritySearch {
+impl ToolHandler for SimilaritySearch {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new(
             "similarity_search",
@@ -134,7 +134,7 @@ impl Tool for SimilaritySearch {
         .with_annotations(Annotations::asking())
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let search_call = SearchCall::read(request.arguments::<Arguments>()?)?;
         let table = search_call.table.as_deref();
         let current = client::current(&self.databases, request.caller()).await?;

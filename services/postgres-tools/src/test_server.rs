@@ -11,7 +11,7 @@ use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
-    Mcp, Prompts, Resources, ServerInfo, Tool, Tools, dialect,
+    Mcp, Prompts, Resources, ServerInfo, ToolHandler, Tools, dialect,
     protocol::{self, ProtocolLayer, Revision},
 };
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
@@ -30,7 +30,7 @@ impl TestServer {
     }
 
     /// Calls a tool. Returns the text of the answer, and whether it is an error.
-    pub(super) async fn call<T: Tool>(
+    pub(super) async fn call<T: ToolHandler>(
         &self,
         tool: impl FnOnce(Databases) -> T,
         arguments: Value,
@@ -48,7 +48,7 @@ impl TestServer {
 
 /// Calls a tool in a negotiated revision, with structured output enabled. Returns the body.
 pub(super) async fn respond(
-    tool: impl Tool,
+    tool: impl ToolHandler,
     revision: Revision,
     arguments: Value,
 ) -> impl Body<Data = Bytes, Error: Debug> + Unpin {
@@ -70,7 +70,7 @@ pub(super) async fn respond(
 }
 
 /// Calls a tool in revision 2025-11-25. Returns the text and the structure of a successful result.
-pub(super) async fn structured(tool: impl Tool, arguments: Value) -> (String, Value) {
+pub(super) async fn structured(tool: impl ToolHandler, arguments: Value) -> (String, Value) {
     let body = respond(tool, Revision::V2025_11_25, arguments).await;
     let answer = body.collect().await.expect("whole").to_bytes();
     let answer: Value = serde_json::from_slice(&answer).expect("JSON");
@@ -81,7 +81,7 @@ pub(super) async fn structured(tool: impl Tool, arguments: Value) -> (String, Va
 }
 
 /// Calls a tool. Returns the text of the answer, and whether it is an error.
-pub(super) async fn call(tool: impl Tool, arguments: Value) -> (String, bool) {
+pub(super) async fn call(tool: impl ToolHandler, arguments: Value) -> (String, bool) {
     let name = tool.describe().name.clone();
     let tools = Tools::new().with(tool);
     let about = ServerInfo::new("test", "0");

@@ -1,4 +1,4 @@
-//! What happens on a connection before HTTP, such as a TLS handshake.
+//! Acceptors: the step between a TCP connection and HTTP, such as a TLS handshake.
 
 use std::{convert::Infallible, future::pending, io};
 

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use ziggurat_mcp::{Reported, ToolError, ToolRequest};
+use ziggurat_mcp::{Error, Reported, ToolRequest};
 
 /// The calls that wait for an answer of the client.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ impl ClientRequests {
         request: &ToolRequest,
         method: &str,
         params: Value,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Value, Error> {
         let notifier = request.caller().context().notifier();
         let notifier = notifier.ok_or_else(|| Reported::new("there is no way to the client"))?;
         let (sender, answer) = oneshot::channel();

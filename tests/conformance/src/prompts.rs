@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use ziggurat_mcp::{
-    Elicitation, Inputs, Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor,
+    Elicitation, Inputs, Message, PromptArgument, PromptArguments, PromptDescriptor, PromptHandler,
     Prompts, Question, Rendered, Role,
 };
 
@@ -14,7 +14,7 @@ struct WithResource;
 struct WithImage;
 struct Eliciting;
 
-impl Prompt for Simple {
+impl PromptHandler for Simple {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new("test_simple_prompt", "A prompt without arguments.")
     }
@@ -24,7 +24,7 @@ impl Prompt for Simple {
     }
 }
 
-impl Prompt for WithArguments {
+impl PromptHandler for WithArguments {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new("test_prompt_with_arguments", "A prompt with arguments.")
             .with_argument(PromptArgument::required("arg1", "The first."))
@@ -38,7 +38,7 @@ impl Prompt for WithArguments {
     }
 }
 
-impl Prompt for WithResource {
+impl PromptHandler for WithResource {
     fn describe(&self) -> PromptDescriptor {
         let uri = PromptArgument::required("resourceUri", "The resource to show.");
         PromptDescriptor::new("test_prompt_with_embedded_resource", "Shows a resource.")
@@ -55,7 +55,7 @@ impl Prompt for WithResource {
     }
 }
 
-impl Prompt for WithImage {
+impl PromptHandler for WithImage {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new("test_prompt_with_image", "Shows an image.")
     }
@@ -67,7 +67,7 @@ impl Prompt for WithImage {
     }
 }
 
-impl Prompt for Eliciting {
+impl PromptHandler for Eliciting {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new("test_input_required_result_prompt", "Asks for a context.")
     }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use ziggurat_mcp::{
-    Caller, Placeholders, ReadError, Resource, ResourceDescriptor, ResourceTemplate,
-    ResourceTemplateDescriptor, Resources,
+    Caller, Placeholders, ReadError, ResourceDescriptor, ResourceHandler,
+    ResourceTemplateDescriptor, Resources, TemplateHandler,
 };
 
 /// An image of one pixel.
@@ -18,7 +18,7 @@ struct Static {
 
 struct Data;
 
-impl Resource for Static {
+impl ResourceHandler for Static {
     fn describe(&self) -> ResourceDescriptor {
         let name = self.uri.trim_start_matches("test://");
         let about = ResourceDescriptor::new(self.uri, name, "Always the same.")
@@ -35,7 +35,7 @@ impl Resource for Static {
     }
 }
 
-impl ResourceTemplate for Data {
+impl TemplateHandler for Data {
     fn describe(&self) -> ResourceTemplateDescriptor {
         ResourceTemplateDescriptor::new(
             "test://template/{id}/data",

@@ -4,7 +4,7 @@ mod eliciting;
 mod notifying;
 pub(crate) mod plain;
 
-use ziggurat_mcp::{Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools};
+use ziggurat_mcp::{Error, Schema, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Tools};
 
 use crate::client_requests::ClientRequests;
 
@@ -15,16 +15,16 @@ struct Act<F> {
     function: F,
 }
 
-impl<F, A> Tool for Act<F>
+impl<F, A> ToolHandler for Act<F>
 where
     F: Fn(ToolRequest) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<ToolResult, ToolError>> + Send,
+    A: Future<Output = Result<ToolResult, Error>> + Send,
 {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new(self.name, "A tool for tests.", self.schema.clone())
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         (self.function)(request).await
     }
 }
@@ -33,7 +33,7 @@ where
 fn add<F, A>(tools: Tools, name: &'static str, function: F) -> Tools
 where
     F: Fn(ToolRequest) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    A: Future<Output = Result<ToolResult, Error>> + Send + 'static,
 {
     let schema = Schema::new();
     tools.with(Act {

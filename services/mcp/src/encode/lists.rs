@@ -6,7 +6,7 @@ use serde::Serialize;
 use ziggurat_layers::json_rpc::Error;
 
 use crate::{
-    Annotations, Prompts, Resources, Tools, params::invalid, prompt::PromptArgument,
+    Annotations, Icon, Prompts, Resources, Tools, params::invalid, prompt::PromptArgument,
     protocol::Revision, tool::Schema,
 };
 
@@ -84,6 +84,8 @@ impl Format<'_> {
             output_schema: Option<&'a Schema>,
             #[serde(skip_serializing_if = "Option::is_none")]
             annotations: Option<Annotations>,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            icons: &'a [Icon],
         }
 
         let Self { revision, .. } = self;
@@ -97,6 +99,11 @@ impl Format<'_> {
                 .has_annotations()
                 .then(|| tool.annotations_for(may_write))
                 .filter(|annotations| *annotations != Annotations::default()),
+            icons: if *revision >= Revision::V2025_11_25 {
+                &tool.icons
+            } else {
+                &[]
+            },
         });
         self.pages("tools", entries)
     }

@@ -6,8 +6,7 @@ use serde_json::{Value, value::RawValue};
 use ziggurat_layers::json_rpc::Reply;
 
 use crate::{
-    Block, Rendered, ResultBody, Structure, ToolError, ToolResult, resource::Contents,
-    tool::Content,
+    Block, Error, Rendered, ResultBody, Structure, ToolResult, resource::Contents, tool::Content,
 };
 
 use super::{Encoder, Fault, to_bytes, with_tail};
@@ -29,7 +28,7 @@ impl Encoder {
     /// Encodes the result of a tool.
     pub(crate) fn tool_result(
         &self,
-        result: Result<ToolResult, ToolError>,
+        result: Result<ToolResult, Error>,
     ) -> Result<Reply<ResultBody>, Fault> {
         match result {
             Ok(ToolResult { content, structure }) => Ok(match content {
@@ -43,15 +42,13 @@ impl Encoder {
                 Content::Blocks(blocks) => self.blocks(blocks, structure),
                 Content::Questions(questions) => self.questions(questions),
             }),
-            Err(ToolError::MissingCapabilities(_)) if !self.is_negotiated => {
+            Err(Error::MissingCapabilities(_)) if !self.is_negotiated => {
                 Ok(self.tool_error(NEEDS_NEWER_REVISION))
             }
-            Err(ToolError::MissingCapabilities(missing)) => {
-                Err(Fault::MissingCapabilities(missing))
-            }
-            Err(ToolError::Reported(reported)) => Ok(self.tool_error(reported.as_str())),
-            Err(ToolError::NotReady) => Err(Fault::NotReady),
-            Err(ToolError::Failed(failure)) => Err(Fault::Tool(failure)),
+            Err(Error::MissingCapabilities(missing)) => Err(Fault::MissingCapabilities(missing)),
+            Err(Error::Reported(reported)) => Ok(self.tool_error(reported.as_str())),
+            Err(Error::NotReady) => Err(Fault::NotReady),
+            Err(Error::Failed(failure)) => Err(Fault::Tool(failure)),
         }
     }
 

@@ -6,7 +6,7 @@ use ziggurat_layers::json_rpc::{Call, Error, Id};
 
 use crate::{
     params::{self, Member, Params, Positions, invalid},
-    protocol::{Capabilities, Revision, error},
+    protocol::{Capabilities, Revision, error, revision::Revisions},
 };
 
 /// The eight levels of RFC 5424.
@@ -65,12 +65,18 @@ impl<'a> Envelope<'a> {
         })?)
     }
 
-    /// Returns the revision that answers an `initialize`.
-    pub(super) fn negotiated(&self) -> Revision {
+    /// Returns the revision that answers an `initialize`: the one that was asked for, or the newest
+    /// that the server answers.
+    pub(super) fn negotiated(&self, revisions: Revisions) -> Result<Revision, Error> {
         let asked = self.params.get(Member::ProtocolVersion).and_then(text);
-        asked
+        let of_client = asked
+            .as_deref()
             .and_then(|asked| Revision::legacy(asked.as_bytes()))
-            .unwrap_or(Revision::LATEST_LEGACY)
+            .filter(|revision| revisions.contains(*revision));
+        let newest = || revisions.newest_first().find(|it| !it.is_modern());
+        of_client
+            .or_else(newest)
+            .ok_or_else(|| error::unsupported(asked.as_deref().unwrap_or("none"), revisions))
     }
 
     pub(super) fn progress_token(&self) -> Option<Id> {
@@ -101,11 +107,11 @@ impl<'a> Envelope<'a> {
 
     /// Checks third that the revision is supported. A value that is not a string is left to the
     /// fourth check.
-    pub(super) fn check_version(&self) -> Result<(), Error> {
+    pub(super) fn check_version(&self, revisions: Revisions) -> Result<(), Error> {
+        let modern = Revision::V2026_07_28;
+        let is_answered = |version: &str| version == modern.as_str() && revisions.contains(modern);
         match self.version() {
-            Some(version) if version != Revision::V2026_07_28.as_str() => {
-                Err(error::unsupported(&version))
-            }
+            Some(version) if !is_answered(&version) => Err(error::unsupported(&version, revisions)),
             _ => Ok(()),
         }
     }

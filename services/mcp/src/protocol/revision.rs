@@ -19,6 +19,38 @@ pub enum Revision {
     V2026_07_28,
 }
 
+/// A set of revisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Revisions([bool; Revision::ALL.len()]);
+
+// === impl Revisions ===
+
+impl Revisions {
+    pub(crate) fn all() -> Self {
+        Self([true; Revision::ALL.len()])
+    }
+
+    pub(crate) fn contains(self, revision: Revision) -> bool {
+        self.0[revision as usize]
+    }
+
+    /// Returns the revisions of the set, newest first.
+    pub(crate) fn newest_first(self) -> impl Iterator<Item = Revision> {
+        let newest_first = Revision::ALL.into_iter().rev();
+        newest_first.filter(move |revision| self.contains(*revision))
+    }
+}
+
+impl FromIterator<Revision> for Revisions {
+    fn from_iter<I: IntoIterator<Item = Revision>>(revisions: I) -> Self {
+        let mut set = Self([false; Revision::ALL.len()]);
+        for revision in revisions {
+            set.0[revision as usize] = true;
+        }
+        set
+    }
+}
+
 // === impl Revision ===
 
 impl Revision {
@@ -30,9 +62,6 @@ impl Revision {
         Self::V2025_11_25,
         Self::V2026_07_28,
     ];
-
-    /// The revision that answers an `initialize` for an unknown revision.
-    pub(crate) const LATEST_LEGACY: Self = Self::V2025_11_25;
 
     /// The revision of a request without a header.
     pub(crate) const WITHOUT_HEADER: Self = Self::V2025_03_26;

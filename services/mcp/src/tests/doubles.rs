@@ -7,9 +7,9 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
-    Caller, Failure, Lenient, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Property,
-    ReadError, Rendered, Reported, Resource, ResourceDescriptor, Schema, Text, Tool,
-    ToolDescriptor, ToolError, ToolRequest, ToolResult, Unavailable,
+    Caller, Error, Failure, Lenient, PromptArgument, PromptArguments, PromptDescriptor,
+    PromptHandler, Property, ReadError, Rendered, Reported, ResourceDescriptor, ResourceHandler,
+    Schema, Text, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Unavailable,
 };
 
 /// Returns its arguments, as they were written.
@@ -49,25 +49,25 @@ pub(super) fn a_failure() -> Failure {
 
 // === impl Says ===
 
-impl Tool for Says {
+impl ToolHandler for Says {
     fn describe(&self) -> ToolDescriptor {
         let schema = Schema::new().with_required("words", Property::string("What to say."));
         ToolDescriptor::new("says", "Says its arguments.", schema)
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         Ok(ToolResult::text(request.raw_arguments()))
     }
 }
 
 // === impl Who ===
 
-impl Tool for Who {
+impl ToolHandler for Who {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new("a-who", "Says who is calling.", Schema::new())
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let name = request.caller().extension().map(|Name(name)| *name);
         let address = request.caller().client_ip();
         Ok(ToolResult::text(format!("{name:?} {address:?}")))
@@ -76,12 +76,12 @@ impl Tool for Who {
 
 // === impl Fails ===
 
-impl Tool for Fails {
+impl ToolHandler for Fails {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new("fails", "Fails.", Schema::new()).unlisted()
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         #[derive(Deserialize)]
         struct Arguments {
             how: String,
@@ -90,7 +90,7 @@ impl Tool for Fails {
         let arguments: Arguments = request.arguments()?;
         Err(match &*arguments.how {
             "in words" => Reported::new("the \"moon\"\nis full").into(),
-            "not ready" => ToolError::NotReady,
+            "not ready" => Error::NotReady,
             "in a panic" => panic!("of a test"),
             "login" => Failure::new("too many attempts")
                 .with_status(StatusCode::TOO_MANY_REQUESTS)
@@ -104,12 +104,12 @@ impl Tool for Fails {
 
 // === impl Pieces ===
 
-impl Tool for Pieces {
+impl ToolHandler for Pieces {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new("pieces", "Streams.", Schema::new()).unlisted()
     }
 
-    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Arguments {
@@ -138,7 +138,7 @@ impl Tool for Pieces {
 
 // === impl Recites ===
 
-impl Prompt for Recites {
+impl PromptHandler for Recites {
     fn describe(&self) -> PromptDescriptor {
         let loudly = PromptArgument::optional("loudly", "In capitals.").boolean();
         PromptDescriptor::new("recites", "Recites.").with_argument(loudly)
@@ -168,7 +168,7 @@ impl Static {
     }
 }
 
-impl Resource for Static {
+impl ResourceHandler for Static {
     fn describe(&self) -> ResourceDescriptor {
         ResourceDescriptor::new(self.uri, "Static", "Always the same.").with_mime_type("text/plain")
     }

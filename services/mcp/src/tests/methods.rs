@@ -121,12 +121,12 @@ fn any_other_method_is_unknown() {
 fn a_notification_is_not_answered_and_not_acted_upon() {
     struct Untouchable;
 
-    impl Tool for Untouchable {
+    impl ToolHandler for Untouchable {
         fn describe(&self) -> ToolDescriptor {
             ToolDescriptor::new("untouchable", "Must not be called.", Schema::new())
         }
 
-        async fn call(&self, _: ToolRequest) -> Result<ToolResult, ToolError> {
+        async fn call(&self, _: ToolRequest) -> Result<ToolResult, Error> {
             panic!("called for nobody")
         }
     }

@@ -199,12 +199,12 @@ fn a_stream_is_polled_as_it_is_read_and_dropped_before_its_end_is_sent() {
 fn dropping_a_call_drops_its_tool() {
     struct Waits(Arc<()>);
 
-    impl Tool for Waits {
+    impl ToolHandler for Waits {
         fn describe(&self) -> ToolDescriptor {
             ToolDescriptor::new("waits", "Waits.", Schema::new())
         }
 
-        async fn call(&self, _: ToolRequest) -> Result<ToolResult, ToolError> {
+        async fn call(&self, _: ToolRequest) -> Result<ToolResult, Error> {
             let _held = Arc::clone(&self.0);
             pending().await
         }

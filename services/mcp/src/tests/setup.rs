@@ -3,13 +3,13 @@ use super::*;
 /// A tool of any name and description.
 struct Named(&'static str, &'static str);
 
-impl Tool for Named {
+impl ToolHandler for Named {
     fn describe(&self) -> ToolDescriptor {
         ToolDescriptor::new(self.0, self.1, Schema::new())
     }
 
-    async fn call(&self, _: ToolRequest) -> Result<ToolResult, ToolError> {
-        Err(ToolError::NotReady)
+    async fn call(&self, _: ToolRequest) -> Result<ToolResult, Error> {
+        Err(Error::NotReady)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The tools of a server.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt};
 
-use crate::{Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList, tool::AnyTool};
+use crate::{Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList};
 
 /// The tools of a server.
 ///
@@ -17,15 +17,9 @@ use crate::{Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList, t
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Tools {
-    entries: SortedList<Entry>,
+    entries: SortedList<Tool>,
     disabled: BTreeSet<String>,
     structured_output: bool,
-}
-
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) descriptor: ToolDescriptor,
-    pub(crate) tool: Arc<dyn AnyTool>,
 }
 
 // === impl Tools ===
@@ -37,11 +31,10 @@ impl Tools {
     }
 
     /// Adds a tool.
-    pub fn with(mut self, tool: impl Tool) -> Self {
-        let descriptor = tool.describe();
-        let name = descriptor.name.clone();
-        let tool = Arc::new(tool);
-        self.entries.insert(name, Entry { descriptor, tool });
+    pub fn with(mut self, tool: impl Into<Tool>) -> Self {
+        let tool = tool.into();
+        let name = tool.descriptor.name.clone();
+        self.entries.insert(name, tool);
         self
     }
 
@@ -62,7 +55,7 @@ impl Tools {
     }
 
     /// Returns a tool, if it exists; it may be disabled.
-    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Tool> {
         self.entries.find(name)
     }
 
@@ -89,6 +82,11 @@ impl Tools {
             };
             is_listed && !self.is_disabled(&tool.name)
         })
+    }
+
+    /// Returns whether there is no tool.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.iter().next().is_none()
     }
 
     /// Checks for errors that make some clients drop the whole list.

@@ -50,7 +50,7 @@ impl ToolResult {
     /// kilobytes.
     ///
     /// A stream that fails before its first text makes a result that is an error with the text of
-    /// the [`Reported`], like [`ToolError::Reported`](crate::ToolError::Reported). One that fails
+    /// the [`Reported`], like [`Error::Reported`](crate::Error::Reported). One that fails
     /// later has that appended to its text, after a blank line, and the result is an error as well:
     /// `isError` is its last member. In both cases the stream ends there, and the client reads
     /// valid JSON.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
+#[cfg(feature = "schemars")]
+use serde_json::Map;
 use serde_json::Value;
 
 /// The arguments of a tool, or its results, in a form that every client understands: an object and
@@ -90,6 +92,24 @@ impl Schema {
             raw: Some(schema),
             ..Self::default()
         }
+    }
+
+    /// Returns the schema of a type. Its documentation becomes the descriptions, and types inside
+    /// it are written in place, because some clients do not follow references.
+    #[cfg(feature = "schemars")]
+    pub fn of<T: schemars::JsonSchema>() -> Self {
+        let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        });
+        let mut schema = settings.into_generator().into_root_schema_for::<T>();
+        // The name of a Rust type tells a model nothing.
+        schema.remove("title");
+        let is_object = schema.get("type").is_some_and(|kind| kind == "object");
+        if is_object && schema.get("properties").is_none() {
+            schema.insert("properties".to_owned(), Value::Object(Map::new()));
+        }
+        Self::raw(schema.into())
     }
 
     /// Returns the arguments that are repeated in headers, with the names of both.
@@ -270,6 +290,59 @@ mod tests {
         for (property, json) in cases {
             assert_eq!(serde_json::to_string(&property).expect("JSON"), json);
         }
+    }
+
+    #[cfg(feature = "schemars")]
+    #[test]
+    fn the_schema_of_a_type_has_its_documentation_and_no_references() {
+        /// The arguments.
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct Arguments {
+            /// Where to look.
+            place: Place,
+            /// How many.
+            limit: Option<u8>,
+        }
+
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct Place {
+            name: String,
+        }
+
+        #[derive(schemars::JsonSchema)]
+        struct Nothing {}
+
+        let json = serde_json::to_value(Schema::of::<Arguments>()).expect("JSON");
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "type": "object",
+                "description": "The arguments.",
+                "properties": {
+                    "place": {
+                        "type": "object",
+                        "description": "Where to look.",
+                        "properties": {"name": {"type": "string"}},
+                        "required": ["name"],
+                    },
+                    "limit": {
+                        "type": ["integer", "null"],
+                        "description": "How many.",
+                        "format": "uint8",
+                        "minimum": 0,
+                        "maximum": 255,
+                    },
+                },
+                "required": ["place"],
+            })
+        );
+        let json = serde_json::to_value(Schema::of::<Nothing>()).expect("JSON");
+        assert_eq!(
+            json,
+            serde_json::json!({"type": "object", "properties": {}})
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use ziggurat_mcp::Tool as _;
+use ziggurat_mcp::ToolHandler as _;
 
 use super::CountRows;
 use crate::test_server::{self, TestServer};

@@ -1,8 +1,8 @@
 //! Prompts from a definitions file.
 
 use ziggurat_mcp::{
-    Block, EmbeddedResource, Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor,
-    Rendered, Role, Template,
+    Block, EmbeddedResource, Message, PromptArgument, PromptArguments, PromptDescriptor,
+    PromptHandler, Rendered, Role, Template,
 };
 
 /// Messages with placeholders for arguments.
@@ -31,7 +31,7 @@ pub(super) enum Content {
 
 // === impl CustomPrompt ===
 
-impl Prompt for CustomPrompt {
+impl PromptHandler for CustomPrompt {
     fn describe(&self) -> PromptDescriptor {
         let about = PromptDescriptor::new(self.name.clone(), self.description.clone());
         self.arguments

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{
-    Caller, Failure, ReadError, Resource, ResourceDescriptor, Resources, Unavailable,
+    Caller, Failure, ReadError, ResourceDescriptor, ResourceHandler, Resources, Unavailable,
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 
@@ -88,7 +88,7 @@ impl Rows {
     }
 }
 
-impl Resource for Rows {
+impl ResourceHandler for Rows {
     fn describe(&self) -> ResourceDescriptor {
         self.about.clone()
     }
@@ -121,7 +121,7 @@ fn out_of_reach(cause: String) -> ReadError {
 
 // === impl Fixed ===
 
-impl Resource for Fixed {
+impl ResourceHandler for Fixed {
     fn describe(&self) -> ResourceDescriptor {
         self.about.clone()
     }

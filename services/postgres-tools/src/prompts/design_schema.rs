@@ -1,6 +1,8 @@
 //! `design-schema`: designs tables from requirements.
 
-use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
+use ziggurat_mcp::{
+    PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Rendered, Template,
+};
 
 const REQUIREMENTS: &str = "requirements";
 const USE_CASE: &str = "use_case";
@@ -109,7 +111,7 @@ pub struct DesignSchema;
 
 // === impl DesignSchema ===
 
-impl Prompt for DesignSchema {
+impl PromptHandler for DesignSchema {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new(
             "design-schema",

@@ -1,6 +1,8 @@
 //! `diagnose-query-issue`: finds the cause of a problem with a query.
 
-use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
+use ziggurat_mcp::{
+    PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Rendered, Template,
+};
 
 const ISSUE: &str = "issue_description";
 const DEFAULT_ISSUE: &str = "query not working as expected";
@@ -46,7 +48,7 @@ pub struct DiagnoseQueryIssue;
 
 // === impl DiagnoseQueryIssue ===
 
-impl Prompt for DiagnoseQueryIssue {
+impl PromptHandler for DiagnoseQueryIssue {
     fn describe(&self) -> PromptDescriptor {
         let issue = PromptArgument::optional(
             ISSUE,

@@ -1,6 +1,6 @@
 //! `explore-database`: describes a database with one call for its schema.
 
-use ziggurat_mcp::{Prompt, PromptArguments, PromptDescriptor, Rendered};
+use ziggurat_mcp::{PromptArguments, PromptDescriptor, PromptHandler, Rendered};
 
 const TEXT: &str = "\
 Explore the database I am connected to and tell me what is in it. Be frugal: every call costs \
@@ -41,7 +41,7 @@ pub struct ExploreDatabase;
 
 // === impl ExploreDatabase ===
 
-impl Prompt for ExploreDatabase {
+impl PromptHandler for ExploreDatabase {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new(
             "explore-database",

@@ -1,6 +1,8 @@
 //! `setup-semantic-search`: finds the passages that answer a question.
 
-use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
+use ziggurat_mcp::{
+    PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Rendered, Template,
+};
 
 const QUERY: &str = "query_text";
 const PLACEHOLDER: &str = "[your search query]";
@@ -37,7 +39,7 @@ pub struct SetupSemanticSearch;
 
 // === impl SetupSemanticSearch ===
 
-impl Prompt for SetupSemanticSearch {
+impl PromptHandler for SetupSemanticSearch {
     fn describe(&self) -> PromptDescriptor {
         let query = PromptArgument::required(QUERY, "The question, in natural language.");
         PromptDescriptor::new(

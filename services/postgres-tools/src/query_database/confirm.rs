@@ -1,11 +1,9 @@
 //! Confirmation by the user before a statement writes.
 
-use std::error::Error;
-
 use serde_json::json;
 use tracing::warn;
 use ziggurat_databases::Current;
-use ziggurat_mcp::{Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult};
+use ziggurat_mcp::{Elicitation, Error, Question, Reported, ToolRequest, ToolResult};
 use ziggurat_postgres::statement::Statement;
 
 const KEY: &str = "confirm";
@@ -29,7 +27,7 @@ pub(super) async fn question(
     query: &str,
     statement: &Statement,
     request: &ToolRequest,
-) -> Result<Option<ToolResult>, ToolError> {
+) -> Result<Option<ToolResult>, Error> {
     let context = request.caller().context();
     let can_ask = context.revision().is_modern() && context.capabilities().elicitation;
     if !can_ask || !current.database().allows_writes() || statement.only_reads() {
@@ -56,7 +54,7 @@ pub(super) async fn question(
 
 async fn use_up(request: &ToolRequest) -> Result<bool, Reported> {
     request.use_up().await.map_err(|error| {
-        let error: &dyn Error = &error;
+        let error: &dyn std::error::Error = &error;
         warn!(error, "cannot mark a confirmation as used");
         Reported::new(UNKNOWN)
     })

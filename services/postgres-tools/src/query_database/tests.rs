@@ -13,7 +13,7 @@ use ziggurat_layers::{
     json_rpc::{Answer, RpcBody},
 };
 use ziggurat_mcp::{
-    Annotations, Mcp, Prompts, Resources, ResultBody, ServerInfo, Tool as _, Tools, dialect,
+    Annotations, Mcp, Prompts, Resources, ResultBody, ServerInfo, ToolHandler as _, Tools, dialect,
 };
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
 

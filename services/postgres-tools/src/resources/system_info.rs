@@ -6,7 +6,7 @@ mod tests;
 use serde::Serialize;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Current, Databases};
-use ziggurat_mcp::{Caller, Failure, ReadError, Resource, ResourceDescriptor, Unavailable};
+use ziggurat_mcp::{Caller, Failure, ReadError, ResourceDescriptor, ResourceHandler, Unavailable};
 use ziggurat_postgres::server::Server;
 
 const NOT_READY: &str = "DATABASE_NOT_READY";
@@ -60,7 +60,7 @@ impl SystemInfo {
     }
 }
 
-impl Resource for SystemInfo {
+impl ResourceHandler for SystemInfo {
     fn describe(&self) -> ResourceDescriptor {
         ResourceDescriptor::new(
             "pg://system_info",

@@ -9,7 +9,7 @@ use serde::Serialize;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Databases, MetadataError};
 use ziggurat_mcp::{
-    Caller, Placeholders, ReadError, ResourceTemplate, ResourceTemplateDescriptor, Unavailable,
+    Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler, Unavailable,
 };
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
@@ -94,7 +94,7 @@ impl TableInfo {
     }
 }
 
-impl ResourceTemplate for TableInfo {
+impl TemplateHandler for TableInfo {
     fn describe(&self) -> ResourceTemplateDescriptor {
         if self.is_column {
             ResourceTemplateDescriptor::new(

@@ -5,7 +5,7 @@ use ziggurat_knowledge::{
     Embed, KnowledgeBase, Provider,
     fixture::{Chunk, KnowledgeFile},
 };
-use ziggurat_mcp::Tool as _;
+use ziggurat_mcp::ToolHandler as _;
 
 use super::SearchKnowledgebase;
 use crate::test_server;

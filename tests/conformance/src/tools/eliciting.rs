@@ -1,11 +1,11 @@
 //! Tools that ask the client before they answer, in the revisions without `initialize`.
 
 use serde_json::json;
-use ziggurat_mcp::{Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, Tools};
+use ziggurat_mcp::{Elicitation, Error, Question, Reported, ToolRequest, ToolResult, Tools};
 
 use super::add;
 
-type Outcome = Result<ToolResult, ToolError>;
+type Outcome = Result<ToolResult, Error>;
 
 fn form(message: &str, field: &str, kind: &str) -> Question {
     let schema = json!({

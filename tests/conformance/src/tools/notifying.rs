@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use ziggurat_mcp::{Property, Reported, Schema, ToolError, ToolRequest, ToolResult, Tools};
+use ziggurat_mcp::{Error, Property, Reported, Schema, ToolRequest, ToolResult, Tools};
 
 use super::{Act, add};
 use crate::client_requests::ClientRequests;
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-type Outcome = Result<ToolResult, ToolError>;
+type Outcome = Result<ToolResult, Error>;
 
 async fn progress(request: ToolRequest) -> Outcome {
     let progress = request.caller().context().progress();
@@ -59,7 +59,7 @@ async fn elicit(
     Ok(ToolResult::text(text))
 }
 
-fn text(request: &ToolRequest, name: &str) -> Result<String, ToolError> {
+fn text(request: &ToolRequest, name: &str) -> Result<String, Error> {
     let arguments: Value = request.arguments()?;
     let text = arguments[name].as_str();
     Ok(text

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use ziggurat_mcp::{
-    Block, EmbeddedResource, Property, Reported, Schema, ToolError, ToolRequest, ToolResult, Tools,
+    Block, EmbeddedResource, Error, Property, Reported, Schema, ToolRequest, ToolResult, Tools,
 };
 
 use super::{Act, add};
@@ -12,7 +12,7 @@ use crate::resources::PNG;
 /// An empty sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-type Outcome = Result<ToolResult, ToolError>;
+type Outcome = Result<ToolResult, Error>;
 
 pub(crate) fn image() -> Block {
     Block::Image {
