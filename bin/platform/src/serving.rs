@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
 use ziggurat_account_service::Tokens;
-use ziggurat_http::{Readiness, Tls};
+use ziggurat_http::{OptionalTls, Readiness, Tls};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_runtime::{listen, open_files, signals, watch::Folders};
 use ziggurat_serve::{Limits, Server};
@@ -77,7 +77,7 @@ async fn serve_on(
         warn!(%address, "secrets and tokens are sent unencrypted to clients of this address");
     }
     let web = Server::new(limits).with_cut_off(cut_off.clone());
-    let web = web.with_acceptor(tls);
+    let web = web.with_acceptor(OptionalTls(tls));
     let settings = configuration.token_settings(address);
     info!("tokens are issued by {}", settings.issuer);
     let clock = configuration.tests.clock.clone();

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tracing::{info, warn};
-use ziggurat_http::Tls;
+use ziggurat_http::{OptionalTls, Tls};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::{listen, open_files, signals};
@@ -58,7 +58,7 @@ pub(crate) async fn serve(
         readiness.stop();
     };
     let web = Web::new(limits(&server)).with_cut_off(cut_off);
-    let web = web.with_acceptor(tls);
+    let web = web.with_acceptor(OptionalTls(tls));
     let mut reload = Reload::new(loaded, builder);
     announce(&server, &bound, listening);
     let outcome = {

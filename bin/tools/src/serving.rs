@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr};
 use anyhow::Context as _;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
-use ziggurat_http::Tls;
+use ziggurat_http::{OptionalTls, Tls};
 use ziggurat_mcp::{
     protocol::ProtocolLayer,
     stdio::{self, Stdio},
@@ -70,7 +70,7 @@ async fn serve_http(
     let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, tls.chain.as_deref()));
     let server = Server::new(limits)
         .with_cut_off(app.cut_off.clone())
-        .with_acceptor(tls.transpose()?);
+        .with_acceptor(OptionalTls(tls.transpose()?));
     let listener = http.address.candidates().and_then(listen::on_first);
     let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
     let address = listener.local_addr().context("reading the address")?;

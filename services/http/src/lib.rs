@@ -58,5 +58,5 @@ pub use self::{
     preflight::{Preflight, PreflightLayer},
     ready::{Readiness, Report, Status},
     refusal::Refusal,
-    tls::{Tls, TlsError},
+    tls::{OptionalTls, Tls, TlsError},
 };

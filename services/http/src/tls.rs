@@ -17,7 +17,9 @@ mod tests;
 
 use std::{
     convert::Infallible,
-    fmt, fs, io,
+    fmt, fs,
+    future::pending,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -34,6 +36,7 @@ use rustls::{
 };
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_util::either::Either;
 use ziggurat_serve::{AcceptError, Acceptor};
 
 use self::files::{Files, Stamps};
@@ -56,6 +59,11 @@ const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
 #[derive(Clone)]
 #[must_use]
 pub struct Tls(Arc<Shared>);
+
+/// TLS, or plain TCP if the operator has set no certificate.
+// Boxed in the stream: one per connection, and a hundred times as large as a TCP stream.
+#[derive(Clone, Debug)]
+pub struct OptionalTls(pub Option<Tls>);
 
 struct Shared {
     config: ArcSwap<ServerConfig>,
@@ -198,6 +206,24 @@ impl Acceptor for Tls {
     /// Loads renewed certificates.
     async fn run(&self) -> Infallible {
         self.follow().await
+    }
+}
+
+impl Acceptor for OptionalTls {
+    type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
+    async fn accept(&self, stream: TcpStream) -> Result<Self::Stream, AcceptError> {
+        match &self.0 {
+            Some(tls) => Ok(Either::Right(Box::new(tls.accept(stream).await?))),
+            None => Ok(Either::Left(stream)),
+        }
+    }
+
+    async fn run(&self) -> Infallible {
+        match &self.0 {
+            Some(tls) => tls.run().await,
+            None => pending().await,
+        }
     }
 }
 

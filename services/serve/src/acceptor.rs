@@ -6,11 +6,8 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
 };
-use tokio_util::either::Either;
 
 /// Turns a TCP connection into the stream that carries HTTP, for example with TLS.
-///
-/// `None` is plain TCP, so a program can decide when it starts.
 ///
 /// ```
 /// use std::io;
@@ -70,26 +67,5 @@ impl Acceptor for Plain {
 
     async fn accept(&self, stream: TcpStream) -> Result<TcpStream, AcceptError> {
         Ok(stream)
-    }
-}
-
-// === impl Option ===
-
-impl<A: Acceptor> Acceptor for Option<A> {
-    // Boxed: one per connection, and much larger than a TCP stream.
-    type Stream = Either<TcpStream, Box<A::Stream>>;
-
-    async fn accept(&self, stream: TcpStream) -> Result<Self::Stream, AcceptError> {
-        match self {
-            Some(acceptor) => Ok(Either::Right(Box::new(acceptor.accept(stream).await?))),
-            None => Ok(Either::Left(stream)),
-        }
-    }
-
-    async fn run(&self) -> Infallible {
-        match self {
-            Some(acceptor) => acceptor.run().await,
-            None => pending().await,
-        }
     }
 }

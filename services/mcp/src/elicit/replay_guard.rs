@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
@@ -111,8 +110,7 @@ impl StateId {
     /// Makes a unique id.
     pub(super) fn at(expiry: u64) -> Self {
         let mut nonce = [0; NONCE];
-        let filled = SysRng.try_fill_bytes(&mut nonce);
-        filled.expect("the system makes random numbers");
+        getrandom::fill(&mut nonce).expect("the system makes random numbers");
         Self { expiry, nonce }
     }
 

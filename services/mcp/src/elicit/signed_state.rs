@@ -7,8 +7,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use rand::{TryRng as _, rngs::SysRng};
+use hmac_sha256::HMAC;
 use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::Call;
 
@@ -34,7 +33,7 @@ const MAC: usize = 32;
 #[derive(Clone)]
 pub struct StateSigner {
     /// Keyed, and cloned for each signature.
-    mac: Hmac<Sha256>,
+    mac: HMAC,
     used_states: ReplayGuard,
     principal: fn(&Caller) -> String,
 }
@@ -64,8 +63,7 @@ impl StateSigner {
     #[must_use]
     pub fn random() -> Self {
         let mut key = [0; MAC];
-        let filled = SysRng.try_fill_bytes(&mut key);
-        filled.expect("the system makes random numbers");
+        getrandom::fill(&mut key).expect("the system makes random numbers");
         Self::with(&key)
     }
 
@@ -79,7 +77,7 @@ impl StateSigner {
 
     fn with(key: &[u8]) -> Self {
         Self {
-            mac: Hmac::new_from_slice(key).expect("keys may have any length"),
+            mac: HMAC::new(key),
             used_states: ReplayGuard::local(now()),
             principal: |_| String::new(),
         }
@@ -127,7 +125,7 @@ impl StateSigner {
         let id = StateId::at(now + millis(LIFETIME));
         let bytes = id.to_bytes();
         let mac = self.mac(&bytes, state.as_bytes(), scope).finalize();
-        URL_SAFE_NO_PAD.encode([&bytes[..], &mac.into_bytes(), state.as_bytes()].concat())
+        URL_SAFE_NO_PAD.encode([&bytes[..], &mac, state.as_bytes()].concat())
     }
 
     fn verify_at(&self, text: &str, scope: &StateScope<'_>, now: u64) -> Option<SignedState> {
@@ -135,7 +133,7 @@ impl StateSigner {
         let (id, rest) = bytes.split_first_chunk()?;
         let (mac, state) = rest.split_first_chunk::<MAC>()?;
         // In constant time, so that a client cannot guess the signature byte by byte.
-        let is_ours = self.mac(id, state, scope).verify_slice(mac).is_ok();
+        let is_ours = self.mac(id, state, scope).finalize_verify(mac);
         let id = StateId::from_bytes(id);
         if !is_ours || id.has_expired(now) {
             return None;
@@ -145,7 +143,7 @@ impl StateSigner {
     }
 
     /// Computes HMAC-SHA-256 over all parts, each after its length.
-    fn mac(&self, id: &[u8], state: &[u8], scope: &StateScope<'_>) -> Hmac<Sha256> {
+    fn mac(&self, id: &[u8], state: &[u8], scope: &StateScope<'_>) -> HMAC {
         let parts = [
             id,
             scope.principal,
