@@ -86,6 +86,8 @@ struct Readme;
 
 mod body;
 mod caller;
+#[cfg(feature = "client")]
+pub mod client;
 mod content;
 mod detached_calls;
 mod dispatch;

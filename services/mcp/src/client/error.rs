@@ -1,0 +1,149 @@
+//! Errors of a call.
+
+use std::{error::Error, sync::Arc};
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+
+use crate::protocol::Revision;
+
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Characters of a wrong answer that an error quotes.
+const QUOTED: usize = 1024;
+
+/// The reason why a call has no result.
+///
+/// ```
+/// use ziggurat_mcp::client::{Client, ClientError};
+///
+/// # tokio_test::block_on(async {
+/// let error = Client::http("https://example.com/mcp").connect().await.unwrap_err();
+/// assert!(matches!(error, ClientError::Setup(_)), "TLS needs a service that brings it: {error}");
+/// # });
+/// ```
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The client cannot be made, or a call cannot be sent, from these values.
+    #[error("{0}")]
+    Setup(String),
+    /// The connection to the server failed.
+    #[error("the connection to the server failed")]
+    Transport(#[source] Arc<dyn Error + Send + Sync>),
+    /// The server closed the connection, or ended its stream, before it answered.
+    #[error("the server closed the connection before it answered")]
+    Closed,
+    /// The server answered with an HTTP status, without an error of the protocol.
+    #[error("the server answered with the HTTP status {status}: {body}")]
+    Status {
+        /// The status.
+        status: StatusCode,
+        /// The first part of the body.
+        body: String,
+    },
+    /// The server answered with an error of the protocol.
+    #[error("the server answered with the error {code}: {message}")]
+    Rpc {
+        /// The code of the error.
+        code: i64,
+        /// The message of the server.
+        message: String,
+        /// The data of the error, as JSON.
+        data: Option<Box<RawValue>>,
+    },
+    /// The answer is not one that the protocol allows.
+    #[error("the answer is not valid: {0}")]
+    Unexpected(String),
+    /// The answer is longer than the client accepts.
+    #[error("the answer is longer than {max_bytes} bytes")]
+    TooLarge {
+        /// The limit of the client.
+        max_bytes: usize,
+    },
+    /// The server does not support the revision of the client.
+    #[error("the server supports no revision of the client, only {}", .supported.join(", "))]
+    Revision {
+        /// The revisions that the server names.
+        supported: Vec<String>,
+    },
+    /// The server asked for input again and again.
+    #[error("the server asked for input more than {max_rounds} times in one call")]
+    TooManyRounds {
+        /// The limit of the client.
+        max_rounds: usize,
+    },
+}
+
+// === impl ClientError ===
+
+impl ClientError {
+    pub(super) fn transport(error: impl Into<BoxError>) -> Self {
+        Self::Transport(error.into().into())
+    }
+
+    pub(super) fn unexpected(problem: impl Into<String>) -> Self {
+        Self::Unexpected(problem.into())
+    }
+
+    /// Makes the error for a result that lacks something or has a member of another type.
+    pub(super) fn result(method: &str, error: &serde_json::Error) -> Self {
+        Self::Unexpected(format!("the result of `{method}`: {error}"))
+    }
+
+    pub(super) fn revision(offered: &str) -> Self {
+        Self::Revision {
+            supported: vec![offered.to_owned()],
+        }
+    }
+
+    /// Returns the revisions that the server supports, if the revision of the client is refused.
+    pub(super) fn supported(&self) -> Option<Vec<String>> {
+        #[derive(serde::Deserialize)]
+        struct Versions {
+            supported: Vec<String>,
+        }
+
+        match self {
+            Self::Rpc {
+                code: UNSUPPORTED_VERSION,
+                data: Some(data),
+                ..
+            } => {
+                let versions: Option<Versions> = serde_json::from_str(data.get()).ok();
+                versions.map(|versions| versions.supported)
+            }
+            Self::Revision { supported } => Some(supported.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a server without the modern revision may answer a modern request so.
+    pub(super) fn may_come_from_legacy_server(&self) -> bool {
+        match self {
+            Self::Rpc { .. } => true,
+            Self::Status { status, .. } => {
+                status.is_client_error()
+                    && ![StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(status)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Code of the error for a revision that is not supported.
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// Returns the newest of these revisions that starts with `initialize`.
+pub(super) fn newest_legacy(supported: &[String]) -> Option<Revision> {
+    let legacy = supported.iter();
+    legacy
+        .filter_map(|text| Revision::legacy(text.as_bytes()))
+        .max()
+}
+
+/// Returns the first part of a text, for an error.
+pub(super) fn quote(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&text[..text.len().min(4 * QUOTED)]);
+    text.trim().chars().take(QUOTED).collect()
+}

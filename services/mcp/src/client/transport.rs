@@ -1,0 +1,112 @@
+//! The two ways to a server.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::{
+    client::{
+        error::ClientError,
+        message::Message,
+        pipe::{Pipe, PipeExchange},
+        streamable::{Http, HttpExchange},
+    },
+    protocol::Revision,
+};
+
+/// A way to a server.
+#[derive(Clone)]
+pub(super) enum Transport {
+    Http(Arc<Http>),
+    Pipe(Arc<Pipe>),
+}
+
+/// A request to send.
+pub(super) struct Outgoing<'a> {
+    pub(super) id: u64,
+    pub(super) method: &'a str,
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub(super) subject: Option<&'a str>,
+    /// Headers that repeat arguments of a tool.
+    pub(super) headers: HeaderMap,
+    /// The revision, once it is known.
+    pub(super) revision: Option<Revision>,
+    pub(super) body: Bytes,
+}
+
+/// A request and the messages that the server sends for it. Dropping it cancels the request, unless
+/// it is finished.
+pub(super) enum Exchange {
+    // Boxed: much larger than the other.
+    Http(Box<HttpExchange>),
+    Pipe(PipeExchange),
+}
+
+// === impl Transport ===
+
+impl Transport {
+    pub(super) fn start(&self, request: Outgoing<'_>) -> Exchange {
+        match self {
+            Self::Http(http) => Exchange::Http(Box::new(http.start(request))),
+            Self::Pipe(pipe) => Exchange::Pipe(pipe.start(&request)),
+        }
+    }
+
+    /// Sends a message that has no answer.
+    pub(super) async fn send(
+        &self,
+        revision: Option<Revision>,
+        message: Bytes,
+    ) -> Result<(), ClientError> {
+        match self {
+            Self::Http(http) => http.send(revision, message).await,
+            Self::Pipe(pipe) => pipe.send(&message).await,
+        }
+    }
+
+    /// Sends the cancellations of dropped requests.
+    pub(super) async fn flush(&self) -> Result<(), ClientError> {
+        match self {
+            Self::Http(http) => {
+                http.flush().await;
+                Ok(())
+            }
+            Self::Pipe(pipe) => pipe.flush().await,
+        }
+    }
+
+    pub(super) async fn close(&self, revision: Revision) -> Result<(), ClientError> {
+        match self {
+            Self::Http(http) => http.close(revision).await,
+            Self::Pipe(pipe) => pipe.close().await,
+        }
+    }
+}
+
+// === impl Exchange ===
+
+impl Exchange {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, ClientError>> {
+        match self {
+            Self::Http(exchange) => exchange.poll_next(cx),
+            Self::Pipe(exchange) => exchange.poll_next(cx),
+        }
+    }
+
+    /// Marks the request as answered.
+    pub(super) fn finish(&mut self) {
+        match self {
+            Self::Http(exchange) => exchange.finish(),
+            Self::Pipe(exchange) => exchange.finish(),
+        }
+    }
+}
+
+/// Locks a mutex whose data stays valid when a thread that holds it panics.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
