@@ -11,3 +11,7 @@ struct Layers;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/src/gateway.md")]
 struct Gateway;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/mcp-server.md")]
+struct McpServer;

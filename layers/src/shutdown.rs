@@ -233,6 +233,7 @@ mod tests {
 
     use bytes::Bytes;
     use http_body_util::{BodyExt as _, Full};
+    use tokio_test::{assert_pending, assert_ready, task};
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
@@ -246,9 +247,11 @@ mod tests {
         });
         let slow =
             service_fn(|_: Request<()>| pending::<Result<Response<Full<Bytes>>, Infallible>>());
-        let waiting = tokio::spawn(layer.layer(slow).oneshot(Request::new(())));
+        let mut waiting = task::spawn(layer.layer(slow).oneshot(Request::new(())));
+        assert_pending!(waiting.poll());
         cut_off.happen();
-        let Ok(response) = waiting.await.expect("no panic");
+        assert!(waiting.is_woken());
+        let Ok(response) = assert_ready!(waiting.poll());
         assert_eq!(response.status(), 503);
         let body = response.into_body().collect().await.expect("whole");
         assert_eq!(

@@ -4,7 +4,7 @@ use ziggurat_mcp::{Http, Server, Tool};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Echo {
-    /// What to say.
+    /// The words to say.
     text: String,
 }
 

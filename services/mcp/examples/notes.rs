@@ -13,7 +13,7 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use ziggurat_mcp::{Error, Http, Json, Server, Tool};
+use ziggurat_mcp::{Error, Http, Json, Server, ServerBuilder, Tool};
 
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<BTreeMap<String, String>>>);
@@ -79,7 +79,7 @@ impl Notes {
 async fn main() -> ziggurat_mcp::Result {
     let server = Server::new("notes", env!("CARGO_PKG_VERSION"));
     let tools = Notes::default().tools().into_iter();
-    let server = tools.fold(server, |server, tool| server.tool(tool)).build();
+    let server = tools.fold(server, ServerBuilder::tool).build();
     let http = Http::new(server).bearer("NOTES_TOKEN");
     http.serve("127.0.0.1:8080").await
 }

@@ -104,7 +104,11 @@ impl Encoder {
             is_negotiated,
             tail: &list_tail,
         };
-        let capabilities = Capabilities::of(revision, tools, resources, prompts);
+        let capabilities = if is_negotiated {
+            Capabilities::of(revision, tools, resources, prompts)
+        } else {
+            Capabilities::exact()
+        };
         Self {
             revision,
             is_negotiated,
@@ -171,6 +175,17 @@ struct Capabilities {
 }
 
 impl Capabilities {
+    /// Returns the capabilities that clients without negotiation have always read.
+    fn exact() -> Self {
+        Self {
+            tools: Some(Capability {}),
+            resources: Some(Capability {}),
+            prompts: Some(Capability {}),
+            completions: None,
+        }
+    }
+
+    /// Returns the capabilities that a server with these lists has.
     fn of(revision: Revision, tools: &Tools, resources: &Resources, prompts: &Prompts) -> Self {
         let has_prompts = !prompts.is_empty();
         let has_arguments = has_prompts || !resources.templates().is_empty();

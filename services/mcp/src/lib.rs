@@ -195,23 +195,18 @@ pub struct ServerInfo {
 }
 
 /// An error in the lists of a server, found at startup.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetupError {
     /// Two tools have the same name.
-    #[error("two tools are named `{0}`")]
     DuplicateTool(String),
     /// Two resources have the same URI.
-    #[error("two resources have the URI `{0}`")]
     DuplicateResource(String),
     /// Two prompts have the same name.
-    #[error("two prompts are named `{0}`")]
     DuplicatePrompt(String),
     /// A tool name that makes some clients refuse the whole list.
-    #[error("the tool name `{0}` must be 1 to 64 letters, digits, `_` and `-`")]
     ToolName(String),
     /// A tool without a description, which makes some clients refuse the whole list.
-    #[error("the tool `{0}` has no description")]
     ToolDescription(String),
 }
 
@@ -271,6 +266,25 @@ impl ServerInfo {
         self
     }
 }
+
+// === impl SetupError ===
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateTool(name) => write!(f, "two tools are named `{name}`"),
+            Self::DuplicateResource(uri) => write!(f, "two resources have the URI `{uri}`"),
+            Self::DuplicatePrompt(name) => write!(f, "two prompts are named `{name}`"),
+            Self::ToolName(name) => write!(
+                f,
+                "the tool name `{name}` must be 1 to 64 letters, digits, `_` and `-`"
+            ),
+            Self::ToolDescription(name) => write!(f, "the tool `{name}` has no description"),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
 
 // === impl Mcp ===
 

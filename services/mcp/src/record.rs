@@ -226,5 +226,7 @@ pub(super) fn announce(call: &Call) {
 
 /// Returns the beginning of a text.
 fn shortened(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST)]
+    let mut ends = (0..=text.len().min(LONGEST)).rev();
+    let end = ends.find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }

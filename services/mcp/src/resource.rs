@@ -54,20 +54,17 @@ pub struct ResourceDescriptor {
 }
 
 /// The failure of reading a resource.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The source of the resource is unreachable: the client reads a text about that.
-    #[error("the resource is unavailable")]
-    Unavailable(#[source] Unavailable),
+    Unavailable(Unavailable),
     /// The client gets a protocol error.
-    #[error("the resource could not be read")]
-    Failed(#[source] Failure),
+    Failed(Failure),
 }
 
 /// The text of a resource while it cannot be read.
-#[derive(Clone, Debug, Serialize, thiserror::Error)]
-#[error("{code}: {message}")]
+#[derive(Clone, Debug, Serialize)]
 pub struct Unavailable {
     error: bool,
     message: Cow<'static, str>,
@@ -172,6 +169,24 @@ impl ResourceDescriptor {
 
 // === impl ReadError ===
 
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unavailable(_) => "the resource is unavailable",
+            Self::Failed(_) => "the resource could not be read",
+        })
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(match self {
+            Self::Unavailable(unavailable) => unavailable,
+            Self::Failed(failure) => failure,
+        })
+    }
+}
+
 impl From<Unavailable> for ReadError {
     fn from(unavailable: Unavailable) -> Self {
         Self::Unavailable(unavailable)
@@ -195,6 +210,14 @@ impl From<Failure> for ReadError {
 }
 
 // === impl Unavailable ===
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Unavailable {}
 
 impl Unavailable {
     /// Takes a code for programs, such as `DATABASE_NOT_READY`, and a message for the client.

@@ -149,22 +149,17 @@ pub struct Reported(Cow<'static, str>);
 /// }
 /// # let _ = read;
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The client gets a result that is an error.
-    // The text is not logged: it may quote the statement.
-    #[error("the tool reported an error to its caller")]
     Reported(Reported),
     /// The client lacks a capability that the questions need.
-    #[error("the client lacks a capability")]
     MissingCapabilities(MissingCapabilities),
     /// The database is still being prepared.
-    #[error("the database is not ready")]
     NotReady,
     /// The client gets a protocol error.
-    #[error("the tool failed")]
-    Failed(#[source] Failure),
+    Failed(Failure),
 }
 
 // === impl ToolDescriptor ===
@@ -418,6 +413,27 @@ impl Error {
     /// and the client reads one sentence with that id.
     pub fn internal(cause: impl Into<BoxError>) -> Self {
         Self::Failed(Failure::internal(cause))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            // The text is left out: it may quote the statement.
+            Self::Reported(_) => "the tool reported an error to its caller",
+            Self::MissingCapabilities(_) => "the client lacks a capability",
+            Self::NotReady => "the database is not ready",
+            Self::Failed(_) => "the tool failed",
+        })
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            _ => None,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Bodies of requests and responses, with time limits.
 
 use std::{
-    io,
+    error::Error,
+    fmt, io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -48,15 +49,13 @@ pub struct RequestBody {
 }
 
 /// Error that ended the body of a request early.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum BodyError {
     /// It arrived too slowly. The source is of the kind [`TimedOut`](io::ErrorKind::TimedOut).
-    #[error("the request body did not arrive in time")]
-    TooSlow(#[source] io::Error),
+    TooSlow(io::Error),
     /// The connection or the framing broke.
-    #[error("the request body is incomplete")]
-    Broken(#[source] hyper::Error),
+    Broken(hyper::Error),
 }
 
 pin_project! {
@@ -68,6 +67,26 @@ pin_project! {
         is_withheld: bool,
         unread: Unread,
         request: InFlight,
+    }
+}
+
+// === impl BodyError ===
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooSlow(_) => "the request body did not arrive in time",
+            Self::Broken(_) => "the request body is incomplete",
+        })
+    }
+}
+
+impl Error for BodyError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(match self {
+            Self::TooSlow(error) => error,
+            Self::Broken(error) => error,
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::{
 use super::Limits;
 
 /// Longer than any connection lasts.
-pub(super) const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);
+pub(super) const FAR_FUTURE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Minimum time between two checks of the clock, for any limits.
 const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(1);

@@ -47,6 +47,10 @@
 //! the rest of its request was read, if that does not take too long. A client whose connection was
 //! idle is notified if the protocol has a message for it.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod acceptor;
 mod body;
 mod connection;
@@ -169,8 +173,8 @@ impl Default for Limits {
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
-            idle_timeout: Duration::from_mins(2),
-            write_timeout: Duration::from_mins(1),
+            idle_timeout: Duration::from_secs(120),
+            write_timeout: Duration::from_secs(60),
             max_streams: 128,
             shutdown_grace: Duration::from_secs(10),
             linger: Duration::from_secs(5),

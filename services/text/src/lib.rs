@@ -15,6 +15,10 @@
 //! # Ok::<_, &str>(())
 //! ```
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod line;
 pub mod percent;
 pub mod scan;

@@ -10,30 +10,26 @@ mod resources;
 mod tools;
 
 use std::{
+    convert::Infallible,
     env, error,
     io::{self, Write as _},
 };
 
-use axum::{Router, body::to_bytes, extract::Request, response::IntoResponse as _, routing::post};
-use http::StatusCode;
-use http_body_util::Full;
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tower::{ServiceBuilder, ServiceExt as _};
-use ziggurat_layers::{
-    host::{HostLayer, Hosts},
-    json_rpc::JsonRpcLayer,
-    origin::OriginLayer,
-};
-use ziggurat_mcp::{
-    Mcp, ServerInfo,
-    protocol::{self, ProtocolLayer},
-    streamable::StreamableLayer,
-};
+use tower::{Layer as _, Service, ServiceExt as _, service_fn};
+use tower_layer::layer_fn;
+use ziggurat_mcp::{Calls, Http, Mcp, Server, ServerInfo};
 use ziggurat_runtime::signals;
-use ziggurat_serve::{Limits, Server};
+use ziggurat_serve::RequestBody;
 
-use crate::{client_requests::ClientRequests, legacy::LegacyLayer};
+use crate::{
+    client_requests::ClientRequests,
+    legacy::{Legacy, LegacyLayer},
+};
 
 type Error = Box<dyn error::Error + Send + Sync>;
 
@@ -47,29 +43,38 @@ async fn main() -> Result<(), Error> {
     let about = ServerInfo::new("conformance-server", "1.0.0");
     let tools = tools::all(&client);
     let mcp = Mcp::new(&about, tools, resources::all(), prompts::all())?;
-    let calls = ServiceBuilder::new()
-        .layer(StreamableLayer::new())
-        .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
-        .layer(ProtocolLayer::http())
-        .layer(LegacyLayer)
-        .service(mcp);
-    let front = async move |request: Request| {
-        let (head, body) = request.into_parts();
-        let Ok(message) = to_bytes(body, usize::MAX).await else {
-            return StatusCode::BAD_REQUEST.into_response();
-        };
-        let json = serde_json::from_slice::<Value>(&message).unwrap_or_default();
-        if client.deliver(json) {
-            return StatusCode::ACCEPTED.into_response();
-        }
-        let request = Request::from_parts(head, Full::new(message));
-        calls.oneshot(request).await.into_response()
+    let server = Server::of(LegacyLayer.layer(mcp));
+    let http = Http::new(server).layer(layer_fn(|calls: Calls<Legacy<Mcp>>| {
+        let client = client.clone();
+        service_fn(move |request| deliver_or_call(client.clone(), calls.clone(), request))
+    }));
+    Ok(http.serve_on(listener, signals::stop()?).await?)
+}
+
+/// Delivers the answer to a request of the server, or calls the server.
+async fn deliver_or_call<S, B>(
+    client: ClientRequests,
+    calls: S,
+    request: Request<RequestBody>,
+) -> Result<Response<B>, Infallible>
+where
+    S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>,
+    B: From<Bytes>,
+{
+    let with_status = |status| {
+        let mut response = Response::new(B::from(Bytes::new()));
+        *response.status_mut() = status;
+        Ok(response)
     };
-    let tower = ServiceBuilder::new()
-        .layer(HostLayer::new(Hosts::of(address.ip(), [""; 0])?))
-        .layer(OriginLayer::default())
-        .service(Router::new().route("/mcp", post(front)));
-    let stop = signals::stop()?;
-    let server = Server::new(Limits::default());
-    Ok(server.serve(listener, tower, stop).await?)
+    let (head, body) = request.into_parts();
+    let Ok(message) = body.collect().await else {
+        return with_status(StatusCode::BAD_REQUEST);
+    };
+    let message = message.to_bytes();
+    let json = serde_json::from_slice::<Value>(&message).unwrap_or_default();
+    if client.deliver(json) {
+        return with_status(StatusCode::ACCEPTED);
+    }
+    let request = Request::from_parts(head, Full::new(message));
+    calls.oneshot(request).await
 }

@@ -1,6 +1,6 @@
 //! Errors of a call.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use http::StatusCode;
 use serde_json::value::RawValue;
@@ -22,20 +22,16 @@ const QUOTED: usize = 1024;
 /// assert!(matches!(error, ClientError::Setup(_)), "TLS needs a service that brings it: {error}");
 /// # });
 /// ```
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The client cannot be made, or a call cannot be sent, from these values.
-    #[error("{0}")]
     Setup(String),
     /// The connection to the server failed.
-    #[error("the connection to the server failed")]
-    Transport(#[source] Arc<dyn Error + Send + Sync>),
+    Transport(Arc<dyn Error + Send + Sync>),
     /// The server closed the connection, or ended its stream, before it answered.
-    #[error("the server closed the connection before it answered")]
     Closed,
     /// The server answered with an HTTP status, without an error of the protocol.
-    #[error("the server answered with the HTTP status {status}: {body}")]
     Status {
         /// The status.
         status: StatusCode,
@@ -43,7 +39,6 @@ pub enum ClientError {
         body: String,
     },
     /// The server answered with an error of the protocol.
-    #[error("the server answered with the error {code}: {message}")]
     Rpc {
         /// The code of the error.
         code: i64,
@@ -53,22 +48,18 @@ pub enum ClientError {
         data: Option<Box<RawValue>>,
     },
     /// The answer is not one that the protocol allows.
-    #[error("the answer is not valid: {0}")]
     Unexpected(String),
     /// The answer is longer than the client accepts.
-    #[error("the answer is longer than {max_bytes} bytes")]
     TooLarge {
         /// The limit of the client.
         max_bytes: usize,
     },
     /// The server does not support the revision of the client.
-    #[error("the server supports no revision of the client, only {}", .supported.join(", "))]
     Revision {
         /// The revisions that the server names.
         supported: Vec<String>,
     },
     /// The server asked for input again and again.
-    #[error("the server asked for input more than {max_rounds} times in one call")]
     TooManyRounds {
         /// The limit of the client.
         max_rounds: usize,
@@ -127,6 +118,49 @@ impl ClientError {
                     && ![StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(status)
             }
             _ => false,
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setup(problem) => f.write_str(problem),
+            Self::Transport(_) => f.write_str("the connection to the server failed"),
+            Self::Closed => f.write_str("the server closed the connection before it answered"),
+            Self::Status { status, body } => {
+                write!(
+                    f,
+                    "the server answered with the HTTP status {status}: {body}"
+                )
+            }
+            Self::Rpc { code, message, .. } => {
+                write!(f, "the server answered with the error {code}: {message}")
+            }
+            Self::Unexpected(problem) => write!(f, "the answer is not valid: {problem}"),
+            Self::TooLarge { max_bytes } => {
+                write!(f, "the answer is longer than {max_bytes} bytes")
+            }
+            Self::Revision { supported } => {
+                let supported = supported.join(", ");
+                write!(
+                    f,
+                    "the server supports no revision of the client, only {supported}"
+                )
+            }
+            Self::TooManyRounds { max_rounds } => write!(
+                f,
+                "the server asked for input more than {max_rounds} times in one call"
+            ),
+        }
+    }
+}
+
+impl Error for ClientError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Transport(error) => Some(&**error),
+            _ => None,
         }
     }
 }

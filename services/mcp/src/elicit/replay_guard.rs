@@ -22,7 +22,7 @@ const MAX_USED: usize = 1 << 16;
 const MAX_USED_BY_CALLER: usize = 1 << 12;
 
 /// Time that replicas keep a used state, long enough for clocks that differ by minutes.
-const KEEP_TIME: Duration = Duration::from_hours(1);
+const KEEP_TIME: Duration = Duration::from_secs(60 * 60);
 
 const EXPIRY: usize = 8;
 const NONCE: usize = 16;

@@ -16,7 +16,7 @@ use crate::{Caller, params};
 use super::replay_guard::{RecordUnreachable, ReplayGuard, StateId, UsedAnswers};
 
 /// Time to answer a question.
-pub(super) const LIFETIME: Duration = Duration::from_mins(10);
+pub(super) const LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 /// Length of a signature in bytes.
 const MAC: usize = 32;
@@ -153,7 +153,7 @@ impl StateSigner {
         ];
         let mut mac = self.mac.clone();
         for part in parts {
-            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update((part.len() as u64).to_be_bytes());
             mac.update(part);
         }
         mac

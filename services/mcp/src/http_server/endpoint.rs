@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -86,12 +86,10 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        Poll::Ready(match this.response.as_pin_mut() {
-            Some(response) => ready!(response.poll(cx)),
-            None => {
-                let refusal = this.refusal.take().expect("not polled after it is ready");
-                Ok(refusal.into_response(&ErrorString))
-            }
-        })
+        if let Some(response) = this.response.as_pin_mut() {
+            return response.poll(cx);
+        }
+        let refusal = this.refusal.take().expect("not polled after it is ready");
+        Poll::Ready(Ok(refusal.into_response(&ErrorString)))
     }
 }

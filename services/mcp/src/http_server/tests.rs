@@ -72,6 +72,10 @@ fn with(mut request: Request<Full<Bytes>>, name: &str, value: &str) -> Request<F
     request
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "callers write it with `json!`"
+)]
 fn message(method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
@@ -368,7 +372,7 @@ async fn layers_are_around_http_every_call_and_one_tool() {
             counts[place].fetch_add(1, Ordering::Relaxed);
         }
     };
-    let (http, every, one) = (counting(0), counting(1), counting(2));
+    let (every_request, every, one) = (counting(0), counting(1), counting(2));
     let tool = echo().layer(MapRequestLayer::new(move |request: ToolRequest| {
         one();
         request
@@ -380,13 +384,13 @@ async fn layers_are_around_http_every_call_and_one_tool() {
         every();
         call
     }));
-    let served = Http::new(server.build()).layer(MapRequestLayer::new(
+    let http = Http::new(server.build()).layer(MapRequestLayer::new(
         move |request: Request<Full<Bytes>>| {
-            http();
+            every_request();
             request
         },
     ));
-    let service = served.into_service(LOCAL).expect("a setup without errors");
+    let service = http.into_service(LOCAL).expect("a setup without errors");
     for (method, params) in [
         ("tools/list", json!({})),
         ("tools/call", json!({"name": "other"})),

@@ -148,7 +148,7 @@ impl Tool {
     ///
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// struct Echo {
-    ///     /// What to say.
+    ///     /// The words to say.
     ///     text: String,
     /// }
     ///

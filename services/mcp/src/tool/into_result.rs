@@ -1,4 +1,4 @@
-//! What a closure may return.
+//! Values that a closure may return.
 
 use serde::Serialize;
 

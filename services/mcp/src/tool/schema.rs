@@ -299,9 +299,9 @@ mod tests {
         #[derive(schemars::JsonSchema)]
         #[expect(dead_code, reason = "only its schema is used")]
         struct Arguments {
-            /// Where to look.
+            /// The place to look.
             place: Place,
-            /// How many.
+            /// The limit.
             limit: Option<u8>,
         }
 
@@ -323,13 +323,13 @@ mod tests {
                 "properties": {
                     "place": {
                         "type": "object",
-                        "description": "Where to look.",
+                        "description": "The place to look.",
                         "properties": {"name": {"type": "string"}},
                         "required": ["name"],
                     },
                     "limit": {
                         "type": ["integer", "null"],
-                        "description": "How many.",
+                        "description": "The limit.",
                         "format": "uint8",
                         "minimum": 0,
                         "maximum": 255,
