@@ -106,7 +106,9 @@ pub mod protocol;
 mod read_resource;
 mod record;
 mod resource;
+#[cfg(any(feature = "http", feature = "stdio"))]
 mod serve_error;
+#[cfg(any(feature = "http", feature = "stdio"))]
 mod server;
 mod sorted_list;
 pub mod stdio;
@@ -160,8 +162,6 @@ pub use self::{
         ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, Resources,
         Unavailable,
     },
-    serve_error::{Result, ServeError},
-    server::{Server, ServerBuilder},
     structure::Structure,
     template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
@@ -169,6 +169,11 @@ pub use self::{
         Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler, ToolRequest, ToolResult,
         ToolService, Tools,
     },
+};
+#[cfg(any(feature = "http", feature = "stdio"))]
+pub use self::{
+    serve_error::{Result, ServeError},
+    server::{Server, ServerBuilder},
 };
 
 pub use ziggurat_text::Text;

@@ -200,6 +200,7 @@ impl ProtocolLayer {
     }
 
     /// Sets the revisions that are answered.
+    #[cfg(any(feature = "http", feature = "stdio"))]
     pub(crate) fn with_revisions(mut self, revisions: Revisions) -> Self {
         self.revisions = revisions;
         self
