@@ -92,7 +92,7 @@ mod service;
 mod session;
 mod streamable;
 mod tcp;
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 mod tests;
 mod transport;
 

@@ -1,5 +1,7 @@
 //! Results of calls.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
@@ -19,6 +21,19 @@ pub struct ServerDescription {
     pub capabilities: Box<RawValue>,
     /// The revision of the calls.
     pub revision: Revision,
+}
+
+// === impl ServerDescription ===
+
+impl ServerDescription {
+    /// Returns whether the server announces a capability, such as `tools`, `resources` or
+    /// `prompts`. Many servers refuse the methods of the others.
+    #[must_use]
+    pub fn has(&self, capability: &str) -> bool {
+        let announced: Option<BTreeMap<String, &RawValue>> =
+            serde_json::from_str(self.capabilities.get()).ok();
+        announced.is_some_and(|announced| announced.contains_key(capability))
+    }
 }
 
 /// An entry in the list of tools.

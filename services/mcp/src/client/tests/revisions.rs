@@ -24,7 +24,7 @@ async fn visit(client: &Client, revision: Revision) {
     assert_eq!((&*server.name, &*server.version), ("test", "1.2.3"));
     assert_eq!(server.instructions.as_deref(), Some("Be kind."));
     assert_eq!(server.revision, revision);
-    assert!(server.capabilities.get().contains("\"tools\""));
+    assert!(server.has("tools") && !server.has("tasks"));
     client.ping().await.expect("pinged");
 
     let tools = client.tools().await.expect("tools");
