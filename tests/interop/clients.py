@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from processes import PATIENCE, database, running, server
+from processes import PATIENCE, database, listening, running, server
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = os.environ["INTEROP_PROGRAM"]
 FIXTURE = os.environ["INTEROP_FIXTURE"]
+NOTES = os.environ["INTEROP_NOTES"]
 JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
 PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
 PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
@@ -55,6 +56,9 @@ CLIENTS = {
     "rmcp": ([os.environ["INTEROP_RMCP"]], TARGETS),
     "typescript_1": (["node", HERE / "typescript_1.mjs"], TARGETS),
     "typescript_2": (["node", HERE / "typescript_2.mjs"], TARGETS),
+    "notes_python": ([PYTHON_2, HERE / "notes.py"], ["notes"]),
+    "notes_typescript": (["node", HERE / "notes.mjs"], ["notes"]),
+    "ours": ([sys.executable, HERE / "ours.py"], ["http", "token", "all", "guarded", "notes"]),
 }
 
 
@@ -105,6 +109,8 @@ def targets(stack, folder):
     fixture = [FIXTURE, "127.0.0.1:0"]
     fixture = stack.enter_context(running(fixture, stdout=subprocess.PIPE, text=True))
     bearer = {"Authorization": f"Bearer {token}"}
+    notes = listening([NOTES, "127.0.0.1:0"], bare | {"NOTES_TOKEN": token}, folder / "notes.log")
+    notes, _ = stack.enter_context(notes)
     remote = [str(REMOTE), guarded, "--transport", "http-only", "--allow-http", "--silent"]
     return {
         "http": {"url": is_open, "headers": {}},
@@ -125,6 +131,8 @@ def targets(stack, folder):
             "negotiates": True,
             "kind": "fixture",
         },
+        # The example of the crate.
+        "notes": {"url": f"{notes}/mcp", "headers": bearer, "negotiates": True},
         # The configuration of a host without HTTP.
         "remote": {
             "command": "node",
@@ -139,6 +147,7 @@ def run_client(client, name, target):
     command, _ = CLIENTS[client]
     environment = os.environ | {
         "INTEROP_TARGET": json.dumps(target),
+        "INTEROP_TARGET_NAME": name,
         "INTEROP_CONVERSATION": str(HERE / "conversation.json"),
         # Node searches modules next to a script, but these are in the cache.
         "INTEROP_MODULES": str(JAVASCRIPT / "node_modules"),

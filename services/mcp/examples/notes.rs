@@ -7,6 +7,7 @@
 use std::{
     array,
     collections::BTreeMap,
+    env,
     future::ready,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -77,9 +78,12 @@ impl Notes {
 
 #[tokio::main]
 async fn main() -> ziggurat_mcp::Result {
+    tracing_subscriber::fmt::init();
+    let address = env::args().nth(1);
     let server = Server::new("notes", env!("CARGO_PKG_VERSION"));
     let tools = Notes::default().tools().into_iter();
     let server = tools.fold(server, ServerBuilder::tool).build();
     let http = Http::new(server).bearer("NOTES_TOKEN");
-    http.serve("127.0.0.1:8080").await
+    http.serve(address.as_deref().unwrap_or("127.0.0.1:8080"))
+        .await
 }

@@ -43,7 +43,7 @@ pub type Guarded<S> = Shutdown<Host<Origin<Endpoint<S>>>>;
 /// Serves a [`Server`] over Streamable HTTP.
 ///
 /// What it does unless told otherwise: it serves `/mcp`, refuses requests that were meant for
-/// another host (DNS rebinding) and those of web pages, limits bodies to 4 MiB and connections by
+/// another host (DNS rebinding) and those of foreign web pages, limits bodies to 4 MiB and connections by
 /// the [`Limits`] of the accept loop, and does not start on an address that other machines reach
 /// unless callers need a token.
 ///
@@ -199,7 +199,9 @@ impl<S> Http<S> {
         self
     }
 
-    /// Adds an origin whose web pages may send requests, such as `https://app.example.com`.
+    /// Adds an origin whose web pages may send requests, such as `https://app.example.com`. Pages of
+    /// the hosts of this server always may; on a loopback address, pages of this machine may unless
+    /// an origin is added.
     pub fn with_origin(mut self, origin: impl Into<String>) -> Self {
         self.settings.origins.push(origin.into());
         self
@@ -296,7 +298,12 @@ impl<S> Http<S> {
 
     fn guarded(self, address: SocketAddr, cut_off: CutOff) -> Result<Guarded<S>> {
         let hosts = Hosts::of(address.ip(), &self.settings.hosts)?;
-        let origins = Origins::listed(&self.settings.origins)?;
+        let origins = if self.settings.origins.is_empty() && address.ip().is_loopback() {
+            Origins::loopback()
+        } else {
+            Origins::listed(&self.settings.origins)?
+        };
+        let origins = origins.with_own(&hosts);
         let endpoint = Endpoint::new(self.settings.path, self.service);
         let guarded = HostLayer::new(hosts).layer(OriginLayer::new(origins).layer(endpoint));
         Ok(ShutdownLayer::new(cut_off).layer(guarded))

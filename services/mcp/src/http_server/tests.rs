@@ -109,6 +109,7 @@ async fn foreign_hosts_origins_paths_and_methods_are_refused_and_local_calls_ser
         (with(ping(), "host", "127.0.0.1:8080"), 200),
         (with(ping(), "host", "evil.example"), 403),
         (with(ping(), "origin", "https://evil.example"), 403),
+        (with(ping(), "origin", "http://localhost:6274"), 200),
         (
             {
                 let mut request = ping();
@@ -131,6 +132,27 @@ async fn foreign_hosts_origins_paths_and_methods_are_refused_and_local_calls_ser
         let asked = format!("{} {:?}", request.uri(), request.headers());
         let (status, body) = send(service.clone(), request).await;
         assert_eq!(status, expected, "{asked}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn hosts_and_origins_that_are_added_are_served_and_no_local_pages_with_them() {
+    let http = Http::new(server().build()).with_host("mcp.example.com");
+    let http = http.with_origin("https://app.example.com");
+    let service = http.into_service(LOCAL).expect("names without errors");
+    let ping = || with(post(message("ping", json!({}))), "host", "mcp.example.com");
+    for (origin, expected) in [
+        ("https://app.example.com", 200),
+        ("https://mcp.example.com", 200),
+        ("http://localhost:6274", 403),
+        ("https://evil.example", 403),
+    ] {
+        let (status, _) = send(service.clone(), with(ping(), "origin", origin)).await;
+        assert_eq!(status, expected, "{origin}");
+    }
+    for wrong in ["https://app.example.com/page", "app"] {
+        let http = Http::new(server().build()).with_origin(wrong);
+        assert!(http.into_service(LOCAL).is_err(), "{wrong}");
     }
 }
 
