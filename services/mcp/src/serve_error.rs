@@ -5,7 +5,6 @@ use std::{error::Error, fmt, io, net::SocketAddr, sync::Arc};
 use crate::SetupError;
 
 /// Reason why a server does not start, or ends.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
     /// An error in the lists of the server.
@@ -44,6 +43,13 @@ impl ServeError {
             Self::Earlier(error) => Some(&**error),
             Self::NoToken(_) | Self::Open(_) => None,
         }
+    }
+}
+
+/// Writes the message, because a program whose `main` returns the error prints it so.
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

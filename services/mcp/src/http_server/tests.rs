@@ -173,6 +173,8 @@ async fn a_variable_without_a_token_keeps_the_server_from_starting() {
     let refused = http.serve("127.0.0.1:0").await.expect_err("no token");
     let expected = "the environment variable ZIGGURAT_TEST_NO_SUCH_VARIABLE has to hold the token of the callers";
     assert_eq!(refused.to_string(), expected);
+    // `main` prints it so.
+    assert_eq!(format!("{refused:?}"), expected);
 }
 
 #[tokio::test]
