@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ziggurat_llm::sse::{EventDecoder, TooLong};
+use ziggurat_text::events::{EventDecoder, TooLong};
 
 const LIMIT: usize = 16;
 

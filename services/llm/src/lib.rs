@@ -24,7 +24,6 @@ mod ping;
 mod provider;
 mod rerank;
 mod retry;
-pub mod sse;
 mod usage;
 
 /// Target of the log events about calls to providers: their results at the info level, attempts at

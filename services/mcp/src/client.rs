@@ -80,7 +80,6 @@
 mod builder;
 mod callbacks;
 mod error;
-mod events;
 mod headers;
 
 mod message;

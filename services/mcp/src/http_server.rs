@@ -42,10 +42,10 @@ pub type Guarded<S> = Shutdown<Host<Origin<Endpoint<S>>>>;
 
 /// Serves a [`Server`] over Streamable HTTP.
 ///
-/// What it does unless told otherwise: it serves `/mcp`, refuses requests that were meant for
-/// another host (DNS rebinding) and those of foreign web pages, limits bodies to 4 MiB and connections by
-/// the [`Limits`] of the accept loop, and does not start on an address that other machines reach
-/// unless callers need a token.
+/// Unless told otherwise, it serves `/mcp`, refuses requests that were meant for another host (DNS
+/// rebinding) and those of foreign web pages, limits bodies to 4 MiB and connections by the [`Limits`]
+/// of the accept loop, and does not start on an address that other machines reach unless callers need
+/// a token.
 ///
 /// ```no_run
 /// use ziggurat_mcp::{Http, Server};
@@ -56,14 +56,12 @@ pub type Guarded<S> = Shutdown<Host<Origin<Endpoint<S>>>>;
 ///     Http::new(server).bearer("EXAMPLE_TOKEN").serve("127.0.0.1:8080").await
 /// }
 /// ```
-#[derive(Clone)]
 #[must_use]
 pub struct Http<S> {
     service: S,
     settings: Settings,
 }
 
-#[derive(Clone)]
 struct Settings {
     path: Arc<str>,
     hosts: Vec<String>,
@@ -71,7 +69,8 @@ struct Settings {
     limits: Limits,
     /// Set if callers need a token, or if the program said that they need none.
     may_be_public: bool,
-    problem: Option<Arc<ServeError>>,
+    /// The first error of the setup, reported when the server starts.
+    problem: Option<ServeError>,
 }
 
 // === impl Server ===
@@ -110,7 +109,6 @@ impl<S> Http<Calls<S>> {
 
     /// Takes the server, and the limit on the body of a request in bytes.
     pub fn with_max_body(server: Server<S>, bytes: u64) -> Self {
-        let problem = server.problem.map(ServeError::from);
         Self {
             service: calls(server.calls, server.revisions, bytes),
             settings: Settings {
@@ -119,7 +117,7 @@ impl<S> Http<Calls<S>> {
                 origins: Vec::new(),
                 limits: Limits::default(),
                 may_be_public: false,
-                problem: problem.map(Arc::new),
+                problem: server.problem.map(ServeError::from),
             },
         }
     }
@@ -135,7 +133,7 @@ impl<S> Http<S> {
         let token = token.trim();
         if token.is_empty() {
             let problem = ServeError::NoToken(variable.to_owned());
-            self.settings.problem.get_or_insert(Arc::new(problem));
+            self.settings.problem.get_or_insert(problem);
         }
         let known = (!token.is_empty()).then(|| (TokenHash::of(token), Arc::from(variable)));
         self.verified_by(Hashed::from_iter(known))
@@ -220,7 +218,7 @@ impl<S> Http<S> {
     ///
     /// Returns an error if the setup has one, if other machines would reach the server and callers
     /// need no token, or if the address cannot be listened on.
-    pub async fn serve<B>(self, address: impl ToSocketAddrs) -> Result
+    pub async fn serve<B>(mut self, address: impl ToSocketAddrs) -> Result
     where
         S: Service<Request<RequestBody>, Response = Response<B>>,
         Guarded<S>: HttpService,
@@ -238,7 +236,11 @@ impl<S> Http<S> {
     /// # Errors
     ///
     /// Returns the errors of [`serve`](Self::serve).
-    pub async fn serve_on<B>(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result
+    pub async fn serve_on<B>(
+        mut self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> Result
     where
         S: Service<Request<RequestBody>, Response = Response<B>>,
         Guarded<S>: HttpService,
@@ -259,7 +261,7 @@ impl<S> Http<S> {
     ///
     /// Returns an error if the setup has one, or if other machines reach the address and callers
     /// need no token.
-    pub fn into_service(self, address: SocketAddr) -> Result<Guarded<S>> {
+    pub fn into_service(mut self, address: SocketAddr) -> Result<Guarded<S>> {
         self.check(address)?;
         self.guarded(address, CutOff::default())
     }
@@ -286,9 +288,9 @@ impl<S> Http<S> {
         Ok(axum::Router::new().route_service(&path, service))
     }
 
-    fn check(&self, address: SocketAddr) -> Result {
-        if let Some(problem) = &self.settings.problem {
-            return Err(ServeError::Earlier(Arc::clone(problem)));
+    fn check(&mut self, address: SocketAddr) -> Result {
+        if let Some(problem) = self.settings.problem.take() {
+            return Err(problem);
         }
         if !self.settings.may_be_public && !address.ip().is_loopback() {
             return Err(ServeError::Open(address));

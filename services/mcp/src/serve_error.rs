@@ -1,6 +1,6 @@
 //! Errors that keep a server from starting.
 
-use std::{error::Error, fmt, io, net::SocketAddr, sync::Arc};
+use std::{error::Error, fmt, io, net::SocketAddr};
 
 use crate::SetupError;
 
@@ -21,8 +21,6 @@ pub enum ServeError {
     Origin(ziggurat_layers::origin::InvalidOrigin),
     /// The address cannot be listened on, or the input or output fails.
     Io(io::Error),
-    /// An error that an earlier step of the setup found.
-    Earlier(Arc<ServeError>),
 }
 
 /// Result of a server that runs until the process is told to stop.
@@ -40,7 +38,6 @@ impl ServeError {
             #[cfg(feature = "http")]
             Self::Origin(error) => Some(error),
             Self::Io(error) => Some(error),
-            Self::Earlier(error) => Some(&**error),
             Self::NoToken(_) | Self::Open(_) => None,
         }
     }

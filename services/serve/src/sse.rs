@@ -186,7 +186,7 @@ mod tests {
     use tokio::{sync::mpsc, time::Instant};
 
     use super::*;
-    use ziggurat_llm::sse::EventDecoder;
+    use ziggurat_text::events::EventDecoder;
 
     fn event(text: &str) -> Event {
         Event::json(&text).expect("JSON")

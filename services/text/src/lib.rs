@@ -19,6 +19,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod events;
 mod line;
 pub mod percent;
 pub mod scan;

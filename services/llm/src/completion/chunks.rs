@@ -7,12 +7,10 @@ use futures_util::FutureExt as _;
 use futures_util::{Stream, stream};
 use tokio::time;
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+use ziggurat_text::events::{EventDecoder, MAX_BYTES};
 
 use super::{Fault, StreamReader};
-use crate::{
-    Chunk, Error, Http, Meter, Streaming,
-    sse::{EventDecoder, MAX_BYTES},
-};
+use crate::{Chunk, Error, Http, Meter, Streaming};
 
 /// A streamed reply. Dropping it cancels the request.
 ///

@@ -3,7 +3,9 @@
 use http::StatusCode;
 use thiserror::Error;
 
-use crate::{Class, Error, Http, sse};
+use ziggurat_text::events::TooLong;
+
+use crate::{Class, Error, Http};
 
 /// A fault in a response. `Display` may contain text of the provider, and with it a key.
 #[derive(Debug, Error)]
@@ -54,8 +56,8 @@ impl Fault {
     }
 }
 
-impl From<sse::TooLong> for Fault {
-    fn from(_: sse::TooLong) -> Self {
+impl From<TooLong> for Fault {
+    fn from(_: TooLong) -> Self {
         Self::TooLong
     }
 }

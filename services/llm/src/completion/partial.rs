@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::Fault;
-use crate::{Block, Chunk, conversation::arguments, sse::MAX_BYTES};
+use ziggurat_text::events::MAX_BYTES;
+
+use crate::{Block, Chunk, conversation::arguments};
 
 /// Type of an event. The members of ignored types may have other meanings.
 #[derive(Deserialize)]

@@ -10,11 +10,11 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use ziggurat_text::events::EventDecoder;
 
 use crate::{
     client::{
         error::{ClientError, quote},
-        events::EventDecoder,
         headers::{self, SESSION},
         message::{self, Message},
         service::{BoxBody, BoxResponse, HttpService},
@@ -233,7 +233,7 @@ impl HttpExchange {
             self.state = State::of(response, max_bytes);
         }
         match &mut self.state {
-            State::Events { .. } => self.state.poll_event(cx),
+            State::Events { .. } => self.state.poll_event(cx, max_bytes),
             _ => self.state.poll_whole(cx, max_bytes),
         }
     }
@@ -262,7 +262,7 @@ impl State {
         if is_events {
             Self::Events {
                 body,
-                decoder: EventDecoder::new(max_bytes),
+                decoder: EventDecoder::new().with_max_bytes(max_bytes),
                 unread: Bytes::new(),
             }
         } else {
@@ -311,7 +311,11 @@ impl State {
     }
 
     /// Reads the next event of a stream.
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, ClientError>> {
+    fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+        max_bytes: usize,
+    ) -> Poll<Result<Message, ClientError>> {
         let Self::Events {
             body,
             decoder,
@@ -322,7 +326,8 @@ impl State {
         };
         loop {
             let mut input = &unread[..];
-            let event = decoder.decode(&mut input)?;
+            let event = decoder.decode(&mut input);
+            let event = event.map_err(|_| ClientError::TooLarge { max_bytes })?;
             *unread = unread.slice(unread.len() - input.len()..);
             match event {
                 // Servers open streams with an empty event, to give it an id.

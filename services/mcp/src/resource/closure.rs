@@ -1,6 +1,6 @@
 //! Resources made from closures, and from types that implement [`ResourceHandler`].
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, marker::PhantomData, sync::Arc};
 
 use crate::{
     Caller, Error, ReadError, ResourceDescriptor, ResourceHandler,
@@ -36,7 +36,10 @@ pub trait ResourceClosure<M>: Send + Sync + 'static {
 }
 
 /// A closure as a type-erased resource.
-struct Closure<C>(C);
+struct Closure<C, M> {
+    closure: C,
+    kind: PhantomData<fn() -> M>,
+}
 
 /// A handler as a type-erased resource.
 struct Handler<T>(T);
@@ -65,13 +68,12 @@ where
 
 // === impl AnyResource ===
 
-impl<C, F> AnyResource for Closure<C>
-where
-    C: Fn(Caller) -> F + Send + Sync + 'static,
-    F: Future<Output = Result<String, Error>> + Send + 'static,
-{
+impl<C: ResourceClosure<M>, M: 'static> AnyResource for Closure<C, M> {
     fn start(self: Arc<Self>, descriptor: Arc<ResourceDescriptor>, caller: Caller) -> ReadFuture {
-        read(descriptor, async move { Ok((self.0)(caller).await?) })
+        read(
+            descriptor,
+            async move { Ok(self.closure.read(caller).await?) },
+        )
     }
 }
 
@@ -100,20 +102,16 @@ fn read(
 
 impl Resource {
     /// Makes a resource from a closure. It is JSON unless a media type is set.
-    pub fn new<M>(
+    pub fn new<M: 'static>(
         uri: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
         closure: impl ResourceClosure<M>,
     ) -> Self {
-        let closure = Arc::new(closure);
-        let read = move |caller| {
-            let closure = Arc::clone(&closure);
-            async move { closure.read(caller).await }
-        };
+        let kind = PhantomData;
         Self {
             descriptor: Arc::new(ResourceDescriptor::new(uri, name, description)),
-            reader: Arc::new(Closure(read)),
+            reader: Arc::new(Closure { closure, kind }),
         }
     }
 

@@ -1,23 +1,22 @@
-//! Decodes server-sent events of providers: the data of one event after another.
+//! Decodes server-sent events: the data of one event after another.
 //!
-//! Names of events, ids, comments and retry times are ignored, because all providers repeat the
-//! relevant parts in the data. The module does no input or output.
+//! Names of events, ids, comments and retry times are ignored, because the protocols that are read
+//! here repeat the relevant parts in the data. The module does no input or output.
 //!
 //! ```
-//! use ziggurat_llm::sse::EventDecoder;
+//! use ziggurat_text::events::EventDecoder;
 //!
 //! let mut events = EventDecoder::new();
 //! // What one read brought. The last event is not complete yet: it stays in the decoder.
 //! let mut input: &[u8] = b": hello\ndata: {\"a\":1}\n\ndata: {";
 //! assert_eq!(events.decode(&mut input)?.as_deref(), Some(&b"{\"a\":1}"[..]));
 //! assert_eq!(events.decode(&mut input)?, None);
-//! # Ok::<_, ziggurat_llm::sse::TooLong>(())
+//! # Ok::<_, ziggurat_text::events::TooLong>(())
 //! ```
 
-use std::mem;
+use std::{error::Error, fmt, mem};
 
 use bytes::Bytes;
-use thiserror::Error;
 
 /// Maximum length of a line, and of an event.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -40,9 +39,18 @@ pub struct EventDecoder {
 }
 
 /// A line or an event is longer than the limit. The rest of the stream cannot be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("an event of the stream is too long")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
+
+// === impl TooLong ===
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event of the stream is too long")
+    }
+}
+
+impl Error for TooLong {}
 
 // === impl EventDecoder ===
 
