@@ -40,6 +40,8 @@ databases:
 
 # `/mcp/v1`, `/mcp`, and stdio.
 TARGETS = ["http", "token", "all", "guarded", "stdio"]
+# These, and the example server of the MCP crate.
+ALL_TARGETS = [*TARGETS, "notes"]
 
 # Each client with its command and its targets.
 CLIENTS = {
@@ -49,15 +51,13 @@ CLIENTS = {
         [PYTHON_2, HERE / "responses.py"],
         [*TARGETS, "writing", "unready", "fixture"],
     ),
-    "inspector": ([sys.executable, HERE / "inspector.py"], TARGETS),
-    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*TARGETS, "remote"]),
-    "python_2": ([PYTHON_2, HERE / "python_2.py"], TARGETS),
-    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], TARGETS),
-    "rmcp": ([os.environ["INTEROP_RMCP"]], TARGETS),
-    "typescript_1": (["node", HERE / "typescript_1.mjs"], TARGETS),
-    "typescript_2": (["node", HERE / "typescript_2.mjs"], TARGETS),
-    "notes_python": ([PYTHON_2, HERE / "notes.py"], ["notes"]),
-    "notes_typescript": (["node", HERE / "notes.mjs"], ["notes"]),
+    "inspector": ([sys.executable, HERE / "inspector.py"], ALL_TARGETS),
+    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*ALL_TARGETS, "remote", "notes_remote"]),
+    "python_2": ([PYTHON_2, HERE / "python_2.py"], ALL_TARGETS),
+    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], ALL_TARGETS),
+    "rmcp": ([os.environ["INTEROP_RMCP"]], ALL_TARGETS),
+    "typescript_1": (["node", HERE / "typescript_1.mjs"], ALL_TARGETS),
+    "typescript_2": (["node", HERE / "typescript_2.mjs"], ALL_TARGETS),
     "ours": ([sys.executable, HERE / "ours.py"], ["http", "token", "all", "guarded", "notes"]),
 }
 
@@ -111,7 +111,16 @@ def targets(stack, folder):
     bearer = {"Authorization": f"Bearer {token}"}
     notes = listening([NOTES, "127.0.0.1:0"], bare | {"NOTES_TOKEN": token}, folder / "notes.log")
     notes, _ = stack.enter_context(notes)
-    remote = [str(REMOTE), guarded, "--transport", "http-only", "--allow-http", "--silent"]
+
+    def remote(url):
+        """The configuration of a host without HTTP."""
+        arguments = [str(REMOTE), url, "--transport", "http-only", "--allow-http", "--silent"]
+        return {
+            "command": "node",
+            "args": [*arguments, "--header", "Authorization:${TOKEN_HEADER}"],
+            "env": environment | {"TOKEN_HEADER": bearer["Authorization"]},
+        }
+
     return {
         "http": {"url": is_open, "headers": {}},
         "token": {"url": guarded, "headers": bearer, "login": USER},
@@ -133,22 +142,19 @@ def targets(stack, folder):
         },
         # The example of the crate.
         "notes": {"url": f"{notes}/mcp", "headers": bearer, "negotiates": True},
-        # The configuration of a host without HTTP.
-        "remote": {
-            "command": "node",
-            "args": [*remote, "--header", "Authorization:${TOKEN_HEADER}"],
-            "env": environment | {"TOKEN_HEADER": bearer["Authorization"]},
-        },
+        "remote": remote(guarded),
+        "notes_remote": remote(f"{notes}/mcp") | {"negotiates": True},
     }
 
 
 def run_client(client, name, target):
     """Runs a client against a target; returns whether it succeeded."""
     command, _ = CLIENTS[client]
+    conversation = "notes.json" if name.startswith("notes") else "conversation.json"
     environment = os.environ | {
         "INTEROP_TARGET": json.dumps(target),
         "INTEROP_TARGET_NAME": name,
-        "INTEROP_CONVERSATION": str(HERE / "conversation.json"),
+        "INTEROP_CONVERSATION": str(HERE / conversation),
         # Node searches modules next to a script, but these are in the cache.
         "INTEROP_MODULES": str(JAVASCRIPT / "node_modules"),
     }
@@ -168,7 +174,7 @@ def run_client(client, name, target):
         is_content, said = False, f"{error}\n{(error.stdout or b'').decode(errors='replace')}"
     verdict = "ok" if is_content else "FAILED"
     took = time.monotonic() - started
-    line = f"{verdict:6} {client:13} {name:7} {took:4.1f}s\n"
+    line = f"{verdict:6} {client:13} {name:12} {took:4.1f}s\n"
     print(line if is_content else line + said, end="", flush=True)
     return is_content
 

@@ -8,6 +8,7 @@ mod icon;
 mod into_result;
 mod layered;
 mod list;
+mod place;
 mod result;
 mod schema;
 
@@ -367,8 +368,11 @@ impl ToolRequest {
     ///
     /// Returns [`Error::Reported`] if `A` requires more than was given.
     pub fn arguments<'a, A: Deserialize<'a>>(&'a self) -> Result<A, Error> {
-        serde_json::from_str(self.raw_arguments())
-            .map_err(|error| Reported::new(format!("Invalid arguments: {error}")).into())
+        let arguments = self.raw_arguments();
+        serde_json::from_str(arguments).map_err(|error| {
+            let complaint = place::complaint(arguments, &error);
+            Error::said(format!("Invalid arguments: {complaint}"))
+        })
     }
 }
 

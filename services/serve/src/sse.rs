@@ -232,7 +232,7 @@ mod tests {
     async fn no_event_is_produced_before_it_is_polled() {
         let (made, mut seen) = mpsc::unbounded_channel();
         let events = stream::iter(0..3).map(move |number| {
-            made.send(number).expect("somebody counts");
+            made.send(number).expect("the receiver is alive");
             Event::json(&number).expect("JSON")
         });
         let mut body = Box::pin(EventStream::new(events));
@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(began.elapsed(), comments * 15 * second);
         }
         tokio::time::advance(10 * second).await;
-        sender.send(event("a")).expect("somebody listens");
+        sender.send(event("a")).expect("the stream is alive");
         assert_eq!(next(&mut body).await.expect("a frame"), "data: \"a\"\n\n");
         let began = Instant::now();
         assert_eq!(next(&mut body).await.expect("a frame"), KEEP_ALIVE);

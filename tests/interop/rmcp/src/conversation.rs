@@ -6,6 +6,10 @@ use serde::Deserialize;
 /// The conversation that all clients have.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Conversation {
+    /// The name of the server.
+    pub(crate) server: String,
+    /// A call that takes seconds, if the server has such a tool.
+    pub(crate) slow: Option<Slow>,
     /// The tools that must be listed.
     pub(crate) tools: Vec<String>,
     pub(crate) calls: Vec<Call>,
@@ -14,6 +18,12 @@ pub(crate) struct Conversation {
     pub(crate) reads: Vec<Read>,
     pub(crate) prompts: Vec<Get>,
     pub(crate) refusals: Vec<Refusal>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Slow {
+    pub(crate) tool: String,
+    pub(crate) arguments: JsonObject,
 }
 
 #[derive(Debug, Deserialize)]

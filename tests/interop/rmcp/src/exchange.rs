@@ -10,11 +10,11 @@ use rmcp::{
         ReadResourceRequestParams, ResourceContents, Role,
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    conversation::{Call, Conversation, Refusal},
+    conversation::{Call, Conversation, Refusal, Slow},
     target::{Client, Protocol},
 };
 
@@ -28,14 +28,21 @@ pub(crate) async fn all(
     protocol: Protocol,
 ) -> Result<()> {
     call_tools(client, conversation).await?;
-    read(client, conversation, protocol).await?;
-    get_prompts(client, conversation).await?;
+    if !conversation.reads.is_empty() {
+        read(client, conversation, protocol).await?;
+    }
+    if !conversation.prompts.is_empty() {
+        get_prompts(client, conversation).await?;
+    }
     for refusal in conversation.refusals.iter().filter(|it| it.is_typed) {
         refused(client, refusal, protocol)
             .await
             .with_context(|| format!("{refusal:?}"))?;
     }
-    cancel(client).await
+    match (&conversation.slow, conversation.calls.first()) {
+        (Some(slow), Some(quick)) => cancel(client, slow, quick).await,
+        _ => Ok(()),
+    }
 }
 
 async fn call_tools(client: &Client, conversation: &Conversation) -> Result<()> {
@@ -45,9 +52,8 @@ async fn call_tools(client: &Client, conversation: &Conversation) -> Result<()> 
     }
     let calls = conversation.calls.iter();
     for call in calls.chain(&conversation.unlisted_calls) {
-        let params = CallToolRequestParams::new(call.tool.clone());
         let result = client
-            .call_tool(params.with_arguments(call.arguments.clone()))
+            .call_tool(params(&call.tool, &call.arguments))
             .await
             .with_context(|| format!("{call:?}"))?;
         ensure!(is_expected(&result, call), "{call:?}: {result:?}");
@@ -128,18 +134,19 @@ async fn refused(client: &Client, refusal: &Refusal, protocol: Protocol) -> Resu
 }
 
 /// Checks that a cancelled call leaves the connection usable.
-async fn cancel(client: &Client) -> Result<()> {
-    let slow = client.call_tool(query("SELECT pg_sleep(2)"));
+async fn cancel(client: &Client, slow: &Slow, quick: &Call) -> Result<()> {
+    let slow = client.call_tool(params(&slow.tool, &slow.arguments));
     ensure!(
         timeout(CANCEL_AFTER, slow).await.is_err(),
         "the call was not cancelled"
     );
-    let quick = client.call_tool(query("SELECT 1 AS one")).await?;
-    ensure!(text(&quick).contains("one\n1"), "{quick:?}");
+    let result = client
+        .call_tool(params(&quick.tool, &quick.arguments))
+        .await?;
+    ensure!(is_expected(&result, quick), "{quick:?}: {result:?}");
     Ok(())
 }
 
-fn query(statement: &str) -> CallToolRequestParams {
-    let arguments = JsonObject::from_iter([("query".to_owned(), json!(statement))]);
-    CallToolRequestParams::new("query_database").with_arguments(arguments)
+fn params(tool: &str, arguments: &JsonObject) -> CallToolRequestParams {
+    CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone())
 }

@@ -26,7 +26,7 @@ async fn main() -> Result<()> {
             .peer_info()
             .context("nothing is known of the server")?;
         let name = info.server_info.as_ref().map(|server| &*server.name);
-        ensure!(name == Some("ziggurat-tools"), "{opening}: {info:?}");
+        ensure!(name == Some(&conversation.server), "{opening}: {info:?}");
         let revision = info.protocol_version.as_str();
         ensure!(revision == target.revision(opening), "{opening}: {info:?}");
         exchange::all(&client, &conversation, target.protocol(opening))
