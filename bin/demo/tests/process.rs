@@ -2,19 +2,19 @@
 
 use std::{
     env, fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
+    process::{Command, Stdio},
     time::Instant,
 };
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use ziggurat_black_box::{PATIENCE, Program, connect, ended, output, received, until};
+use tokio::{process::Child, runtime::Runtime, time::timeout};
+use ziggurat_black_box::{PATIENCE, Program, connect, ended, output, until};
+use ziggurat_mcp::client::{Client, ClientBuilder};
 use ziggurat_search::{
     bm25::{Bm25, Question},
     tokens,
@@ -32,9 +32,9 @@ struct Demo {
 
 /// A server started by a client.
 struct Started {
+    runtime: Runtime,
     child: Child,
-    input: Option<ChildStdin>,
-    lines: Receiver<String>,
+    client: Client,
 }
 
 impl Demo {
@@ -89,9 +89,11 @@ impl Demo {
     }
 
     fn tool(&self, name: &str, arguments: &Value) -> String {
-        let (status, answer) = self.post(Some(&self.token), &call(name, arguments));
-        assert_eq!(status, 200, "{answer}");
-        text_of(&answer)
+        runtime().block_on(async {
+            let client = connected(Client::http(&self.address).with_bearer(&self.token)).await;
+            let called = timeout(PATIENCE, client.call(name, arguments)).await;
+            called.expect("answered").expect("called").text()
+        })
     }
 
     fn query(&self, query: &str) -> String {
@@ -135,7 +137,7 @@ impl Started {
         let words = |list: &Value| -> Vec<String> {
             serde_json::from_value(list.clone()).expect("a list of texts")
         };
-        let mut command = Command::new(server["command"].as_str().expect("a text"));
+        let mut command = tokio::process::Command::new(server["command"].as_str().expect("a text"));
         command
             .args(words(&server["args"]))
             .env_clear()
@@ -145,59 +147,57 @@ impl Started {
             .env("TMPDIR", temporary)
             .current_dir("/")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
         if let Some(variables) = server["env"].as_object() {
             let texts = variables.iter();
             command.envs(texts.map(|(name, value)| (name, value.as_str().expect("a text"))));
         }
-        let mut child = command.spawn().expect("what was printed can be started");
-        let out = BufReader::new(child.stdout.take().expect("piped"));
-        let (tell, lines) = mpsc::channel();
-        thread::spawn(move || {
-            for line in out.lines() {
-                tell.send(line.expect("text")).ok();
-            }
+        let runtime = runtime();
+        let (child, client) = runtime.block_on(async {
+            let mut child = command.spawn().expect("what was printed can be started");
+            let output = child.stdout.take().expect("piped");
+            let input = child.stdin.take().expect("piped");
+            let client = connected(Client::stdio(output, input)).await;
+            (child, client)
         });
+        assert_eq!(client.server().name, "ziggurat-tools");
         Self {
-            input: child.stdin.take(),
-            lines,
+            runtime,
             child,
+            client,
         }
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
-        let input = self.input.as_mut().expect("open");
-        writeln!(input, "{message}").expect("somebody listens");
-        let line = received(&self.lines);
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
-    }
-
-    fn initialize_and_ask(&mut self) {
-        let params = json!({
-            "protocolVersion": "2024-11-05",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        });
-        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        let answer = self.ask(&message);
-        assert_eq!(answer["result"]["serverInfo"]["name"], "ziggurat-tools");
+    fn counts_customers(&self) {
         let query = json!({"query": "SELECT count(*) FROM customers"});
-        let answer = text_of(&self.ask(&call("query_database", &query)));
-        assert!(answer.ends_with("count\n200"), "{answer}");
+        let call = async { timeout(PATIENCE, self.client.call("query_database", &query)).await };
+        let result = self.runtime.block_on(call).expect("answered");
+        let text = result.expect("called").text();
+        assert!(text.ends_with("count\n200"), "{text}");
     }
 
+    /// Waits for the end of the server, whose input stays open.
     fn ends(mut self) {
-        let rest = self.lines.recv_timeout(PATIENCE);
-        assert_eq!(rest, Err(RecvTimeoutError::Disconnected));
-        assert!(ended(&mut self.child).success());
+        let end = async { timeout(PATIENCE, self.child.wait()).await };
+        let status = self.runtime.block_on(end).expect("it ends");
+        assert!(status.expect("a child").success());
+    }
+
+    fn ends_with_its_input(self) {
+        let close = self.client.clone().close();
+        self.runtime.block_on(close).expect("closed");
+        self.ends();
     }
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
+fn runtime() -> Runtime {
+    Runtime::new().expect("a runtime")
+}
+
+async fn connected(client: ClientBuilder) -> Client {
+    let connected = timeout(PATIENCE, client.connect()).await;
+    connected.expect("answered").expect("connected")
 }
 
 fn call(name: &str, arguments: &Value) -> Value {
@@ -355,10 +355,9 @@ fn the_configurations_for_stdio_start_a_server_that_answers() {
     demo.stop();
     for server in servers {
         let temporary = tempfile::tempdir().expect("a folder");
-        let mut started = Started::new(&server, temporary.path());
-        started.initialize_and_ask();
-        started.input = None;
-        started.ends();
+        let started = Started::new(&server, temporary.path());
+        started.counts_customers();
+        started.ends_with_its_input();
         let left = entries(temporary.path());
         assert!(left.is_empty(), "left behind: {left:?}");
     }
@@ -368,9 +367,11 @@ fn the_configurations_for_stdio_start_a_server_that_answers() {
 fn a_signal_ends_a_server_on_standard_input_that_is_still_open() {
     let temporary = tempfile::tempdir().expect("a folder");
     let server = json!({"command": env!("CARGO_BIN_EXE_ziggurat-demo"), "args": ["--stdio"]});
-    let mut started = Started::new(&server, temporary.path());
-    started.initialize_and_ask();
-    kill_process(Pid::from_child(&started.child), Signal::HUP).expect("still running");
+    let started = Started::new(&server, temporary.path());
+    started.counts_customers();
+    let process = started.child.id().expect("still running");
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    kill_process(process.expect("an id"), Signal::HUP).expect("still running");
     started.ends();
     let left = entries(temporary.path());
     assert!(left.is_empty(), "left behind: {left:?}");
@@ -572,10 +573,9 @@ fn kept_data_are_there_at_the_next_start() {
     let mut servers = configurations.iter();
     let server = servers.find(|server| server["type"] == "stdio");
     let temporary = tempfile::tempdir().expect("a folder");
-    let mut started = Started::new(server.expect("printed"), temporary.path());
-    started.initialize_and_ask();
-    started.input = None;
-    started.ends();
+    let started = Started::new(server.expect("printed"), temporary.path());
+    started.counts_customers();
+    started.ends_with_its_input();
     demo.stop();
 }
 

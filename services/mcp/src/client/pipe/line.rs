@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, sink};
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 
 use crate::client::error::ClientError;
@@ -131,6 +131,8 @@ impl LineWriter {
     pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
         let closed = ready!(Pin::new(&mut self.output).poll_shutdown(cx));
         let closed = closed.map_err(ClientError::transport);
+        // The input of a child process ends when its pipe is dropped.
+        self.output = Box::new(sink());
         self.failed = Some(ClientError::Closed);
         Poll::Ready(closed)
     }
@@ -149,5 +151,29 @@ impl LineWriter {
         self.written = 0;
         self.failed = Some(error.clone());
         error
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{future::poll_fn, time::Duration};
+
+    use tokio::{io::AsyncReadExt as _, net::unix::pipe::pipe, time::timeout};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_pipe_to_a_child_process_ends_at_the_shutdown() {
+        let (sender, mut input) = pipe().expect("a pipe");
+        let mut writer = LineWriter::new(Box::new(sender));
+        writer.push(b"last");
+        poll_fn(|cx| writer.poll_flush(cx)).await.expect("flushed");
+        let shutdown = poll_fn(|cx| writer.poll_shutdown(cx)).await;
+        shutdown.expect("shut down");
+        let mut text = String::new();
+        let end = input.read_to_string(&mut text);
+        let end = timeout(Duration::from_secs(20), end).await;
+        end.expect("an end").expect("a text");
+        assert_eq!(text, "last\n");
     }
 }
