@@ -1,6 +1,6 @@
 //! Dispatch of the methods of all revisions.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
 use ziggurat_layers::json_rpc::Call;
 
@@ -67,15 +67,18 @@ impl Shared {
     fn call_tool(&self, encoder: &Encoder, caller: Caller, call: Call) -> Result<State, Fault> {
         let params = caller.params(&call);
         let name = params.name()?;
+        let is_negotiated = encoder.is_negotiated;
         let tool = self.tools.get(&name);
+        let is_hidden = tool.is_some_and(|tool| !tool.descriptor.exists(is_negotiated));
+        let tool = tool.filter(|_| !is_hidden);
         if let Some(tool) = tool
             && caller.context().has_headers()
         {
             let arguments = params.get(Member::Arguments);
-            headers::check(&tool.descriptor.schema, &call, arguments)?;
+            headers::check(tool.descriptor.schema(is_negotiated), &call, arguments)?;
         }
         let inputs = self.inputs(&caller, &call, &params)?;
-        let is_disabled = self.tools.is_disabled(&name);
+        let is_disabled = !is_hidden && self.tools.is_disabled(&name);
         let record = Record::begin(name, &call, &caller);
         if is_disabled {
             let reply = encoder.disabled_tool(record.tool());
@@ -87,6 +90,16 @@ impl Shared {
             record.end(Outcome::Unknown);
             return Err(Fault::UnknownTool(name));
         };
+        let arguments = params.get(Member::Arguments).unwrap_or("{}");
+        let schema = tool.descriptor.schema(is_negotiated);
+        if is_negotiated && let Err(wrong) = schema.check(record.tool(), arguments) {
+            return Ok(State::Calling {
+                record: Some(record),
+                result: Box::pin(ready(Err(wrong.into()))),
+                heartbeat: Heartbeat::of(caller.context()),
+                detached: None,
+            });
+        }
         let context = caller.context();
         let detached = self.detached.as_ref();
         let detached = detached.filter(|_| context.outlives_connection()).cloned();

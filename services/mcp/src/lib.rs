@@ -167,7 +167,7 @@ pub use self::{
     tool::{
         Annotations, Error, Icon, IntoResult, Json, Lenient, Piece, Property, Reported, Schema,
         Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler, ToolRequest, ToolResult,
-        ToolService, Tools,
+        ToolService, Tools, Visibility,
     },
 };
 #[cfg(any(feature = "http", feature = "stdio"))]

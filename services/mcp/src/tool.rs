@@ -11,6 +11,7 @@ mod list;
 mod place;
 mod result;
 mod schema;
+mod visibility;
 
 use std::{borrow::Cow, fmt, ops::Range};
 
@@ -23,6 +24,7 @@ use crate::{
     elicit::MissingCapabilities,
 };
 
+use self::visibility::Wording;
 pub use self::{
     annotations::Annotations,
     arguments::Lenient,
@@ -32,6 +34,7 @@ pub use self::{
     list::Tools,
     result::{Piece, ToolResult},
     schema::{Property, Schema},
+    visibility::Visibility,
 };
 pub(super) use self::{
     closure::{AnyTool, guarded},
@@ -95,17 +98,16 @@ pub struct ToolDescriptor {
     /// The name, by which a client calls it.
     pub name: Cow<'static, str>,
     pub(super) title: Option<Cow<'static, str>>,
-    pub(super) description: Cow<'static, str>,
-    pub(super) schema: Schema,
+    description: Cow<'static, str>,
+    schema: Schema,
     pub(super) output: Option<Output>,
     pub(super) icons: Vec<Icon>,
     annotations: Annotations,
     /// The annotations for callers with read-only access, and for callers with write access.
     by_access: Option<[Annotations; 2]>,
-    /// Set if the tool is in the list of revision 2024-11-05.
-    pub is_advertised: bool,
-    /// Set if the tool is in the lists of negotiated revisions: the list of 2024-11-05 is fixed.
-    pub(super) is_negotiated: bool,
+    visibility: Visibility,
+    /// The wording for clients that negotiate a revision, if it is another.
+    negotiated: Option<Wording>,
     pub(super) is_always_enabled: bool,
 }
 
@@ -184,8 +186,8 @@ impl ToolDescriptor {
             icons: Vec::new(),
             annotations: Annotations::default(),
             by_access: None,
-            is_advertised: true,
-            is_negotiated: true,
+            visibility: Visibility::default(),
+            negotiated: None,
             is_always_enabled: false,
         }
     }
@@ -254,20 +256,6 @@ impl ToolDescriptor {
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
-
-    /// Leaves the tool out of all lists: it can only be called by name.
-    pub fn unlisted(mut self) -> Self {
-        self.is_advertised = false;
-        self.is_negotiated = false;
-        self
-    }
-
-    /// Lists the tool in negotiated revisions only.
-    pub fn listed_where_negotiated(mut self) -> Self {
-        self.is_advertised = false;
-        self.is_negotiated = true;
-        self
-    }
 }
 
 // === impl ToolRequest ===
@@ -318,6 +306,13 @@ impl ToolRequest {
             (Some(signer), Some(state)) => signer.use_up(state, &self.caller).await,
             _ => Ok(false),
         }
+    }
+
+    /// Returns whether the client negotiates the revision: one that does not may depend on the exact
+    /// text of results.
+    #[must_use]
+    pub fn is_negotiated(&self) -> bool {
+        self.caller.context().is_negotiated()
     }
 
     /// Returns the caller of the tool.

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use ziggurat_accounts::{Accounts, LoginError, Session};
 use ziggurat_mcp::{
     Error, Failure, Property, Schema, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
+    Visibility,
 };
 
 /// Logs a user in.
@@ -68,7 +69,7 @@ impl ToolHandler for AuthenticateUser {
                 .with_required("username", Property::string("The name of the user."))
                 .with_required("password", Property::string("The password of the user.")),
         )
-        .unlisted()
+        .with_visibility(Visibility::Nowhere)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

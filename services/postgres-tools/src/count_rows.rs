@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
-    ToolHandler, ToolRequest, ToolResult,
+    ToolHandler, ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
     error::{Phase, QueryError},
@@ -96,7 +96,7 @@ impl ToolHandler for CountRows {
         .with_title("Count rows")
         .with_output(Counted::schema())
         .with_annotations(Annotations::reading())
-        .unlisted()
+        .with_visibility(Visibility::Nowhere)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

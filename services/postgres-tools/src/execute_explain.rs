@@ -12,7 +12,7 @@ use serde::Deserialize;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
-    ToolRequest, ToolResult,
+    ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
     database::MAX_ROWS,
@@ -94,7 +94,7 @@ impl ToolHandler for ExecuteExplain {
         .with_title("Explain a query")
         .with_output_on_demand(Explained::schema())
         .with_annotations(Annotations::reading())
-        .listed_where_negotiated()
+        .with_visibility(Visibility::Negotiated)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

@@ -13,7 +13,7 @@ use ziggurat_knowledge::{Embed, Error as KnowledgeError, Filter, KnowledgeBase};
 use ziggurat_llm::Embedder;
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
-    ToolRequest, ToolResult,
+    ToolRequest, ToolResult, Visibility,
 };
 
 /// Default and maximum number of passages in an answer.
@@ -109,8 +109,8 @@ impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
         .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::asking());
         match self.source {
-            Source::None(_) => about.unlisted(),
-            Source::Base { .. } => about.listed_where_negotiated(),
+            Source::None(_) => about.with_visibility(Visibility::Nowhere),
+            Source::Base { .. } => about.with_visibility(Visibility::Negotiated),
         }
     }
 

@@ -92,8 +92,8 @@ impl Format<'_> {
         let entries = tools.listed(self.is_negotiated).map(|tool| Tool {
             name: &tool.name,
             title: self.title(tool.title.as_deref()),
-            description: &tool.description,
-            input_schema: &tool.schema,
+            description: tool.description(self.is_negotiated),
+            input_schema: tool.schema(self.is_negotiated),
             output_schema: tools.output(tool).filter(|_| revision.has_structure()),
             annotations: revision
                 .has_annotations()

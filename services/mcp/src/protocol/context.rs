@@ -49,7 +49,7 @@ impl Context {
 
     /// Returns whether the client negotiates the revision.
     #[must_use]
-    pub(crate) fn is_negotiated(&self) -> bool {
+    pub fn is_negotiated(&self) -> bool {
         self.is_negotiated
     }
 

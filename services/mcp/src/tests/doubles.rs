@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::{
     Caller, Error, Failure, Lenient, PromptArgument, PromptArguments, PromptDescriptor,
     PromptHandler, Property, ReadError, Rendered, Reported, ResourceDescriptor, ResourceHandler,
-    Schema, Text, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Unavailable,
+    Schema, Text, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Unavailable, Visibility,
 };
 
 /// Returns its arguments, as they were written.
@@ -78,7 +78,7 @@ impl ToolHandler for Who {
 
 impl ToolHandler for Fails {
     fn describe(&self) -> ToolDescriptor {
-        ToolDescriptor::new("fails", "Fails.", Schema::new()).unlisted()
+        ToolDescriptor::new("fails", "Fails.", Schema::new()).with_visibility(Visibility::Nowhere)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
@@ -106,7 +106,8 @@ impl ToolHandler for Fails {
 
 impl ToolHandler for Pieces {
     fn describe(&self) -> ToolDescriptor {
-        ToolDescriptor::new("pieces", "Streams.", Schema::new()).unlisted()
+        ToolDescriptor::new("pieces", "Streams.", Schema::new())
+            .with_visibility(Visibility::Nowhere)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

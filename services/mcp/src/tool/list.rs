@@ -74,14 +74,7 @@ impl Tools {
     /// Returns the tools that are listed, by name.
     pub(crate) fn listed(&self, is_negotiated: bool) -> impl Iterator<Item = &ToolDescriptor> {
         let all = self.entries.iter().map(|entry| &entry.descriptor);
-        all.filter(move |tool| {
-            let is_listed = if is_negotiated {
-                tool.is_negotiated
-            } else {
-                tool.is_advertised
-            };
-            is_listed && !self.is_disabled(&tool.name)
-        })
+        all.filter(move |tool| tool.is_listed(is_negotiated) && !self.is_disabled(&tool.name))
     }
 
     /// Returns whether there is no tool.
@@ -98,7 +91,10 @@ impl Tools {
             if !is_short || !name.bytes().all(is_word) {
                 return Err(SetupError::ToolName(name.clone().into_owned()));
             }
-            if tool.description.trim().is_empty() {
+            if [false, true]
+                .iter()
+                .any(|&it| tool.description(it).trim().is_empty())
+            {
                 return Err(SetupError::ToolDescription(name.clone().into_owned()));
             }
         }

@@ -1,5 +1,7 @@
 //! The arguments and the results of a tool, as JSON Schema.
 
+mod check;
+
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use ziggurat_mcp::ToolHandler as _;
+use ziggurat_mcp::{ToolHandler as _, Visibility};
 
 use super::CountRows;
 use crate::test_server::{self, TestServer};
@@ -165,7 +165,7 @@ async fn a_user_defined_count_function_is_detected() {
 async fn the_tool_is_not_listed() {
     let test_server = TestServer::with("SELECT").await;
     let databases = ziggurat_databases::Databases::new(test_server.fixture.pools.clone(), []);
-    assert!(!CountRows::new(databases).describe().is_advertised);
+    assert!(CountRows::new(databases).describe().visibility() == Visibility::Nowhere);
 }
 
 #[tokio::test]

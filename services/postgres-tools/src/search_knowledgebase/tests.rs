@@ -5,7 +5,7 @@ use ziggurat_knowledge::{
     Embed, KnowledgeBase, Provider,
     fixture::{Chunk, KnowledgeFile},
 };
-use ziggurat_mcp::ToolHandler as _;
+use ziggurat_mcp::{ToolHandler as _, Visibility};
 
 use super::SearchKnowledgebase;
 use crate::test_server;
@@ -90,7 +90,7 @@ async fn without_documentation_every_call_reports_that() {
 #[test]
 fn the_tool_is_not_listed() {
     let descriptor = SearchKnowledgebase::<Parrot>::unconfigured().describe();
-    assert!(!descriptor.is_advertised);
+    assert!(descriptor.visibility() == Visibility::Nowhere);
 }
 
 #[tokio::test]

@@ -1,0 +1,85 @@
+//! The revisions that list a tool, and the description for each kind of revision.
+
+use std::borrow::Cow;
+
+use crate::{Schema, ToolDescriptor};
+
+/// The clients that are told about a tool: those that negotiate a revision, and those that do not
+/// (their list is that of revision 2024-11-05, and a server may have to keep it as it is).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Visibility {
+    /// Every client.
+    #[default]
+    Everywhere,
+    /// Clients that negotiate a revision; others can call the tool by its name.
+    Negotiated,
+    /// Clients that negotiate a revision; for others the tool does not exist.
+    OnlyNegotiated,
+    /// Clients that do not negotiate; others can call the tool by its name.
+    NotNegotiated,
+    /// No client; all can call the tool by its name.
+    Nowhere,
+}
+
+/// The description and the arguments of a tool for clients that negotiate a revision.
+#[derive(Clone, Debug)]
+pub(super) struct Wording {
+    description: Cow<'static, str>,
+    schema: Schema,
+}
+
+// === impl ToolDescriptor ===
+
+impl ToolDescriptor {
+    /// Sets which clients are told about the tool.
+    pub fn with_visibility(mut self, visibility: Visibility) -> Self {
+        self.visibility = visibility;
+        self
+    }
+
+    /// Sets another description and other arguments for clients that negotiate a revision, when
+    /// the list for other clients has to stay as it is.
+    pub fn with_negotiated(
+        mut self,
+        description: impl Into<Cow<'static, str>>,
+        schema: Schema,
+    ) -> Self {
+        let description = description.into();
+        self.negotiated = Some(Wording {
+            description,
+            schema,
+        });
+        self
+    }
+
+    /// Returns which clients are told about the tool.
+    #[must_use]
+    pub fn visibility(&self) -> Visibility {
+        self.visibility
+    }
+
+    pub(crate) fn is_listed(&self, is_negotiated: bool) -> bool {
+        match self.visibility {
+            Visibility::Everywhere => true,
+            Visibility::Negotiated | Visibility::OnlyNegotiated => is_negotiated,
+            Visibility::NotNegotiated => !is_negotiated,
+            Visibility::Nowhere => false,
+        }
+    }
+
+    /// Returns whether the tool exists for a client.
+    pub(crate) fn exists(&self, is_negotiated: bool) -> bool {
+        is_negotiated || self.visibility != Visibility::OnlyNegotiated
+    }
+
+    pub(crate) fn description(&self, is_negotiated: bool) -> &str {
+        let negotiated = self.negotiated.as_ref().filter(|_| is_negotiated);
+        negotiated.map_or(&self.description, |wording| &wording.description)
+    }
+
+    pub(crate) fn schema(&self, is_negotiated: bool) -> &Schema {
+        let negotiated = self.negotiated.as_ref().filter(|_| is_negotiated);
+        negotiated.map_or(&self.schema, |wording| &wording.schema)
+    }
+}
