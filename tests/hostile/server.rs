@@ -26,6 +26,7 @@ use ziggurat_postgres::{
     error::QueryError,
     pool::Pools,
     statement::Statement,
+    tsv::Format,
 };
 use ziggurat_postgres_tools::QueryDatabase;
 
@@ -192,7 +193,7 @@ impl TestServer {
             let mut line = String::new();
             while let Some(row) = rows.try_next().await? {
                 line.clear();
-                row.write_tsv(&mut line)?;
+                row.write_tsv(&mut line, Format::default())?;
             }
             Ok(())
         };

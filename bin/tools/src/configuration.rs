@@ -18,6 +18,7 @@ mod limits;
 mod llm;
 mod logs;
 mod provider;
+mod results;
 pub(crate) mod start;
 mod state;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+use ziggurat_postgres_tools::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
 pub(crate) use ziggurat_runtime::{ConfigSources, Secret, config::LoadError, file::FileError};
@@ -76,6 +78,8 @@ pub(crate) struct Configuration {
     pub(crate) knowledgebase: Knowledgebase,
     /// Built-in tools, resources and prompts that are switched off.
     pub(crate) builtins: Builtins,
+    /// Form of the values in the texts of results.
+    pub(crate) results: ResultFormat,
     /// Limits for clients.
     pub(crate) limits: Limits,
     /// Features for newer protocol revisions.
@@ -165,6 +169,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         llm: Llm::read(&file.section("llm")),
         knowledgebase: Knowledgebase::read(&file.section("knowledgebase")),
         builtins: builtins::read(&file.section("builtins")),
+        results: results::read(&file.section("results")),
         limits: Limits::read(&file.section("limits")),
         protocol: Protocol {
             stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),

@@ -214,12 +214,30 @@ impl Databases {
         let configured = selected
             .or_else(|| permitted(&list, identity).next())
             .ok_or_else(|| NoDatabase::of(identity))?;
+        Ok(self.open(configured, identity, &key))
+    }
+
+    /// Returns a database by its name, if the caller may use it; its selection stays.
+    #[must_use]
+    pub fn named(&self, identity: Option<&Identity>, name: &str) -> Option<Current> {
+        let list = self.shared.list.load();
+        let configured = permitted(&list, identity).find(|it| it.database.name() == name)?;
+        Some(self.open(configured, identity, &session_key(identity)))
+    }
+
+    /// Returns whether a caller may use more than one database.
+    #[must_use]
+    pub fn has_several(&self, identity: Option<&Identity>) -> bool {
+        permitted(&self.shared.list.load(), identity).count() > 1
+    }
+
+    fn open(&self, configured: &Configured, identity: Option<&Identity>, key: &str) -> Current {
         let pools = self.shared.pools.clone();
         let account = identity.map(|known| known.account().to_string());
-        let account = account.as_deref().unwrap_or(&key);
-        let pool = pools.pool_of(&key, account, &configured.database);
+        let account = account.as_deref().unwrap_or(key);
+        let pool = pools.pool_of(key, account, &configured.database);
         let cache = Arc::clone(&configured.cache);
-        Ok(Current { pool, pools, cache })
+        Current { pool, pools, cache }
     }
 
     /// Selects a database for a caller, and closes its connections to the others. Opens no

@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use serde::Deserialize;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Current, Databases, MetadataError};
-use ziggurat_mcp::{Caller, Error, Reported};
+use ziggurat_mcp::{Caller, Error, Lenient, Property, Reported, ToolDescriptor, ToolRequest};
 use ziggurat_postgres::{
     error::{QueryError, Report},
     metadata::Metadata,
@@ -22,6 +23,74 @@ pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Cu
         .map_err(|error| no_client(&error))?;
     current.ready().await.map_err(|error| unread(&error))?;
     Ok(current)
+}
+
+/// The argument `database` of a tool, if it is given.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct DatabaseArgument {
+    database: Lenient<String>,
+}
+
+/// Returns the database that a call names, or the current one of the caller. A client that does
+/// not negotiate a revision cannot name one.
+pub(super) async fn chosen(databases: &Databases, request: &ToolRequest) -> Result<Current, Error> {
+    let caller = request.caller();
+    if !request.is_negotiated() {
+        return current(databases, caller).await;
+    }
+    let given: DatabaseArgument = request.arguments()?;
+    let Some(name) = given.database.0.filter(|name| !name.is_empty()) else {
+        return current(databases, caller).await;
+    };
+    let named = databases.named(caller.extension::<Identity>(), &name);
+    let named = named.ok_or_else(|| Error::said(format!("Unknown database: {name}")))?;
+    named.ready().await.map_err(|error| unread(&error))?;
+    Ok(named)
+}
+
+/// Adds the argument `database` to a tool, if there is more than one database.
+pub(super) fn with_database(databases: &Databases, tool: ToolDescriptor) -> ToolDescriptor {
+    if !databases.has_several(None) {
+        return tool;
+    }
+    let database = "The database to use; list_databases shows them.";
+    tool.with_negotiated_argument("database", Property::string(database))
+}
+
+/// Returns whether the texts for a call begin with the line of [`label`].
+fn is_labelled(databases: &Databases, request: &ToolRequest) -> bool {
+    request.is_negotiated() && databases.has_several(request.caller().extension::<Identity>())
+}
+
+/// Returns the first line of the texts for a call, with its line break, if the caller has several
+/// databases.
+pub(super) fn label(databases: &Databases, request: &ToolRequest, current: &Current) -> String {
+    if is_labelled(databases, request) {
+        format!("database: {}\n", current.label())
+    } else {
+        String::new()
+    }
+}
+
+/// Returns the line that names the database of an answer.
+pub(super) fn heading(databases: &Databases, request: &ToolRequest, current: &Current) -> String {
+    let label = current.label();
+    if is_labelled(databases, request) {
+        format!("database: {label}")
+    } else {
+        format!("Database: {label}")
+    }
+}
+
+/// Puts the label before an error.
+pub(super) fn labelled(label: &str, error: Error) -> Error {
+    match error {
+        Error::Reported(reported) if !label.is_empty() => {
+            Error::said(format!("{label}{}", reported.as_str()))
+        }
+        error => error,
+    }
 }
 
 /// Returns the metadata of the database, as old as its operator allows.

@@ -12,12 +12,13 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{
     error::{Phase, QueryError},
+    metadata::Metadata,
     quoted,
     statement::Statement,
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
-use crate::client;
+use crate::{ResultFormat, client};
 
 const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
     use query_database to count over several tables";
@@ -37,6 +38,7 @@ const UNCLOSED: &str = "query rejected: a comment, string or quoted name in 'whe
 #[derive(Clone, Debug)]
 pub struct CountRows {
     databases: Databases,
+    format: ResultFormat,
 }
 
 #[derive(Default, Deserialize)]
@@ -52,7 +54,6 @@ struct Arguments {
 struct Count {
     schema: String,
     table: String,
-    from: String,
     condition: Option<String>,
 }
 
@@ -73,48 +74,59 @@ impl CountRows {
     /// Makes a tool that counts in the database of the caller.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
-        Self { databases }
+        let format = ResultFormat::default();
+        Self { databases, format }
+    }
+
+    /// Sets the form of the values in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
     }
 }
 
 impl ToolHandler for CountRows {
     fn describe(&self) -> ToolDescriptor {
-        let schema = Property::string("The schema of the table.").with_default("public");
+        let schema = Property::string("The schema.").with_default("public");
         let condition = Property::string(
-            "The rows to count: a condition as in a WHERE clause, without the word WHERE and \
-             without subqueries.",
+            "A condition as in a WHERE clause, without the word WHERE and without subqueries.",
         );
-        ToolDescriptor::new(
+        let tool = ToolDescriptor::new(
             "count_rows",
-            "Counts the rows of a table or view, or those that match a condition. Use it to check \
-             the size of a result before paging through it.",
+            "Counts the rows of a table or view, or those that match a condition. Use it before \
+             paging through a result.",
             Schema::new()
-                .with_required("table", Property::string("The name of the table or view."))
+                .with_required("table", Property::string("The table, or schema.table."))
                 .with_optional("schema", schema)
                 .with_optional("where", condition),
         )
         .with_title("Count rows")
-        .with_output(Counted::schema())
+        .with_output_on_demand(Counted::schema())
         .with_annotations(Annotations::reading())
-        .with_visibility(Visibility::Nowhere)
+        .with_visibility(Visibility::Negotiated);
+        client::with_database(&self.databases, tool)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
-        let count = Count::read(arguments)?;
-        let current = client::current(&self.databases, request.caller()).await?;
-        let rows = count
-            .run(&current)
-            .await
-            .map_err(|error| count.complaint(&error))?;
+        let mut count = Count::read(arguments)?;
+        let current = client::chosen(&self.databases, &request).await?;
+        let format = self.format.of(&request);
+        if request.is_negotiated() && count.table.contains('.') {
+            let metadata = client::metadata(&current).await?;
+            count.qualify(&metadata);
+        }
+        let rows = count.run(&current).await.map_err(|error| {
+            let label = client::label(&self.databases, &request, &current);
+            format.error(client::labelled(&label, count.complaint(&error).into()))
+        })?;
         // A search path may put a user-defined count function before the one of PostgreSQL.
         let rows: u64 = rows.parse().map_err(|_| Reported::new(NO_NUMBER))?;
-        let label = current.label();
-        let text = format!(
-            "Database: {label}\n\nSQL Query:\n{}\n\nCount: {rows}",
-            count.sql(),
-        );
-        let structure = || count.structure(label, rows);
+        let heading = client::heading(&self.databases, &request, &current);
+        let text = format!("{heading}\n\nSQL Query:\n{}\n\nCount: {rows}", count.sql());
+        let text = format.text(&text).into_owned();
+        let structure = || count.structure(current.label(), rows);
         let structure = request.wants_structure().then(structure);
         Ok(ToolResult::text(text).with_structure(structure))
     }
@@ -135,17 +147,35 @@ impl Count {
         check(condition)?;
         Ok(Self {
             schema: schema.to_owned(),
-            from: format!("SELECT COUNT(*) FROM {}.{}", quoted(schema), quoted(&table)),
             table,
             condition: Some(condition.to_owned()).filter(|text| !text.is_empty()),
         })
     }
 
+    /// Takes a table given as `schema.table` apart, unless a table has this name with the dot.
+    fn qualify(&mut self, metadata: &Metadata) {
+        if metadata.table(&self.schema, &self.table).is_some() {
+            return;
+        }
+        if let Some((schema, table)) = self.table.split_once('.') {
+            let unquoted = |name: &str| name.trim_matches('"').to_owned();
+            (self.schema, self.table) = (unquoted(schema), unquoted(table));
+        }
+    }
+
+    fn from(&self) -> String {
+        format!(
+            "SELECT COUNT(*) FROM {}.{}",
+            quoted(&self.schema),
+            quoted(&self.table)
+        )
+    }
+
     /// Returns the statement to show, without the parentheses around the condition.
     fn sql(&self) -> String {
         match &self.condition {
-            Some(condition) => format!("{} WHERE {condition}", self.from),
-            None => self.from.clone(),
+            Some(condition) => format!("{} WHERE {condition}", self.from()),
+            None => self.from(),
         }
     }
 
@@ -154,10 +184,10 @@ impl Count {
         let statement = match &self.condition {
             // On a separate line, because the condition may end with a comment.
             Some(condition) => {
-                let before = format!("{} WHERE (", self.from);
+                let before = format!("{} WHERE (", self.from());
                 Statement::wrapped(database, &before, condition, "\n)")?
             }
-            None => Statement::read_only(database, &self.from)?,
+            None => Statement::read_only(database, &self.from())?,
         };
         let mut rows = statement.run(current.pool().lease().await?).await?;
         let mut count = String::new();

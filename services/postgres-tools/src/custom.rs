@@ -7,7 +7,7 @@
 //! use ziggurat_postgres::pool::Pools;
 //! use ziggurat_databases::Databases;
 //! use ziggurat_mcp::{Mcp, Resources, ServerInfo, Tools};
-//! use ziggurat_postgres_tools::{custom::Definitions, prompts};
+//! use ziggurat_postgres_tools::{ResultFormat, custom::Definitions, prompts};
 //!
 //! let definitions = Definitions::read(r#"
 //! prompts:
@@ -30,7 +30,7 @@
 //! "#)?;
 //! let (pools, _reaper) = Pools::new();
 //! let databases = Databases::new(pools, []);
-//! let resources = definitions.add_resources(Resources::new(), &databases);
+//! let resources = definitions.add_resources(Resources::new(), &databases, ResultFormat::default());
 //! let prompts = definitions.add_prompts(prompts::built_in());
 //! let about = ServerInfo::new("example", "1.0.0");
 //! Mcp::new(&about, Tools::new(), resources, prompts)?;
@@ -65,6 +65,7 @@ use ziggurat_databases::Databases;
 use ziggurat_mcp::{Prompts, Resources};
 
 use self::{prompt::CustomPrompt, resource::CustomResource};
+use crate::ResultFormat;
 
 /// Limit on the size of a file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -152,11 +153,16 @@ impl Definitions {
 
     /// Adds the resources to a list. SQL resources read the database of their caller. A duplicate
     /// URI is an error when the list is used.
-    pub fn add_resources(&self, resources: Resources, databases: &Databases) -> Resources {
+    pub fn add_resources(
+        &self,
+        resources: Resources,
+        databases: &Databases,
+        format: ResultFormat,
+    ) -> Resources {
         self.resources
             .iter()
             .fold(resources, |resources, resource| {
-                resource.add(resources, databases)
+                resource.add(resources, databases, format)
             })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use ziggurat_llm as llm;
+use ziggurat_mcp::Visibility;
 
 /// Computes vectors of texts, if configured.
 #[derive(Clone, Debug)]
@@ -36,6 +37,15 @@ impl Embedder {
     #[must_use]
     pub fn unusable(reason: impl Into<Arc<str>>) -> Self {
         Self::Unusable(reason.into())
+    }
+
+    /// Returns which clients are told about a tool that needs the embedder: one that cannot work
+    /// only takes room in the list of those that negotiate a revision.
+    pub(super) fn visibility(&self) -> Visibility {
+        match self {
+            Self::Ready(_) => Visibility::Everywhere,
+            Self::Disabled | Self::Unusable(_) => Visibility::NotNegotiated,
+        }
     }
 
     /// Returns the embedder, if it can be used.

@@ -21,7 +21,7 @@ use ziggurat_postgres::{
 };
 
 use self::{findings::Findings, select::is_select, structured::Explained};
-use crate::client;
+use crate::{ResultFormat, client};
 
 const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
 
@@ -42,6 +42,7 @@ const MAX_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct ExecuteExplain {
     databases: Databases,
+    format: ResultFormat,
 }
 
 #[derive(Default, Deserialize)]
@@ -67,7 +68,15 @@ impl ExecuteExplain {
     /// Makes a tool that explains queries to the database of the caller.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
-        Self { databases }
+        let format = ResultFormat::default();
+        Self { databases, format }
+    }
+
+    /// Sets the form of the values in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
     }
 }
 
@@ -77,11 +86,10 @@ impl ToolHandler for ExecuteExplain {
             Property::boolean("Run the query and measure it. If false, PostgreSQL only estimates.");
         let buffers = Property::boolean("Count the blocks that were read.");
         let format = Property::string("Format of the plan; only text is analysed.");
-        ToolDescriptor::new(
+        let tool = ToolDescriptor::new(
             "execute_explain",
             "Shows the plan of a SELECT, measured by running it unless analyze is false, and \
-             points out what makes it slow: sequential scans, slow steps, hashes and sorts that \
-             do not fit into memory, blocks read from disk. Use it before proposing an index.",
+             points out what makes it slow. Use it before proposing an index.",
             Schema::new()
                 .with_required("query", Property::string("One SELECT statement."))
                 .with_optional("analyze", analyze.with_default(true))
@@ -94,17 +102,19 @@ impl ToolHandler for ExecuteExplain {
         .with_title("Explain a query")
         .with_output_on_demand(Explained::schema())
         .with_annotations(Annotations::reading())
-        .with_visibility(Visibility::Negotiated)
+        .with_visibility(Visibility::Negotiated);
+        client::with_database(&self.databases, tool)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         let question = Question::read(arguments)?;
-        let current = client::current(&self.databases, request.caller()).await?;
-        let plan = question
-            .ask(&current)
-            .await
-            .map_err(|error| question.complaint(&error))?;
+        let current = client::chosen(&self.databases, &request).await?;
+        let format = self.format.of(&request);
+        let plan = question.ask(&current).await.map_err(|error| {
+            let label = client::label(&self.databases, &request, &current);
+            format.error(client::labelled(&label, question.complaint(&error).into()))
+        })?;
         let findings = question.findings(&plan);
         let explained = Explained {
             database: current.label(),
@@ -113,7 +123,9 @@ impl ToolHandler for ExecuteExplain {
             findings: &findings,
         };
         let structure = request.wants_structure().then(|| explained.structure());
-        Ok(ToolResult::text(answer(&explained)).with_structure(structure))
+        let heading = client::heading(&self.databases, &request, &current);
+        let text = format.text(&answer(&heading, &explained)).into_owned();
+        Ok(ToolResult::text(text).with_structure(structure))
     }
 }
 
@@ -218,15 +230,14 @@ impl Question {
     }
 }
 
-fn answer(explained: &Explained<'_>) -> String {
+fn answer(heading: &str, explained: &Explained<'_>) -> String {
     let Explained {
-        database,
         query,
         plan,
         findings,
+        ..
     } = explained;
-    let mut text =
-        format!("Database: {database}\n\nQuery:\n{query}\n\nExecution Plan:\n{RULE}\n{plan}{RULE}");
+    let mut text = format!("{heading}\n\nQuery:\n{query}\n\nExecution Plan:\n{RULE}\n{plan}{RULE}");
     if !findings.is_empty() {
         text.push_str("\n\nAnalysis:\n");
         text.push_str(&findings.to_string());

@@ -50,8 +50,9 @@ impl ToolHandler for GenerateEmbedding {
             Schema::new().with_required("text", text),
         )
         .with_title("Create an embedding")
-        .with_output(answer::schema())
+        .with_output_on_demand(answer::schema())
         .with_annotations(Annotations::asking())
+        .with_visibility(self.embedder.visibility())
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

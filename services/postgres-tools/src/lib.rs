@@ -13,10 +13,12 @@ mod embedder;
 mod execute_explain;
 mod generate_embedding;
 mod get_schema_info;
+mod list_databases;
 mod login;
 pub mod prompts;
 mod query_database;
 pub mod resources;
+mod result_format;
 mod search_knowledgebase;
 mod similarity_search;
 mod table;
@@ -30,8 +32,10 @@ pub use self::{
     execute_explain::ExecuteExplain,
     generate_embedding::GenerateEmbedding,
     get_schema_info::GetSchemaInfo,
+    list_databases::ListDatabases,
     login::{Login, LoginLayer, PeekedBody},
     query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
+    result_format::{ResultFormat, ShowHidden},
     search_knowledgebase::SearchKnowledgebase,
     similarity_search::SimilaritySearch,
 };

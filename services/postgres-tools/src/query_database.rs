@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
-use ziggurat_databases::{Configured, Databases};
+use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult,
@@ -29,7 +29,7 @@ use self::{
     answer::{Request, complaint},
     connection_directive::Directive,
 };
-use crate::{client, table::Table};
+use crate::{ResultFormat, client, result_format::CallFormat, table::Table};
 
 /// Default limit on the bytes of rows in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
@@ -57,6 +57,8 @@ pub struct QueryDatabase {
     max_bytes: usize,
     large_rows: LargeRows,
     url_rules: UrlRules,
+    format: ResultFormat,
+    has_count_rows: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -67,12 +69,15 @@ struct Arguments {
     offset: Lenient<Number>,
 }
 
-/// The rows that a call requests, and whether it wants a structured result as well.
+/// The rows that a call requests, and the form of its answer.
 #[derive(Clone, Copy)]
 struct CallOptions {
     limit: Option<u32>,
     offset: u64,
     is_structured: bool,
+    format: CallFormat,
+    /// Set if an answer with more rows than it shows names `count_rows`.
+    has_count_rows: bool,
 }
 
 // === impl QueryDatabase ===
@@ -86,7 +91,24 @@ impl QueryDatabase {
             max_bytes: DEFAULT_MAX_BYTES,
             large_rows: LargeRows::new(LARGE_ANSWERS * DEFAULT_MAX_BYTES),
             url_rules: UrlRules::default(),
+            format: ResultFormat::default(),
+            has_count_rows: true,
         }
+    }
+
+    /// Sets the form of the values in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Sets whether the server has the tool `count_rows`, which answers may name (by default it
+    /// has).
+    #[must_use]
+    pub fn with_count_rows(mut self, has_count_rows: bool) -> Self {
+        self.has_count_rows = has_count_rows;
+        self
     }
 
     /// Sets the limit on the bytes of rows in an answer (4 MiB by default); an answer holds at
@@ -128,22 +150,36 @@ impl QueryDatabase {
         options: CallOptions,
         request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
-        let current = client::current(&self.databases, request.caller()).await?;
+        let current = client::chosen(&self.databases, request).await?;
+        let label = client::label(&self.databases, request, &current);
+        let place = client::heading(&self.databases, request, &current);
+        let answer = self.run_in(&current, place, query, options, request);
+        let answer = answer.await;
+        answer.map_err(|error| client::labelled(&label, error))
+    }
+
+    async fn run_in(
+        &self,
+        current: &Current,
+        place: String,
+        query: &str,
+        options: CallOptions,
+        request: &ToolRequest,
+    ) -> Result<ToolResult, Error> {
         let statement = Statement::new(current.database(), query)
             .map_err(|error| complaint(&error))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone());
-        if let Some(question) = confirm::question(&current, query, &statement, request).await? {
+        if let Some(question) = confirm::question(current, query, &statement, request).await? {
             return Ok(question);
         }
-        let plan = Request::for_current(current.label(), &statement, self.max_bytes)
-            .with_structure(options.is_structured);
+        let plan = Request::new(place, &statement, self.max_bytes).with_options(options);
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
         let answer = plan.run(statement, lease).await;
         if may_define {
-            self.databases.changed(&current);
+            self.databases.changed(current);
         }
         Ok(answer?)
     }
@@ -167,8 +203,8 @@ impl QueryDatabase {
             .map_err(|error| complaint(&error))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone());
-        let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
-            .with_structure(options.is_structured);
+        let plan =
+            Request::for_ad_hoc(database.name(), &statement, self.max_bytes).with_options(options);
         let (lease, _permit) = connection.into_parts();
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
@@ -191,7 +227,7 @@ impl ToolHandler for QueryDatabase {
             .with_minimum(0);
         let can_write = |seen: &Configured| seen.database().allows_writes();
         let writes = self.databases.visible(None).iter().any(can_write);
-        ToolDescriptor::new(
+        let tool = ToolDescriptor::new(
             "query_database",
             "Runs a SQL statement in PostgreSQL and returns its rows as tab-separated text: a line \
              of column names, then a line for each row, NULL as an empty field. Statements run in \
@@ -199,6 +235,16 @@ impl ToolHandler for QueryDatabase {
              answer says which offset comes next. Ask for the columns you need, aggregate in SQL \
              rather than fetching rows to add up, and look at the schema first if a name is not \
              known.",
+            Schema::new()
+                .with_required("query", Property::string("One SQL statement."))
+                .with_optional("limit", limit.clone())
+                .with_optional("offset", offset.clone()),
+        )
+        .with_negotiated(
+            "Runs a SQL statement in PostgreSQL and returns its rows as tab-separated text: a line \
+             of column names, then a line for each row. NULL is \\N; a tab, line break or \
+             backslash in a value is \\t, \\n or \\\\. Read-only unless the operator allows writes. \
+             Aggregate in SQL instead of fetching rows to add up.",
             Schema::new()
                 .with_required("query", Property::string("One SQL statement."))
                 .with_optional("limit", limit)
@@ -211,48 +257,42 @@ impl ToolHandler for QueryDatabase {
             Annotations::writing()
         } else {
             Annotations::reading()
-        })
+        });
+        client::with_database(&self.databases, tool)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         let options = CallOptions {
+            limit: rows(arguments.limit),
+            // A negative offset means none.
+            offset: arguments.offset.0.and_then(|it| it.as_u64()).unwrap_or(0),
             is_structured: request.wants_structure(),
-            ..CallOptions::new(arguments.limit, arguments.offset)
+            format: self.format.of(&request),
+            has_count_rows: self.has_count_rows || !request.is_negotiated(),
         };
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
         let ad_hoc = AdHocConnections::new(&self.databases, request.caller(), &self.url_rules);
-        match Directive::read(&query) {
+        let answer = match Directive::read(&query) {
             Directive::Absent => self.run_in_current(&query, options, &request).await,
             // Boxed: rare, and each future is larger than that of a query.
             Directive::Default(url) => {
-                let set = Box::pin(ad_hoc.set_default(url));
-                Ok(options.done(set.await?))
+                let set = Box::pin(ad_hoc.set_default(url)).await;
+                set.map(|text| options.done(text)).map_err(Error::from)
             }
             Directive::Once { url, rest } => {
                 Box::pin(self.run_ad_hoc(url, &rest, options, ad_hoc)).await
             }
-        }
+        };
+        answer.map_err(|error| options.format.error(error))
     }
 }
 
 // === impl CallOptions ===
 
 impl CallOptions {
-    /// A limit out of range means the default; a negative offset means none.
-    fn new(limit: Lenient<Number>, offset: Lenient<Number>) -> Self {
-        let limit = limit.0.and_then(|limit| limit.as_u64());
-        Self {
-            limit: limit
-                .and_then(|limit| u32::try_from(limit).ok())
-                .filter(|rows| (1..=MAX_ROWS).contains(rows)),
-            offset: offset.0.and_then(|offset| offset.as_u64()).unwrap_or(0),
-            is_structured: false,
-        }
-    }
-
     /// Makes the result of a call without rows.
     fn done(self, text: impl Into<Text>) -> ToolResult {
         let structure = self.is_structured.then(|| Table::changed(0));
@@ -265,4 +305,11 @@ impl CallOptions {
             offset: self.offset,
         }
     }
+}
+
+/// Returns the number of rows of an argument; one out of range means the default.
+fn rows(limit: Lenient<Number>) -> Option<u32> {
+    let rows = limit.0?.as_u64()?;
+    let rows = u32::try_from(rows).ok()?;
+    (1..=MAX_ROWS).contains(&rows).then_some(rows)
 }

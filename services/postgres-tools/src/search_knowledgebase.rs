@@ -16,6 +16,8 @@ use ziggurat_mcp::{
     ToolRequest, ToolResult, Visibility,
 };
 
+use crate::ResultFormat;
+
 /// Default and maximum number of passages in an answer.
 const DEFAULT_TOP_N: i64 = 5;
 const MAX_TOP_N: i64 = 20;
@@ -24,6 +26,7 @@ const MAX_TOP_N: i64 = 20;
 #[derive(Clone, Debug)]
 pub struct SearchKnowledgebase<E = Embedder> {
     source: Source<E>,
+    format: ResultFormat,
 }
 
 #[derive(Clone, Debug)]
@@ -60,27 +63,33 @@ impl<E: Embed> SearchKnowledgebase<E> {
     /// Makes a tool that reports that there is no documentation.
     #[must_use]
     pub fn unconfigured() -> Self {
-        Self {
-            source: Source::None("Knowledgebase search is not configured"),
-        }
+        Self::of(Source::None("Knowledgebase search is not configured"))
     }
 
     /// Makes a tool that reports that the search is enabled, but no file is named.
     #[must_use]
     pub fn unplaced() -> Self {
-        Self {
-            source: Source::None(
-                "Knowledgebase search is not configured: it is enabled, but no file is named",
-            ),
-        }
+        Self::of(Source::None(
+            "Knowledgebase search is not configured: it is enabled, but no file is named",
+        ))
     }
 
     /// Makes a tool that searches this documentation, with question vectors of this embedder.
     #[must_use]
     pub fn new(base: KnowledgeBase, embedder: E) -> Self {
-        Self {
-            source: Source::Base { base, embedder },
-        }
+        Self::of(Source::Base { base, embedder })
+    }
+
+    /// Sets the form of the passages in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    fn of(source: Source<E>) -> Self {
+        let format = ResultFormat::default();
+        Self { source, format }
     }
 }
 
@@ -115,6 +124,7 @@ impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
+        let format = self.format.of(&request);
         let (base, embedder) = match &self.source {
             Source::None(absence) => return Err(Reported::new(*absence).into()),
             Source::Base { base, embedder } => (base, embedder),
@@ -144,7 +154,10 @@ impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
         let found = search.nearest(&vector, top_n).await.map_err(failed)?;
         let structure = || structured::passages(&found);
         let structure = request.wants_structure().then(structure);
-        Ok(ToolResult::text(answer::passages(&query, &filter, &found)).with_structure(structure))
+        Ok(
+            ToolResult::text(answer::passages(&query, &filter, &found, format))
+                .with_structure(structure),
+        )
     }
 }
 

@@ -22,7 +22,7 @@ use ziggurat_mcp::{
 };
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
-use crate::{Embedder, client, embedder::EmbedError};
+use crate::{Embedder, ResultFormat, client, embedder::EmbedError, result_format::CallFormat};
 
 use self::{
     answer::Answer,
@@ -45,6 +45,16 @@ const MAX_CHARACTERS_HELD: u32 = 1 << 20;
 pub struct SimilaritySearch {
     databases: Databases,
     embedder: Embedder,
+    format: ResultFormat,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy)]
+struct Form<'a> {
+    /// The line that names the database.
+    heading: &'a str,
+    format: CallFormat,
+    is_structured: bool,
 }
 
 /// The vector of a question, and its origin.
@@ -62,7 +72,32 @@ impl SimilaritySearch {
         Self {
             databases,
             embedder,
+            format: ResultFormat::default(),
         }
+    }
+
+    /// Sets the form of the passages in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    async fn run(
+        &self,
+        search_call: &SearchCall,
+        current: &Current,
+        form: Form<'_>,
+    ) -> Result<ToolResult, Error> {
+        let table = search_call.table.as_deref();
+        let mut metadata = client::metadata(current).await?;
+        if TargetTable::find(&metadata, table).is_err() {
+            // The table may have been created just now.
+            metadata = client::recent_metadata(current).await?;
+        }
+        let place = TargetTable::find(&metadata, table)
+            .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
+        Ok(self.search(search_call, current, &place, form).await?)
     }
 
     async fn search(
@@ -70,7 +105,7 @@ impl SimilaritySearch {
         search_call: &SearchCall,
         current: &Current,
         place: &TargetTable<'_>,
-        is_structured: bool,
+        form: Form<'_>,
     ) -> Result<ToolResult, Reported> {
         // PostgreSQL samples the texts while the vector is computed.
         let (asked, sample) = join!(self.ask(&search_call.question), sample(current, place));
@@ -82,6 +117,8 @@ impl SimilaritySearch {
         let rows = find(search_call, current, place, &parts, &asked.vector).await?;
         let answer = Answer {
             label: current.label(),
+            heading: form.heading,
+            format: form.format,
             place,
             search_call,
             parts: &parts,
@@ -93,7 +130,8 @@ impl SimilaritySearch {
             } else {
                 answer.rows(&rows)
             };
-            let structure = is_structured.then(|| structured::rows(&answer, &rows));
+            let structure = form.is_structured.then(|| structured::rows(&answer, &rows));
+            let text = form.format.text(&text).into_owned();
             return Ok(ToolResult::text(text).with_structure(structure));
         }
         let passages = passages::take(&rows, search_call);
@@ -104,7 +142,10 @@ impl SimilaritySearch {
         } else {
             answer.passages(&passages)
         };
-        let structure = is_structured.then(|| structured::passages(&answer, &passages));
+        let structure = form
+            .is_structured
+            .then(|| structured::passages(&answer, &passages));
+        let text = form.format.text(&text).into_owned();
         Ok(ToolResult::text(text).with_structure(structure))
     }
 
@@ -120,7 +161,7 @@ impl SimilaritySearch {
 
 impl ToolHandler for SimilaritySearch {
     fn describe(&self) -> ToolDescriptor {
-        ToolDescriptor::new(
+        let tool = ToolDescriptor::new(
             "similarity_search",
             "Searches a table by meaning: finds the rows whose pgvector columns come closest to \
              a question, cuts their texts into passages, ranks those by their words too, and \
@@ -132,22 +173,21 @@ impl ToolHandler for SimilaritySearch {
         .with_title("Search by meaning")
         .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::asking())
+        .with_visibility(self.embedder.visibility());
+        client::with_database(&self.databases, tool)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let search_call = SearchCall::read(request.arguments::<Arguments>()?)?;
-        let table = search_call.table.as_deref();
-        let current = client::current(&self.databases, request.caller()).await?;
-        let mut metadata = client::metadata(&current).await?;
-        if TargetTable::find(&metadata, table).is_err() {
-            // The table may have been created just now.
-            metadata = client::recent_metadata(&current).await?;
-        }
-        let place = TargetTable::find(&metadata, table)
-            .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
-        let is_structured = request.wants_structure();
-        let found = self.search(&search_call, &current, &place, is_structured);
-        Ok(found.await?)
+        let current = client::chosen(&self.databases, &request).await?;
+        let label = client::label(&self.databases, &request, &current);
+        let form = Form {
+            heading: &client::heading(&self.databases, &request, &current),
+            format: self.format.of(&request),
+            is_structured: request.wants_structure(),
+        };
+        let found = self.run(&search_call, &current, form).await;
+        found.map_err(|error| form.format.error(client::labelled(&label, error)))
     }
 }
 

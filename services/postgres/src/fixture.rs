@@ -18,6 +18,7 @@ use super::{
     pool::{Pool, Pools},
     rows::Summary,
     statement::{Statement, Window},
+    tsv::Format,
 };
 
 /// Database, its pools, and the task that closes their idle connections.
@@ -146,10 +147,10 @@ async fn answer(pool: &Pool, statement: Statement) -> Result<(String, Summary), 
     let lease = pool.lease().await?;
     let mut rows = statement.run(lease).await?;
     let mut out = String::new();
-    rows.write_header(&mut out);
+    rows.write_header(&mut out, Format::default());
     while let Some(row) = rows.try_next().await? {
         out.push('\n');
-        row.write_tsv(&mut out)?;
+        row.write_tsv(&mut out, Format::default())?;
     }
     let summary = rows.summary().expect("it has come to its end").clone();
     Ok((out, summary))

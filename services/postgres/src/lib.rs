@@ -8,7 +8,9 @@
 //! use std::sync::Arc;
 //!
 //! use futures_util::TryStreamExt as _;
-//! use ziggurat_postgres::{database::{Database, Settings}, pool::Pools, statement::Statement};
+//! use ziggurat_postgres::{
+//!     database::{Database, Settings}, pool::Pools, statement::Statement, tsv::Format,
+//! };
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let database = Arc::new(Database::try_from(Settings {
@@ -26,7 +28,7 @@
 //! let mut line = String::new();
 //! while let Some(row) = rows.try_next().await? {
 //!     line.clear();
-//!     row.write_tsv(&mut line)?;
+//!     row.write_tsv(&mut line, Format::default())?;
 //! }
 //! # Ok(())
 //! # }

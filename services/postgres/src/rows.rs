@@ -193,12 +193,12 @@ impl Rows {
     }
 
     /// Writes the names of the columns, with tabs between them.
-    pub fn write_header(&self, out: &mut impl Line) {
+    pub fn write_header(&self, out: &mut impl Line, format: tsv::Format) {
         for (index, column) in self.columns.iter().enumerate() {
             if index > 0 {
                 out.push_tab();
             }
-            tsv::write_text(out, &column.name);
+            format.write_text(out, &column.name);
         }
     }
 }
@@ -264,24 +264,29 @@ impl Row {
         value.map(text).transpose()
     }
 
-    /// Writes the values as a line of tab-separated text, without a line break.
+    /// Writes the values as a line of tab-separated text, without a line break, and returns whether
+    /// one of them was cut.
     ///
     /// # Errors
     /// The same as [`text`](Self::text). Text that was already written stays.
-    pub fn write_tsv(&self, out: &mut impl Line) -> Result<(), QueryError> {
+    pub fn write_tsv(&self, out: &mut impl Line, format: tsv::Format) -> Result<bool, QueryError> {
+        let mut is_cut = false;
         for (index, (column, value)) in self.columns.iter().zip(self.values.values()).enumerate() {
             if index > 0 {
                 out.push_tab();
             }
             let Some(bytes) = value else {
+                format.write_null(out);
                 continue;
             };
             match Plain::new(bytes) {
-                Some(plain) if column.kind == Kind::Text => out.push_plain(plain),
-                _ => tsv::write_value(out, column.kind, text(bytes)?),
+                Some(plain) if column.kind == Kind::Text && format.keeps(bytes) => {
+                    out.push_plain(plain);
+                }
+                _ => is_cut |= format.write_value(out, column.kind, text(bytes)?),
             }
         }
-        Ok(())
+        Ok(is_cut)
     }
 
     /// Returns the values as scalars.

@@ -2,16 +2,16 @@
 //!
 //! ```no_run
 //! use futures_util::TryStreamExt as _;
-//! use ziggurat_postgres::{error::QueryError, pool::Pool, statement::Statement};
+//! use ziggurat_postgres::{error::QueryError, pool::Pool, statement::Statement, tsv::Format};
 //!
 //! # async fn example(pool: Pool) -> Result<(), QueryError> {
 //! let statement = Statement::new(pool.database(), "SELECT id, name FROM book;")?;
 //! let mut rows = statement.run(pool.lease().await?).await?;
 //! let mut tsv = String::new();
-//! rows.write_header(&mut tsv);
+//! rows.write_header(&mut tsv, Format::default());
 //! while let Some(row) = rows.try_next().await? {
 //!     tsv.push('\n');
-//!     row.write_tsv(&mut tsv)?;
+//!     row.write_tsv(&mut tsv, Format::default())?;
 //! }
 //! # Ok(())
 //! # }

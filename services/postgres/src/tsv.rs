@@ -4,7 +4,7 @@
 //! `true` and `false`, timestamps have the form of RFC 3339, in UTC if they have a time zone and
 //! without an offset if they have none, JSON has no white space and a JSON string no quotes, and an
 //! array is a JSON array. Tabs and line breaks inside a field become `\t`, `\n` and `\r`;
-//! backslashes stay as they are.
+//! backslashes stay as they are. A [`Format`] can tell more apart.
 //!
 //! All functions write directly into the caller's buffer, which can be any [`Line`].
 //!
@@ -24,7 +24,11 @@ mod json;
 mod tests;
 
 use jiff::{SignedDuration, civil::DateTime};
-use ziggurat_text::{Line, Plain, scan};
+use ziggurat_text::{
+    Line, Plain,
+    hidden::{self, Piece},
+    scan,
+};
 
 use super::kind::Kind;
 
@@ -40,25 +44,82 @@ trait TextOutput {
     }
 }
 
-/// Escapes characters that would end a field.
-struct Field<'a, L>(&'a mut L);
+/// Form of the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Set if NULL is `\N` and a backslash is `\\`, as in the text format of COPY: no two values then
+    /// look alike.
+    pub is_unambiguous: bool,
+    /// Set if hidden characters are written as `\u{202e}`; see [`ziggurat_text::hidden`].
+    pub shows_hidden: bool,
+    /// Set if `</data`, which ends a marked part of an answer, is written as `\u{3c}/data`.
+    pub guards_end: bool,
+    /// Limit on the bytes of a field: a longer one is cut, and ends with its number of bytes.
+    pub max_bytes: Option<usize>,
+}
 
-/// Writes one field. For NULL, which is empty, do not call it.
-pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
-    match kind {
-        Kind::Text => write_text(out, text),
-        Kind::Bool => out.push_str(boolean(text)),
-        Kind::Timestamp => put_timestamp(&mut Field(out), text),
-        Kind::Json => json::put_document(&mut Field(out), text),
-        Kind::Array(element) => {
-            let mut list = String::with_capacity(text.len());
-            match array::write(&mut list, element, text) {
-                Some(()) => out.push_str(&list),
-                // Not in the format of an array, so it is written as text.
-                None => write_text(out, text),
+/// Escapes characters that would end a field, and cuts it at its limit.
+struct Field<'a, L> {
+    out: &'a mut L,
+    format: Format,
+    /// Number of bytes that were put, including those behind the limit.
+    bytes: usize,
+}
+
+// === impl Format ===
+
+impl Format {
+    /// Writes one field, and returns whether it was cut. For NULL see [`write_null`](Self::write_null).
+    pub fn write_value(self, out: &mut impl Line, kind: Kind, text: &str) -> bool {
+        let mut field = Field::new(out, self);
+        match kind {
+            Kind::Text => field.put(text),
+            Kind::Bool => field.put(boolean(text)),
+            Kind::Timestamp => put_timestamp(&mut field, text),
+            // Held, because a hidden character depends on those around it.
+            Kind::Json if self.shows_hidden || self.guards_end => {
+                let mut document = String::with_capacity(text.len());
+                json::put_document(&mut document, text);
+                field.put(&document);
+            }
+            Kind::Json => json::put_document(&mut field, text),
+            Kind::Array(element) => {
+                let mut list = String::with_capacity(text.len());
+                match array::write(&mut list, element, text) {
+                    Some(()) => field.put(&list),
+                    // Not in the format of an array, so it is written as text.
+                    None => field.put(text),
+                }
             }
         }
+        field.finish()
     }
+
+    /// Writes a text as one field, such as the name of a column.
+    pub fn write_text(self, out: &mut impl Line, text: &str) {
+        self.write_value(out, Kind::Text, text);
+    }
+
+    /// Writes the field of a value that is NULL.
+    pub fn write_null(self, out: &mut impl Line) {
+        if self.is_unambiguous {
+            out.push_str("\\N");
+        }
+    }
+
+    /// Returns whether plain bytes are written as they are.
+    pub(super) fn keeps(self, plain: &[u8]) -> bool {
+        self.fits(plain.len()) && !(self.guards_end && plain.contains(&b'<'))
+    }
+
+    fn fits(self, bytes: usize) -> bool {
+        self.max_bytes.is_none_or(|max| bytes <= max)
+    }
+}
+
+/// Writes one field in the default form. For NULL, which is empty, do not call it.
+pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
+    Format::default().write_value(out, kind, text);
 }
 
 /// Returns a JSON document without white space between its tokens.
@@ -71,7 +132,7 @@ pub fn compact_json(document: &str) -> String {
 
 /// Writes a text as one field, such as the name of a column.
 pub fn write_text(out: &mut impl Line, text: &str) {
-    Field(out).put(text);
+    Format::default().write_text(out, text);
 }
 
 impl TextOutput for String {
@@ -82,26 +143,92 @@ impl TextOutput for String {
 
 // === impl Field ===
 
-impl<L: Line> TextOutput for Field<'_, L> {
-    fn put(&mut self, text: &str) {
+impl<'a, L: Line> Field<'a, L> {
+    fn new(out: &'a mut L, format: Format) -> Self {
+        Self {
+            out,
+            format,
+            bytes: 0,
+        }
+    }
+
+    /// Writes the mark of a field that was cut, and returns whether it was.
+    fn finish(self) -> bool {
+        let is_cut = !self.format.fits(self.bytes);
+        if is_cut {
+            let mark = format!("… ({} bytes)", self.bytes);
+            self.out.push_str(&mark);
+        }
+        is_cut
+    }
+
+    /// Returns the part of a text that still fits.
+    fn room<'t>(&mut self, text: &'t str) -> &'t str {
+        let max = self.format.max_bytes.unwrap_or(usize::MAX);
+        let room = max.saturating_sub(self.bytes);
+        self.bytes += text.len();
+        &text[..text.floor_char_boundary(room)]
+    }
+
+    /// Puts text without hidden characters.
+    fn put_visible(&mut self, text: &str) {
+        if !self.format.guards_end {
+            return self.put_escaped(text);
+        }
+        let mut parts = text.split("</data");
+        self.put_escaped(parts.next().unwrap_or_default());
+        for part in parts {
+            self.out.push_str("\\u{3c}/data");
+            self.put_escaped(part);
+        }
+    }
+
+    fn put_escaped(&mut self, text: &str) {
+        let is_unambiguous = self.format.is_unambiguous;
+        let next = |rest| {
+            if is_unambiguous {
+                scan::control_or_backslash(rest)
+            } else {
+                scan::control(rest)
+            }
+        };
         let mut rest = text;
-        while let Some(at) = scan::control(rest) {
+        while let Some(at) = next(rest) {
             let (plain, behind) = rest.split_at(at);
-            let (control, behind) = behind.split_at(1);
-            self.0.push_str(plain);
-            self.0.push_str(match control {
+            let (special, behind) = behind.split_at(1);
+            self.out.push_str(plain);
+            self.out.push_str(match special {
                 "\t" => "\\t",
                 "\n" => "\\n",
                 "\r" => "\\r",
+                "\\" => "\\\\",
                 other => other,
             });
             rest = behind;
         }
-        self.0.push_str(rest);
+        self.out.push_str(rest);
+    }
+}
+
+impl<L: Line> TextOutput for Field<'_, L> {
+    fn put(&mut self, text: &str) {
+        let text = self.room(text);
+        if !self.format.shows_hidden {
+            return self.put_visible(text);
+        }
+        for piece in hidden::pieces(text) {
+            match piece {
+                Piece::Visible(text) => self.put_visible(text),
+                Piece::Hidden(hidden) => {
+                    self.out.push_str(&hidden.escape_unicode().to_string());
+                }
+            }
+        }
     }
 
     fn put_plain(&mut self, text: &str) {
-        self.0.push_plain(Plain::known(text));
+        let text = self.room(text);
+        self.out.push_plain(Plain::known(text));
     }
 }
 
@@ -115,7 +242,7 @@ fn boolean(text: &str) -> &str {
 
 /// Writes a timestamp as [`write_value`] does.
 pub fn write_timestamp(out: &mut impl Line, text: &str) {
-    put_timestamp(&mut Field(out), text);
+    put_timestamp(&mut Field::new(out, Format::default()), text);
 }
 
 /// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`, and a `timestamp` without time

@@ -20,6 +20,7 @@
 struct Readme;
 
 pub mod events;
+pub mod hidden;
 mod line;
 pub mod percent;
 pub mod scan;

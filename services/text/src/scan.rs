@@ -13,6 +13,13 @@ pub fn control(text: &str) -> Option<usize> {
     first(text.as_bytes(), controls, |byte| byte < 0x20)
 }
 
+/// Returns the position of the first control character (below 0x20) or backslash.
+#[must_use]
+pub fn control_or_backslash(text: &str) -> Option<usize> {
+    let found = |word| controls(word) | equal(word, b'\\');
+    first(text.as_bytes(), found, |byte| byte < 0x20 || byte == b'\\')
+}
+
 /// Returns the position of the first byte that JSON strings escape (RFC 8259, section 7).
 #[must_use]
 pub fn special(text: &str) -> Option<usize> {
@@ -25,7 +32,10 @@ pub fn special(text: &str) -> Option<usize> {
 /// escapes.
 #[must_use]
 pub fn is_plain(bytes: &[u8]) -> bool {
-    let unfit = |word| controls(word) | equal(word, b'"') | equal(word, b'\\') | word & SIGNS;
+    let unfit = |word| {
+        let quotes = equal(word, b'"') | equal(word, b'\\');
+        controls(word) | quotes | equal(word, 0x7f) | word & SIGNS
+    };
     let is_fit = |word: [u8; 8]| unfit(u64::from_le_bytes(word)) == 0;
     let (words, rest) = bytes.as_chunks::<8>();
     if let Some(last) = bytes.last_chunk::<8>() {
@@ -83,7 +93,10 @@ mod tests {
 
                 let mut bytes = [b'x'; 20];
                 bytes[place] = code;
-                let is_fit = matches!(code, b' '..=0x7f) && code != b'"' && code != b'\\';
+                let backslash = at(|b| b < 0x20 || b == b'\\');
+                assert_eq!(control_or_backslash(&text), backslash, "{code} at {place}");
+
+                let is_fit = matches!(code, b' '..0x7f) && code != b'"' && code != b'\\';
                 for length in place + 1..=bytes.len() {
                     assert_eq!(is_plain(&bytes[..length]), is_fit, "{code} at {place}");
                 }

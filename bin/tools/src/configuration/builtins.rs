@@ -4,7 +4,7 @@ use serde_yaml::Value as Yaml;
 use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::config::Section;
 
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 8] = [
     "query_database",
     "get_schema_info",
     "similarity_search",
@@ -12,6 +12,7 @@ const TOOLS: [&str; 7] = [
     "generate_embedding",
     "search_knowledgebase",
     "count_rows",
+    "list_databases",
 ];
 
 /// The keys of prompts, and their names in the protocol.

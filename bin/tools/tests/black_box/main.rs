@@ -1,6 +1,7 @@
 //! Black-box tests of the program.
 
 mod admin;
+mod answers;
 mod bearer;
 mod cancelling;
 mod configuration;

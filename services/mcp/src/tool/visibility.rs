@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Schema, ToolDescriptor};
+use crate::{Property, Schema, ToolDescriptor};
 
 /// The clients that are told about a tool: those that negotiate a revision, and those that do not
 /// (their list is that of revision 2024-11-05, and a server may have to keep it as it is).
@@ -51,6 +51,16 @@ impl ToolDescriptor {
             schema,
         });
         self
+    }
+
+    /// Adds an optional argument for clients that negotiate a revision.
+    pub fn with_negotiated_argument(mut self, name: &'static str, property: Property) -> Self {
+        let wording = self.negotiated.take().unwrap_or_else(|| Wording {
+            description: self.description.clone(),
+            schema: self.schema.clone(),
+        });
+        let schema = wording.schema.with_optional(name, property);
+        self.with_negotiated(wording.description, schema)
     }
 
     /// Returns which clients are told about the tool.

@@ -162,10 +162,10 @@ async fn a_user_defined_count_function_is_detected() {
 }
 
 #[tokio::test]
-async fn the_tool_is_not_listed() {
+async fn only_clients_that_negotiate_are_told_about_the_tool() {
     let test_server = TestServer::with("SELECT").await;
     let databases = ziggurat_databases::Databases::new(test_server.fixture.pools.clone(), []);
-    assert!(CountRows::new(databases).describe().visibility() == Visibility::Nowhere);
+    assert!(CountRows::new(databases).describe().visibility() == Visibility::Negotiated);
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 
+use crate::{ResultFormat, result_format::Fence};
+
 /// Limit on the bytes of rows in a resource, because the number of rows is not known in advance.
 const MAX_BYTES: usize = 4 << 20;
 
@@ -33,6 +35,7 @@ struct Rows {
     about: ResourceDescriptor,
     sql: String,
     databases: Databases,
+    format: ResultFormat,
 }
 
 /// A constant text.
@@ -44,7 +47,12 @@ struct Fixed {
 // === impl CustomResource ===
 
 impl CustomResource {
-    pub(super) fn add(&self, resources: Resources, databases: &Databases) -> Resources {
+    pub(super) fn add(
+        &self,
+        resources: Resources,
+        databases: &Databases,
+        format: ResultFormat,
+    ) -> Resources {
         let about = self.about.clone();
         match self.source.clone() {
             Source::Json(json) => resources.with(Fixed { about, json }),
@@ -52,6 +60,7 @@ impl CustomResource {
                 about,
                 sql,
                 databases: databases.clone(),
+                format,
             }),
         }
     }
@@ -73,16 +82,23 @@ impl Rows {
         if rows.columns().is_empty() {
             return Ok(tsv);
         }
-        rows.write_header(&mut tsv);
+        let format = self.format.for_client(caller.context().is_negotiated());
+        let fence = format.fence();
+        tsv.push_str(&fence.as_ref().map(Fence::first_line).unwrap_or_default());
+        rows.write_header(&mut tsv, format.fields());
         tsv.push('\n');
         while let Some(row) = rows.try_next().await.map_err(unreadable)? {
             let before = tsv.len();
-            row.write_tsv(&mut tsv).map_err(unreadable)?;
+            row.write_tsv(&mut tsv, format.fields())
+                .map_err(unreadable)?;
             tsv.push('\n');
             if tsv.len() > MAX_BYTES {
                 tsv.truncate(before);
                 break;
             }
+        }
+        if let Some(fence) = fence {
+            tsv.push_str(fence.last_line().trim_start());
         }
         Ok(tsv)
     }

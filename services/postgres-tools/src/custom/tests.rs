@@ -22,7 +22,7 @@ fn no_databases() -> Databases {
 /// Returns the answer of a server with these definitions.
 async fn ask(yaml: &str, databases: &Databases, method: &str, params: Value) -> Value {
     let definitions = Definitions::read(yaml).expect(yaml);
-    let resources = definitions.add_resources(Resources::new(), databases);
+    let resources = definitions.add_resources(Resources::new(), databases, ResultFormat::default());
     let tools = Tools::new().with(ReadResource::new(resources.clone()));
     let prompts = definitions.add_prompts(Prompts::new());
     let mcp = Mcp::new(&ServerInfo::new("test", "0"), tools, resources, prompts);
@@ -299,8 +299,10 @@ async fn a_resource_whose_database_is_unreachable_says_so() {
 fn a_name_that_exists_already_is_refused() {
     let setup = |yaml: &str| {
         let definitions = Definitions::read(yaml).expect(yaml);
-        let resources = definitions.add_resources(Resources::new(), &no_databases());
-        let resources = definitions.add_resources(resources, &no_databases());
+        let resources =
+            definitions.add_resources(Resources::new(), &no_databases(), ResultFormat::default());
+        let resources =
+            definitions.add_resources(resources, &no_databases(), ResultFormat::default());
         let prompts = definitions.add_prompts(prompts::built_in());
         Mcp::new(
             &ServerInfo::new("test", "0"),

@@ -17,7 +17,12 @@ use ziggurat_postgres::{
 };
 use ziggurat_text::Line;
 
-use crate::{client, table::Table};
+use super::CallOptions;
+use crate::{
+    ResultFormat, client,
+    result_format::{self, CallFormat, Fence},
+    table::Table,
+};
 
 /// The size of a piece of a large answer.
 const PIECE_SIZE: usize = 32 << 10;
@@ -39,6 +44,9 @@ pub(super) struct Request {
     pages_itself: bool,
     max_bytes: usize,
     is_structured: bool,
+    has_count_rows: bool,
+    format: CallFormat,
+    fence: Option<Fence>,
 }
 
 /// The rows of the structured result, if requested.
@@ -60,6 +68,8 @@ struct AnswerReader {
     /// The memory reservation of a large row whose text is not sent yet.
     permit: Option<Arc<LargeRowPermit>>,
     end: RowsEnd,
+    /// Set once a value was cut.
+    has_cut_values: bool,
 }
 
 /// End of the rows of an answer.
@@ -80,16 +90,19 @@ enum RowsEnd {
 // === impl Request ===
 
 impl Request {
-    /// Makes a request for the database of the caller.
-    pub(super) fn for_current(label: &str, statement: &Statement, max_bytes: usize) -> Self {
+    /// Makes a request whose answer begins with the line `place`.
+    pub(super) fn new(place: String, statement: &Statement, max_bytes: usize) -> Self {
         Self {
-            place: format!("Database: {label}"),
+            place,
             above: String::new(),
             sql: Arc::clone(statement.text()),
             window: statement.window(),
             pages_itself: statement.pages_itself(),
             max_bytes,
             is_structured: false,
+            has_count_rows: true,
+            format: ResultFormat::default().for_client(false),
+            fence: None,
         }
     }
 
@@ -98,14 +111,16 @@ impl Request {
         let place = format!("Using connection: {shown}");
         Self {
             above: format!("{place}\n\n"),
-            place,
-            ..Self::for_current("", statement, max_bytes)
+            ..Self::new(place, statement, max_bytes)
         }
     }
 
-    /// Sets whether the structured result has rows too.
-    pub(super) fn with_structure(mut self, is_structured: bool) -> Self {
-        self.is_structured = is_structured;
+    /// Sets the form of the answer.
+    pub(super) fn with_options(mut self, options: CallOptions) -> Self {
+        self.is_structured = options.is_structured;
+        self.has_count_rows = options.has_count_rows;
+        self.format = options.format;
+        self.fence = options.format.fence();
         self
     }
 
@@ -144,7 +159,44 @@ impl Request {
     }
 
     fn opening(&self) -> String {
-        format!("{}\n\nSQL Query:\n{}\n\n", self.place, self.sql)
+        let sql = self.format.text(&self.sql);
+        format!("{}\n\nSQL Query:\n{sql}\n\n", self.place)
+    }
+
+    /// Writes the heading of the rows, and the first line of their fence.
+    fn write_heading(&self, text: &mut String, extent: &str) {
+        let fence = self.fence.as_ref().map(Fence::first_line);
+        writeln!(text, "Results ({extent}):").expect("a string takes all that is written");
+        text.push_str(&fence.unwrap_or_default());
+    }
+
+    /// Returns the last line of the fence.
+    fn end_of_rows(&self) -> String {
+        self.fence
+            .as_ref()
+            .map(Fence::last_line)
+            .unwrap_or_default()
+    }
+
+    /// Describes which rows of the result the answer has.
+    fn extent(&self, rows: u64, has_more: bool) -> String {
+        let offset = self.window.offset;
+        let (first, last) = (offset + 1, offset + rows);
+        let total = if self.has_count_rows {
+            " or count_rows for total"
+        } else {
+            ""
+        };
+        match (offset, has_more) {
+            (0, false) => format!("{rows} rows"),
+            (0, true) => format!(
+                "{rows} rows shown, more available - use offset={last} for next page{total}"
+            ),
+            (_, false) => format!("rows {first}-{last}"),
+            (_, true) => {
+                format!("rows {first}-{last}, more available - use offset={last} for next page")
+            }
+        }
     }
 
     /// Writes notes before the heading, because the heading has a fixed form and rows follow it.
@@ -211,7 +263,7 @@ impl RowsEnd {
 impl AnswerReader {
     fn new(request: Request, rows: Rows, structured: StructuredRows) -> Self {
         let mut piece = Text::new();
-        rows.write_header(&mut piece);
+        rows.write_header(&mut piece, request.format.fields());
         let has_more = rows.extent().map(|extent| extent.has_more);
         Self {
             request,
@@ -222,6 +274,7 @@ impl AnswerReader {
             structured,
             permit: None,
             end: has_more.map_or(RowsEnd::Open, |has_more| RowsEnd::Counted { has_more }),
+            has_cut_values: false,
         }
     }
 
@@ -239,7 +292,7 @@ impl AnswerReader {
                 return Ok(());
             };
             let before = self.piece.mark();
-            write_line(&mut self.piece, &row)?;
+            let has_cut = write_line(&mut self.piece, &row, self.request.format)?;
             let is_counted = matches!(self.end, RowsEnd::Counted { .. });
             let size = self.sent + self.piece.text_len();
             if !is_counted && self.count > 0 && size > self.request.max_bytes {
@@ -248,12 +301,23 @@ impl AnswerReader {
                 return Ok(());
             }
             self.count += 1;
+            self.has_cut_values |= has_cut;
             self.permit = row.permit().cloned().or(self.permit.take());
             if let Some(table) = &mut self.structured {
                 table.add(|table| table.write_row(row.scalars()))?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the notes about the rows and their values.
+    fn notes(&self, end: RowsEnd) -> String {
+        let mut notes = String::new();
+        if self.has_cut_values {
+            result_format::write_cut_note(&mut notes, self.request.format.fields().max_bytes);
+        }
+        self.request.write_notes(&mut notes, end);
+        notes
     }
 
     /// Returns the complete answer.
@@ -272,13 +336,12 @@ impl AnswerReader {
             let structure = self.structured.map(|_| Table::changed(summary.affected));
             return (text.into(), structure);
         }
-        let mut notes = String::new();
-        self.request.write_notes(&mut notes, self.end);
-        text.push_str(&notes);
-        let extent = extent(self.request.window, self.count, self.end.has_more());
-        writeln!(text, "Results ({extent}):").expect("a string takes all that is written");
+        text.push_str(&self.notes(self.end));
+        let extent = self.request.extent(self.count, self.end.has_more());
+        self.request.write_heading(&mut text, &extent);
         let mut text = Text::from(text);
         text.append(&self.piece);
+        text.push_str(&self.request.end_of_rows());
         let has_more = self.end.has_more();
         let structure = self.structured.map(|table| table.finish(has_more));
         (text, structure)
@@ -289,15 +352,14 @@ impl AnswerReader {
         let mut opening = self.request.opening();
         match self.rows.extent() {
             Some(rows) => {
-                let mut notes = String::new();
-                self.request.write_notes(&mut notes, self.end);
-                opening.push_str(&notes);
-                let extent = extent(self.request.window, rows.rows.into(), rows.has_more);
-                writeln!(opening, "Results ({extent}):")
+                opening.push_str(&self.notes(self.end));
+                let extent = self.request.extent(rows.rows.into(), rows.has_more);
+                self.request.write_heading(&mut opening, &extent);
             }
-            None => writeln!(opening, "Results (their number stands below):"),
+            None => self
+                .request
+                .write_heading(&mut opening, "their number stands below"),
         }
-        .expect("a string takes all that is written");
         let next = Text::with_capacity(PIECE_SIZE + PIECE_SIZE / 8);
         let piece = mem::replace(&mut self.piece, next);
         self.sent = piece.text_len();
@@ -329,15 +391,13 @@ impl AnswerReader {
             self.sent += piece.text_len();
             return Ok((piece, (Some(self), None)));
         }
-        let mut below = String::new();
+        self.piece.push_str(&self.request.end_of_rows());
         let is_short = matches!(self.end, RowsEnd::Oversized { .. });
-        if !is_counted || is_short {
-            self.request.write_notes(&mut below, self.end);
-            let has_more = self.end.has_more();
-            let extent = extent(self.request.window, self.count, has_more);
-            below = format!("\n\n{below}({extent})");
+        if !is_counted || is_short || self.has_cut_values {
+            let notes = self.notes(self.end);
+            let extent = self.request.extent(self.count, self.end.has_more());
+            self.piece.push_str(&format!("\n\n{notes}({extent})"));
         }
-        self.piece.push_str(&below);
         let has_more = self.end.has_more();
         let structure = self.structured.map(|table| table.finish(has_more));
         Ok((self.piece, (None, structure)))
@@ -382,30 +442,13 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
     })
 }
 
-/// Writes a row on a new line. Rows without columns write no lines.
-fn write_line(tsv: &mut impl Line, row: &Row) -> Result<(), QueryError> {
+/// Writes a row on a new line, and returns whether a value was cut. Rows without columns write no lines.
+fn write_line(tsv: &mut impl Line, row: &Row, format: CallFormat) -> Result<bool, QueryError> {
     if row.columns().is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     tsv.push_str("\n");
-    row.write_tsv(tsv)
-}
-
-/// Describes which rows of the result the answer has.
-fn extent(window: Window, rows: u64, has_more: bool) -> String {
-    let Window { offset, .. } = window;
-    let (first, last) = (offset + 1, offset + rows);
-    match (offset, has_more) {
-        (0, false) => format!("{rows} rows"),
-        (0, true) => format!(
-            "{rows} rows shown, more available - use offset={last} for next page or count_rows \
-             for total"
-        ),
-        (_, false) => format!("rows {first}-{last}"),
-        (_, true) => {
-            format!("rows {first}-{last}, more available - use offset={last} for next page")
-        }
-    }
+    row.write_tsv(tsv, format.fields())
 }
 
 fn write_command(text: &mut String, summary: &Summary) {

@@ -5,6 +5,8 @@ use std::fmt::{self, Write as _};
 use ziggurat_knowledge::{Filter, Passage, Product};
 use ziggurat_mcp::Text;
 
+use crate::result_format::CallFormat;
+
 /// Writes the products, with the number of chunks of each.
 pub(super) fn products(products: &[Product]) -> Text {
     let mut text = Text::new();
@@ -13,12 +15,17 @@ pub(super) fn products(products: &[Product]) -> Text {
 }
 
 /// Writes the passages.
-pub(super) fn passages(query: &str, filter: &Filter, found: &[Passage]) -> Text {
+pub(super) fn passages(
+    query: &str,
+    filter: &Filter,
+    found: &[Passage],
+    format: CallFormat,
+) -> Text {
     let mut text = Text::new();
     let written = if found.is_empty() {
         write_nothing(&mut text, query, filter)
     } else {
-        write_passages(&mut text, query, filter, found)
+        write_passages(&mut text, query, filter, found, format)
     };
     written.expect("a text takes all that is written");
     text
@@ -53,7 +60,13 @@ fn write_nothing(text: &mut Text, query: &str, filter: &Filter) -> fmt::Result {
     write!(text, " ({filters})")
 }
 
-fn write_passages(text: &mut Text, query: &str, filter: &Filter, found: &[Passage]) -> fmt::Result {
+fn write_passages(
+    text: &mut Text,
+    query: &str,
+    filter: &Filter,
+    found: &[Passage],
+    format: CallFormat,
+) -> fmt::Result {
     let (thick, thin) = ("=".repeat(80), "-".repeat(80));
     let count = found.len();
     writeln!(text, "Knowledgebase Search Results: \"{query}\"")?;
@@ -68,14 +81,14 @@ fn write_passages(text: &mut Text, query: &str, filter: &Filter, found: &[Passag
         }
         writeln!(text, "Result {place}/{count}")?;
         let project = format!("{} {}", passage.project, passage.version);
-        writeln!(text, "Project: {}", project.trim_end())?;
+        writeln!(text, "Project: {}", format.text(project.trim_end()))?;
         for (label, value) in [("Title", &passage.title), ("Section", &passage.section)] {
             if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
-                writeln!(text, "{label}: {value}")?;
+                writeln!(text, "{label}: {}", format.text(value))?;
             }
         }
         writeln!(text, "Similarity: {:.3}\n", passage.similarity)?;
-        writeln!(text, "{}\n", passage.text)?;
+        writeln!(text, "{}\n", format.fenced(&passage.text))?;
     }
     write!(text, "{thick}\nTotal: {count} results")
 }

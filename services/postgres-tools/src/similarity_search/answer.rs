@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use ziggurat_vector_search::{Metric, Neighbour};
 
+use crate::result_format::CallFormat;
+
 use super::{
     arguments::{Format, SearchCall},
     passages::Passage,
@@ -23,6 +25,9 @@ const WIDTH: usize = 80;
 pub(super) struct Answer<'a> {
     /// The name of the database.
     pub(super) label: &'a str,
+    /// The line that names the database.
+    pub(super) heading: &'a str,
+    pub(super) format: CallFormat,
     pub(super) place: &'a TargetTable<'a>,
     pub(super) search_call: &'a SearchCall,
     pub(super) parts: &'a [Part<'a>],
@@ -105,9 +110,8 @@ impl Answer<'_> {
         for (number, passage) in (1..).zip(passages) {
             let (source, rank) = (self.source(passage), passage.row + 1);
             let (chunk, score) = (passage.index + 1, passage.score);
-            let Passage {
-                tokens, text: body, ..
-            } = passage;
+            let tokens = passage.tokens;
+            let body = self.format.fenced(&passage.text);
             add(
                 &mut text,
                 format_args!(
@@ -169,7 +173,8 @@ impl Answer<'_> {
         );
         for (number, passage) in (1..).zip(passages) {
             let (score, rank) = (passage.score, passage.row + 1);
-            let (source, snippet) = (self.source(passage), snippet(&passage.text));
+            let source = self.source(passage);
+            let snippet = self.format.fenced(&snippet(&passage.text));
             add(
                 &mut text,
                 format_args!(
@@ -198,7 +203,7 @@ impl Answer<'_> {
     }
 
     fn header(&self) -> String {
-        format!("Database: {}\nTable: {}\n\n", self.label, self.place.name())
+        format!("{}\nTable: {}\n\n", self.heading, self.place.name())
     }
 
     fn question(&self) -> String {

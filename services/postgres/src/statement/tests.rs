@@ -14,6 +14,7 @@ use crate::{
     },
     fixture::{Fixture, ask, ask_for},
     pool::Pool,
+    tsv::Format,
 };
 
 /// Returns the phase and the report of a statement that fails.
@@ -751,7 +752,7 @@ async fn a_result_is_not_held_in_memory() {
     let mut total = 0;
     while let Some(row) = rows.try_next().await.expect("a row") {
         line.clear();
-        row.write_tsv(&mut line).expect("text");
+        row.write_tsv(&mut line, Format::default()).expect("text");
         total += line.len();
     }
     assert_eq!(total, 200_000_000);

@@ -334,3 +334,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_format_can_tell_all_values_apart_and_show_or_cut_what_a_reader_does_not_see() {
+    let format = Format {
+        is_unambiguous: true,
+        shows_hidden: true,
+        guards_end: true,
+        max_bytes: Some(12),
+    };
+    let cases = [
+        (Kind::Text, r"\N", r"\\N", false),
+        (Kind::Text, "a\tb\\", r"a\tb\\", false),
+        (Kind::Text, "a\u{202e}b", r"a\u{202e}b", false),
+        (Kind::Text, "</data k>", r"\u{3c}/data k>", false),
+        (Kind::Text, "123456789012", "123456789012", false),
+        (
+            Kind::Text,
+            "1234567890123",
+            "123456789012… (13 bytes)",
+            true,
+        ),
+        (Kind::Text, "12345678901é", "12345678901… (13 bytes)", true),
+        (Kind::Json, r#""a\u202eb""#, r"a\u{202e}b", false),
+        (
+            Kind::Json,
+            r#"{"a": [1, 2, 3, 4]}"#,
+            r#"{"a":[1,2,3,… (15 bytes)"#,
+            true,
+        ),
+        (Kind::Bool, "t", "true", false),
+    ];
+    for (kind, text, expected, is_cut) in cases {
+        let mut out = String::new();
+        assert_eq!(format.write_value(&mut out, kind, text), is_cut, "{text}");
+        assert_eq!(out, expected, "{text}");
+    }
+    let mut out = String::new();
+    format.write_null(&mut out);
+    Format::default().write_null(&mut out);
+    assert_eq!(out, r"\N");
+}

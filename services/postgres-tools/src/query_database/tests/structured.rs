@@ -23,7 +23,9 @@ async fn the_structure_has_typed_values_and_the_text_is_still_sent() {
     let query = "SELECT id, name, id > 1 AS id, id / 2.0 AS half FROM people ORDER BY 1";
     let arguments = json!({"query": query});
     let (text, table) = test_server.both(arguments.clone()).await;
-    assert_eq!(test_server.call(arguments).await, (text, false));
+    // Clients that do not negotiate get NULL as an empty field.
+    let exact = text.replace("\\N", "");
+    assert_eq!(test_server.call(arguments).await, (exact, false));
     assert_eq!(
         table,
         json!({
@@ -89,10 +91,10 @@ async fn a_table_is_marked_as_truncated_if_rows_are_missing() {
     }
     // JSON needs more space than the text.
     test_server.max_bytes = 100;
-    let query = "SELECT NULL AS a, NULL AS b FROM generate_series(1, 30)";
+    let query = "SELECT '' AS a, '' AS b FROM generate_series(1, 30)";
     let (text, table) = test_server.both(json!({"query": query})).await;
     assert!(text.contains("Results (30 rows):"), "{text}");
-    assert_eq!(counted(&table), (8, true));
+    assert_eq!(counted(&table), (12, true));
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ async fn an_offset_is_skipped() {
         assert_eq!(rows.extent(), Some(expected), "{offset}");
         let mut line = String::new();
         if let Some(row) = rows.try_next().await.expect("a row") {
-            row.write_tsv(&mut line).expect("text");
+            row.write_tsv(&mut line, Format::default()).expect("text");
         }
         assert_eq!(line, first, "{offset}");
     }
