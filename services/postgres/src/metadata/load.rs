@@ -6,7 +6,9 @@ use tracing::debug;
 
 use super::{
     ColumnEntry, Identity, Metadata, TableEntry, TableKind,
+    enums::EnumsBuilder,
     interner::{InternerBuilder, TextId},
+    keys::KeysBuilder,
     query,
 };
 use crate::{
@@ -28,6 +30,8 @@ pub(super) struct Limits {
 struct Reader {
     words: InternerBuilder,
     metadata: Metadata,
+    enums: EnumsBuilder,
+    keys: KeysBuilder,
     limits: Limits,
 }
 
@@ -85,6 +89,8 @@ impl Reader {
         Self {
             words: InternerBuilder::default(),
             metadata: Metadata::default(),
+            enums: EnumsBuilder::default(),
+            keys: KeysBuilder::default(),
             limits,
         }
     }
@@ -103,7 +109,11 @@ impl Reader {
                     }
                     query::DENIED_AT => self.denied(&row)?,
                     query::TABLES_AT => self.table(&row)?,
+                    query::TYPES_AT => {
+                        self.enums.read(&row, &mut self.words, self.limits.text)?;
+                    }
                     query::COLUMNS_AT => self.column(&row)?,
+                    query::KEYS_AT => self.keys.key(&row)?,
                     _ => {}
                 },
                 Event::Columns(_) | Event::Oversized { .. } | Event::Ready => {}
@@ -145,9 +155,15 @@ impl Reader {
             },
             is_partition: text(row, 3)? == "t",
             has_vectors: false,
+            oid: number(row, 5)?,
             columns: 0..0,
+            rows: number(row, 6)?,
+            partitions: 0,
+            primary_key: 0..0,
+            foreign_keys: 0..0,
+            referenced_by: 0..0,
         });
-        Ok(())
+        self.keys.table(row)
     }
 
     fn column(&mut self, row: &Row) -> Result<(), DriverError> {
@@ -176,7 +192,7 @@ impl Reader {
         table.columns.end = count + 1;
         table.has_vectors |= entry.vector_dims.is_some();
         columns.push(entry);
-        Ok(())
+        self.keys.column(row)
     }
 
     fn column_entry(&mut self, row: &Row) -> Result<Option<ColumnEntry>, DriverError> {
@@ -203,6 +219,7 @@ impl Reader {
                 _ => None,
             },
             facts: number(row, 3)?,
+            enum_type: self.enums.find(&text(row, 9)?),
         }))
     }
 
@@ -232,18 +249,20 @@ impl Reader {
             .sort_by(|one, two| place(one).cmp(&place(two)));
         metadata.denied.sort_by_key(|&schema| words.text(schema));
         metadata.words = words;
+        metadata.enums = self.enums.finish();
+        metadata.keys = self.keys.finish(&mut metadata.tables);
         metadata
     }
 }
 
 /// Returns the text of a value, empty for NULL. With the encoding `SQL_ASCII` a name need not be
 /// UTF-8; such a name must not make the read fail.
-fn text(row: &Row, index: usize) -> Result<Cow<'_, str>, DriverError> {
+pub(super) fn text(row: &Row, index: usize) -> Result<Cow<'_, str>, DriverError> {
     let bytes = row.value(index)?;
     Ok(bytes.map_or(Cow::Borrowed(""), String::from_utf8_lossy))
 }
 
-fn number<T>(row: &Row, index: usize) -> Result<T, DriverError>
+pub(super) fn number<T>(row: &Row, index: usize) -> Result<T, DriverError>
 where
     T: std::str::FromStr<Err = std::num::ParseIntError>,
 {

@@ -10,11 +10,22 @@ use super::load::Limits;
 /// Maximum number of characters of a comment or a default.
 const LONGEST: u32 = 2000;
 
+/// Maximum number of labels of an enum.
+const MAX_LABELS: u32 = 1000;
+
+/// Maximum number of enums and domains that are read.
+const MAX_TYPES: u32 = 100_000;
+
+/// Maximum number of primary and foreign keys that are read.
+const MAX_KEYS: u32 = 1_000_000;
+
 /// Number of statements in the message before each one that returns rows.
 pub(super) const POWERS_AT: u32 = 3;
 pub(super) const DENIED_AT: u32 = 4;
 pub(super) const TABLES_AT: u32 = 5;
-pub(super) const COLUMNS_AT: u32 = 6;
+pub(super) const TYPES_AT: u32 = 6;
+pub(super) const COLUMNS_AT: u32 = 7;
+pub(super) const KEYS_AT: u32 = 8;
 
 /// The privileges of the role that no read-only transaction limits. A superuser is a member of
 /// every role, so nothing else is listed for one.
@@ -30,13 +41,14 @@ const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATER
 
 /// The schemas that are not the system's, and whether the role may use them. Temporary tables are
 /// in schemas of the system.
-const SCHEMAS: &str = "SELECT n.oid, n.nspname,
+pub(crate) const SCHEMAS: &str = "SELECT n.oid, n.nspname,
         pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS is_open
     FROM pg_catalog.pg_namespace n
     WHERE left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'";
 
 /// The relations with columns, sorted by the bytes of their names.
-const TABLES: &str = "SELECT c.oid, s.nspname, c.relname, c.relkind, c.relispartition
+const TABLES: &str = "SELECT c.oid, s.nspname, c.relname, c.relkind, c.relispartition,
+        c.reltuples
     FROM pg_catalog.pg_class c JOIN schemas s ON s.oid = c.relnamespace
     WHERE s.is_open AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
     ORDER BY s.nspname, c.relname";
@@ -53,6 +65,26 @@ const KEYS: &str = "SELECT t.oid, row_number() OVER (ORDER BY t.nspname, t.relna
             CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
             WHERE i.indrelid = t.oid AND k.place <= i.indnkeyatts) AS indexed
     FROM tables t";
+
+/// The enums and the domains, with what is needed to find the enum of a type. Enums are first, so
+/// that the limit leaves out domains.
+const TYPES: &str = "SELECT t.oid, t.typarray, t.typbasetype, s.nspname, t.typname,
+        CASE t.typtype WHEN 'e' THEN (
+            SELECT left(d.description, $longest) FROM pg_catalog.pg_description d
+            WHERE d.objoid = t.oid AND d.objsubid = 0
+                AND d.classoid = 'pg_catalog.pg_type'::pg_catalog.regclass) END,
+        CASE t.typtype WHEN 'e' THEN array_to_json(ARRAY(
+            SELECT e.enumlabel FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid
+            ORDER BY e.enumsortorder LIMIT $labels)) END
+    FROM pg_catalog.pg_type t LEFT JOIN schemas s ON s.oid = t.typnamespace AND s.is_open
+    WHERE t.typtype = 'd' OR t.typtype = 'e' AND s.is_open
+    ORDER BY t.typtype DESC, s.nspname, t.typname LIMIT $types";
+
+/// The primary keys, and the foreign keys that are declared: those that a partition has from its
+/// parent have a parent too.
+const ALL_KEYS: &str = "SELECT c.conrelid, c.conkey, c.confrelid, c.confkey
+    FROM pg_catalog.pg_constraint c
+    WHERE c.contype = 'p' OR c.contype = 'f' AND c.conparentid = 0";
 
 /// The types of pgvector and the domains over them, with the dimensions of the domains.
 const VECTORS: &str = "SELECT t.oid, -1 FROM pg_catalog.pg_type t
@@ -94,7 +126,8 @@ const PLACED: &str = "SELECT k.place, k.primaries, k.uniques, k.foreigns, k.inde
     ORDER BY k.place, a.attnum LIMIT $columns";
 
 /// A row for each column: the position of its table, its name and type, its facts as a sum of bits,
-/// its comment, targets, identity, default, and dimensions if it is a vector.
+/// its comment, targets, identity, default, dimensions if it is a vector, type if that is
+/// not built in, and number.
 const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
         (a.attnotnull OR a.atttypid IN (SELECT y.oid FROM pg_catalog.pg_type y
             WHERE y.typtype = 'd' AND y.typnotnull))::int
@@ -111,7 +144,8 @@ const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.attty
             WHERE e.adrelid = a.attrelid AND e.adnum = a.attnum) END,
         CASE WHEN a.atttypid IN (SELECT v.oid FROM vectors v) THEN CASE a.atttypmod
             WHEN -1 THEN (SELECT v.dims FROM vectors v WHERE v.oid = a.atttypid)
-            ELSE a.atttypmod END END
+            ELSE a.atttypmod END END,
+        CASE WHEN a.atttypid >= 16384 THEN a.atttypid END, a.attnum
     FROM ($placed) AS a";
 
 /// Returns the whole message, which has no text of a caller in it.
@@ -123,6 +157,10 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
         .replace("$targets", TARGETS)
         .replace("$placed", PLACED)
         .replace("$columns", &columns.to_string());
+    let types = TYPES
+        .replace("$longest", &LONGEST.to_string())
+        .replace("$labels", &MAX_LABELS.to_string())
+        .replace("$types", &MAX_TYPES.to_string());
     format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
          SET LOCAL statement_timeout = {timeout};
@@ -134,12 +172,18 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
          SELECT t.nspname, t.relname, t.relkind, t.relispartition,
              (SELECT left(d.description, {LONGEST}) FROM pg_catalog.pg_description d
                  WHERE d.objoid = t.oid AND d.objsubid = 0
-                     AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass)
+                     AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass),
+             t.oid,
+             CASE WHEN t.relkind IN ('r', 'm', 'f') THEN least(t.reltuples, 1e18)::int8 ELSE -1 END,
+             CASE WHEN t.relispartition THEN (SELECT i.inhparent FROM pg_catalog.pg_inherits i
+                 WHERE i.inhrelid = t.oid) END
          FROM tables t ORDER BY t.nspname, t.relname;
+         WITH schemas AS MATERIALIZED ({SCHEMAS}) {types};
          WITH RECURSIVE schemas AS MATERIALIZED ({SCHEMAS}),
          tables AS MATERIALIZED ({TABLES} LIMIT {tables}), keys AS MATERIALIZED ({KEYS}),
          vectors (oid, dims) AS MATERIALIZED ({VECTORS})
          {columns};
+         {ALL_KEYS} LIMIT {MAX_KEYS};
          COMMIT"
     )
 }

@@ -1,5 +1,7 @@
 //! Tests with all kinds of objects that PostgreSQL allows.
 
+mod relations;
+
 use std::fmt::Write as _;
 
 use super::{load::Limits, *};
