@@ -48,6 +48,7 @@ pub mod scalar;
 pub mod server;
 pub mod single_round_trip;
 pub mod statement;
+pub mod table_details;
 pub mod tsv;
 pub mod url;
 

@@ -27,7 +27,7 @@
 mod enums;
 mod interner;
 mod keys;
-mod load;
+pub(crate) mod load;
 pub(crate) mod query;
 #[cfg(test)]
 mod tests;

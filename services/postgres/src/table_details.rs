@@ -1,0 +1,174 @@
+//! Constraints, indexes, policies and usual values of single tables.
+//!
+//! [`Metadata`](super::metadata::Metadata) has what is short and needed of all tables;
+//! [`TableDetails`] has the rest, and is read for the tables that are shown.
+//!
+//! ```no_run
+//! use ziggurat_postgres::{
+//!     error::QueryError,
+//!     pool::Pool,
+//!     table_details::{DetailOptions, TableDetails},
+//! };
+//!
+//! # async fn example(pool: Pool) -> Result<(), QueryError> {
+//! let options = DetailOptions { values_max: 20 };
+//! let tables = [("public", "orders")];
+//! for table in TableDetails::load(pool.lease().await?, &tables, options).await? {
+//!     println!("{}.{}: {}", table.schema, table.name, table.indexes.join(", "));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Expressions are written as PostgreSQL prints them, but on one line, in lower case where case has
+//! no meaning, and without the casts that it adds to constants. Each text is cut at 4,000 characters
+//! and then ends with `…`; all of one table have at most 256 KiB.
+
+mod expression;
+mod query;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use super::{
+    error::{Phase, QueryError},
+    pool::Lease,
+    single_round_trip::ReadOnlyQuery,
+};
+
+/// Maximum number of tables that are read at once.
+const MAX_TABLES: usize = 20;
+
+/// Limits on details.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetailOptions {
+    /// The largest number of distinct values of a column whose values are read; with 0 none are.
+    pub values_max: u32,
+}
+
+/// Details of a table, in addition to its metadata.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TableDetails {
+    /// The name of its schema.
+    pub schema: String,
+    /// Its name in the schema.
+    pub name: String,
+    /// Its check constraints and those of the domains of its columns.
+    pub checks: Vec<Constraint>,
+    /// The columns of each unique constraint and unique index, without the primary key and without
+    /// indexes on expressions or on some of the rows.
+    pub uniques: Vec<Vec<String>>,
+    /// Its indexes, without that of the primary key:
+    /// `orders_open unique btree (customer_id, day desc) where closed_at is null`.
+    pub indexes: Vec<String>,
+    /// The state of its row security.
+    pub row_security: RowSecurity,
+    /// Its policies, which have no effect while its row security is off.
+    pub policies: Vec<Policy>,
+    /// The names of its triggers.
+    pub triggers: Vec<String>,
+    /// The query of a view that the role may read.
+    pub view_definition: Option<String>,
+    /// Its partitions, if it is partitioned.
+    pub partitions: Option<Partitions>,
+    /// The table that it is a partition of, as `schema.table`, and its bounds:
+    /// `from ('2024-01-01') to ('2025-01-01')`.
+    pub partition_of: Option<(String, String)>,
+    /// The values of columns with few distinct ones, as far as the role may see them.
+    pub values: Vec<ColumnValues>,
+    /// The privileges that the role has, of `SELECT`, `INSERT`, `UPDATE` and `DELETE`. The first
+    /// three may be limited to some columns.
+    pub privileges: Vec<&'static str>,
+    /// The columns that the role may not read, if it may read others.
+    pub unreadable_columns: Vec<String>,
+    /// Details are missing because there are too many.
+    pub is_cut: bool,
+}
+
+/// Check constraint of a table or a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constraint {
+    /// Its name.
+    pub name: String,
+    /// Its condition: `status <> ''`. A domain calls the value of the column `value`.
+    pub definition: String,
+    /// The column that it is about, if it is only one.
+    pub column: Option<String>,
+}
+
+/// State of the row security of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowSecurity {
+    /// Policies have no effect.
+    #[default]
+    Off,
+    /// Policies hold for all roles but the owner of the table.
+    On,
+    /// Policies hold for the owner too.
+    Forced,
+}
+
+/// Policy of row security.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Its name.
+    pub name: String,
+    /// `SELECT`, `INSERT`, `UPDATE`, `DELETE` or `ALL`.
+    pub command: String,
+    /// The roles that it holds for; `PUBLIC` for all.
+    pub roles: Vec<String>,
+    /// The condition for rows that are read or changed.
+    pub using: Option<String>,
+    /// The condition for rows that are written.
+    pub with_check: Option<String>,
+    /// One permissive policy is enough for a row, while every restrictive one has to hold.
+    pub is_permissive: bool,
+}
+
+/// Partitions of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partitions {
+    /// The number of its direct partitions.
+    pub count: u32,
+    /// Its strategy and key: `range (day)`.
+    pub key: String,
+}
+
+/// Values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnValues {
+    /// The name of the column.
+    pub column: String,
+    /// The most common values, and the part of the rows that has each: 0.25 for a quarter.
+    pub values: Vec<(String, f32)>,
+}
+
+// === impl TableDetails ===
+
+impl TableDetails {
+    /// Reads the details of up to 20 tables, in a read-only transaction limited by the query timeout
+    /// of the database. They are in the order of `tables`, whose members are a schema and a name;
+    /// tables that do not exist, or that the metadata does not have, are left out.
+    ///
+    /// # Errors
+    /// Fails when PostgreSQL refuses it or takes too long, and when the connection breaks.
+    pub async fn load(
+        lease: Lease,
+        tables: &[(&str, &str)],
+        options: DetailOptions,
+    ) -> Result<Vec<Self>, QueryError> {
+        let tables = &tables[..tables.len().min(MAX_TABLES)];
+        let Some(text) = query::text(tables, options) else {
+            return Ok(Vec::new());
+        };
+        let query = ReadOnlyQuery {
+            name: "table details",
+            before: Some("SET LOCAL jit = off".to_owned()),
+            query: text,
+            values: Vec::new(),
+        };
+        let found = query.read(lease, |row| Ok(row.clone())).await?;
+        rows::details(tables, &found).map_err(|error| QueryError::new(error, Phase::Run, 0))
+    }
+}
