@@ -101,8 +101,7 @@ impl<'a> Pieces<'a> {
 fn is_hidden(before: Option<char>, found: char, after: Option<char>) -> bool {
     let is_foreign = |it: Option<char>| it.is_some_and(|it| !it.is_ascii());
     match found {
-        '\t' | '\n' | '\r' => false,
-        ' '..='~' => false,
+        '\t' | '\n' | '\r' | ' '..='~' => false,
         '\u{200c}' | '\u{200d}' => !(is_foreign(before) && is_foreign(after)),
         '\u{fe00}'..='\u{fe0f}' => before.is_some_and(is_variation_selector),
         '\0'..='\u{1f}'

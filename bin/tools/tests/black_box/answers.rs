@@ -174,77 +174,68 @@ fn a_fence_marks_where_the_values_begin_and_end() {
     assert!(exact.ends_with("Results (1 rows):\nb\n7"), "{exact}");
 }
 
-#[test]
-fn a_call_can_name_its_database_and_answers_say_which_it_was() {
+/// Creates a server with two databases that tell them apart.
+fn two() -> (Postgres, Postgres, Home) {
     let one = Postgres::with("CREATE TABLE here AS SELECT 'one' AS name");
     let two = Postgres::with("CREATE TABLE here AS SELECT 'two' AS name");
     let home = Home::new();
-    home.configure(&format!(
-        "databases:\n{}{}",
-        one.entry("one"),
-        two.entry("two")
-    ));
+    let (first, second) = (one.entry("one"), two.entry("two"));
+    home.configure(&format!("databases:\n{first}{second}"));
+    (one, two, home)
+}
+
+const HERE: &str = "SELECT name FROM here";
+
+#[test]
+fn a_call_can_name_its_database_and_answers_say_which_it_was() {
+    let (_one, _two, home) = two();
     let (_program, client) = home.serve(&["-no-auth"]);
     let list = succeed(&client, "list_databases", &json!({}));
     assert_eq!(
         list,
         "name\tcurrent\taccess\none\ttrue\tread\ntwo\tfalse\tread"
     );
-    let query = |database: &str| {
-        let arguments = json!({"query": "SELECT name FROM here", "database": database});
-        succeed(&client, "query_database", &arguments)
-    };
     for (database, answered) in [("two", "two"), ("one", "one"), ("", "one")] {
-        let answer = query(database);
+        let arguments = json!({"query": HERE, "database": database});
+        let answer = succeed(&client, "query_database", &arguments);
         let label = format!("database: {answered}\n");
         assert!(answer.starts_with(&label), "{answer}");
         assert!(answer.ends_with(&format!("\n{answered}")), "{answer}");
     }
     for (name, arguments) in [
         ("count_rows", json!({"table": "here", "database": "two"})),
-        (
-            "execute_explain",
-            json!({"query": "SELECT 1", "database": "two"}),
-        ),
+        ("execute_explain", json!({"query": HERE, "database": "two"})),
+        ("get_schema_info", json!({"database": "two"})),
     ] {
         let answer = succeed(&client, name, &arguments);
         assert!(answer.starts_with("database: two\n"), "{answer}");
     }
+    let wrong = json!({"query": "SELECT nope", "database": "two"});
     for (name, arguments) in [
-        (
-            "query_database",
-            json!({"query": "SELECT nope", "database": "two"}),
-        ),
-        (
-            "execute_explain",
-            json!({"query": "SELECT nope", "database": "two"}),
-        ),
-        ("count_rows", json!({"table": "nope", "database": "two"})),
+        ("query_database", &wrong),
+        ("execute_explain", &wrong),
+        ("count_rows", &json!({"table": "nope", "database": "two"})),
     ] {
-        let error = fail(&client, name, &arguments);
+        let error = fail(&client, name, arguments);
         assert!(error.starts_with("database: two\n"), "{error}");
     }
-    let arguments = json!({"query": "SELECT 1", "database": "three"});
+    let arguments = json!({"query": HERE, "database": "three"});
     let error = fail(&client, "query_database", &arguments);
     assert_eq!(error, "Unknown database: three");
+}
 
-    // A token that is bound to one database has no other.
+#[test]
+fn a_token_of_one_database_cannot_name_another() {
+    let (_one, _two, home) = two();
     let token = home.token("two");
     let (_program, client) = home.serve(&[]);
     let client = client.bearing(&token);
     let list = succeed(&client, "list_databases", &json!({}));
     assert_eq!(list, "name\tcurrent\taccess\ntwo\ttrue\tread");
-    let error = fail(
-        &client,
-        "query_database",
-        &json!({"query": "SELECT 1", "database": "one"}),
-    );
+    let arguments = json!({"query": HERE, "database": "one"});
+    let error = fail(&client, "query_database", &arguments);
     assert_eq!(error, "Unknown database: one");
-    let answer = succeed(
-        &client,
-        "query_database",
-        &json!({"query": "SELECT name FROM here"}),
-    );
+    let answer = succeed(&client, "query_database", &json!({"query": HERE}));
     assert!(answer.starts_with("Database: two\n"), "{answer}");
 }
 
