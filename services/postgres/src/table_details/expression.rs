@@ -12,9 +12,10 @@ const CASTS: [&str; 3] = ["::text", "::character varying", "::bpchar"];
 /// Writes an expression of PostgreSQL on one line, without the casts of constants, and with keywords
 /// in lower case: a name with capital letters is quoted.
 pub(super) fn compact(expression: &str) -> String {
-    let expression = cut(expression.trim());
+    let expression = cut(expression);
+    let expression = expression.trim();
     let mut out = String::with_capacity(expression.len());
-    let mut lexer = Lexer::new(&expression);
+    let mut lexer = Lexer::new(expression);
     let mut start = 0;
     while let Some(token) = lexer.next() {
         let piece = &expression[start..lexer.position()];

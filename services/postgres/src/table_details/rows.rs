@@ -1,7 +1,5 @@
 //! Details from the rows of the query.
 
-use std::borrow::Cow;
-
 use super::{
     ColumnValues, Constraint, Partitions, Policy, RowSecurity, TableDetails,
     expression::{compact, cut},
@@ -54,7 +52,7 @@ fn add(details: &mut TableDetails, row: &Row) -> Result<(), DriverError> {
         CHECK => details.checks.push(Constraint {
             name,
             definition: compact(&text(row, 3)?),
-            column: some(text(row, 4)?),
+            column: some(&text(row, 4)?),
         }),
         POLICY => details.policies.push(Policy {
             name,
@@ -88,7 +86,7 @@ fn table(details: &mut TableDetails, row: &Row) -> Result<(), DriverError> {
         "forced" => RowSecurity::Forced,
         _ => RowSecurity::Off,
     };
-    details.view_definition = some(cut(text(row, 3)?.trim()));
+    details.view_definition = some(cut(&text(row, 3)?).trim());
     details.partitions = match expression(row, 4)? {
         Some(key) => Some(Partitions {
             count: number(row, 5)?,
@@ -98,7 +96,7 @@ fn table(details: &mut TableDetails, row: &Row) -> Result<(), DriverError> {
     };
     let bounds = text(row, 7)?;
     let bounds = bounds.strip_prefix("FOR VALUES ").unwrap_or(&bounds);
-    details.partition_of = some(text(row, 6)?).map(|parent| (parent, compact(bounds)));
+    details.partition_of = some(&text(row, 6)?).map(|parent| (parent, compact(bounds)));
     let privileges = text(row, 8)?;
     let has = |privilege: &&str| privileges.split(',').any(|name| name == *privilege);
     details.privileges = PRIVILEGES.into_iter().filter(has).collect();
@@ -106,11 +104,11 @@ fn table(details: &mut TableDetails, row: &Row) -> Result<(), DriverError> {
 }
 
 fn expression(row: &Row, index: usize) -> Result<Option<String>, DriverError> {
-    Ok(some(Cow::Owned(compact(&text(row, index)?))))
+    Ok(some(&compact(&text(row, index)?)))
 }
 
-fn some(text: Cow<'_, str>) -> Option<String> {
-    (!text.is_empty()).then(|| text.into_owned())
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 fn list(json: &str) -> Result<Vec<String>, DriverError> {

@@ -1,5 +1,7 @@
 //! Tests with all kinds of details that PostgreSQL allows.
 
+mod values;
+
 use super::*;
 use crate::{fixture::Fixture, pool::Pool};
 
@@ -212,4 +214,72 @@ async fn partitions_have_their_key_their_parent_and_their_bounds() {
             (None, None),
         ]
     );
+}
+
+#[tokio::test]
+async fn long_texts_and_many_details_are_cut_and_that_is_said() {
+    let columns: Vec<_> = (0..600).map(|n| format!("'{n:06}'")).collect();
+    let view = format!("CREATE VIEW long AS SELECT {} AS one", columns.join(" || "));
+    let view = loaded(&view, "long")
+        .await
+        .view_definition
+        .expect("a query");
+    // The blank before it is counted and then left out.
+    assert_eq!(view.chars().count(), query::LONGEST);
+    assert!(view.ends_with('…'));
+
+    let long = "é".repeat(3000);
+    let checks: Vec<_> = (0..60)
+        .map(|n| format!("CONSTRAINT c{n:02} CHECK (a <> '{long}')"))
+        .collect();
+    let table = |count| {
+        let checks = checks.get(..count).unwrap_or_default().join(", ");
+        format!("CREATE TABLE many (a text, b int UNIQUE, {checks}); CREATE INDEX ON many (b)")
+    };
+    let details = loaded(&table(60), "many").await;
+    assert!(details.is_cut);
+    assert_eq!(details.uniques, [vec!["b"]], "it is before the checks");
+    assert_eq!(details.indexes, [""; 0], "they are after the checks");
+    let bytes: usize = details
+        .checks
+        .iter()
+        .map(|check| check.definition.len())
+        .sum();
+    assert_eq!((details.checks.len(), bytes / 1000), (43, 258));
+    let details = loaded(&table(40), "many").await;
+    assert!(!details.is_cut);
+    assert_eq!((details.checks.len(), details.indexes.len()), (40, 2));
+}
+
+#[tokio::test]
+async fn reading_them_is_bounded_by_the_timeout_and_leaves_no_transaction() {
+    let mut fixture = Fixture::new().await;
+    fixture
+        .given("CREATE TABLE a (id int); CREATE VIEW b AS SELECT * FROM a")
+        .await;
+    let pool = fixture.pool(|settings| {
+        settings.max_connections = 1;
+        settings.query_timeout = std::time::Duration::from_secs(1);
+    });
+    let tables = [("public", "b")];
+    assert_eq!(load(&pool, &tables).await.len(), 1);
+    let open = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND state LIKE 'idle in%'";
+    assert_eq!(fixture.count(open).await, 0);
+
+    // Another session locks a table that the view reads.
+    let mut holder = fixture.connect().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE a IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut holder)
+        .await
+        .expect("a lock");
+    let lease = pool.lease().await.expect("a connection");
+    let error = TableDetails::load(lease, &tables, OPTIONS).await;
+    let QueryError::Failed { report, .. } = error.expect_err("a timeout") else {
+        panic!("no report");
+    };
+    assert_eq!(report.sqlstate, "57014");
+    drop(holder);
+    // The only connection can be used again.
+    assert_eq!(load(&pool, &[("public", "a")]).await.len(), 1);
 }
