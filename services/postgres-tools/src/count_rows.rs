@@ -18,7 +18,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
-use crate::{ResultFormat, client};
+use crate::{ResultFormat, client, sql_error::SqlErrors};
 
 const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
     use query_database to count over several tables";
@@ -29,6 +29,9 @@ const NO_NUMBER: &str = "COUNT(*) gave no whole number: the search path of this 
 const UNBALANCED: &str = "query rejected: the parentheses in 'where' do not balance";
 
 const UNCLOSED: &str = "query rejected: a comment, string or quoted name in 'where' has no end";
+
+/// The text behind the condition. The line break ends a comment at its end.
+const AFTER: &str = "\n)";
 
 /// Counts the rows of one table for its caller.
 ///
@@ -117,10 +120,15 @@ impl ToolHandler for CountRows {
             let metadata = client::metadata(&current).await?;
             count.qualify(&metadata);
         }
-        let rows = count.run(&current).await.map_err(|error| {
-            let label = client::label(&self.databases, &request, &current);
-            format.error(client::labelled(&label, count.complaint(&error).into()))
-        })?;
+        let rows = match count.run(&current).await {
+            Ok(rows) => rows,
+            Err(error) if request.is_negotiated() => {
+                let label = client::label(&self.databases, &request, &current);
+                let reported = Box::pin(count.errors(&current).reported(&error)).await;
+                return Err(format.error(client::labelled(&label, reported.into())));
+            }
+            Err(error) => return Err(format.error(count.complaint(&error).into())),
+        };
         // A search path may put a user-defined count function before the one of PostgreSQL.
         let rows: u64 = rows.parse().map_err(|_| Reported::new(NO_NUMBER))?;
         let heading = client::heading(&self.databases, &request, &current);
@@ -179,14 +187,22 @@ impl Count {
         }
     }
 
+    /// Returns the text before the condition.
+    fn before(&self) -> String {
+        format!("{} WHERE (", self.from())
+    }
+
+    fn errors(&self, current: &Current) -> SqlErrors {
+        match &self.condition {
+            Some(condition) => SqlErrors::new(current, condition).within(&self.before(), AFTER),
+            None => SqlErrors::new(current, &self.from()),
+        }
+    }
+
     async fn run(&self, current: &Current) -> Result<String, QueryError> {
         let database = current.database();
         let statement = match &self.condition {
-            // On a separate line, because the condition may end with a comment.
-            Some(condition) => {
-                let before = format!("{} WHERE (", self.from());
-                Statement::wrapped(database, &before, condition, "\n)")?
-            }
+            Some(condition) => Statement::wrapped(database, &self.before(), condition, AFTER)?,
             None => Statement::read_only(database, &self.from())?,
         };
         let mut rows = statement.run(current.pool().lease().await?).await?;

@@ -21,7 +21,7 @@ use ziggurat_postgres::{
 };
 
 use self::{findings::Findings, select::is_select, structured::Explained};
-use crate::{ResultFormat, client};
+use crate::{ResultFormat, client, sql_error::SqlErrors};
 
 const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
 
@@ -111,10 +111,16 @@ impl ToolHandler for ExecuteExplain {
         let question = Question::read(arguments)?;
         let current = client::chosen(&self.databases, &request).await?;
         let format = self.format.of(&request);
-        let plan = question.ask(&current).await.map_err(|error| {
-            let label = client::label(&self.databases, &request, &current);
-            format.error(client::labelled(&label, question.complaint(&error).into()))
-        })?;
+        let plan = match question.ask(&current).await {
+            Ok(plan) => plan,
+            Err(error) if request.is_negotiated() => {
+                let label = client::label(&self.databases, &request, &current);
+                let errors = SqlErrors::new(&current, &question.query);
+                let reported = Box::pin(errors.reported(&error)).await;
+                return Err(format.error(client::labelled(&label, reported.into())));
+            }
+            Err(error) => return Err(format.error(question.complaint(&error).into())),
+        };
         let findings = question.findings(&plan);
         let explained = Explained {
             database: current.label(),

@@ -21,6 +21,7 @@ pub mod resources;
 mod result_format;
 mod search_knowledgebase;
 mod similarity_search;
+mod sql_error;
 mod table;
 #[cfg(test)]
 mod test_server;

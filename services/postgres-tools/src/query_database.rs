@@ -14,8 +14,8 @@ use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
-    ToolRequest, ToolResult,
+    Annotations, Error, Lenient, Property, Schema, Text, ToolDescriptor, ToolHandler, ToolRequest,
+    ToolResult,
 };
 use ziggurat_postgres::{
     database::{Database, MAX_ROWS},
@@ -26,10 +26,10 @@ use ziggurat_postgres::{
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
-    answer::{Request, complaint},
+    answer::{Request, unsent},
     connection_directive::Directive,
 };
-use crate::{ResultFormat, client, result_format::CallFormat, table::Table};
+use crate::{ResultFormat, client, result_format::CallFormat, sql_error::SqlErrors, table::Table};
 
 /// Default limit on the bytes of rows in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
@@ -75,6 +75,7 @@ struct CallOptions {
     limit: Option<u32>,
     offset: u64,
     is_structured: bool,
+    is_negotiated: bool,
     format: CallFormat,
     /// Set if an answer with more rows than it shows names `count_rows`.
     has_count_rows: bool,
@@ -153,7 +154,7 @@ impl QueryDatabase {
         let current = client::chosen(&self.databases, request).await?;
         let label = client::label(&self.databases, request, &current);
         let place = client::heading(&self.databases, request, &current);
-        let answer = self.run_in(&current, place, query, options, request);
+        let answer = self.run_in(&current, [place, label.clone()], query, options, request);
         let answer = answer.await;
         answer.map_err(|error| client::labelled(&label, error))
     }
@@ -161,19 +162,25 @@ impl QueryDatabase {
     async fn run_in(
         &self,
         current: &Current,
-        place: String,
+        [place, label]: [String; 2],
         query: &str,
         options: CallOptions,
         request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
+        let errors = options
+            .is_negotiated
+            .then(|| SqlErrors::new(current, query));
         let statement = Statement::new(current.database(), query)
-            .map_err(|error| complaint(&error))?
+            .map_err(|error| unsent(errors.as_ref(), &error))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone());
         if let Some(question) = confirm::question(current, query, &statement, request).await? {
             return Ok(question);
         }
-        let plan = Request::new(place, &statement, self.max_bytes).with_options(options);
+        let plan = Request::new(place, &statement, self.max_bytes)
+            .with_label(label)
+            .with_options(options)
+            .with_errors(errors);
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
@@ -199,19 +206,24 @@ impl QueryDatabase {
             let text = "Connection command executed successfully. No query to run.";
             return Ok(options.done(text));
         }
+        let errors = SqlErrors::without_catalogue(&database, query);
+        let errors = options.is_negotiated.then_some(errors);
         let statement = Statement::read_only(&database, query)
-            .map_err(|error| complaint(&error))?
+            .map_err(|error| unsent(errors.as_ref(), &error))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone());
-        let plan =
-            Request::for_ad_hoc(database.name(), &statement, self.max_bytes).with_options(options);
+        let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
+            .with_options(options)
+            .with_errors(errors);
         let (lease, _permit) = connection.into_parts();
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(Reported::new(format!(
+            Err(_) if options.is_negotiated => Err(Error::said(format!(
+                "The database did not answer within {CALL_TIMEOUT:?}."
+            ))),
+            Err(_) => Err(Error::said(format!(
                 "Error iterating rows: no response within {CALL_TIMEOUT:?}"
-            ))
-            .into()),
+            ))),
         }
     }
 }
@@ -268,6 +280,7 @@ impl ToolHandler for QueryDatabase {
             // A negative offset means none.
             offset: arguments.offset.0.and_then(|it| it.as_u64()).unwrap_or(0),
             is_structured: request.wants_structure(),
+            is_negotiated: request.is_negotiated(),
             format: self.format.of(&request),
             has_count_rows: self.has_count_rows || !request.is_negotiated(),
         };

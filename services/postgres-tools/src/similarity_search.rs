@@ -20,9 +20,13 @@ use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
+use ziggurat_postgres::error::QueryError;
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
-use crate::{Embedder, ResultFormat, client, embedder::EmbedError, result_format::CallFormat};
+use crate::{
+    Embedder, ResultFormat, client, embedder::EmbedError, result_format::CallFormat,
+    sql_error::SqlErrors,
+};
 
 use self::{
     answer::Answer,
@@ -55,6 +59,7 @@ struct Form<'a> {
     heading: &'a str,
     format: CallFormat,
     is_structured: bool,
+    is_negotiated: bool,
 }
 
 /// The vector of a question, and its origin.
@@ -107,14 +112,24 @@ impl SimilaritySearch {
         place: &TargetTable<'_>,
         form: Form<'_>,
     ) -> Result<ToolResult, Reported> {
+        // The statement is not the caller's, so its text is not quoted.
+        let errors = || SqlErrors::new(current, "");
+        let errors = form.is_negotiated.then(errors);
+        let errors = errors.as_ref();
         // PostgreSQL samples the texts while the vector is computed.
-        let (asked, sample) = join!(self.ask(&search_call.question), sample(current, place));
+        let (asked, sample) = join!(
+            self.ask(&search_call.question),
+            sample(current, place, errors)
+        );
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
         let parts = parts(place, asked.vector.len(), &sample?);
         if parts.is_empty() {
             return Err(advice::misfit(asked.vector.len(), place));
         }
-        let rows = find(search_call, current, place, &parts, &asked.vector).await?;
+        let rows = match find(search_call, current, place, &parts, &asked.vector).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(advice::failed(&error, place, errors).await),
+        };
         let answer = Answer {
             label: current.label(),
             heading: form.heading,
@@ -185,6 +200,7 @@ impl ToolHandler for SimilaritySearch {
             heading: &client::heading(&self.databases, &request, &current),
             format: self.format.of(&request),
             is_structured: request.wants_structure(),
+            is_negotiated: request.is_negotiated(),
         };
         let found = self.run(&search_call, &current, form).await;
         found.map_err(|error| form.format.error(client::labelled(&label, error)))
@@ -192,12 +208,18 @@ impl ToolHandler for SimilaritySearch {
 }
 
 /// Returns the texts of a few rows, if the weights depend on them.
-async fn sample(current: &Current, place: &TargetTable<'_>) -> Result<Sample, Reported> {
+async fn sample(
+    current: &Current,
+    place: &TargetTable<'_>,
+    errors: Option<&SqlErrors>,
+) -> Result<Sample, Reported> {
     if place.pairs.len() < 2 {
         return Ok(Sample::new());
     }
-    let sample = nearest(place, &[], 0).sample(current.pool()).await;
-    sample.map_err(|error| advice::failed(&error, place))
+    match nearest(place, &[], 0).sample(current.pool()).await {
+        Ok(sample) => Ok(sample),
+        Err(error) => Err(advice::failed(&error, place, errors).await),
+    }
 }
 
 /// Returns the vectors with this number of dimensions, and their weights.
@@ -223,14 +245,13 @@ async fn find(
     place: &TargetTable<'_>,
     parts: &[Part<'_>],
     asked: &[f32],
-) -> Result<Vec<Neighbour>, Reported> {
+) -> Result<Vec<Neighbour>, QueryError> {
     let mut nearest = nearest(place, parts, search_call.rows);
     nearest.metric = search_call.metric;
     if search_call.format == Format::Ids {
         nearest.texts.clear();
     }
-    let found = nearest.find(asked, current.pool()).await;
-    found.map_err(|error| advice::failed(&error, place))
+    nearest.find(asked, current.pool()).await
 }
 
 fn nearest<'a>(place: &TargetTable<'a>, parts: &[Part<'a>], rows: u32) -> Nearest<'a> {

@@ -78,6 +78,16 @@ pub struct Report {
     pub hint: Option<String>,
     /// Position in the caller's text, in characters, counted from one.
     pub position: Option<usize>,
+    /// Schema of the table, data type or constraint that the error is about.
+    pub schema: Option<String>,
+    /// Name of that table.
+    pub table: Option<String>,
+    /// Name of its column that the error is about.
+    pub column: Option<String>,
+    /// Name of the data type that the error is about.
+    pub data_type: Option<String>,
+    /// Name of the constraint that was violated.
+    pub constraint: Option<String>,
 }
 
 // === impl Phase ===
@@ -106,6 +116,11 @@ impl Report {
             detail: error.detail.clone(),
             hint: error.hint.clone(),
             position: position.filter(|&position| position > 0),
+            schema: error.schema.clone(),
+            table: error.table.clone(),
+            column: error.column.clone(),
+            data_type: error.data_type.clone(),
+            constraint: error.constraint.clone(),
         }
     }
 
@@ -113,14 +128,11 @@ impl Report {
     #[cfg(any(test, feature = "test-support"))]
     #[must_use]
     pub fn with_sqlstate(sqlstate: &str) -> Self {
-        Self {
-            severity: "ERROR",
-            message: String::new(),
-            sqlstate: sqlstate.to_owned(),
-            detail: None,
-            hint: None,
-            position: None,
-        }
+        let error = ServerError {
+            code: sqlstate.to_owned(),
+            ..ServerError::default()
+        };
+        Self::new(&error, 0)
     }
 
     /// Returns whether PostgreSQL closed the connection after the error.

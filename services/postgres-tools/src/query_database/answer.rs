@@ -21,6 +21,7 @@ use super::CallOptions;
 use crate::{
     ResultFormat, client,
     result_format::{self, CallFormat, Fence},
+    sql_error::SqlErrors,
     table::Table,
 };
 
@@ -47,6 +48,11 @@ pub(super) struct Request {
     has_count_rows: bool,
     format: CallFormat,
     fence: Option<Fence>,
+    /// The line before errors that are found while the answer is sent.
+    label: String,
+    /// Describes errors to clients that negotiate the revision.
+    // Boxed: it is large, and most statements do not fail.
+    errors: Option<Box<SqlErrors>>,
 }
 
 /// The rows of the structured result, if requested.
@@ -103,6 +109,8 @@ impl Request {
             has_count_rows: true,
             format: ResultFormat::default().for_client(false),
             fence: None,
+            label: String::new(),
+            errors: None,
         }
     }
 
@@ -124,6 +132,18 @@ impl Request {
         self
     }
 
+    /// Sets the line before errors that are found while the answer is sent.
+    pub(super) fn with_label(mut self, label: String) -> Self {
+        self.label = label;
+        self
+    }
+
+    /// Sets the texts about errors; without, they have the form of the first revision.
+    pub(super) fn with_errors(mut self, errors: Option<SqlErrors>) -> Self {
+        self.errors = errors.map(Box::new);
+        self
+    }
+
     /// Runs the statement.
     pub(super) async fn run(
         self,
@@ -132,13 +152,16 @@ impl Request {
     ) -> Result<ToolResult, Reported> {
         let is_setting = statement.is_setting();
         let statement = statement.with_max_row_bytes(self.max_bytes.max(MIN_ROW_LIMIT));
-        let run = statement.run(lease).await;
-        let rows = run.map_err(|error| self.complaint(&error))?;
+        let rows = match statement.run(lease).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(self.complaint(&error).await),
+        };
         let structured = self.structured(&rows);
         let mut reader = AnswerReader::new(self, rows, structured);
-        if !matches!(reader.end, RowsEnd::Counted { .. }) {
-            let filled = reader.fill(STREAM_THRESHOLD).await;
-            filled.map_err(|error| reader.request.complaint(&error))?;
+        if !matches!(reader.end, RowsEnd::Counted { .. })
+            && let Err(error) = reader.fill(STREAM_THRESHOLD).await
+        {
+            return Err(reader.request.complaint(&error).await);
         }
         if matches!(reader.end, RowsEnd::Open | RowsEnd::Counted { .. }) {
             return Ok(ToolResult::stream(reader.stream()));
@@ -230,8 +253,11 @@ impl Request {
     }
 
     /// Describes a query error, so that the model can correct its statement.
-    fn complaint(&self, error: &QueryError) -> Reported {
+    async fn complaint(&self, error: &QueryError) -> Reported {
         let Self { above, sql, .. } = self;
+        if let Some(errors) = &self.errors {
+            return Box::pin(errors.reported(error)).await;
+        }
         match error {
             QueryError::Failed {
                 phase: Phase::Parse,
@@ -383,8 +409,12 @@ impl AnswerReader {
         // The text of the large row has been sent.
         self.permit = None;
         let is_counted = matches!(self.end, RowsEnd::Counted { .. });
-        let filled = self.fill(PIECE_SIZE).await;
-        filled.map_err(|error| self.request.complaint(&error))?;
+        if let Err(error) = self.fill(PIECE_SIZE).await {
+            let Request { format, label, .. } = &self.request;
+            let text = self.request.complaint(&error).await;
+            let text = format!("{label}{}", format.text(text.as_str()));
+            return Err(Reported::new(text));
+        }
         if matches!(self.end, RowsEnd::Open | RowsEnd::Counted { .. }) {
             let next = Text::with_capacity(PIECE_SIZE + PIECE_SIZE / 8);
             let piece = mem::replace(&mut self.piece, next);
@@ -417,8 +447,13 @@ fn held(
     })
 }
 
+/// Describes the error of a text that was not sent.
+pub(super) fn unsent(errors: Option<&SqlErrors>, error: &QueryError) -> Reported {
+    errors.map_or_else(|| complaint(error), |errors| errors.unsent(error))
+}
+
 /// Describes a query error that the statement did not cause, or whose statement is not shown.
-pub(super) fn complaint(error: &QueryError) -> Reported {
+fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
         QueryError::Empty => "Query is empty".to_owned(),
         QueryError::Refused(refusal) => refusal.to_string(),

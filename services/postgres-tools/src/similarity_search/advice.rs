@@ -9,7 +9,7 @@ use ziggurat_postgres::{
 };
 
 use super::target_table::{self, Problem, TargetTable};
-use crate::{client, embedder::EmbedError};
+use crate::{client, embedder::EmbedError, sql_error::SqlErrors};
 
 /// Limit on the names in a list.
 const MAX_NAMES: usize = 10;
@@ -103,15 +103,24 @@ pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
     )
 }
 
-/// Describes a query error.
-pub(super) fn failed(error: &QueryError, place: &TargetTable<'_>) -> Reported {
-    let problem = match error {
-        QueryError::Lease(error) => return client::unavailable(error),
-        QueryError::Failed { report, .. } => client::explained(report),
-        _ => "the connection to the database was lost".to_owned(),
+/// Describes a query error; `errors` are for clients that negotiate the revision.
+pub(super) async fn failed(
+    error: &QueryError,
+    place: &TargetTable<'_>,
+    errors: Option<&SqlErrors>,
+) -> Reported {
+    let problem = match (error, errors) {
+        (QueryError::Lease(error), _) => return client::unavailable(error),
+        (QueryError::Failed { phase, report }, Some(errors)) => {
+            Box::pin(errors.described(*phase, report)).await
+        }
+        (QueryError::Failed { report, .. }, None) => {
+            format!("Vector search failed: {}", client::explained(report))
+        }
+        _ => "Vector search failed: the connection to the database was lost".to_owned(),
     };
     compose(
-        &format!("Vector search failed: {problem}"),
+        &problem,
         &[&format!(
             "The search was of table {}, with its vectors in {}.",
             target_table::full_name(place.table),

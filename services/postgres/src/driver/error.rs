@@ -52,6 +52,11 @@ pub struct ServerError {
     pub(crate) hint: Option<String>,
     /// Position in the text, in characters, counted from one.
     pub(crate) position: Option<usize>,
+    pub(crate) schema: Option<String>,
+    pub(crate) table: Option<String>,
+    pub(crate) column: Option<String>,
+    pub(crate) data_type: Option<String>,
+    pub(crate) constraint: Option<String>,
 }
 
 // === impl DriverError ===
@@ -84,6 +89,11 @@ impl ServerError {
                 b'H' => error.hint = Some(text()),
                 // A position inside of a function has another field.
                 b'P' => error.position = text().parse().ok(),
+                b's' => error.schema = Some(text()),
+                b't' => error.table = Some(text()),
+                b'c' => error.column = Some(text()),
+                b'd' => error.data_type = Some(text()),
+                b'n' => error.constraint = Some(text()),
                 _ => {}
             }
         }

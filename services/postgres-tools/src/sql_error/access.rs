@@ -1,0 +1,91 @@
+//! Hints for what this server or its role may not do.
+
+use ziggurat_postgres::{database::Database, error::Report};
+use ziggurat_sql::Refusal;
+
+use super::scope::Scope;
+
+/// Statements that a read-only database runs.
+const ALLOWED: &str = "SELECT, VALUES, TABLE, WITH queries, EXPLAIN and SHOW work";
+
+/// Describes a statement that failed because its transaction is read-only (25006).
+pub(super) fn read_only(database: &Database) -> String {
+    if database.allows_writes() {
+        return format!(
+            "This statement ran in a read-only transaction, where {ALLOWED}. In this database \
+             query_database may change data."
+        );
+    }
+    format!(
+        "This server is read-only by design: {ALLOWED}. To change data, the operator has to set \
+         allow_writes: true for this database."
+    )
+}
+
+/// Describes what is allowed instead of a refused text.
+pub(super) fn refused(refusal: Refusal, database: &Database) -> Option<String> {
+    Some(match refusal {
+        Refusal::Several => {
+            "Send each statement in a call of its own; WITH joins several queries to one."
+                .to_owned()
+        }
+        Refusal::Transaction(_) => {
+            "Send only the statement itself: each call is a transaction of its own.".to_owned()
+        }
+        Refusal::Forbidden(_) => read_only(database),
+        Refusal::Dangerous { .. } => {
+            "Queries over tables, views and other functions are allowed. Only the operator can \
+             allow this, with allow_dangerous_functions."
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Describes a statement that was cancelled (57014).
+pub(super) fn cancelled(report: &Report, database: &Database) -> Option<String> {
+    // PostgreSQL has one code for both; this message is that of an administrator's cancellation.
+    if report.message.contains("user request") {
+        return Some("An administrator of the database cancelled the statement.".to_owned());
+    }
+    let limit = database.query_timeout()?;
+    Some(format!(
+        "A statement may run for {limit:?}. Make it cheaper: filter on indexed columns, aggregate \
+         over fewer rows, join fewer tables. LIMIT does not help if all rows must be sorted or \
+         aggregated first. EXPLAIN without ANALYZE shows the plan without running it."
+    ))
+}
+
+/// Describes the privilege that the role lacks (42501).
+pub(super) fn denied(report: &Report, scope: &Scope<'_>) -> String {
+    const GRANT: &str = "Only the operator can grant it.";
+    // In another language the message stands alone.
+    let object = report.message.strip_prefix("permission denied for ");
+    let Some((kind, name)) = object.and_then(|object| object.rsplit_once(' ')) else {
+        return format!("The role of this server lacks a privilege. {GRANT}");
+    };
+    let is_relation = ["table", "view", "materialized view", "foreign table"].contains(&kind);
+    let bare = name.trim_matches('"');
+    if is_relation && scope.len() > 0 && !scope.mentions(bare) {
+        return format!(
+            "A view or function of this statement reads the {kind} {name}, which its role may not \
+             read. {GRANT}"
+        );
+    }
+    let is_target = |words: &[&str]| {
+        let mut sources = scope.sources().iter();
+        scope.is_word(0, words) && sources.next().is_some_and(|source| source.name == bare)
+    };
+    let privilege = match kind {
+        _ if is_relation && is_target(&["INSERT"]) => "INSERT",
+        _ if is_relation && is_target(&["UPDATE"]) => "UPDATE or SELECT",
+        _ if is_relation && is_target(&["DELETE"]) => "DELETE or SELECT",
+        _ if is_relation => "SELECT",
+        "schema" if scope.is_word(0, &["CREATE"]) => "CREATE",
+        "function" | "procedure" | "aggregate" | "routine" => "EXECUTE",
+        "schema" | "sequence" | "type" | "domain" | "language" => "USAGE",
+        "database" => "CREATE",
+        _ => "a privilege",
+    };
+    format!("The role of this server lacks {privilege} on the {kind} {name}. {GRANT}")
+}
