@@ -1,4 +1,4 @@
-//! Prompts and resources from a file of the operator.
+//! Prompts, resources and a glossary from a file of the operator.
 //!
 //! The file is YAML, read once when the server starts. An error in it names its position, so that
 //! the operator can fix it.
@@ -27,6 +27,9 @@
 //!     name: Tables
 //!     type: sql
 //!     sql: SELECT relname FROM pg_class
+//! glossary:
+//!   - {term: MRR, note: Monthly recurring revenue.}
+//!   - {object: public.orders.status, note: void orders count nowhere}
 //! "#)?;
 //! let (pools, _reaper) = Pools::new();
 //! let databases = Databases::new(pools, []);
@@ -48,6 +51,7 @@
 mod data;
 mod expanded_size;
 mod file;
+mod glossary;
 mod prompt;
 mod resource;
 #[cfg(test)]
@@ -64,6 +68,7 @@ use thiserror::Error;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Prompts, Resources};
 
+pub use self::glossary::Glossary;
 use self::{prompt::CustomPrompt, resource::CustomResource};
 use crate::ResultFormat;
 
@@ -76,6 +81,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct Definitions {
     prompts: Vec<CustomPrompt>,
     resources: Vec<CustomResource>,
+    glossary: Glossary,
 }
 
 /// The failure to read definitions.
@@ -164,6 +170,11 @@ impl Definitions {
             .fold(resources, |resources, resource| {
                 resource.add(resources, databases, format)
             })
+    }
+
+    /// Returns the glossary.
+    pub fn glossary(&self) -> &Glossary {
+        &self.glossary
     }
 }
 

@@ -20,6 +20,7 @@ mod query_database;
 pub mod resources;
 mod result_format;
 mod search_knowledgebase;
+mod search_schema;
 mod similarity_search;
 mod sql_error;
 mod table;
@@ -38,5 +39,6 @@ pub use self::{
     query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
     result_format::{ResultFormat, ShowHidden},
     search_knowledgebase::SearchKnowledgebase,
+    search_schema::SearchSchema,
     similarity_search::SimilaritySearch,
 };

@@ -8,6 +8,7 @@ use ziggurat_mcp::{PromptArgument, ResourceDescriptor, Role, Template};
 use super::{
     Definitions,
     data::Data,
+    glossary::{Glossary, RawEntry},
     prompt::{Content, CustomPrompt},
     resource::{CustomResource, Source},
 };
@@ -19,6 +20,7 @@ use super::{
 pub(super) struct File {
     prompts: Option<Vec<RawPrompt>>,
     resources: Option<Vec<RawResource>>,
+    glossary: Option<Vec<RawEntry>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -89,7 +91,12 @@ impl File {
             let resource = raw.check(&mut uris);
             resources.push(resource.map_err(|problem| format!("resource {index}: {problem}"))?);
         }
-        Ok(Definitions { prompts, resources })
+        let glossary = Glossary::read(self.glossary.unwrap_or_default())?;
+        Ok(Definitions {
+            prompts,
+            resources,
+            glossary,
+        })
     }
 }
 

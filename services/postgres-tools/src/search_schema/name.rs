@@ -1,0 +1,295 @@
+//! Names as they are written in SQL.
+
+use ziggurat_postgres::{metadata::Table, quoted, tsv};
+
+/// Words that are no name of a table or column in PostgreSQL unless they are quoted; sorted.
+const RESERVED: [&str; 101] = [
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "binary",
+    "both",
+    "case",
+    "cast",
+    "check",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "false",
+    "fetch",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "group",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "intersect",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "natural",
+    "not",
+    "notnull",
+    "null",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "outer",
+    "overlaps",
+    "placing",
+    "primary",
+    "references",
+    "returning",
+    "right",
+    "select",
+    "session_user",
+    "similar",
+    "some",
+    "symmetric",
+    "system_user",
+    "table",
+    "tablesample",
+    "then",
+    "to",
+    "trailing",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "variadic",
+    "verbose",
+    "when",
+    "where",
+    "window",
+    "with",
+];
+
+/// Number of names that a message proposes.
+const NEAR: usize = 3;
+
+/// Writes a name: in quotes if PostgreSQL would read it as something else without them.
+pub(crate) fn push(out: &mut String, name: &str) {
+    let is_small = |c: char| c == '_' || c.is_alphabetic() && !c.is_uppercase();
+    let mut rest = name.chars();
+    let is_plain = rest.next().is_some_and(is_small)
+        && rest.all(|c| is_small(c) || c == '$' || c.is_ascii_digit())
+        && RESERVED.binary_search(&name).is_err();
+    if is_plain {
+        out.push_str(name);
+    } else {
+        tsv::write_text(out, &quoted(name));
+    }
+}
+
+/// Returns names with dots between them.
+pub(crate) fn path<'a, I: IntoIterator<Item = &'a str>>(names: I) -> String {
+    let mut out = String::new();
+    for name in names {
+        if !out.is_empty() {
+            out.push('.');
+        }
+        push(&mut out, name);
+    }
+    out
+}
+
+/// Splits `schema.table`, in which each name may be in quotes. Returns `None` if quotes do not end
+/// or a name is empty.
+pub(crate) fn split(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (name, behind) = match rest.strip_prefix('"') {
+            Some(inside) => unquote(inside)?,
+            None => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                let (name, behind) = rest.split_at(end);
+                (name.to_owned(), behind)
+            }
+        };
+        if name.is_empty() {
+            return None;
+        }
+        names.push(name);
+        if behind.is_empty() {
+            return Some(names);
+        }
+        rest = behind.strip_prefix('.')?;
+    }
+}
+
+/// Reads a name up to its closing quote; returns what is behind that, too.
+fn unquote(inside: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = inside;
+    loop {
+        let (before, behind) = rest.split_once('"')?;
+        name.push_str(before);
+        match behind.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, behind)),
+        }
+    }
+}
+
+/// Returns the name of a table, as it is written in SQL.
+pub(crate) fn of(table: Table<'_>) -> String {
+    path([table.schema(), table.name()])
+}
+
+/// Returns names with commas between them.
+pub(super) fn list<'a, I: IntoIterator<Item = &'a str>>(names: I) -> String {
+    let mut out = String::new();
+    for name in names {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        push(&mut out, name);
+    }
+    out
+}
+
+/// Returns the positions of the tables of a name, which may be a path of schema and table, among
+/// sorted tables.
+pub(super) fn find(tables: &[Table<'_>], schema: Option<&str>, name: &str) -> Vec<usize> {
+    let at = |schema: &str, name: &str| {
+        let found =
+            tables.binary_search_by(|table| (table.schema(), table.name()).cmp(&(schema, name)));
+        found.into_iter().collect()
+    };
+    let find = |name: &str| match schema {
+        Some(schema) => at(schema, name),
+        None => {
+            let all = tables.iter().enumerate();
+            let found = all.filter(|(_, table)| table.name() == name);
+            found.map(|(at, _)| at).collect::<Vec<_>>()
+        }
+    };
+    let exact = find(name);
+    if !exact.is_empty() {
+        return exact;
+    }
+    match split(name).as_deref() {
+        Some([name]) => find(name),
+        Some([of, name]) if schema.is_none_or(|schema| schema == of) => at(of, name),
+        _ => exact,
+    }
+}
+
+/// Returns the names of the tables that are nearest to names that were asked for, the nearest first.
+pub(super) fn near(tables: &[Table<'_>], asked: &[&str]) -> Vec<String> {
+    let asked: Vec<_> = asked.iter().map(|name| name.to_lowercase()).collect();
+    let mut best: Vec<(usize, Table<'_>)> = Vec::new();
+    for &table in tables.iter().filter(|table| !table.is_partition()) {
+        let name = table.name().to_lowercase();
+        let farthest = best
+            .get(NEAR - 1)
+            .map_or(usize::MAX, |(distance, _)| *distance);
+        let distances = asked.iter().filter_map(|asked| {
+            // The difference of the lengths is the least distance, and cheaper.
+            let least = asked.len().abs_diff(name.len()) / 4;
+            (least < farthest).then(|| strsim::osa_distance(asked, &name))
+        });
+        let nearer = distances.min().filter(|distance| *distance < farthest);
+        if let Some(distance) = nearer {
+            let at = best.partition_point(|(known, _)| *known <= distance);
+            best.insert(at, (distance, table));
+            best.truncate(NEAR);
+        }
+    }
+    best.into_iter().map(|(_, table)| of(table)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_written_as_postgresql_reads_it() {
+        let cases = [
+            ("orders", "orders"),
+            ("_x1$", "_x1$"),
+            ("größe", "größe"),
+            ("Kunden", "\"Kunden\""),
+            ("order", "\"order\""),
+            ("1st", "\"1st\""),
+            ("a b", "\"a b\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("a\nb", "\"a\\nb\""),
+            ("", "\"\""),
+        ];
+        for (name, expected) in cases {
+            let mut out = String::new();
+            push(&mut out, name);
+            assert_eq!(out, expected, "{name}");
+        }
+        assert!(RESERVED.is_sorted());
+    }
+
+    #[test]
+    fn a_path_is_split_at_the_dots_outside_of_quotes() {
+        let cases: [(&str, Option<&[&str]>); 8] = [
+            ("orders", Some(&["orders"])),
+            (" public.orders ", Some(&["public", "orders"])),
+            ("\"a.b\".\"c\"\"d\"", Some(&["a.b", "c\"d"])),
+            ("public.orders.id", Some(&["public", "orders", "id"])),
+            ("\"open", None),
+            ("a..b", None),
+            ("\"a\"b", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            let found = split(text);
+            let found = found
+                .as_ref()
+                .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}
