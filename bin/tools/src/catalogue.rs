@@ -12,10 +12,10 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres_tools::{
     AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo, ListDatabases,
-    QueryDatabase, SimilaritySearch,
-    custom::Definitions,
+    QueryDatabase, SearchSchema, SimilaritySearch,
+    custom::{Definitions, Glossary},
     database_methods as vendor, prompts,
-    resources::{SystemInfo, TableInfo},
+    resources::{GlossaryInfo, SystemInfo, TableInfo},
 };
 use ziggurat_state::Shared;
 
@@ -79,12 +79,19 @@ pub(crate) fn service(
             .with_template(TableInfo::tables(databases.clone()))
             .with_template(TableInfo::columns(databases.clone()))
     };
+    let glossary = own.glossary();
+    let resources = if glossary.is_empty() {
+        resources
+    } else {
+        resources.with_template(GlossaryInfo::new(databases.clone(), glossary.clone()))
+    };
     let prompts = own.add_prompts(prompts(builtins));
     let tools = tools(
         configuration,
         databases,
         accounts,
         &resources,
+        glossary,
         knowledge,
         providers,
     );
@@ -149,6 +156,7 @@ fn tools(
     databases: &Databases,
     accounts: Option<&Accounts>,
     resources: &Resources,
+    glossary: &Glossary,
     knowledge: &Knowledge,
     providers: &Providers,
 ) -> Tools {
@@ -168,12 +176,22 @@ fn tools(
         .with_password_attempts(attempts.unwrap_or_default())
         .with_count_rows(!tools_off.contains(&"count_rows"))
         .with_format(format);
-    let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
+    let schema = GetSchemaInfo::new(databases.clone())
+        .with_max_bytes(max_bytes)
+        .with_max_tokens(configuration.schema.max_tokens)
+        .with_search(!tools_off.contains(&"search_schema"))
+        .with_format(format);
+    let search = SearchSchema::new(databases.clone())
+        .with_glossary(glossary.clone())
+        .with_max_tokens(configuration.schema.max_tokens)
+        .with_values_max(configuration.schema.values_max)
+        .with_format(format);
     let embedder = providers.embedder(&configuration.embedding);
     let tools = Tools::new()
         .with_structured_output(configuration.protocol.structured_output)
         .with(query)
         .with(schema)
+        .with(search)
         .with(ListDatabases::new(databases.clone()))
         .with(ExecuteExplain::new(databases.clone()).with_format(format))
         .with(CountRows::new(databases.clone()).with_format(format))

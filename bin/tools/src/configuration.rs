@@ -19,6 +19,7 @@ mod llm;
 mod logs;
 mod provider;
 mod results;
+mod schema;
 pub(crate) mod start;
 mod state;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub(crate) use self::{
     limits::Limits,
     llm::{Llm, LlmProvider},
     logs::Logs,
+    schema::SchemaAnswers,
     state::State,
 };
 use crate::arguments::Overrides;
@@ -80,6 +82,8 @@ pub(crate) struct Configuration {
     pub(crate) builtins: Builtins,
     /// Form of the values in the texts of results.
     pub(crate) results: ResultFormat,
+    /// Settings of answers about the schema.
+    pub(crate) schema: SchemaAnswers,
     /// Limits for clients.
     pub(crate) limits: Limits,
     /// Features for newer protocol revisions.
@@ -170,6 +174,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         knowledgebase: Knowledgebase::read(&file.section("knowledgebase")),
         builtins: builtins::read(&file.section("builtins")),
         results: results::read(&file.section("results")),
+        schema: SchemaAnswers::read(&file.section("schema")),
         limits: Limits::read(&file.section("limits")),
         protocol: Protocol {
             stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),

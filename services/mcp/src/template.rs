@@ -110,6 +110,12 @@ impl ResourceTemplateDescriptor {
         self.title = Some(title.into());
         self
     }
+
+    /// Sets the media type of the resources, if it is not JSON.
+    pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
+        self.mime_type = mime_type.into();
+        self
+    }
 }
 
 // === impl Placeholders ===

@@ -1,5 +1,6 @@
 //! `get_schema_info`: describes tables and their columns.
 
+mod budget;
 mod columns;
 mod no_match;
 mod structured;
@@ -15,12 +16,15 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::metadata::{Metadata, Table};
 
-use crate::{client, table};
+use crate::{ResultFormat, client, result_format::CallFormat, table};
 
-use self::columns::Listing;
+use self::{budget::Budget, columns::Listing};
 
 /// Default limit on the bytes of lines in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
+
+/// Default limit on the tokens of an answer to a client that negotiates a revision.
+const DEFAULT_MAX_TOKENS: usize = 4000;
 
 /// With more tables, a call without filters gets a summary.
 const SUMMARY_ABOVE: usize = 10;
@@ -28,12 +32,15 @@ const SUMMARY_ABOVE: usize = 10;
 /// Describes the tables of the caller's database.
 ///
 /// The metadata is as old as the database's `metadata_ttl` allows. An answer holds as many tables
-/// as [`with_max_bytes`](Self::with_max_bytes) allows, and says so if there are more. The
-/// structured result has a row for each line of the text.
+/// as [`with_max_bytes`](Self::with_max_bytes) allows, and says so if there are more; for a client
+/// that negotiates a revision, as [`with_max_tokens`](Self::with_max_tokens) allows. The structured
+/// result has a row for each column of the tables in the text.
 #[derive(Clone, Debug)]
 pub struct GetSchemaInfo {
     databases: Databases,
     max_bytes: usize,
+    budget: Budget,
+    format: ResultFormat,
 }
 
 #[derive(Default, Deserialize)]
@@ -61,6 +68,11 @@ struct Request {
     filter: Filter,
     /// Set if the caller wants a structured result.
     is_structured: bool,
+    /// Set if the client negotiates a revision.
+    is_negotiated: bool,
+    format: CallFormat,
+    /// The line that names the database.
+    heading: String,
 }
 
 // === impl GetSchemaInfo ===
@@ -72,7 +84,34 @@ impl GetSchemaInfo {
         Self {
             databases,
             max_bytes: DEFAULT_MAX_BYTES,
+            budget: Budget {
+                max_tokens: DEFAULT_MAX_TOKENS,
+                has_search: true,
+            },
+            format: ResultFormat::default(),
         }
+    }
+
+    /// Sets the form of the values in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Sets the limit on the tokens of an answer to a client that negotiates a revision (4,000 by
+    /// default).
+    #[must_use]
+    pub fn with_max_tokens(mut self, max_tokens: usize) -> Self {
+        self.budget.max_tokens = max_tokens;
+        self
+    }
+
+    /// Sets whether answers refer to `search_schema`, which they do by default.
+    #[must_use]
+    pub fn with_search(mut self, has_search: bool) -> Self {
+        self.budget.has_search = has_search;
+        self
     }
 
     /// Sets the limit on the bytes of lines in an answer (4 MiB by default); an answer holds at
@@ -83,13 +122,13 @@ impl GetSchemaInfo {
         self
     }
 
-    fn answer(&self, lookup: &Request, label: &str, metadata: &Metadata) -> Option<ToolResult> {
+    fn answer(&self, lookup: &Request, metadata: &Metadata) -> Option<ToolResult> {
         let filter = &lookup.filter;
         let tables = filter.tables(metadata);
         if tables.is_empty() {
             return None;
         }
-        let mut text = format!("Database: {label}\n\n");
+        let mut text = format!("{}\n\n", lookup.heading);
         if metadata.is_cut() {
             text.push_str(
                 "Note: this database has more tables than the server can keep track of. Those \
@@ -98,18 +137,25 @@ impl GetSchemaInfo {
             );
         }
         if filter.is_open() && tables.len() > SUMMARY_ABOVE {
-            summary::write(&mut text, &tables);
+            if lookup.is_negotiated {
+                self.budget.write_summary(&mut text, &tables, lookup.format);
+            } else {
+                summary::write(&mut text, &tables, summary::Limits::default());
+                lookup.format.show(&mut text, 0);
+            }
             let structure = || structured::schemas(&tables, self.max_bytes, metadata.is_cut());
             let structure = lookup.is_structured.then(structure);
             return Some(ToolResult::text(text).with_structure(structure));
         }
-        let mut listing = if filter.is_compact {
-            Listing::of_tables(self.max_bytes)
+        let listing = if lookup.is_negotiated {
+            self.budget
+                .write_tables(&mut text, &tables, !filter.is_compact, lookup.format)
         } else {
-            Listing::of_columns(self.max_bytes)
+            let mut listing = Listing::new(self.max_bytes, !filter.is_compact, lookup.format);
+            listing.extend(&tables);
+            listing.write(&mut text, tables.len());
+            listing
         };
-        listing.extend(&tables);
-        listing.write(&mut text, tables.len());
         let shown = &tables[..listing.tables()];
         let has_more = shown.len() < tables.len() || metadata.is_cut();
         let structure = lookup.is_structured.then(|| {
@@ -130,7 +176,13 @@ impl ToolHandler for GetSchemaInfo {
         let vectors = Property::boolean("Only tables that have a pgvector column.");
         let compact = Property::boolean("One line for each table instead of one for each column.");
         let partitions = Property::boolean("The partitions of partitioned tables, too.");
-        ToolDescriptor::new(
+        let arguments = Schema::new()
+            .with_optional("schema_name", schema)
+            .with_optional("table_name", table)
+            .with_optional("vector_tables_only", vectors.with_default(false))
+            .with_optional("compact", compact.with_default(false))
+            .with_optional("include_partitions", partitions.with_default(false));
+        let tool = ToolDescriptor::new(
             "get_schema_info",
             "Describes the tables and views of the database as tab-separated text, a line for \
              each column: type, whether it may be NULL, comments, keys, what it refers to, \
@@ -138,29 +190,37 @@ impl ToolHandler for GetSchemaInfo {
              more than ten tables is summed up by schema. Call it before writing SQL for tables \
              that are not known; name a schema, or a schema and a table, to get no more than is \
              needed.",
-            Schema::new()
-                .with_optional("schema_name", schema)
-                .with_optional("table_name", table)
-                .with_optional("vector_tables_only", vectors.with_default(false))
-                .with_optional("compact", compact.with_default(false))
-                .with_optional("include_partitions", partitions.with_default(false)),
+            arguments.clone(),
+        )
+        .with_negotiated(
+            "Describes tables and views as tab-separated text, a line for each column: type, \
+             whether it may be NULL, comments, keys, what it refers to, indexes, default, \
+             vectors. Without arguments, a larger database is summed up by schema.",
+            arguments,
         )
         .with_title("Look at the schema")
         .with_output_on_demand(table::Table::schema())
-        .with_annotations(Annotations::reading())
+        .with_annotations(Annotations::reading());
+        client::with_database(&self.databases, tool)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
+        let filter = Filter::try_from(request.arguments::<Arguments>()?)?;
+        let current = client::chosen(&self.databases, &request).await?;
         let lookup = Request {
-            filter: Filter::try_from(request.arguments::<Arguments>()?)?,
+            filter,
             is_structured: request.wants_structure(),
+            is_negotiated: request.is_negotiated(),
+            format: self.format.of(&request),
+            heading: client::heading(&self.databases, &request, &current),
         };
-        let current = client::current(&self.databases, request.caller()).await?;
         let metadata = client::metadata(&current).await?;
-        if let Some(answer) = self.answer(&lookup, current.label(), &metadata) {
+        if let Some(answer) = self.answer(&lookup, &metadata) {
             return Ok(answer);
         }
-        self.answer_again(&lookup, &current).await
+        let answer = self.answer_again(&lookup, &current).await;
+        let label = client::label(&self.databases, &request, &current);
+        answer.map_err(|error| lookup.format.error(client::labelled(&label, error)))
     }
 }
 
@@ -169,7 +229,7 @@ impl GetSchemaInfo {
     /// or its schema newly allowed.
     async fn answer_again(&self, lookup: &Request, current: &Current) -> Result<ToolResult, Error> {
         let metadata = client::recent_metadata(current).await?;
-        if let Some(answer) = self.answer(lookup, current.label(), &metadata) {
+        if let Some(answer) = self.answer(lookup, &metadata) {
             return Ok(answer);
         }
         let filter = &lookup.filter;

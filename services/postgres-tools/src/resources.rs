@@ -1,6 +1,7 @@
 //! The resources, one file each.
 
+mod glossary;
 mod system_info;
 mod tables;
 
-pub use self::{system_info::SystemInfo, tables::TableInfo};
+pub use self::{glossary::GlossaryInfo, system_info::SystemInfo, tables::TableInfo};

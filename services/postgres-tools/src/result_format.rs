@@ -96,6 +96,16 @@ impl CallFormat {
         }
     }
 
+    /// Shows the hidden characters of the end of a text, from a position on.
+    pub(crate) fn show(self, text: &mut String, start: usize) {
+        if self.fields.shows_hidden
+            && let Cow::Owned(shown) = hidden::escaped(&text[start..])
+        {
+            text.truncate(start);
+            text.push_str(&shown);
+        }
+    }
+
     /// Returns an error whose message has its hidden characters shown.
     pub(crate) fn error(self, error: Error) -> Error {
         match error {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Caller, Error, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Visibility,
+    Annotations, Error, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Visibility,
 };
 
 use self::{
@@ -27,10 +27,13 @@ use self::{
     arguments::{Arguments, Request},
     cache::Cache,
 };
-use crate::{client, custom::Glossary};
+use crate::{ResultFormat, client, custom::Glossary};
 
 /// Default limit on the tokens of an answer.
 const MAX_TOKENS: usize = 4000;
+
+/// Default limit on the distinct values of a column whose values are shown.
+const VALUES_MAX: u32 = 20;
 
 /// Finds tables of the caller's database by words, and says as much of them as fits.
 ///
@@ -41,6 +44,8 @@ pub struct SearchSchema {
     databases: Databases,
     glossary: Arc<Glossary>,
     max_tokens: usize,
+    values_max: u32,
+    format: ResultFormat,
     cache: Arc<Cache>,
 }
 
@@ -54,6 +59,8 @@ impl SearchSchema {
             databases,
             glossary: Arc::default(),
             max_tokens: MAX_TOKENS,
+            values_max: VALUES_MAX,
+            format: ResultFormat::default(),
             cache: Arc::default(),
         }
     }
@@ -72,33 +79,43 @@ impl SearchSchema {
         self
     }
 
-    /// Returns the line that says which database an answer is about, if the caller may use several.
-    fn heading(&self, caller: &Caller, current: &Current) -> String {
-        match self.databases.visible(caller.extension()).len() {
-            0 | 1 => String::new(),
-            _ => format!("database: {}\n", current.label()),
-        }
+    /// Sets the largest number of distinct values of a column whose values are shown (20 by
+    /// default); with 0 none are.
+    #[must_use]
+    pub fn with_values_max(mut self, values_max: u32) -> Self {
+        self.values_max = values_max;
+        self
+    }
+
+    /// Sets the form of the values in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
     }
 
     /// Answers from metadata of at most `metadata_ttl`, and from that of the last seconds before it
     /// reports that there is nothing: the table may be new.
-    async fn search(&self, request: &Request, caller: &Caller) -> Result<Answer, Error> {
-        let current = client::current(&self.databases, caller).await?;
-        let heading = self.heading(caller, &current);
-        let metadata = client::metadata(&current).await?;
-        let answer = self.answer(request, &current, &metadata, &heading).await?;
+    async fn search(
+        &self,
+        request: &Request,
+        current: &Current,
+        heading: &str,
+    ) -> Result<Answer, Error> {
+        let metadata = client::metadata(current).await?;
+        let answer = self.answer(request, current, &metadata, heading).await?;
         if let Some(answer) = answer {
             return Ok(answer);
         }
-        let metadata = client::recent_metadata(&current).await?;
-        let answer = self.answer(request, &current, &metadata, &heading).await?;
+        let metadata = client::recent_metadata(current).await?;
+        let answer = self.answer(request, current, &metadata, heading).await?;
         answer.ok_or_else(|| answer::nothing(request, &metadata).into())
     }
 }
 
 impl ToolHandler for SearchSchema {
     fn describe(&self) -> ToolDescriptor {
-        ToolDescriptor::new(
+        let tool = ToolDescriptor::new(
             "search_schema",
             "Finds tables, columns, enums and terms by the words of a question, best first. Use it \
              before writing SQL; level full has columns, values and keys.",
@@ -107,13 +124,18 @@ impl ToolHandler for SearchSchema {
         .with_title("Search the schema")
         .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::reading())
-        .with_visibility(Visibility::OnlyNegotiated)
+        .with_visibility(Visibility::OnlyNegotiated);
+        client::with_database(&self.databases, tool)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
-        let asked = arguments.request(self.max_tokens)?;
-        let answer = self.search(&asked, request.caller()).await?;
+        let format = self.format.of(&request);
+        let asked = arguments.request(self.max_tokens, format)?;
+        let current = client::chosen(&self.databases, &request).await?;
+        let label = client::label(&self.databases, &request, &current);
+        let answer = self.search(&asked, &current, &label).await;
+        let answer = answer.map_err(|error| format.error(client::labelled(&label, error)))?;
         let structure = request.wants_structure().then_some(answer.structure);
         Ok(ToolResult::text(answer.text).with_structure(structure))
     }

@@ -4,9 +4,10 @@ use serde_yaml::Value as Yaml;
 use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::config::Section;
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
     "query_database",
     "get_schema_info",
+    "search_schema",
     "similarity_search",
     "execute_explain",
     "generate_embedding",

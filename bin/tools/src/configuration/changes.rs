@@ -53,6 +53,7 @@ impl Changes {
             ("llm", one.llm == two.llm),
             ("knowledgebase", one.knowledgebase == two.knowledgebase),
             ("builtins", one.builtins == two.builtins),
+            ("schema", one.schema == two.schema),
             ("limits", one.limits == two.limits),
             ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),

@@ -93,6 +93,12 @@ impl Glossary {
         }
     }
 
+    /// Returns whether it has no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty() && self.notes.is_empty()
+    }
+
     /// Returns the terms and their meanings.
     pub(crate) fn terms(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.terms.iter().map(|(term, note)| (&**term, &**note))

@@ -7,6 +7,8 @@ use ziggurat_postgres::{
     tsv,
 };
 
+use crate::result_format::CallFormat;
+
 const TABLE_HEADER: &str = "schema\ttable\ttype\ttable_desc";
 const COLUMN_HEADER: &str = "column\tdata_type\tnullable\tcol_desc\tis_pk\tis_unique\tfk_ref\t\
      is_indexed\tidentity\tdefault\tis_vector\tvector_dims";
@@ -16,6 +18,7 @@ pub(super) struct Listing {
     lines: String,
     max_bytes: usize,
     with_columns: bool,
+    format: CallFormat,
     /// Number of tables in it.
     tables: usize,
 }
@@ -33,19 +36,13 @@ pub(super) fn column_header() -> impl Iterator<Item = &'static str> {
 // === impl Listing ===
 
 impl Listing {
-    pub(super) fn of_columns(max_bytes: usize) -> Self {
-        Self::new(max_bytes, true)
-    }
-
-    pub(super) fn of_tables(max_bytes: usize) -> Self {
-        Self::new(max_bytes, false)
-    }
-
-    fn new(max_bytes: usize, with_columns: bool) -> Self {
+    /// Makes an empty listing of tables, each with its columns or alone.
+    pub(super) fn new(max_bytes: usize, with_columns: bool, format: CallFormat) -> Self {
         Self {
             lines: String::new(),
             max_bytes,
             with_columns,
+            format,
             tables: 0,
         }
     }
@@ -61,6 +58,27 @@ impl Listing {
             }
             self.tables += 1;
         }
+    }
+
+    /// Removes the last columns of a table that is larger than the limit. Returns their number.
+    pub(super) fn cut(&mut self) -> usize {
+        let Some(fitting) = self.lines.as_bytes().get(..self.max_bytes) else {
+            return 0;
+        };
+        let end = fitting.iter().rposition(|&byte| byte == b'\n');
+        let end = end.map_or(0, |end| end + 1);
+        let missing = self.lines.split_off(end);
+        missing.lines().count()
+    }
+
+    /// Returns whether all lines are within the limit.
+    pub(super) fn is_within_limit(&self) -> bool {
+        self.lines.len() <= self.max_bytes
+    }
+
+    /// Returns the number of bytes of the line above the others.
+    pub(super) fn header_bytes(with_columns: bool) -> usize {
+        TABLE_HEADER.len() + usize::from(with_columns) * (COLUMN_HEADER.len() + 1) + 1
     }
 
     /// Returns the number of tables in it.
@@ -92,7 +110,8 @@ impl Listing {
     fn add(&mut self, table: Table<'_>) {
         let out = &mut self.lines;
         let start = out.len();
-        write_table(out, table);
+        let format = self.format.fields();
+        write_table(out, table, format);
         if !self.with_columns {
             out.push('\n');
             return;
@@ -100,7 +119,7 @@ impl Listing {
         let about = out.split_off(start);
         for column in table.columns() {
             out.push_str(&about);
-            write_column(out, column);
+            write_column(out, column, format);
             out.push('\n');
         }
         if table.columns().len() == 0 {
@@ -113,7 +132,7 @@ impl Listing {
     }
 }
 
-fn write_table(out: &mut String, table: Table<'_>) {
+fn write_table(out: &mut String, table: Table<'_>, format: tsv::Format) {
     let fields = [
         table.schema(),
         table.name(),
@@ -124,11 +143,11 @@ fn write_table(out: &mut String, table: Table<'_>) {
         if index > 0 {
             out.push('\t');
         }
-        tsv::write_text(out, field);
+        format.write_text(out, field);
     }
 }
 
-fn write_column(out: &mut String, column: Column<'_>) {
+fn write_column(out: &mut String, column: Column<'_>, format: tsv::Format) {
     let truth = |is_so: bool| if is_so { "true" } else { "false" };
     let fields = [
         column.name(),
@@ -146,6 +165,6 @@ fn write_column(out: &mut String, column: Column<'_>) {
     ];
     for field in fields {
         out.push('\t');
-        tsv::write_text(out, field);
+        format.write_text(out, field);
     }
 }

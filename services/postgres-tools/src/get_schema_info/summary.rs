@@ -13,8 +13,32 @@ pub(super) const MAX_SCHEMAS: usize = 100;
 /// Limit on the schemas that are offered as next steps.
 const MAX_STEPS: usize = 20;
 
+/// Limits on a summary.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    schemas: usize,
+    steps: usize,
+}
+
+// === impl Limits ===
+
+impl Limits {
+    /// Returns limits for a shorter summary, unless it has no schemas.
+    pub(super) fn half(self) -> Option<Self> {
+        let (schemas, steps) = (self.schemas / 2, self.steps / 2);
+        (self.schemas > 0).then_some(Self { schemas, steps })
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let (schemas, steps) = (MAX_SCHEMAS, MAX_STEPS);
+        Self { schemas, steps }
+    }
+}
+
 /// Writes the summary of sorted tables.
-pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
+pub(super) fn write(out: &mut String, tables: &[Table<'_>], limits: Limits) {
     let schemas = schemas(tables);
     out.push_str("Database Schema Summary:\n========================\n\n");
     write!(
@@ -24,14 +48,14 @@ pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
         schemas.len()
     )
     .expect("a string takes all that is written");
-    for &schema in schemas.iter().take(MAX_SCHEMAS) {
+    for &schema in schemas.iter().take(limits.schemas) {
         write_schema(out, schema);
     }
-    if let Some(more) = more(schemas.len(), MAX_SCHEMAS) {
+    if let Some(more) = more(schemas.len(), limits.schemas) {
         write!(out, "... and {more} more schemas.\n\n")
             .expect("a string takes all that is written");
     }
-    write_steps(out, &schemas);
+    write_steps(out, &schemas, limits.steps);
 }
 
 /// Groups sorted tables by schema.
@@ -87,7 +111,7 @@ where
     }
 }
 
-fn write_steps(out: &mut String, schemas: &[&[Table<'_>]]) {
+fn write_steps(out: &mut String, schemas: &[&[Table<'_>]], steps: usize) {
     out.push_str(
         "<next_steps>\n\
          Columns are left out because there are many tables. Call get_schema_info again with:\n\
@@ -97,12 +121,12 @@ fn write_steps(out: &mut String, schemas: &[&[Table<'_>]]) {
          \n\
          The schemas:\n",
     );
-    for tables in schemas.iter().take(MAX_STEPS) {
+    for tables in schemas.iter().take(steps) {
         out.push_str("- schema_name=\"");
         tsv::write_text(out, tables[0].schema());
         writeln!(out, "\" ({} tables)", tables.len()).expect("a string takes all that is written");
     }
-    if let Some(more) = more(schemas.len(), MAX_STEPS) {
+    if let Some(more) = more(schemas.len(), steps) {
         writeln!(out, "- ... (+{more} more)").expect("a string takes all that is written");
     }
     out.push_str("</next_steps>");

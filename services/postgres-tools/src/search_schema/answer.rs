@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tokio::task;
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, Structure};
-use ziggurat_postgres::metadata::{Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Metadata, Table},
+    table_details::DetailOptions,
+};
 
 use super::{
     SearchSchema,
@@ -70,7 +73,7 @@ impl SearchSchema {
             .cache
             .index(metadata, current.label(), &self.glossary)
             .await?;
-        let search = Search {
+        let mut search = Search {
             lines: Lines::new(metadata, current.label(), &self.glossary),
             ranking: ranking(&index, filter).await?,
             index: &index,
@@ -82,6 +85,16 @@ impl SearchSchema {
         }
         if request.start > 0 && request.start >= search.positions(&entries) {
             return Err(invalid_cursor().into());
+        }
+        if request.level == Level::Full {
+            let tables = search.shown_in_full(&entries, heading);
+            let options = DetailOptions {
+                values_max: self.values_max,
+            };
+            let lines = &mut search.lines;
+            self.cache
+                .add_details(lines, &tables, metadata, current, options)
+                .await?;
         }
         Ok(Some(search.answer(&entries, heading)))
     }
@@ -268,10 +281,11 @@ impl Search<'_> {
             level,
             max_tokens,
             start,
+            format,
             ..
         } = *self.request;
         let count = self.positions(entries);
-        let mut page = Page::new(heading.to_owned(), max_tokens);
+        let mut page = Page::new(heading.to_owned(), max_tokens, format);
         let next = if let Some(table) = self.single(entries) {
             let span = Span {
                 start,
@@ -325,6 +339,21 @@ impl Search<'_> {
                 None => self.lines.write_sections(out, at),
             }
         })
+    }
+
+    /// Returns the tables of a page that are shown in full, as if they had no details: with them,
+    /// fewer may fit.
+    fn shown_in_full(&self, entries: &[Entry], heading: &str) -> Vec<usize> {
+        if let Some(table) = self.single(entries) {
+            return vec![table];
+        }
+        let page = self.page(entries, heading);
+        let shown = page.shown.iter().filter(|(_, level)| *level == Level::Full);
+        let tables = shown.filter_map(|(position, _)| match entries.get(*position) {
+            Some(Entry::Table(at)) => Some(*at),
+            _ => None,
+        });
+        tables.collect()
     }
 
     fn answer(&self, entries: &[Entry], heading: &str) -> Answer {
@@ -390,7 +419,7 @@ fn join(
         return Ok(None);
     };
     let paths = paths::between(from, to);
-    let mut page = Page::new(heading.to_owned(), request.max_tokens);
+    let mut page = Page::new(heading.to_owned(), request.max_tokens, request.format);
     if paths.is_empty() {
         page.push_head("No path of up to 4 foreign keys joins them.");
     }

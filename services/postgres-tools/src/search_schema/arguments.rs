@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use ziggurat_mcp::{Property, Reported, Schema};
 
+use crate::result_format::CallFormat;
+
 use super::{
     lines::Level,
     page::{fingerprint, position},
@@ -39,9 +41,10 @@ pub(super) struct Request {
     pub(super) start: usize,
     /// Of everything that the positions depend on.
     pub(super) fingerprint: u32,
+    pub(super) format: CallFormat,
 }
 
-/// What is asked for.
+/// The subject of a call.
 #[derive(Debug)]
 pub(super) enum Subject {
     Entries(Filter),
@@ -53,7 +56,7 @@ pub(super) struct Filter {
     pub(super) query: String,
     pub(super) schema: Option<String>,
     pub(super) table: Option<String>,
-    /// Whether each of [`KINDS`] is asked for.
+    /// True for those of [`KINDS`] that are asked for.
     kinds: [bool; KINDS.len()],
 }
 
@@ -99,7 +102,11 @@ impl Arguments {
     }
 
     /// Checks what a schema cannot say.
-    pub(super) fn request(self, max_tokens: usize) -> Result<Request, Reported> {
+    pub(super) fn request(
+        self,
+        max_tokens: usize,
+        format: CallFormat,
+    ) -> Result<Request, Reported> {
         // Models send empty texts for missing ones.
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let level = match self.level.as_deref() {
@@ -131,6 +138,7 @@ impl Arguments {
             max_tokens: self.max_tokens.unwrap_or(max_tokens),
             start: start.ok_or_else(invalid_cursor)?,
             fingerprint,
+            format,
         })
     }
 }
@@ -224,7 +232,7 @@ mod tests {
 
     fn request(arguments: Value) -> Result<Request, Reported> {
         let arguments: Arguments = serde_json::from_value(arguments).expect("arguments");
-        arguments.request(4000)
+        arguments.request(4000, crate::ResultFormat::default().for_client(true))
     }
 
     #[test]

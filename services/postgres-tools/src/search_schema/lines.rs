@@ -1,18 +1,14 @@
-//! The lines of an answer: what is said of each entry at each level.
+//! The lines of an answer, for each kind of entry at each level.
 
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use ziggurat_postgres::{
     metadata::{Column, EnumType, ForeignKey, Metadata, Table, TableKind},
+    table_details::TableDetails,
     tsv,
 };
 
-use super::{
-    arguments::Kind,
-    full::{self, TableDetails},
-    index::Entry,
-    name,
-};
+use super::{arguments::Kind, full, index::Entry, name};
 use crate::custom::Glossary;
 
 /// Limit on the characters of a comment at the level `summary`.
@@ -24,7 +20,7 @@ const MAX_LABELS: usize = 50;
 /// Limit on the foreign keys in the first line of a table.
 const MAX_KEYS: usize = 20;
 
-/// How much is said of an entry.
+/// Amount of text about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Level {

@@ -3,6 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::lines::Level;
+use crate::result_format::CallFormat;
 
 /// Longest last line of a page that is not the last.
 const MORE: usize = 64;
@@ -11,6 +12,7 @@ const MORE: usize = 64;
 pub(super) struct Page {
     pub(super) text: String,
     max_bytes: usize,
+    format: CallFormat,
     /// The positions that were written, each at its level.
     pub(super) shown: Vec<(usize, Level)>,
     /// The number of positions behind it.
@@ -37,12 +39,13 @@ pub(crate) fn max_bytes(max_tokens: usize) -> usize {
 
 impl Page {
     /// Starts a page with some text.
-    pub(super) fn new(mut text: String, max_tokens: usize) -> Self {
+    pub(super) fn new(mut text: String, max_tokens: usize, format: CallFormat) -> Self {
         let max_bytes = max_bytes(max_tokens);
         cut_line(&mut text, 0, max_bytes / 4);
         Self {
             text,
             max_bytes,
+            format,
             shown: Vec::new(),
             more: 0,
             cursor: None,
@@ -53,6 +56,7 @@ impl Page {
     pub(super) fn push_head(&mut self, line: &str) {
         let start = self.text.len();
         self.text.push_str(line);
+        self.format.show(&mut self.text, start);
         cut_line(&mut self.text, start, self.max_bytes / 2);
     }
 
@@ -72,6 +76,7 @@ impl Page {
             let room = self.max_bytes.saturating_sub(more);
             let start = self.text.len();
             write(&mut self.text, next, level);
+            self.format.show(&mut self.text, start);
             let mut shown = level;
             if self.text.len() > room {
                 self.text.truncate(start);
@@ -99,6 +104,7 @@ impl Page {
                 continue;
             }
             write(&mut self.text, position, lower);
+            self.format.show(&mut self.text, start);
             if self.text.ends_with('\n') {
                 self.text.pop();
             }
@@ -110,6 +116,7 @@ impl Page {
             self.text.truncate(start);
         }
         write(&mut self.text, position, Level::Names);
+        self.format.show(&mut self.text, start);
         cut_line(&mut self.text, start, room.saturating_sub(start));
         Level::Names
     }
@@ -172,6 +179,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ResultFormat;
 
     #[test]
     fn a_cursor_is_valid_for_its_own_request_only() {
@@ -192,12 +200,13 @@ mod tests {
         ) {
             let write = |out: &mut String, at: usize, level: Level| {
                 let size = match level { Level::Full => sizes[at], Level::Summary => sizes[at] / 2, Level::Names => sizes[at] / 4 };
-                out.push_str(&"ä".repeat(size));
+                out.push_str(&"ä\u{202e}".repeat(size / 2));
                 out.push('\n');
             };
             let mut next = 0;
             while next < sizes.len() {
-                let mut page = Page::new("database: a\n".to_owned(), max_tokens);
+                let format = ResultFormat::default().for_client(true);
+                let mut page = Page::new("database: a\n".to_owned(), max_tokens, format);
                 let span = Span { start: next, end: sizes.len(), count: sizes.len() };
                 let behind = page.fill(span, Level::Full, write);
                 prop_assert!(behind > next);
