@@ -71,15 +71,15 @@ pub(crate) fn service(
         databases,
         configuration.results,
     );
+    let glossary = own.glossary();
     // An operator who disables the schema tool does not want its resources either.
     let resources = if builtins.tools_off.contains(&"get_schema_info") {
         resources
     } else {
         resources
-            .with_template(TableInfo::tables(databases.clone()))
+            .with_template(TableInfo::tables(databases.clone()).with_glossary(glossary.clone()))
             .with_template(TableInfo::columns(databases.clone()))
     };
-    let glossary = own.glossary();
     let resources = if glossary.is_empty() {
         resources
     } else {

@@ -63,6 +63,18 @@ impl TestServer {
         test_server::structured(tool, arguments).await
     }
 
+    /// Returns the text and the structure of an answer of at most this many tokens.
+    async fn within(&self, max_tokens: u32, arguments: Value) -> (String, Value) {
+        let tool = GetSchemaInfo::new(self.databases.clone()).with_max_tokens(max_tokens as usize);
+        let (text, structure) = test_server::structured(tool, arguments).await;
+        let bytes = u32::try_from(text.len()).expect("a short text");
+        assert!(
+            (f64::from(bytes) * 0.3 + 10.0).ceil() <= max_tokens.into(),
+            "{text}"
+        );
+        (text, structure)
+    }
+
     /// Returns the text of the answer, and whether it is an error.
     async fn call(&self, arguments: Value) -> (String, bool) {
         let answer = self.answer(arguments).await;
@@ -505,15 +517,90 @@ async fn the_structure_of_a_compact_answer_has_a_row_for_each_table() {
 }
 
 #[tokio::test]
-async fn the_structure_has_only_the_rows_that_fit_and_is_marked_as_truncated() {
-    let mut test_server = TestServer::with(&many(5)).await;
-    test_server.max_bytes = 100;
-    let (text, table) = test_server.both(json!({})).await;
-    assert!(text.contains("Note: the first 1 of 5 tables"), "{text}");
+async fn the_structure_has_the_tables_of_the_text_and_is_marked_as_truncated() {
+    let test_server = TestServer::with(&many(20)).await;
+    let (text, table) = test_server
+        .within(300, json!({"schema_name": "public"}))
+        .await;
+    let shown = text
+        .lines()
+        .filter(|line| line.starts_with("public\t"))
+        .count();
+    assert!((1..20).contains(&shown), "{text}");
     assert_eq!(
         (&table["row_count"], &table["truncated"]),
-        (&json!(1), &json!(true))
+        (&json!(shown), &json!(true))
     );
+}
+
+#[tokio::test]
+async fn tables_are_shown_within_the_tokens_and_search_schema_finds_the_others() {
+    let test_server = TestServer::with(&many(30)).await;
+    let (text, _) = test_server
+        .within(400, json!({"schema_name": "public"}))
+        .await;
+    let (tables, hint) = text.trim_end().rsplit_once('\n').expect("lines");
+    let shown = tables
+        .lines()
+        .filter(|line| line.starts_with("public\t"))
+        .count();
+    assert_eq!(
+        hint,
+        format!(
+            "… {} more tables. Find them with search_schema(schema=\"public\", query=\"words of \
+             the question\"), or list them with search_schema(schema=\"public\", \
+             level=\"names\").",
+            30 - shown
+        )
+    );
+    let (compact, _) = test_server.within(400, json!({"compact": true})).await;
+    assert!(compact.lines().count() > text.lines().count(), "{compact}");
+}
+
+#[tokio::test]
+async fn a_table_that_is_too_wide_loses_its_last_columns() {
+    let columns: Vec<_> = (0..200).map(|n| format!("c{n:03} int")).collect();
+    let wide = format!("CREATE TABLE wide ({})", columns.join(", "));
+    let test_server = TestServer::with(&wide).await;
+    let (text, _) = test_server.within(1000, json!({})).await;
+    let shown = text
+        .lines()
+        .filter(|line| line.starts_with("public\twide"))
+        .count();
+    assert!(shown > 10, "{text}");
+    let hint = format!(
+        "… {} more columns of public.wide: search_schema(schema=\"public\", table=\"wide\", \
+         level=\"full\") has all, in pages.\n",
+        200 - shown
+    );
+    assert!(text.ends_with(&hint), "{text}");
+    let (whole, _) = test_server.within(20_000, json!({})).await;
+    assert!(
+        whole.ends_with("\tfalse\t0\n") && whole.contains("\tc199\t"),
+        "{whole}"
+    );
+}
+
+#[tokio::test]
+async fn a_summary_within_the_tokens_has_fewer_schemas() {
+    let schemas =
+        (0..120).map(|n| format!("CREATE SCHEMA s{n:03}; CREATE TABLE s{n:03}.t (id int);"));
+    let test_server = TestServer::with(&schemas.collect::<String>()).await;
+    let (text, _) = test_server.within(1200, json!({})).await;
+    assert!(
+        text.contains("Found 120 tables across 120 schemas."),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("search_schema(query=\"words of the question\") finds tables."),
+        "{text}"
+    );
+    let (whole, _) = test_server.within(20_000, json!({})).await;
+    assert!(!whole.contains("search_schema"), "{whole}");
+    let (least, _) = test_server.within(200, json!({})).await;
+    assert!(least.contains("120 tables"), "{least}");
+    let old = test_server.text(json!({})).await;
+    assert_eq!(old, whole, "clients that negotiate nothing have no limit");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! `pg://{database}/{schema}/{table}`: describes the tables of the databases a caller may use.
 
+mod details;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,11 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
+use self::details::Details;
+use crate::custom::Glossary;
+
+const NOT_READY: &str = "DATABASE_NOT_READY";
+
 const DATABASE: &str = "database";
 const SCHEMA: &str = "schema";
 const TABLE: &str = "table";
@@ -25,6 +31,7 @@ const MAX_NAMES: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct TableInfo {
     databases: Databases,
+    glossary: Glossary,
     is_column: bool,
 }
 
@@ -36,6 +43,8 @@ struct Described<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     comment: &'a str,
+    #[serde(flatten)]
+    details: Details<'a>,
     columns: Vec<DescribedColumn<'a>>,
 }
 
@@ -64,6 +73,7 @@ impl TableInfo {
     pub fn tables(databases: Databases) -> Self {
         Self {
             databases,
+            glossary: Glossary::default(),
             is_column: false,
         }
     }
@@ -72,9 +82,16 @@ impl TableInfo {
     #[must_use]
     pub fn columns(databases: Databases) -> Self {
         Self {
-            databases,
             is_column: true,
+            ..Self::tables(databases)
         }
+    }
+
+    /// Sets the notes about tables and columns.
+    #[must_use]
+    pub fn with_glossary(mut self, glossary: Glossary) -> Self {
+        self.glossary = glossary;
+        self
     }
 
     /// Returns the metadata of a database, if it exists and the caller may use it.
@@ -87,9 +104,8 @@ impl TableInfo {
         let metadata = self
             .databases
             .metadata(identity, placeholders.get(DATABASE)?);
-        let unavailable = |error: MetadataError| {
-            Unavailable::new("DATABASE_NOT_READY", error.public_message()).retryable()
-        };
+        let unavailable =
+            |error: MetadataError| Unavailable::new(NOT_READY, error.public_message()).retryable();
         Some(metadata.await?.map_err(unavailable))
     }
 }
@@ -107,7 +123,8 @@ impl TemplateHandler for TableInfo {
             ResourceTemplateDescriptor::new(
                 "pg://{database}/{schema}/{table}",
                 "postgresql_table",
-                "A table or view and its columns: types, keys, defaults and comments.",
+                "A table or view and its columns: types, keys, defaults, comments, checks and \
+                 policies.",
             )
             .with_title("A table")
         }
@@ -125,13 +142,19 @@ impl TemplateHandler for TableInfo {
         let [database, schema, table] = [DATABASE, SCHEMA, TABLE]
             .map(|placeholder| placeholders.get(placeholder).unwrap_or_default());
         let column = placeholders.get(COLUMN);
-        Ok(metadata.table(schema, table).and_then(|table| {
-            let described = Described::of(database, table, column);
-            let is_there = column.is_none() || !described.columns.is_empty();
-            is_there.then(|| {
-                serde_json::to_string_pretty(&described).expect("texts and truth values are JSON")
-            })
-        }))
+        let Some(found) = metadata.table(schema, table) else {
+            return Ok(None);
+        };
+        let mut described = Described::of(database, found, column);
+        if column.is_some() {
+            let is_there = !described.columns.is_empty();
+            return Ok(is_there.then(|| described.to_json()));
+        }
+        let identity = caller.extension::<Identity>();
+        let names = (schema, table);
+        let details = details::load(&self.databases, identity, database, names).await?;
+        described.details = Details::of(database, found, details.as_ref(), &self.glossary);
+        Ok(Some(described.to_json()))
     }
 
     async fn complete(
@@ -179,8 +202,15 @@ impl<'a> Described<'a> {
             table: table.name(),
             kind: table.kind().as_str(),
             comment: table.comment(),
+            details: Details::default(),
             columns: wanted.map(DescribedColumn::of).collect(),
         }
+    }
+}
+
+impl Described<'_> {
+    fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("texts, numbers and truth values are JSON")
     }
 }
 

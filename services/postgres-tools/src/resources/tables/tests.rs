@@ -3,11 +3,17 @@ use ziggurat_databases::Configured;
 use ziggurat_postgres::fixture::Fixture;
 
 use super::*;
+use crate::custom::Definitions;
 
 async fn databases(fixture: &mut Fixture) -> Databases {
     fixture
         .given(
             "CREATE TABLE ware (id int PRIMARY KEY, name text DEFAULT 'x', \"Größe\" int);
+             CREATE TYPE mood AS ENUM ('sad', 'happy');
+             CREATE TABLE guarded (id int CHECK (id > 0), mood mood, other int);
+             INSERT INTO guarded SELECT 1; ANALYZE guarded;
+             ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY mine ON guarded FOR SELECT USING (id = 1);
              CREATE SCHEMA warden; CREATE TABLE warden.ward (n int);",
         )
         .await;
@@ -54,6 +60,43 @@ async fn a_table_is_described_or_one_column_of_it() {
     );
     let elsewhere = [("database", "other")];
     assert_eq!(read(TableInfo::tables(databases), &elsewhere).await, None);
+}
+
+#[tokio::test]
+async fn a_table_has_its_checks_policies_enums_and_notes_where_there_are_any() {
+    let mut fixture = Fixture::new().await;
+    let databases = databases(&mut fixture).await;
+    let glossary = "glossary:
+        - {object: public.guarded, note: only a few}
+        - {object: public.guarded.other, note: unused}";
+    let definitions = Definitions::read(glossary).expect("valid");
+    let template = TableInfo::tables(databases).with_glossary(definitions.glossary().clone());
+    let read = async |table: &str| {
+        let names = [("database", "main"), ("schema", "public"), ("table", table)];
+        let text = template.read(placeholders(&names), Caller::default()).await;
+        let text = text.expect("read").expect("a table");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let mut table = read("guarded").await;
+    let members = table.as_object_mut().expect("an object");
+    members.remove("columns");
+    assert_eq!(
+        table,
+        json!({
+            "database": "main", "schema": "public", "table": "guarded", "kind": "TABLE", "rows": 1,
+            "policies": [{
+                "name": "mine", "command": "SELECT", "roles": ["PUBLIC"], "isPermissive": true,
+                "using": "id = 1",
+            }],
+            "checks": [{"name": "guarded_id_check", "definition": "id > 0", "column": "id"}],
+            "enums": [{"column": "mood", "labels": ["sad", "happy"]}],
+            "notes": [{"note": "only a few"}, {"column": "other", "note": "unused"}],
+        })
+    );
+    let plain = read("ware").await;
+    for absent in ["rows", "policies", "checks", "enums", "notes"] {
+        assert_eq!(plain.get(absent), None, "{plain}");
+    }
 }
 
 /// A placeholder, the values so far, and the completions.
