@@ -194,8 +194,8 @@ impl Count {
 
     fn errors(&self, current: &Current) -> SqlErrors {
         match &self.condition {
-            Some(condition) => SqlErrors::new(current, condition).within(&self.before(), AFTER),
-            None => SqlErrors::new(current, &self.from()),
+            Some(condition) => SqlErrors::new(current, &**condition).within(&self.before(), AFTER),
+            None => SqlErrors::new(current, self.from()),
         }
     }
 

@@ -115,7 +115,7 @@ impl ToolHandler for ExecuteExplain {
             Ok(plan) => plan,
             Err(error) if request.is_negotiated() => {
                 let label = client::label(&self.databases, &request, &current);
-                let errors = SqlErrors::new(&current, &question.query);
+                let errors = SqlErrors::new(&current, &*question.query);
                 let reported = Box::pin(errors.reported(&error)).await;
                 return Err(format.error(client::labelled(&label, reported.into())));
             }

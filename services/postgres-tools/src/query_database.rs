@@ -8,17 +8,20 @@ mod connection_directive;
 mod tests;
 mod url_hosts;
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Schema, Text, ToolDescriptor, ToolHandler, ToolRequest,
-    ToolResult,
+    Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
     database::{Database, MAX_ROWS},
+    error::QueryError,
     large_rows::LargeRows,
     statement::{Statement, Window},
 };
@@ -26,7 +29,7 @@ use ziggurat_postgres::{
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
-    answer::{Request, unsent},
+    answer::{Request, complaint},
     connection_directive::Directive,
 };
 use crate::{ResultFormat, client, result_format::CallFormat, sql_error::SqlErrors, table::Table};
@@ -167,11 +170,9 @@ impl QueryDatabase {
         options: CallOptions,
         request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
-        let errors = options
-            .is_negotiated
-            .then(|| SqlErrors::new(current, query));
+        let errors = |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text));
         let statement = Statement::new(current.database(), query)
-            .map_err(|error| unsent(errors.as_ref(), &error))?
+            .map_err(|error| options.unsent(&error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone());
         if let Some(question) = confirm::question(current, query, &statement, request).await? {
@@ -180,7 +181,7 @@ impl QueryDatabase {
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_options(options)
-            .with_errors(errors);
+            .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
@@ -206,15 +207,14 @@ impl QueryDatabase {
             let text = "Connection command executed successfully. No query to run.";
             return Ok(options.done(text));
         }
-        let errors = SqlErrors::without_catalogue(&database, query);
-        let errors = options.is_negotiated.then_some(errors);
+        let errors = |text: &Arc<str>| SqlErrors::ad_hoc(&database, Arc::clone(text));
         let statement = Statement::read_only(&database, query)
-            .map_err(|error| unsent(errors.as_ref(), &error))?
+            .map_err(|error| options.unsent(&error, errors))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone());
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_options(options)
-            .with_errors(errors);
+            .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let (lease, _permit) = connection.into_parts();
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
@@ -306,6 +306,15 @@ impl ToolHandler for QueryDatabase {
 // === impl CallOptions ===
 
 impl CallOptions {
+    /// Describes the error of a text that was not sent.
+    fn unsent(self, error: &QueryError, errors: impl Fn(&Arc<str>) -> SqlErrors) -> Reported {
+        if self.is_negotiated {
+            errors(&Arc::default()).unreported(error)
+        } else {
+            complaint(error)
+        }
+    }
+
     /// Makes the result of a call without rows.
     fn done(self, text: impl Into<Text>) -> ToolResult {
         let structure = self.is_structured.then(|| Table::changed(0));

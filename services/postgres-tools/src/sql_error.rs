@@ -32,14 +32,15 @@ use ziggurat_postgres::{
     error::{Phase, QueryError, Report},
 };
 
-use self::scope::Scope;
+use self::{access::WriteRule, scope::Scope};
 use crate::client;
 
 /// Limits on the characters of PostgreSQL's message, and of each other part of a text.
 const MAX_MESSAGE: usize = 2_000;
 const MAX_PART: usize = 1_400;
 
-/// Limit on the time to find a hint.
+/// Limits on the time to read the metadata again, and to find a hint.
+const MAX_LOAD_TIME: Duration = Duration::from_secs(2);
 const MAX_HINT_TIME: Duration = Duration::from_secs(3);
 
 /// Describes the errors of one statement.
@@ -49,7 +50,7 @@ pub(super) struct SqlErrors {
     /// `None` for a connection of which no catalogue is read.
     current: Option<Current>,
     before: String,
-    text: String,
+    text: Arc<str>,
     after: &'static str,
 }
 
@@ -63,22 +64,22 @@ struct Hint {
 // === impl SqlErrors ===
 
 impl SqlErrors {
-    /// Describes the errors of a caller's text in its current database.
-    pub(super) fn new(current: &Current, text: &str) -> Self {
+    /// Describes the errors of a caller's text in its current database. Positions count from the
+    /// first character of the text, which has no white space before it.
+    pub(super) fn new(current: &Current, text: impl Into<Arc<str>>) -> Self {
         Self {
             current: Some(current.clone()),
-            ..Self::without_catalogue(current.database(), text)
+            ..Self::ad_hoc(current.database(), text)
         }
     }
 
-    /// Describes the errors of a caller's text in another database.
-    pub(super) fn without_catalogue(database: &Arc<Database>, text: &str) -> Self {
+    /// Describes the errors of a caller's text in a database that it named by a URL.
+    pub(super) fn ad_hoc(database: &Arc<Database>, text: impl Into<Arc<str>>) -> Self {
         Self {
             database: Arc::clone(database),
             current: None,
             before: String::new(),
-            // Positions count from the first character of the statement.
-            text: text.trim().to_owned(),
+            text: text.into(),
             after: "",
         }
     }
@@ -92,21 +93,22 @@ impl SqlErrors {
 
     /// Describes an error.
     pub(super) async fn reported(&self, error: &QueryError) -> Reported {
-        let text = match error {
-            QueryError::Failed { phase, report } => self.described(*phase, report).await,
-            QueryError::Lease(error) => return client::unavailable(error),
-            error => return self.unsent(error),
-        };
-        Reported::new(text)
+        match error {
+            QueryError::Failed { phase, report } => {
+                Reported::new(self.described(*phase, report).await)
+            }
+            error => self.unreported(error),
+        }
     }
 
     /// Describes an error that PostgreSQL did not report.
-    pub(super) fn unsent(&self, error: &QueryError) -> Reported {
+    pub(super) fn unreported(&self, error: &QueryError) -> Reported {
         Reported::new(match error {
+            QueryError::Lease(error) => return client::unavailable(error),
             QueryError::Empty => "Query is empty",
             QueryError::Refused(refusal) => {
                 let mut text = refusal.to_string();
-                if let Some(hint) = access::refused(*refusal, &self.database) {
+                if let Some(hint) = access::refused(*refusal, self.write_rule()) {
                     push(&mut text, "HINT", &hint);
                 }
                 return Reported::new(text);
@@ -122,6 +124,16 @@ impl SqlErrors {
             }
             _ => "The connection to the database was lost. Try again.",
         })
+    }
+
+    fn write_rule(&self) -> WriteRule {
+        if self.current.is_none() {
+            WriteRule::AdHoc
+        } else if self.database.allows_writes() {
+            WriteRule::OtherTool
+        } else {
+            WriteRule::Never
+        }
     }
 
     /// Returns the text about an error of PostgreSQL.
@@ -166,13 +178,19 @@ impl SqlErrors {
             })
         });
         match &*report.sqlstate {
-            "25006" => Some(Hint::of(access::read_only(&self.database))),
+            "25006" => Some(Hint::of(access::read_only(self.write_rule()))),
             "42501" => Some(Hint::of(access::denied(report, &scope))),
             "57014" => access::cancelled(report, &self.database).map(Hint::of),
             "42601" => grammar::syntax(&scope, index?).map(Hint::of),
             "42803" | "42P20" => grammar::grouping(&scope, index?).map(Hint::of),
             "42P01" => {
-                let metadata = client::recent_metadata(self.current.as_ref()?).await.ok()?;
+                let current = self.current.as_ref()?;
+                // The table may have been created just now.
+                let recent = time::timeout(MAX_LOAD_TIME, client::recent_metadata(current)).await;
+                let metadata = match recent {
+                    Ok(Ok(metadata)) => metadata,
+                    _ => client::metadata(current).await.ok()?,
+                };
                 tables::unknown(report, &scope, index, &metadata)
             }
             "42703" => {
@@ -197,11 +215,12 @@ impl SqlErrors {
         let current = self.current.as_ref();
         let text = match &*report.sqlstate {
             "42883" => {
+                if let Some(text) = operators::unknown(&report.message) {
+                    return Some(Hint::of(text));
+                }
                 let names = scope.names(index?);
                 let end = index? + (2 * names.len()).saturating_sub(1);
-                let Some(name) = names.last().filter(|_| scope.is_symbol(end, b'(')) else {
-                    return operators::unknown(&report.message).map(Hint::of);
-                };
+                let name = names.last().filter(|_| scope.is_symbol(end, b'('))?;
                 let functions = catalogue::functions(current?, name).await?;
                 return functions::unknown(&names, report, &functions);
             }
@@ -213,13 +232,16 @@ impl SqlErrors {
                 types::unknown(&name, &catalogue::types(current?).await?)?
             }
             "3F000" => {
-                let name = report.message.split('"').nth(1)?;
-                types::unknown_schema(name, &catalogue::schemas(current?).await?)?
+                let name = index.and_then(|index| scope.name(index))?;
+                types::unknown_schema(&name, &catalogue::schemas(current?).await?)?
             }
             "22P02" | "22003" | "22007" | "22008" => match values::invalid(report) {
                 Some(text) => text,
                 None => values::labels(report, &catalogue::labels(current?, report).await?)?,
             },
+            "42P02" => {
+                "Write the values into the statement: parameters such as $1 have none.".to_owned()
+            }
             "22012" => "Write NULLIF(divisor, 0), so that a division by zero is NULL.".to_owned(),
             "21000" => {
                 "Write IN or = ANY instead of =, or let the subquery return one row: LIMIT 1, or \

@@ -447,13 +447,8 @@ fn held(
     })
 }
 
-/// Describes the error of a text that was not sent.
-pub(super) fn unsent(errors: Option<&SqlErrors>, error: &QueryError) -> Reported {
-    errors.map_or_else(|| complaint(error), |errors| errors.unsent(error))
-}
-
 /// Describes a query error that the statement did not cause, or whose statement is not shown.
-fn complaint(error: &QueryError) -> Reported {
+pub(super) fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
         QueryError::Empty => "Query is empty".to_owned(),
         QueryError::Refused(refusal) => refusal.to_string(),

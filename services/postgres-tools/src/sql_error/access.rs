@@ -8,22 +8,36 @@ use super::scope::Scope;
 /// Statements that a read-only database runs.
 const ALLOWED: &str = "SELECT, VALUES, TABLE, WITH queries, EXPLAIN and SHOW work";
 
-/// Describes a statement that failed because its transaction is read-only (25006).
-pub(super) fn read_only(database: &Database) -> String {
-    if database.allows_writes() {
-        return format!(
+/// Reason why a statement may not write.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum WriteRule {
+    /// The operator does not allow writes.
+    Never,
+    /// The tool only reads; another one writes.
+    OtherTool,
+    /// The caller named the connection by a URL.
+    AdHoc,
+}
+
+/// Describes what is allowed instead of a write (25006).
+pub(super) fn read_only(rule: WriteRule) -> String {
+    match rule {
+        WriteRule::Never => format!(
+            "This server is read-only by design: {ALLOWED}. To change data, the operator has to \
+             set allow_writes: true for this database."
+        ),
+        WriteRule::OtherTool => format!(
             "This statement ran in a read-only transaction, where {ALLOWED}. In this database \
              query_database may change data."
-        );
+        ),
+        WriteRule::AdHoc => {
+            format!("A database that is named by a URL is always read-only: {ALLOWED}.")
+        }
     }
-    format!(
-        "This server is read-only by design: {ALLOWED}. To change data, the operator has to set \
-         allow_writes: true for this database."
-    )
 }
 
 /// Describes what is allowed instead of a refused text.
-pub(super) fn refused(refusal: Refusal, database: &Database) -> Option<String> {
+pub(super) fn refused(refusal: Refusal, rule: WriteRule) -> Option<String> {
     Some(match refusal {
         Refusal::Several => {
             "Send each statement in a call of its own; WITH joins several queries to one."
@@ -32,7 +46,7 @@ pub(super) fn refused(refusal: Refusal, database: &Database) -> Option<String> {
         Refusal::Transaction(_) => {
             "Send only the statement itself: each call is a transaction of its own.".to_owned()
         }
-        Refusal::Forbidden(_) => read_only(database),
+        Refusal::Forbidden(_) => read_only(rule),
         Refusal::Dangerous { .. } => {
             "Queries over tables, views and other functions are allowed. Only the operator can \
              allow this, with allow_dangerous_functions."

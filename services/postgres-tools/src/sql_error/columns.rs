@@ -31,11 +31,11 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
     if let Some(hint) = close(&name, &known, has_label) {
         return Some(hint);
     }
-    if qualifier.is_none() && scope.is_output(&name) {
+    if qualifier.is_none() && scope.is_output(&name, index) {
         let name = written(&name);
         return Some(Hint::of(format!(
-            "{name} is a name that SELECT gives to a result, which only ORDER BY and GROUP BY can \
-             use. Repeat its expression here, or put the query into a subquery."
+            "{name} is a name that SELECT gives to a result, which can only stand alone in ORDER \
+             BY and GROUP BY. Repeat its expression here, or put the query into a subquery."
         )));
     }
     if scope.is_quoted(last) && qualifier.is_none() {
@@ -55,6 +55,16 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
         let column = source.column(&name);
         let plain = column.clone();
         return Some(Hint::unless_named(format!("Write {column}."), &plain));
+    }
+    let mut meant = visible.iter().filter(is_meant);
+    if let (true, Some(source)) = (
+        known.is_empty(),
+        meant.find(|source| !source.label().is_empty()),
+    ) {
+        let (name, label) = (written(&name), written(source.label()));
+        return Some(Hint::of(format!(
+            "{label} returns no column {name}: add it there."
+        )));
     }
     elsewhere(&name, &visible, scope, metadata).or_else(|| listed(&known))
 }

@@ -154,10 +154,12 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// Returns whether a column of the result has this name: `… AS name`.
-    pub(super) fn is_output(&self, name: &str) -> bool {
-        (1..self.pieces.len()).any(|index| {
-            self.is_word(index - 1, &["AS"]) && self.name(index).as_deref() == Some(name)
+    /// Returns whether a query around this token gives a result this name: `… AS name`.
+    pub(super) fn is_output(&self, name: &str, index: usize) -> bool {
+        (1..self.pieces.len()).any(|at| {
+            self.is_word(at - 1, &["AS"])
+                && self.name(at).as_deref() == Some(name)
+                && self.encloses(self.group(at), self.group(index))
         })
     }
 
@@ -169,13 +171,8 @@ impl<'a> Scope<'a> {
     /// Returns the sources that a name at this token may refer to, the innermost ones first.
     pub(super) fn visible(&self, index: usize) -> Vec<&Source> {
         let own = self.group(index);
-        let visible = self.sources.iter().filter(|source| {
-            let mut group = own;
-            while group != source.group && group > 0 {
-                group = self.groups[group].0;
-            }
-            group == source.group
-        });
+        let visible = self.sources.iter();
+        let visible = visible.filter(|source| self.encloses(source.group, own));
         let mut visible: Vec<_> = visible.collect();
         // Groups are numbered from the outside to the inside.
         visible.sort_by_key(|source| Reverse(source.group));
@@ -209,6 +206,14 @@ impl<'a> Scope<'a> {
                 metadata.table("public", name).or_else(any)
             }
         }
+    }
+
+    /// Returns whether parentheses are the same as others, or around them.
+    fn encloses(&self, outer: usize, mut inner: usize) -> bool {
+        while inner != outer && inner > 0 {
+            inner = self.groups[inner].0;
+        }
+        inner == outer
     }
 
     fn group(&self, index: usize) -> usize {

@@ -53,6 +53,9 @@ fn missing_table(name: &str, schema: Option<&str>, scope: &Scope<'_>, metadata: 
             full(table)
         ));
     }
+    if name == "dual" {
+        return Hint::of("Leave out FROM dual.".to_owned());
+    }
     if !same.is_empty() {
         let names: Vec<_> = same.iter().map(|&table| full(table)).collect();
         let names = names.join(" or ");

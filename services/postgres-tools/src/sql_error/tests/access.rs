@@ -1,10 +1,15 @@
 use std::time::Duration;
 
+use secrecy::ExposeSecret as _;
 use tokio::time;
-use ziggurat_postgres::error::{Phase, Report};
+use ziggurat_llm as llm;
+use ziggurat_postgres::{
+    database::{Password, Settings},
+    error::{Phase, Report},
+};
 
 use super::*;
-use crate::sql_error::SqlErrors;
+use crate::{Embedder, SimilaritySearch, sql_error::SqlErrors};
 
 const READ_ONLY: &str = "This server is read-only by design: SELECT, VALUES, TABLE, WITH queries, \
     EXPLAIN and SHOW work. To change data, the operator has to set allow_writes: true for this \
@@ -97,6 +102,53 @@ async fn a_statement_that_took_too_long_is_told_the_limit() {
     let text = query(&server, "SELECT pg_sleep(60)").await;
     let expected = "ERROR: canceling statement due to statement timeout (SQLSTATE 57014)\n\
         HINT: A statement may run for 50ms. Make it cheaper: ";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[tokio::test]
+async fn a_statement_at_a_url_has_the_place_but_no_names_of_the_catalogue() {
+    let server = TestServer::with(SHOP).await;
+    let Settings {
+        host,
+        port,
+        database,
+        user,
+        password: Password::Given(password),
+        ..
+    } = &server.settings
+    else {
+        panic!("the fixture knows its password");
+    };
+    let password = password.expose_secret();
+    let url = format!("postgres://{user}:{password}@{host}:{port}/{database}");
+    let text = query(&server, &format!("db {url} SELECT * FROM custmer")).await;
+    let expected = "ERROR: relation \"custmer\" does not exist (SQLSTATE 42P01)\n\
+        LINE 1: SELECT * FROM custmer\n                      ^";
+    assert_eq!(text, expected);
+    let text = query(&server, &format!("db {url} DELETE FROM city")).await;
+    let expected = "\nHINT: A database that is named by a URL is always read-only: ";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[tokio::test]
+async fn a_search_by_meaning_names_the_missing_privilege() {
+    let mut server = TestServer::with(
+        "CREATE EXTENSION IF NOT EXISTS vector;
+         CREATE TABLE page (body text, body_embedding vector(256))",
+    )
+    .await;
+    let role = format!("r_{}", server.settings.database);
+    let given = format!("CREATE ROLE {role} LOGIN PASSWORD 'p'");
+    server.fixture.given(&given).await;
+    server.settings.user.clone_from(&role);
+    server.settings.password = "p".to_owned().into();
+    let embedder = Embedder::Ready(llm::Embedder::local());
+    let tool = SimilaritySearch::new(server.databases(), embedder);
+    let text = failure(tool, json!({"query_text": "ferns", "table_name": "page"})).await;
+    server.fixture.given(&format!("DROP ROLE {role}")).await;
+    let expected = "ERROR: permission denied for table page (SQLSTATE 42501)\n\
+        HINT: The role of this server lacks SELECT on the table page. Only the operator can grant \
+        it.\n\n<diagnosis>\n- The search was of table public.page, ";
     assert!(text.starts_with(expected), "{text}");
 }
 

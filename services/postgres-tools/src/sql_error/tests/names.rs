@@ -143,14 +143,21 @@ async fn a_missing_column_has_suggestions() {
         ),
         (
             "SELECT total * 2 AS twice FROM orders WHERE twice > 3",
-            "twice is a name that SELECT gives to a result, which only ORDER BY and GROUP BY can \
-             use. Repeat its expression here, or put the query into a subquery.",
+            "twice is a name that SELECT gives to a result, which can only stand alone in ORDER BY \
+             and GROUP BY. Repeat its expression here, or put the query into a subquery.",
         ),
         (
             "SELECT * FROM customer WHERE name = \"it's\"",
             "Double quotes are for names. If it is a text, write 'it''s' in single quotes.",
         ),
-        ("SELECT f.foo FROM generate_series(1, 2) AS f (a)", ""),
+        (
+            "SELECT f.foo FROM generate_series(1, 2) AS f (a)",
+            "f returns no column foo: add it there.",
+        ),
+        (
+            "WITH r AS (SELECT id AS total FROM orders) SELECT 1 FROM r WHERE email = ''",
+            "r returns no column email: add it there.",
+        ),
     ];
     check(&server, &cases).await;
 }
@@ -213,6 +220,11 @@ async fn a_missing_operator_has_the_types_of_both_sides() {
     let cases = [
         (
             "SELECT * FROM orders WHERE id = 'a'::text",
+            "No operator = takes integer and text: cast one side, for example the left one with \
+             ::text or the right one with ::integer.",
+        ),
+        (
+            "SELECT * FROM orders WHERE id IN ('a'::text)",
             "No operator = takes integer and text: cast one side, for example the left one with \
              ::text or the right one with ::integer.",
         ),

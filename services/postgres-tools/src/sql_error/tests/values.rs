@@ -37,6 +37,10 @@ async fn a_value_that_its_type_refuses_has_the_form_of_the_type() {
             "Write an array as ARRAY[1, 2] or '{1,2}'.",
         ),
         (
+            "SELECT * FROM person WHERE id = $1",
+            "Write the values into the statement: parameters such as $1 have none.",
+        ),
+        (
             "SELECT 1 / 0",
             "Write NULLIF(divisor, 0), so that a division by zero is NULL.",
         ),
