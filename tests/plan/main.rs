@@ -17,7 +17,7 @@ use std::{
 };
 
 /// The crates of the products, by level. A crate names only crates of the levels before its own.
-const LEVELS: [&[&str]; 8] = [
+const LEVELS: [&[&str]; 10] = [
     &["layers", "services/search", "services/sql", "services/text"],
     &["services/runtime", "services/serve"],
     &[
@@ -33,6 +33,8 @@ const LEVELS: [&[&str]; 8] = [
     ],
     &["services/accounts", "services/mcp"],
     &["services/databases"],
+    &["services/answers"],
+    &["services/schema-tools"],
     &[
         "services/account-service",
         "services/chat-api",

@@ -11,12 +11,11 @@ use ziggurat_mcp::{
     Caller, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools, UsedAnswers,
 };
 use ziggurat_postgres_tools::{
-    AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo, ListDatabases,
-    QueryDatabase, SearchSchema, SimilaritySearch,
-    custom::{Definitions, Glossary},
-    database_methods as vendor, prompts,
-    resources::{GlossaryInfo, SystemInfo, TableInfo},
+    AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, ListDatabases, QueryDatabase,
+    SimilaritySearch, custom::Definitions, database_methods as vendor, prompts,
+    resources::SystemInfo,
 };
+use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
 use ziggurat_state::Shared;
 
 use crate::{

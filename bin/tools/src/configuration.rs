@@ -27,7 +27,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use ziggurat_postgres_tools::ResultFormat;
+use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
 pub(crate) use ziggurat_runtime::{ConfigSources, Secret, config::LoadError, file::FileError};

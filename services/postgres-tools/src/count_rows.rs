@@ -18,7 +18,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
-use crate::{ResultFormat, client, sql_error::SqlErrors};
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
 
 const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
     use query_database to count over several tables";

@@ -7,7 +7,8 @@
 //! use ziggurat_postgres::pool::Pools;
 //! use ziggurat_databases::Databases;
 //! use ziggurat_mcp::{Mcp, Resources, ServerInfo, Tools};
-//! use ziggurat_postgres_tools::{ResultFormat, custom::Definitions, prompts};
+//! use ziggurat_answers::ResultFormat;
+//! use ziggurat_postgres_tools::{custom::Definitions, prompts};
 //!
 //! let definitions = Definitions::read(r#"
 //! prompts:
@@ -51,7 +52,6 @@
 mod data;
 mod expanded_size;
 mod file;
-mod glossary;
 mod prompt;
 mod resource;
 #[cfg(test)]
@@ -68,9 +68,9 @@ use thiserror::Error;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Prompts, Resources};
 
-pub use self::glossary::Glossary;
 use self::{prompt::CustomPrompt, resource::CustomResource};
-use crate::ResultFormat;
+use ziggurat_answers::ResultFormat;
+use ziggurat_schema_tools::Glossary;
 
 /// Limit on the size of a file.
 const MAX_BYTES: u64 = 1 << 20;

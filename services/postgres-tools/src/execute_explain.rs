@@ -21,7 +21,7 @@ use ziggurat_postgres::{
 };
 
 use self::{findings::Findings, select::is_select, structured::Explained};
-use crate::{ResultFormat, client, sql_error::SqlErrors};
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
 
 const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
 

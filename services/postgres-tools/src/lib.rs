@@ -5,27 +5,19 @@
 //! are in [`ziggurat_postgres`].
 
 mod authenticate_user;
-mod client;
 mod count_rows;
 pub mod custom;
 pub mod database_methods;
 mod embedder;
 mod execute_explain;
 mod generate_embedding;
-mod get_schema_info;
 mod list_databases;
 mod login;
 pub mod prompts;
 mod query_database;
 pub mod resources;
-mod result_format;
 mod search_knowledgebase;
-mod search_schema;
 mod similarity_search;
-mod sql_error;
-mod table;
-#[cfg(test)]
-mod test_server;
 
 pub use self::{
     authenticate_user::AuthenticateUser,
@@ -33,12 +25,9 @@ pub use self::{
     embedder::Embedder,
     execute_explain::ExecuteExplain,
     generate_embedding::GenerateEmbedding,
-    get_schema_info::GetSchemaInfo,
     list_databases::ListDatabases,
     login::{Login, LoginLayer, PeekedBody},
     query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
-    result_format::{ResultFormat, ShowHidden},
     search_knowledgebase::SearchKnowledgebase,
-    search_schema::SearchSchema,
     similarity_search::SimilaritySearch,
 };

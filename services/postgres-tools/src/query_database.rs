@@ -32,7 +32,7 @@ use self::{
     answer::{Request, complaint},
     connection_directive::Directive,
 };
-use crate::{ResultFormat, client, result_format::CallFormat, sql_error::SqlErrors, table::Table};
+use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
 
 /// Default limit on the bytes of rows in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;

@@ -1,7 +1,5 @@
 //! The resources, one file each.
 
-mod glossary;
 mod system_info;
-mod tables;
 
-pub use self::{glossary::GlossaryInfo, system_info::SystemInfo, tables::TableInfo};
+pub use self::system_info::SystemInfo;

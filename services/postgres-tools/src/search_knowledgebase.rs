@@ -16,7 +16,7 @@ use ziggurat_mcp::{
     ToolRequest, ToolResult, Visibility,
 };
 
-use crate::ResultFormat;
+use ziggurat_answers::ResultFormat;
 
 /// Default and maximum number of passages in an answer.
 const DEFAULT_TOP_N: i64 = 5;

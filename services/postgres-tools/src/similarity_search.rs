@@ -23,10 +23,9 @@ use ziggurat_mcp::{
 use ziggurat_postgres::error::QueryError;
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
-use crate::{
-    Embedder, ResultFormat, client, embedder::EmbedError, result_format::CallFormat,
-    sql_error::SqlErrors,
-};
+use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, client};
+
+use crate::{Embedder, embedder::EmbedError};
 
 use self::{
     answer::Answer,

@@ -1,7 +1,7 @@
 //! Form of the values from the database in the texts of results.
 
 use serde_yaml::Value as Yaml;
-use ziggurat_postgres_tools::{ResultFormat, ShowHidden};
+use ziggurat_answers::{ResultFormat, ShowHidden};
 use ziggurat_runtime::config::Section;
 
 /// Limit on the size of a value that an operator can set.

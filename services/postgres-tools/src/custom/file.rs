@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 use ziggurat_mcp::{PromptArgument, ResourceDescriptor, Role, Template};
+use ziggurat_schema_tools::{Glossary, GlossaryEntry};
 
 use super::{
     Definitions,
     data::Data,
-    glossary::{Glossary, RawEntry},
     prompt::{Content, CustomPrompt},
     resource::{CustomResource, Source},
 };
@@ -20,7 +20,7 @@ use super::{
 pub(super) struct File {
     prompts: Option<Vec<RawPrompt>>,
     resources: Option<Vec<RawResource>>,
-    glossary: Option<Vec<RawEntry>>,
+    glossary: Option<Vec<GlossaryEntry>>,
 }
 
 #[derive(Default, Deserialize)]

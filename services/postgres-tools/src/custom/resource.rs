@@ -8,7 +8,7 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 
-use crate::{ResultFormat, result_format::Fence};
+use ziggurat_answers::{Fence, ResultFormat};
 
 /// Limit on the bytes of rows in a resource, because the number of rows is not known in advance.
 const MAX_BYTES: usize = 4 << 20;

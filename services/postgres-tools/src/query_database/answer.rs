@@ -18,12 +18,7 @@ use ziggurat_postgres::{
 use ziggurat_text::Line;
 
 use super::CallOptions;
-use crate::{
-    ResultFormat, client,
-    result_format::{self, CallFormat, Fence},
-    sql_error::SqlErrors,
-    table::Table,
-};
+use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
 
 /// The size of a piece of a large answer.
 const PIECE_SIZE: usize = 32 << 10;
@@ -340,7 +335,7 @@ impl AnswerReader {
     fn notes(&self, end: RowsEnd) -> String {
         let mut notes = String::new();
         if self.has_cut_values {
-            result_format::write_cut_note(&mut notes, self.request.format.fields().max_bytes);
+            write_cut_note(&mut notes, self.request.format.fields().max_bytes);
         }
         self.request.write_notes(&mut notes, end);
         notes

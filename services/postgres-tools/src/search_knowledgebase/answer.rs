@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use ziggurat_knowledge::{Filter, Passage, Product};
 use ziggurat_mcp::Text;
 
-use crate::result_format::CallFormat;
+use ziggurat_answers::CallFormat;
 
 /// Writes the products, with the number of chunks of each.
 pub(super) fn products(products: &[Product]) -> Text {

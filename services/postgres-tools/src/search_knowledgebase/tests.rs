@@ -8,7 +8,7 @@ use ziggurat_knowledge::{
 use ziggurat_mcp::{ToolHandler as _, Visibility};
 
 use super::SearchKnowledgebase;
-use crate::test_server;
+use ziggurat_answers::test_server;
 
 /// An embedder that returns the same vector for every question, or none.
 #[derive(Clone)]

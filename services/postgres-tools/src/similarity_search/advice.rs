@@ -9,7 +9,9 @@ use ziggurat_postgres::{
 };
 
 use super::target_table::{self, Problem, TargetTable};
-use crate::{client, embedder::EmbedError, sql_error::SqlErrors};
+use ziggurat_answers::{SqlErrors, client};
+
+use crate::embedder::EmbedError;
 
 /// Limit on the names in a list.
 const MAX_NAMES: usize = 10;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ziggurat_vector_search::{Metric, Neighbour};
 
-use crate::result_format::CallFormat;
+use ziggurat_answers::CallFormat;
 
 use super::{
     arguments::{Format, SearchCall},

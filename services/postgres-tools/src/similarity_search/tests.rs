@@ -6,7 +6,7 @@ use ziggurat_databases::Configured;
 use ziggurat_llm as llm;
 
 use super::{arguments::schema, *};
-use crate::test_server::{self, TestServer};
+use ziggurat_answers::test_server::{self, TestServer};
 
 const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE book (id int, title text, content varchar(99), content_embedding vector(3),

@@ -10,7 +10,7 @@ use ziggurat_postgres::database::Password;
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use crate::test_server;
+use ziggurat_answers::test_server;
 
 impl TestServer {
     /// Returns the URL of the database, and the form that callers see.

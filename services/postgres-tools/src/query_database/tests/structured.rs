@@ -2,7 +2,7 @@
 
 use ziggurat_mcp::protocol::Revision;
 
-use crate::test_server;
+use ziggurat_answers::test_server;
 
 use super::*;
 

@@ -1,0 +1,151 @@
+//! Access of a tool to the database of its caller, and messages for errors there.
+
+use std::{
+    fmt::{Display, Write as _},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use ziggurat_accounts::Identity;
+use ziggurat_databases::{Current, Databases, MetadataError};
+use ziggurat_mcp::{Caller, Error, Lenient, Property, Reported, ToolDescriptor, ToolRequest};
+use ziggurat_postgres::{
+    error::{QueryError, Report},
+    metadata::Metadata,
+    pool::LeaseError,
+};
+
+/// Returns the database of the caller, once the server has connected to it.
+pub async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
+    let current = databases
+        .current(caller.extension::<Identity>())
+        .map_err(|error| no_client(&error))?;
+    current.ready().await.map_err(|error| unread(&error))?;
+    Ok(current)
+}
+
+/// The argument `database` of a tool, if it is given.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DatabaseArgument {
+    database: Lenient<String>,
+}
+
+/// Returns the database that a call names, or the current one of the caller. A client that does
+/// not negotiate a revision cannot name one.
+pub async fn chosen(databases: &Databases, request: &ToolRequest) -> Result<Current, Error> {
+    let caller = request.caller();
+    if !request.is_negotiated() {
+        return current(databases, caller).await;
+    }
+    let given: DatabaseArgument = request.arguments()?;
+    let Some(name) = given.database.0.filter(|name| !name.is_empty()) else {
+        return current(databases, caller).await;
+    };
+    let named = databases.named(caller.extension::<Identity>(), &name);
+    let named = named.ok_or_else(|| Error::said(format!("Unknown database: {name}")))?;
+    named.ready().await.map_err(|error| unread(&error))?;
+    Ok(named)
+}
+
+/// Adds the argument `database` to a tool, if there is more than one database.
+pub fn with_database(databases: &Databases, tool: ToolDescriptor) -> ToolDescriptor {
+    if !databases.has_several(None) {
+        return tool;
+    }
+    let database = "The database to use; list_databases shows them.";
+    tool.with_negotiated_argument("database", Property::string(database))
+}
+
+/// Returns whether the texts for a call begin with the line of [`label`].
+fn is_labelled(databases: &Databases, request: &ToolRequest) -> bool {
+    request.is_negotiated() && databases.has_several(request.caller().extension::<Identity>())
+}
+
+/// Returns the first line of the texts for a call, with its line break, if the caller has several
+/// databases.
+pub fn label(databases: &Databases, request: &ToolRequest, current: &Current) -> String {
+    if is_labelled(databases, request) {
+        format!("database: {}\n", current.label())
+    } else {
+        String::new()
+    }
+}
+
+/// Returns the line that names the database of an answer.
+pub fn heading(databases: &Databases, request: &ToolRequest, current: &Current) -> String {
+    let label = current.label();
+    if is_labelled(databases, request) {
+        format!("database: {label}")
+    } else {
+        format!("Database: {label}")
+    }
+}
+
+/// Puts the label before an error.
+#[must_use]
+pub fn labelled(label: &str, error: Error) -> Error {
+    match error {
+        Error::Reported(reported) if !label.is_empty() => {
+            Error::said(format!("{label}{}", reported.as_str()))
+        }
+        error => error,
+    }
+}
+
+/// Returns the metadata of the database, as old as its operator allows.
+pub async fn metadata(current: &Current) -> Result<Arc<Metadata>, Error> {
+    let metadata = current.metadata().await;
+    metadata.map_err(|error| unread(&error))
+}
+
+/// Returns metadata of the last seconds, for a tool that is about to report a table as missing.
+pub async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, Error> {
+    /// Shorter than the time to create a table and retry, and long enough that requests for missing
+    /// tables cannot reload the metadata each time.
+    const RELOAD_INTERVAL: Duration = Duration::from_secs(3);
+    let metadata = current.metadata_within(RELOAD_INTERVAL).await;
+    metadata.map_err(|error| unread(&error))
+}
+
+/// Describes a failed connection for the caller.
+#[must_use]
+pub fn unavailable(cause: &LeaseError) -> Reported {
+    no_client(&cause.public_message())
+}
+
+fn no_client(cause: &impl Display) -> Reported {
+    Reported::new(format!(
+        "Failed to get database client: {cause}\nCheck the connection settings of the server."
+    ))
+}
+
+/// Returns the message of PostgreSQL, with detail and hint on separate lines.
+#[must_use]
+pub fn explained(report: &Report) -> String {
+    let mut text = report.to_string();
+    for (label, more) in [("DETAIL", &report.detail), ("HINT", &report.hint)] {
+        if let Some(more) = more {
+            write!(text, "\n{label}: {more}").expect("a string takes all that is written");
+        }
+    }
+    text
+}
+
+/// Describes a failure to read the metadata.
+fn unread(error: &MetadataError) -> Error {
+    let MetadataError::Load(cause) = error else {
+        return Error::NotReady;
+    };
+    match &**cause {
+        QueryError::Lease(cause) => unavailable(cause),
+        QueryError::Failed { report, .. } => {
+            Reported::new(format!("Failed to load database metadata: {report}"))
+        }
+        _ => Reported::new(
+            "Failed to load database metadata: the connection to the database was lost",
+        ),
+    }
+    .into()
+}

@@ -1,0 +1,144 @@
+//! `search_schema`: finds tables, views, columns, enums and terms, and paths between tables.
+
+mod answer;
+mod arguments;
+mod cache;
+mod full;
+mod index;
+mod lines;
+pub(crate) mod name;
+pub(crate) mod page;
+mod paths;
+mod ranking;
+mod structured;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::sync::Arc;
+
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Error, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Visibility,
+};
+
+use self::{
+    answer::Answer,
+    arguments::{Arguments, Request},
+    cache::Cache,
+};
+use ziggurat_answers::{ResultFormat, client};
+
+use crate::Glossary;
+
+/// Default limit on the tokens of an answer.
+const MAX_TOKENS: usize = 4000;
+
+/// Default limit on the distinct values of a column whose values are shown.
+const VALUES_MAX: u32 = 20;
+
+/// Finds tables of the caller's database by words, and says as much of them as fits.
+///
+/// The metadata is as old as the database's `metadata_ttl` allows. The words of a database are read
+/// once for each state of its metadata, so a search takes milliseconds even with 100,000 tables.
+#[derive(Clone, Debug)]
+pub struct SearchSchema {
+    databases: Databases,
+    glossary: Arc<Glossary>,
+    max_tokens: usize,
+    values_max: u32,
+    format: ResultFormat,
+    cache: Arc<Cache>,
+}
+
+// === impl SearchSchema ===
+
+impl SearchSchema {
+    /// Makes a tool that searches the database of its caller.
+    #[must_use]
+    pub fn new(databases: Databases) -> Self {
+        Self {
+            databases,
+            glossary: Arc::default(),
+            max_tokens: MAX_TOKENS,
+            values_max: VALUES_MAX,
+            format: ResultFormat::default(),
+            cache: Arc::default(),
+        }
+    }
+
+    /// Sets the terms that are found, and the notes that are shown with tables and columns.
+    #[must_use]
+    pub fn with_glossary(mut self, glossary: Glossary) -> Self {
+        self.glossary = Arc::new(glossary);
+        self
+    }
+
+    /// Sets the limit on the tokens of an answer if a call sets no other (4,000 by default).
+    #[must_use]
+    pub fn with_max_tokens(mut self, max_tokens: usize) -> Self {
+        self.max_tokens = max_tokens;
+        self
+    }
+
+    /// Sets the largest number of distinct values of a column whose values are shown (20 by
+    /// default); with 0 none are.
+    #[must_use]
+    pub fn with_values_max(mut self, values_max: u32) -> Self {
+        self.values_max = values_max;
+        self
+    }
+
+    /// Sets the form of the values in texts.
+    #[must_use]
+    pub fn with_format(mut self, format: ResultFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Answers from metadata of at most `metadata_ttl`, and from that of the last seconds before it
+    /// reports that there is nothing: the table may be new.
+    async fn search(
+        &self,
+        request: &Request,
+        current: &Current,
+        heading: &str,
+    ) -> Result<Answer, Error> {
+        let metadata = client::metadata(current).await?;
+        let answer = self.answer(request, current, &metadata, heading).await?;
+        if let Some(answer) = answer {
+            return Ok(answer);
+        }
+        let metadata = client::recent_metadata(current).await?;
+        let answer = self.answer(request, current, &metadata, heading).await?;
+        answer.ok_or_else(|| answer::nothing(request, &metadata).into())
+    }
+}
+
+impl ToolHandler for SearchSchema {
+    fn describe(&self) -> ToolDescriptor {
+        let tool = ToolDescriptor::new(
+            "search_schema",
+            "Finds tables, columns, enums and terms by the words of a question, best first. Use it \
+             before writing SQL; level full has columns, values and keys.",
+            Arguments::schema(self.max_tokens),
+        )
+        .with_title("Search the schema")
+        .with_output_on_demand(structured::schema())
+        .with_annotations(Annotations::reading())
+        .with_visibility(Visibility::OnlyNegotiated);
+        client::with_database(&self.databases, tool)
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
+        let arguments: Arguments = request.arguments()?;
+        let format = self.format.of(&request);
+        let asked = arguments.request(self.max_tokens, format)?;
+        let current = client::chosen(&self.databases, &request).await?;
+        let label = client::label(&self.databases, &request, &current);
+        let answer = self.search(&asked, &current, &label).await;
+        let answer = answer.map_err(|error| format.error(client::labelled(&label, error)))?;
+        let structure = request.wants_structure().then_some(answer.structure);
+        Ok(ToolResult::text(answer.text).with_structure(structure))
+    }
+}

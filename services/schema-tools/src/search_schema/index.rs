@@ -1,0 +1,305 @@
+//! The words of a database: which table, column, enum or term has each.
+
+use std::{collections::HashMap, ops::Range};
+
+use ziggurat_postgres::metadata::{EnumType, Metadata, Table};
+
+use super::words;
+use crate::Glossary;
+
+/// Number of words that are read of a comment, a note or the labels of an enum.
+const MAX_WORDS: usize = 100;
+
+/// The word is in the name, and not only in a text.
+pub(super) const IN_NAME: u32 = 1;
+
+/// Bits of a posting that are no number of an entry.
+pub(super) const FLAG_BITS: u32 = 1;
+
+/// Something that can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A table or view, by its position in the metadata.
+    Table(usize),
+    /// An enum, by its position in the metadata.
+    Enum(usize),
+    /// A term, by its position in the glossary.
+    Term(usize),
+    /// A column, by the position of its table and its own.
+    Column(usize, usize),
+}
+
+/// Words and entries of a snapshot of a database.
+///
+/// An entry has a number: first the tables, then enums, terms and columns, each in their order, so
+/// that equal ranks are ordered by schema and name. Partitions have numbers but no words: their
+/// parent is found instead.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Sorted.
+    words: Vec<Box<str>>,
+    /// Of each word: the start of its postings; one more for the end of the last.
+    starts: Vec<u32>,
+    /// The number of an entry and whether the word is in its name, sorted by number.
+    postings: Vec<u32>,
+    /// Of each entry: the number of distinct words in its name.
+    name_words: Vec<u8>,
+    /// Of each table: the words of its texts and columns.
+    lengths: Vec<u32>,
+    average_length: f32,
+    tables: usize,
+    enums: usize,
+    terms: usize,
+    /// Of each table: the position of its first column among all columns.
+    first_columns: Vec<u32>,
+    /// Of each column: the position of its table.
+    owners: Vec<u32>,
+}
+
+/// Postings in the order of the metadata.
+#[derive(Default)]
+struct Builder<'a> {
+    known: HashMap<Box<str>, u32>,
+    texts: HashMap<&'a str, Box<[u32]>>,
+    /// Word and posting.
+    pairs: Vec<(u32, u32)>,
+    index: Index,
+}
+
+// === impl Index ===
+
+impl Index {
+    /// Reads all words of a snapshot.
+    pub(super) fn new<'a>(metadata: &'a Metadata, database: &str, glossary: &'a Glossary) -> Self {
+        let mut builder = Builder::new(metadata, glossary);
+        for (at, table) in metadata.tables().enumerate() {
+            let names = (table.schema(), table.name());
+            builder.add_table(at, table, |column| {
+                glossary.note(database, names, column).unwrap_or_default()
+            });
+        }
+        for (at, kind) in metadata.enums().enumerate() {
+            builder.add_enum(at, kind);
+        }
+        for (at, (term, note)) in glossary.terms().enumerate() {
+            builder.add_term(at, term, note);
+        }
+        builder.finish()
+    }
+
+    /// Returns the words, sorted.
+    pub(super) fn words(&self) -> &[Box<str>] {
+        &self.words
+    }
+
+    /// Returns the positions of the words that begin like this.
+    pub(super) fn beginning(&self, start: &str) -> Range<usize> {
+        let first = self.words.partition_point(|word| &**word < start);
+        let rest = self.words.get(first..).unwrap_or_default();
+        first..first + rest.partition_point(|word| word.starts_with(start))
+    }
+
+    /// Returns the entries that have a word: their numbers above [`FLAG_BITS`] of flags.
+    pub(super) fn postings(&self, word: usize) -> &[u32] {
+        let bounds = self.starts.get(word).zip(self.starts.get(word + 1));
+        let found =
+            bounds.and_then(|(&start, &end)| self.postings.get(start as usize..end as usize));
+        found.unwrap_or_default()
+    }
+
+    /// Returns the number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.name_words.len()
+    }
+
+    /// Returns the number of entries that are no columns.
+    pub(super) fn top_level(&self) -> usize {
+        self.tables + self.enums + self.terms
+    }
+
+    /// Returns the number of distinct words in the name of an entry.
+    pub(super) fn name_words(&self, number: usize) -> u8 {
+        self.name_words.get(number).copied().unwrap_or_default()
+    }
+
+    /// Returns the length of an entry, as a share of the average.
+    pub(super) fn length(&self, number: usize) -> f32 {
+        match self.lengths.get(number) {
+            #[expect(clippy::cast_precision_loss, reason = "lengths are small")]
+            Some(&length) if self.average_length > 0.0 => length as f32 / self.average_length,
+            _ => 1.0,
+        }
+    }
+
+    /// Returns the entry of a number.
+    pub(super) fn entry(&self, number: usize) -> Entry {
+        let behind_tables = number.wrapping_sub(self.tables);
+        let behind_enums = behind_tables.wrapping_sub(self.enums);
+        if number < self.tables {
+            return Entry::Table(number);
+        }
+        if behind_tables < self.enums {
+            return Entry::Enum(behind_tables);
+        }
+        if behind_enums < self.terms {
+            return Entry::Term(behind_enums);
+        }
+        let column = number - self.top_level();
+        let table = self.owner(number).unwrap_or_default();
+        let first = self.first_columns.get(table).copied().unwrap_or_default();
+        Entry::Column(table, column.saturating_sub(first as usize))
+    }
+
+    /// Returns the number of the table of a column, if the number is one of a column.
+    pub(super) fn owner(&self, number: usize) -> Option<usize> {
+        let column = number.checked_sub(self.top_level())?;
+        self.owners.get(column).map(|&table| table as usize)
+    }
+
+    /// Returns the number of a column.
+    pub(super) fn column(&self, table: usize, column: usize) -> usize {
+        let first = self.first_columns.get(table).copied().unwrap_or_default();
+        self.top_level() + first as usize + column
+    }
+}
+
+// === impl Builder ===
+
+impl<'a> Builder<'a> {
+    fn new(metadata: &'a Metadata, glossary: &Glossary) -> Self {
+        let mut index = Index {
+            tables: metadata.tables().len(),
+            enums: metadata.enums().count(),
+            terms: glossary.terms().len(),
+            ..Index::default()
+        };
+        for (at, table) in metadata.tables().enumerate() {
+            index.first_columns.push(position(index.owners.len()));
+            index.owners.extend(table.columns().map(|_| position(at)));
+        }
+        let entries = index.top_level() + index.owners.len();
+        index.name_words = vec![0; entries];
+        Self {
+            index,
+            ..Self::default()
+        }
+    }
+
+    fn add_table(&mut self, at: usize, table: Table<'a>, note: impl Fn(Option<&str>) -> &'a str) {
+        let before = self.pairs.len();
+        if !table.is_partition() {
+            self.add_name(at, table.name());
+            for text in [table.schema(), table.comment(), note(None)] {
+                self.add_text(at, text);
+            }
+            for (place, column) in table.columns().enumerate() {
+                let number = self.index.column(at, place);
+                self.add_name(number, column.name());
+                self.add_text(number, column.comment());
+                self.add_text(number, note(Some(column.name())));
+                if let Some(kind) = column.enum_type() {
+                    self.add_labels(number, kind);
+                }
+            }
+        }
+        let length = position(self.pairs.len() - before);
+        self.index.lengths.push(length);
+    }
+
+    fn add_enum(&mut self, at: usize, kind: EnumType<'a>) {
+        let number = self.index.tables + at;
+        self.add_name(number, kind.name());
+        self.add_text(number, kind.schema());
+        self.add_text(number, kind.comment());
+        self.add_labels(number, kind);
+    }
+
+    fn add_term(&mut self, at: usize, term: &'a str, note: &'a str) {
+        let number = self.index.tables + self.index.enums + at;
+        self.add_name(number, term);
+        self.add_text(number, note);
+    }
+
+    fn add_labels(&mut self, number: usize, kind: EnumType<'a>) {
+        for label in kind.labels().take(MAX_WORDS) {
+            self.add_text(number, label);
+        }
+    }
+
+    fn add_name(&mut self, number: usize, name: &'a str) {
+        let mut words = self.read(name);
+        words.sort_unstable();
+        words.dedup();
+        if let Some(count) = self.index.name_words.get_mut(number) {
+            *count = u8::try_from(words.len()).unwrap_or(u8::MAX);
+        }
+        self.post(&words, position(number) << FLAG_BITS | IN_NAME);
+    }
+
+    fn add_text(&mut self, number: usize, text: &'a str) {
+        if !text.is_empty() {
+            let words = self.read(text);
+            self.post(&words, position(number) << FLAG_BITS);
+        }
+    }
+
+    fn post(&mut self, words: &[u32], posting: u32) {
+        let pairs = words.iter().map(|&word| (word, posting));
+        self.pairs.extend(pairs);
+    }
+
+    /// Returns the words of a text, by the order in which they were found first. Names of columns
+    /// come again and again, and are split once.
+    fn read(&mut self, text: &'a str) -> Vec<u32> {
+        if let Some(known) = self.texts.get(text) {
+            return known.to_vec();
+        }
+        let mut found = Vec::new();
+        words::each(text, |word| {
+            if found.len() < MAX_WORDS {
+                let next = position(self.known.len());
+                let number = match self.known.get(word) {
+                    Some(&known) => known,
+                    None => *self.known.entry(word.into()).or_insert(next),
+                };
+                found.push(number);
+            }
+        });
+        self.texts.insert(text, found.as_slice().into());
+        found
+    }
+
+    fn finish(mut self) -> Index {
+        let mut words: Vec<_> = self.known.into_iter().collect();
+        words.sort_unstable();
+        let mut ranks = vec![0; words.len()];
+        for (rank, (_, number)) in words.iter().enumerate() {
+            if let Some(place) = ranks.get_mut(*number as usize) {
+                *place = position(rank);
+            }
+        }
+        for (word, _) in &mut self.pairs {
+            *word = ranks.get(*word as usize).copied().unwrap_or_default();
+        }
+        self.pairs.sort_unstable();
+        self.pairs.dedup();
+        let mut index = self.index;
+        index.words = words.into_iter().map(|(word, _)| word).collect();
+        index.starts = vec![0; index.words.len() + 1];
+        for (word, posting) in self.pairs {
+            index.postings.push(posting);
+            if let Some(end) = index.starts.get_mut(word as usize + 1) {
+                *end = position(index.postings.len());
+            }
+        }
+        let lengths: u64 = index.lengths.iter().map(|&length| u64::from(length)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "an average may be rounded")]
+        let average = lengths as f32 / index.lengths.len().max(1) as f32;
+        index.average_length = average;
+        index
+    }
+}
+
+fn position(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

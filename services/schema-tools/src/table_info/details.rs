@@ -1,0 +1,160 @@
+//! Members of a table's description beyond its columns.
+
+use serde::Serialize;
+use ziggurat_accounts::Identity;
+use ziggurat_databases::Databases;
+use ziggurat_mcp::{ReadError, Unavailable};
+use ziggurat_postgres::{
+    error::QueryError,
+    metadata::Table,
+    pool::LeaseError,
+    table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
+};
+
+use crate::Glossary;
+
+/// The members; those that are empty are absent.
+#[derive(Default, Serialize)]
+pub(super) struct Details<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    policies: Vec<DescribedPolicy<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    checks: Vec<Check<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    enums: Vec<Labels<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<Note<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DescribedPolicy<'a> {
+    name: &'a str,
+    command: &'a str,
+    roles: &'a [String],
+    is_permissive: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    using: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_check: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Check<'a> {
+    name: &'a str,
+    definition: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<&'a str>,
+}
+
+/// The values of a column of an enum.
+#[derive(Serialize)]
+struct Labels<'a> {
+    column: &'a str,
+    labels: Vec<&'a str>,
+}
+
+/// A note of the glossary, about the table if it has no column.
+#[derive(Serialize)]
+struct Note<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<&'a str>,
+    note: &'a str,
+}
+
+// === impl Details ===
+
+impl<'a> Details<'a> {
+    pub(super) fn of(
+        database: &str,
+        table: Table<'a>,
+        details: Option<&'a TableDetails>,
+        glossary: &'a Glossary,
+    ) -> Self {
+        let names = (table.schema(), table.name());
+        let columns = || table.columns().map(|column| column.name());
+        let notes = [None].into_iter().chain(columns().map(Some));
+        let notes = notes.filter_map(|column| {
+            let note = glossary.note(database, names, column)?;
+            Some(Note { column, note })
+        });
+        let enums = table.columns().filter_map(|column| {
+            let labels = column.enum_type()?.labels().collect();
+            let column = column.name();
+            Some(Labels { column, labels })
+        });
+        let has_policies = |details: &&TableDetails| details.row_security != RowSecurity::Off;
+        let policies = details.filter(has_policies);
+        Self {
+            rows: table.rows(),
+            policies: policies.map_or_else(Vec::new, |it| it.policies.iter().map(policy).collect()),
+            checks: details.map_or_else(Vec::new, |it| it.checks.iter().map(check).collect()),
+            enums: enums.collect(),
+            notes: notes.collect(),
+        }
+    }
+}
+
+fn policy(policy: &Policy) -> DescribedPolicy<'_> {
+    DescribedPolicy {
+        name: &policy.name,
+        command: &policy.command,
+        roles: &policy.roles,
+        is_permissive: policy.is_permissive,
+        using: policy.using.as_deref(),
+        with_check: policy.with_check.as_deref(),
+    }
+}
+
+fn check(check: &Constraint) -> Check<'_> {
+    Check {
+        name: &check.name,
+        definition: &check.definition,
+        column: check.column.as_deref(),
+    }
+}
+
+/// Reads the details of a table in a database that the caller may use: with a connection of the
+/// caller if that is its current database, else with one that is closed afterwards.
+pub(super) async fn load(
+    databases: &Databases,
+    identity: Option<&Identity>,
+    database: &str,
+    table: (&str, &str),
+) -> Result<Option<TableDetails>, ReadError> {
+    let current = databases.current(identity).ok();
+    let current = current.filter(|current| current.label() == database);
+    let options = DetailOptions::default();
+    let loaded = if let Some(current) = current {
+        let lease = current.pool().lease().await;
+        TableDetails::load(lease.map_err(|error| no_lease(&error))?, &[table], options).await
+    } else {
+        let visible = databases.visible(identity);
+        let named = visible
+            .iter()
+            .find(|open| open.database().name() == database);
+        let Some(named) = named else {
+            return Ok(None);
+        };
+        let connection = databases.connect_once(named.database()).await;
+        let connection = connection.map_err(|error| no_lease(&error))?;
+        let (lease, _permit) = connection.into_parts();
+        TableDetails::load(lease, &[table], options).await
+    };
+    Ok(loaded.map_err(|error| unavailable(&error))?.pop())
+}
+
+fn no_lease(error: &LeaseError) -> Unavailable {
+    Unavailable::new(super::NOT_READY, error.public_message()).retryable()
+}
+
+fn unavailable(error: &QueryError) -> Unavailable {
+    let message = match error {
+        QueryError::Lease(cause) => cause.public_message(),
+        QueryError::Failed { report, .. } => report.to_string(),
+        _ => "the connection to the database was lost".to_owned(),
+    };
+    Unavailable::new(super::NOT_READY, message).retryable()
+}
