@@ -235,15 +235,16 @@ impl Keys {
             foreign,
             by_target,
         } = self;
-        foreign.sort_by_key(|key| {
-            let columns = |of: &Range<u32>| columns[range(of)].to_vec();
+        let rank = |key: &ForeignKeyEntry| {
+            let columns = |of: &Range<u32>| &columns[range(of)];
             (
                 key.table,
                 columns(&key.columns),
                 key.target,
                 columns(&key.targets()),
             )
-        });
+        };
+        foreign.sort_by(|one, two| rank(one).cmp(&rank(two)));
         foreign.shrink_to_fit();
         *by_target = (0..position(foreign.len())).collect();
         by_target.sort_by_key(|&at| foreign[at as usize].target);
