@@ -57,7 +57,7 @@ pub struct SqlErrors {
 /// Hint of this server.
 struct Hint {
     text: String,
-    /// A hint of PostgreSQL that has this name says the same.
+    /// A hint of PostgreSQL that quotes this name, alone or behind a dot, says the same.
     name: Option<String>,
 }
 
@@ -283,7 +283,9 @@ impl Hint {
 
     fn is_in(&self, report: &Report) -> bool {
         match (&self.name, &report.hint) {
-            (Some(name), Some(hint)) => hint.contains(name.as_str()),
+            (Some(name), Some(hint)) => {
+                hint.contains(&format!("\"{name}\"")) || hint.contains(&format!(".{name}\""))
+            }
             _ => false,
         }
     }

@@ -5,15 +5,15 @@ use ziggurat_postgres::metadata::{Column, Metadata, Table};
 use super::{
     Hint,
     names::{MAX_SUGGESTED, nearest, written},
-    scope::{Scope, Source},
+    scope::{Known, Scope, Source},
     tables::{joined, short},
 };
 
 /// Limit on the columns of a table that are listed.
 const MAX_LISTED: usize = 30;
 
-/// A source whose columns are known.
-type Known<'a> = (&'a Source, Table<'a>);
+/// Limit on the other tables with a column that are compared with those of the statement.
+const MAX_OTHERS: usize = 1_000;
 
 /// Describes what a missing column may be (42703).
 pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> Option<Hint> {
@@ -22,10 +22,12 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
     let name = names.pop()?;
     let qualifier = names.pop();
     let visible = scope.visible(index);
-    let is_meant = |source: &&&Source| qualifier.as_deref().is_none_or(|q| q == source.label());
-    let meant = visible.iter().filter(is_meant);
-    let known: Vec<Known<'_>> = meant
-        .filter_map(|source| Some((*source, scope.table(source, metadata)?)))
+    let is_meant = |source: &Source| qualifier.as_deref().is_none_or(|q| q == source.label());
+    let all = scope.known(&visible, metadata);
+    let known: Vec<_> = all
+        .iter()
+        .copied()
+        .filter(|known| is_meant(known.0))
         .collect();
     let has_label = qualifier.is_some() || known.len() > 1;
     if let Some(hint) = close(&name, &known, has_label) {
@@ -44,42 +46,33 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
             "Double quotes are for names. If it is a text, write '{text}' in single quotes."
         )));
     }
-    let has_column = |table: Table<'_>| table.columns().any(|column| column.name() == name);
-    let in_others = visible.iter().find(|source| {
-        let table = scope.table(source, metadata);
-        table.is_some_and(has_column)
-    });
-    if let Some(source) = in_others {
+    if let Some((source, _)) = all.iter().find(|(_, table)| has_column(*table, &name)) {
         // An unqualified name that a source has fails for another reason.
         qualifier?;
         let column = source.column(&name);
-        let plain = column.clone();
-        return Some(Hint::unless_named(format!("Write {column}."), &plain));
+        return Some(Hint::unless_named(format!("Write {column}."), &column));
     }
-    let mut meant = visible.iter().filter(is_meant);
-    if let (true, Some(source)) = (
-        known.is_empty(),
-        meant.find(|source| !source.label().is_empty()),
-    ) {
+    let is_query = |source: &&&Source| is_meant(source) && !source.label().is_empty();
+    if let (true, Some(source)) = (known.is_empty(), visible.iter().find(is_query)) {
         let (name, label) = (written(&name), written(source.label()));
-        return Some(Hint::of(format!(
-            "{label} returns no column {name}: add it there."
-        )));
+        let text = format!("{label} returns no column {name}: add it there.");
+        return Some(Hint::of(text));
     }
-    elsewhere(&name, &visible, scope, metadata).or_else(|| listed(&known))
+    let has_from = !scope.sources().is_empty();
+    elsewhere(&name, &all, has_from, metadata).or_else(|| listed(&known))
 }
 
 /// Describes an ambiguous column by its qualified names (42702).
 pub(super) fn ambiguous(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> Option<Hint> {
     let name = scope.names(index).pop()?;
-    let has_column = |source: &&&Source| {
-        let table = scope.table(source, metadata);
-        table.is_some_and(|table| table.columns().any(|column| column.name() == name))
-    };
-    let visible = scope.visible(index);
-    let choices = visible.iter().filter(has_column);
-    let choices: Vec<_> = choices.map(|source| source.column(&name)).collect();
+    let known = scope.known(&scope.visible(index), metadata);
+    let choices = known.iter().filter(|(_, table)| has_column(*table, &name));
+    let choices: Vec<_> = choices.map(|(source, _)| source.column(&name)).collect();
     (choices.len() > 1).then(|| Hint::of(format!("Write one of: {}.", choices.join(", "))))
+}
+
+fn has_column(table: Table<'_>, name: &str) -> bool {
+    table.columns().any(|column| column.name() == name)
 }
 
 /// Describes columns of the tables of the statement with a similar name.
@@ -116,20 +109,13 @@ fn close(name: &str, known: &[Known<'_>], has_label: bool) -> Option<Hint> {
 }
 
 /// Describes the other tables that have a column of this name, those with a join first.
-fn elsewhere(
-    name: &str,
-    visible: &[&Source],
-    scope: &Scope<'_>,
-    metadata: &Metadata,
-) -> Option<Hint> {
-    let has_column = |table: &Table<'_>| table.columns().any(|column| column.name() == name);
+fn elsewhere(name: &str, known: &[Known<'_>], has_from: bool, metadata: &Metadata) -> Option<Hint> {
     let tables = metadata.tables().filter(|table| !table.is_partition());
-    let tables: Vec<_> = tables.filter(has_column).collect();
+    let tables = tables.filter(|table| has_column(*table, name));
+    let tables: Vec<_> = tables.take(MAX_OTHERS).collect();
     let column = written(name);
-    let join = tables.iter().find_map(|&table| {
-        let join = joined(table, visible.iter().copied(), scope, metadata)?;
-        Some((table, join))
-    });
+    let mut joins = tables.iter().map(|&table| (table, joined(table, known)));
+    let join = joins.find_map(|(table, join)| Some((table, join?)));
     if let Some((table, join)) = join {
         let table = short(table);
         return Some(Hint::of(format!(
@@ -141,7 +127,6 @@ fn elsewhere(
         .take(MAX_SUGGESTED)
         .map(|&t| short(t))
         .collect();
-    let has_from = !scope.sources().is_empty();
     let problem = if has_from {
         "which the statement does not read here"
     } else {

@@ -10,6 +10,12 @@ use super::names::{is_reserved, written};
 /// Limit on the tokens that are read.
 const MAX_TOKENS: usize = 20_000;
 
+/// Limit on the sources that a name is compared with.
+const MAX_VISIBLE: usize = 50;
+
+/// A source whose table is known.
+pub(super) type Known<'a> = (&'a Source, Table<'a>);
+
 /// First words of queries.
 const QUERIES: &[&str] = &["SELECT", "WITH", "VALUES", "TABLE"];
 
@@ -176,6 +182,7 @@ impl<'a> Scope<'a> {
         let mut visible: Vec<_> = visible.collect();
         // Groups are numbered from the outside to the inside.
         visible.sort_by_key(|source| Reverse(source.group));
+        visible.truncate(MAX_VISIBLE);
         visible
     }
 
@@ -193,8 +200,17 @@ impl<'a> Scope<'a> {
         self.sources.iter().any(|source| source.index == index)
     }
 
-    /// Returns the table that a source is.
-    pub(super) fn table<'m>(&self, source: &Source, metadata: &'m Metadata) -> Option<Table<'m>> {
+    /// Returns those of these sources that are tables.
+    pub(super) fn known<'m>(
+        &self,
+        sources: &[&'m Source],
+        metadata: &'m Metadata,
+    ) -> Vec<Known<'m>> {
+        let known = |source: &&'m Source| Some((*source, self.table(source, metadata)?));
+        sources.iter().filter_map(known).collect()
+    }
+
+    fn table<'m>(&self, source: &Source, metadata: &'m Metadata) -> Option<Table<'m>> {
         let name = &source.name;
         match &source.schema {
             _ if !source.may_be_table => None,
@@ -410,24 +426,18 @@ mod tests {
         assert_eq!(scope.queries().collect::<Vec<_>>(), ["q"]);
     }
 
-    #[test]
-    fn every_text_can_be_read() {
-        for text in [
-            "",
-            "(",
-            ")",
-            ")(",
-            "AS (",
-            ") AS (",
-            "FROM FROM",
-            "FROM ((((",
-            "a.b.c.d.e.",
-        ] {
-            let scope = Scope::read(text);
-            for index in 0..12 {
-                let _ = (scope.names(index), scope.visible(index).len());
-                let _ = (scope.words_before(index).count(), scope.is_open());
+    proptest::proptest! {
+        #[test]
+        fn every_text_can_be_read(
+            words in proptest::collection::vec("[(),.;'\"é]|FROM|AS|JOIN|USING|SELECT|OVER|a", 0..30),
+        ) {
+            let text = words.join(" ");
+            let scope = Scope::read(&text);
+            for index in 0..=scope.len() + 1 {
+                let _ = (scope.names(index), scope.visible(index), scope.is_output("a", index));
+                let _ = (scope.words_before(index).count(), scope.is_window(index));
             }
+            let _ = scope.is_open();
         }
     }
 }

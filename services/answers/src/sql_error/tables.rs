@@ -8,7 +8,7 @@ use ziggurat_postgres::{
 use super::{
     Hint,
     names::{MAX_SUGGESTED, nearest, written},
-    scope::{Scope, Source},
+    scope::{Known, Scope, Source},
 };
 
 const LIST: &str = "get_schema_info lists the tables that exist.";
@@ -103,22 +103,27 @@ fn missing_source(qualifier: &str, scope: &Scope<'_>, index: usize, metadata: &M
         let text = format!("{name} has the alias {alias} here: write {alias} before its columns.");
         return Hint::unless_named(text, &alias);
     }
+    let name = written(qualifier);
+    if sources.iter().any(|source| source.label() == qualifier) {
+        return Hint::of(format!(
+            "{name} cannot be used here, since JOIN binds more tightly than a comma: join all \
+             tables with JOIN, or write LATERAL before a subquery that needs it."
+        ));
+    }
     let near = nearest(qualifier, sources.iter(), |source| source.label());
     if let Some(source) = near.first() {
-        let (label, name) = (written(source.label()), written(qualifier));
+        let label = written(source.label());
         let text = format!("FROM has {label}: write {label} instead of {name}.");
         return Hint::unless_named(text, &label);
     }
     let mut tables = metadata.tables().filter(|table| !table.is_partition());
     if let Some(table) = tables.find(|table| table.name() == qualifier) {
-        let join = joined(table, sources.iter().copied(), scope, metadata);
+        let join = joined(table, &scope.known(&sources, metadata));
         let join = join.unwrap_or_else(|| format!("JOIN {} ON …", short(table)));
-        let name = written(qualifier);
         return Hint::of(format!("{name} is not in FROM: add {join}."));
     }
     let labels = sources.iter().map(|source| written(source.label()));
     let labels: Vec<_> = labels.filter(|label| label != "\"\"").collect();
-    let name = written(qualifier);
     let text = format!("The statement has no table or alias {name} in FROM.");
     Hint::of(if labels.is_empty() {
         text
@@ -128,36 +133,38 @@ fn missing_source(qualifier: &str, scope: &Scope<'_>, index: usize, metadata: &M
 }
 
 /// Returns a join of a table with one of these sources, if a foreign key connects them.
-pub(super) fn joined<'s, I>(
-    table: Table<'_>,
-    sources: I,
-    scope: &Scope<'_>,
-    metadata: &Metadata,
-) -> Option<String>
-where
-    I: Iterator<Item = &'s Source>,
-{
-    sources.into_iter().find_map(|source| {
-        let known = scope.table(source, metadata)?;
+pub(super) fn joined(table: Table<'_>, known: &[Known<'_>]) -> Option<String> {
+    known.iter().find_map(|&(source, other)| {
         let own = |name: &str| format!("{}.{}", written(table.name()), written(name));
-        let (theirs, ours) = references(known, table)
-            .map(|(column, target)| (source.column(column), own(target)))
-            .or_else(|| {
-                let (column, target) = references(table, known)?;
-                Some((source.column(target), own(column)))
-            })?;
-        Some(format!("JOIN {} ON {theirs} = {ours}", short(table)))
+        let to = references(other, table).into_iter();
+        let to = to.map(|(column, target)| (source.column(column), own(target)));
+        let from = references(table, other).into_iter();
+        let from = from.map(|(column, target)| (source.column(target), own(column)));
+        let mut pairs: Vec<_> = to.collect();
+        if pairs.is_empty() {
+            pairs = from.collect();
+        }
+        let pairs = pairs
+            .iter()
+            .map(|(theirs, ours)| format!("{theirs} = {ours}"));
+        let condition = pairs.collect::<Vec<_>>().join(" AND ");
+        let join = format!("JOIN {} ON {condition}", short(table));
+        (!condition.is_empty()).then_some(join)
     })
 }
 
-/// Returns a column of a table with a foreign key to another table, and its target.
-fn references<'a>(table: Table<'a>, target: Table<'_>) -> Option<(&'a str, &'a str)> {
-    let prefix = format!("{}.{}.", target.schema(), target.name());
-    table.columns().find_map(|column| {
+/// Returns the columns of a table with a foreign key to another table, and their targets. Of
+/// several keys to the same columns it takes the first.
+fn references<'a>(table: Table<'a>, other: Table<'_>) -> Vec<(&'a str, &'a str)> {
+    let prefix = format!("{}.{}.", other.schema(), other.name());
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for column in table.columns() {
         let mut targets = column.references().split(',');
-        let name = targets.find_map(|name| name.strip_prefix(&prefix))?;
-        Some((column.name(), name))
-    })
+        let target = targets.find_map(|name| name.strip_prefix(&prefix));
+        let target = target.filter(|target| pairs.iter().all(|(_, known)| known != target));
+        pairs.extend(target.map(|target| (column.name(), target)));
+    }
+    pairs
 }
 
 /// Describes a table for a sentence: `a table "orders" in schema "sales"`.

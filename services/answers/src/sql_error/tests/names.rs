@@ -87,6 +87,11 @@ async fn a_column_of_an_unknown_table_is_traced_to_a_source() {
             "The statement has no table or alias x in FROM. It has: c, one.",
         ),
         (
+            "SELECT 1 FROM customer c, orders o JOIN city ON c.id = city.id",
+            "c cannot be used here, since JOIN binds more tightly than a comma: join all tables \
+             with JOIN, or write LATERAL before a subquery that needs it.",
+        ),
+        (
             "SELECT x.id",
             "The statement has no table or alias x in FROM.",
         ),
@@ -160,6 +165,17 @@ async fn a_missing_column_has_suggestions() {
         ),
     ];
     check(&server, &cases).await;
+}
+
+#[tokio::test]
+async fn a_join_uses_all_columns_of_a_foreign_key() {
+    let server = TestServer::with(
+        "CREATE TABLE a (x int, y int, PRIMARY KEY (x, y));
+         CREATE TABLE b (ax int, ay int, other int, note text, FOREIGN KEY (ax, ay) REFERENCES a)",
+    )
+    .await;
+    let expected = "note is a column of b: add JOIN b ON a.x = b.ax AND a.y = b.ay.";
+    check(&server, &[("SELECT note FROM a", expected)]).await;
 }
 
 #[tokio::test]
