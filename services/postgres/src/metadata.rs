@@ -11,6 +11,17 @@
 //! for table in metadata.tables().filter(|table| !table.is_partition()) {
 //!     let columns: Vec<_> = table.columns().map(|column| column.name()).collect();
 //!     println!("{}.{}: {}", table.schema(), table.name(), columns.join(", "));
+//!     let key: Vec<_> = table.primary_key().collect();
+//!     println!("{:?} rows, key {key:?}, {} partitions", table.rows(), table.partition_count());
+//!     for foreign_key in table.foreign_keys().chain(table.referenced_by()) {
+//!         let (columns, targets) = (foreign_key.columns(), foreign_key.target_columns());
+//!         for (column, target) in columns.zip(targets) {
+//!             println!("{column} = {target} of {:?}", foreign_key.target());
+//!         }
+//!     }
+//!     for found in table.columns().filter_map(|column| column.enum_type()) {
+//!         println!("{}: {}", found.name(), found.labels().collect::<Vec<_>>().join(", "));
+//!     }
 //! }
 //! # Ok(())
 //! # }

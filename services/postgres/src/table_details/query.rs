@@ -19,6 +19,9 @@ pub(super) const MAX_BYTES: u32 = 256 << 10;
 /// Maximum number of characters of a value.
 const MAX_VALUE: u32 = 40;
 
+/// The order of details of one kind, which is the same in all databases.
+const BY_TEXT: &str = "a COLLATE \"C\", b COLLATE \"C\"";
+
 /// The kinds of rows, in the order in which they are cut.
 pub(super) const TABLE: &str = "1";
 pub(super) const UNREADABLE: &str = "2";
@@ -178,8 +181,8 @@ pub(super) fn text(tables: &[(&str, &str)], options: DetailOptions) -> Option<St
          details (place, kind, number, a, b, c, d, e, f, g) AS ({rows}),
          counted AS (SELECT *, octet_length(concat(a, b, c, d, e, f, g)) AS length FROM details),
          summed AS (SELECT *, sum(length) OVER (PARTITION BY place
-             ORDER BY kind, number, a, b ROWS UNBOUNDED PRECEDING) AS bytes FROM counted)
+             ORDER BY kind, number, {BY_TEXT} ROWS UNBOUNDED PRECEDING) AS bytes FROM counted)
          SELECT place, kind, a, b, c, d, e, f, g, bytes FROM summed
-         WHERE bytes - length <= {MAX_BYTES} ORDER BY place, kind, number, a, b"
+         WHERE bytes - length <= {MAX_BYTES} ORDER BY place, kind, number, {BY_TEXT}"
     ))
 }
