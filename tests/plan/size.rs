@@ -20,7 +20,9 @@ fn no_crate_is_too_large_to_be_read() {
         }
         let (mut lines, mut alone) = (0, 0);
         for (path, text) in sources(folder) {
-            let is_alone = path.starts_with(root().join(READ_ALONE));
+            // The module is a file beside its folder.
+            let module = path.with_extension("");
+            let is_alone = module.starts_with(root().join(READ_ALONE));
             *(if is_alone { &mut alone } else { &mut lines }) += text.lines().count();
         }
         assert!(lines <= MAX_LINES, "{folder} has {lines} lines");
