@@ -142,6 +142,14 @@ async fn a_missing_column_has_suggestions() {
             "SELECT 1 WHERE amount = 1",
             "amount is a column of sales.invoices, and the statement has no FROM.",
         ),
+    ];
+    check(&server, &cases).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_column_is_told_what_it_can_be() {
+    let server = TestServer::with(SHOP).await;
+    let cases = [
         (
             "SELECT foo FROM customer",
             "customer has the columns id, name, email, \"birthDate\".",
