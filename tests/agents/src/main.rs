@@ -4,32 +4,34 @@
 //! commands:
 //!
 //! - `gold` runs the statements of the corpus: each returns a row.
+//! - `mutations` runs statements with a mistake, and prints the share of errors that name what is
+//!   right. It ends with 1 below 90 %. With `--missed` it prints the other errors.
 
+mod commands;
 mod databases;
+mod mutation;
 mod question;
+mod server;
+mod sql_text;
 
-use std::{env, ffi::OsStr, process::ExitCode};
+use std::{env, ffi::OsString, process::ExitCode};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::bail;
 use ziggurat_local_pg::LocalPg;
 use ziggurat_runtime::console::{print, print_error};
 
-use crate::{
-    databases::{Database, Running},
-    question::Question,
-};
-
-/// The number of questions of a database.
-const QUESTIONS: usize = 20;
+/// The share of errors that must say what is right, in percent.
+const MIN_PERCENT: usize = 90;
 
 fn main() -> ExitCode {
-    let mut words = env::args_os().skip(1);
-    let command = words.next().unwrap_or_default();
-    if command == "server" {
+    let mut words = env::args_os().skip(1).peekable();
+    // The program is the server, too, so that it is built with it.
+    if words.next_if(|word| word == "server").is_some() {
         return ziggurat_tools::run(words, |_| {});
     }
-    match run(&command) {
-        Ok(code) => code,
+    match run(words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             print_error(&format!("ERROR: {error:#}\n"));
             ExitCode::FAILURE
@@ -37,57 +39,31 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &OsStr) -> anyhow::Result<ExitCode> {
+/// Runs a command. Returns whether the corpus passes.
+fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<bool> {
+    let words: Vec<OsString> = words.collect();
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let words: Vec<_> = words.iter().map(AsRef::as_ref).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let pg = LocalPg::start().await?;
-        match command.to_str() {
-            Some("gold") => gold(&pg).await,
-            _ => bail!("usage: ziggurat-agents gold"),
+        match words.as_slice() {
+            ["gold"] => {
+                let problems = commands::gold(&pg).await?;
+                print(&problems.join("\n"))?;
+                Ok(problems.is_empty())
+            }
+            ["mutations", options @ ..] => {
+                let shares = commands::mutations(&pg).await?;
+                if options.contains(&"--missed") {
+                    print(shares.missed())?;
+                }
+                print(&shares.table())?;
+                Ok(shares.percent() >= MIN_PERCENT)
+            }
+            _ => bail!("usage: ziggurat-agents gold | mutations [--missed]"),
         }
     })
-}
-
-/// Runs all statements of the corpus.
-async fn gold(pg: &LocalPg) -> anyhow::Result<ExitCode> {
-    let mut problems = Vec::new();
-    for database in databases::all() {
-        let running = database.start(pg).await?;
-        let checked = gold_of(&database, &running, &mut problems).await;
-        running.close().await?;
-        checked?;
-    }
-    for problem in &problems {
-        print(&format!("{problem}\n"))?;
-    }
-    Ok(ExitCode::from(u8::from(!problems.is_empty())))
-}
-
-/// Runs the statements of a database as the server would.
-async fn gold_of(
-    database: &Database,
-    running: &Running,
-    problems: &mut Vec<String>,
-) -> anyhow::Result<()> {
-    let questions = Question::parse(database.questions).context(database.name)?;
-    ensure!(
-        questions.len() == QUESTIONS,
-        "{}: {} questions",
-        database.name,
-        questions.len()
-    );
-    let mut owner = running.connect().await?;
-    let mut reader = running.connect_as_reader().await?;
-    for question in &questions {
-        let outcome = async {
-            question.check(&mut reader).await?;
-            question.facts(&mut owner).await
-        };
-        if let Err(error) = outcome.await {
-            problems.push(format!("{}: {error:#}", database.name));
-        }
-    }
-    Ok(())
 }

@@ -48,8 +48,9 @@ impl Table {
     }
 
     /// Adds columns.
-    pub(super) fn extend<'a>(&mut self, columns: impl IntoIterator<Item = &'a str>) {
-        self.columns.extend(columns.into_iter().map(Column::parse));
+    pub(super) fn extend(&mut self, columns: &[impl AsRef<str>]) {
+        let columns = columns.iter().map(|column| Column::parse(column.as_ref()));
+        self.columns.extend(columns);
     }
 
     /// Returns the number of columns, with the key.

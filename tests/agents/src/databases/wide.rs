@@ -103,7 +103,7 @@ qm.gauge|Measuring devices|name, calibrated_on date, next_calibration_on date, p
 pub(super) fn database() -> Database {
     let mut tables: Vec<Table> = TABLES.lines().map(Table::parse).collect();
     for table in &mut tables {
-        table.extend(STANDARD);
+        table.extend(&STANDARD);
     }
     let mut left = COLUMNS - tables.iter().map(Table::width).sum::<usize>();
     for (at, name) in WIDEST.iter().enumerate() {
@@ -111,7 +111,7 @@ pub(super) fn database() -> Database {
         let custom: Vec<String> = (1..=share).map(|n| format!("custom_{n:03}")).collect();
         let table = tables.iter_mut().find(|table| table.name == *name);
         let table = table.expect("it is in the list");
-        table.extend(custom.iter().map(String::as_str));
+        table.extend(&custom);
         left -= share;
     }
     let mut create = SCHEMAS.to_owned();
