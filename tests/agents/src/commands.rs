@@ -1,6 +1,7 @@
 //! The commands of the program.
 
 mod gold;
+mod learn;
 mod mutations;
 
 use std::collections::BTreeSet;
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, ensure};
 use ziggurat_local_pg::LocalPg;
 
-pub(crate) use self::{gold::gold, mutations::mutations};
+pub(crate) use self::{gold::gold, learn::learn, mutations::mutations};
 use crate::{
     databases::{self, Database, Running},
     question::{Fact, Question},

@@ -8,17 +8,25 @@
 //!   right. It ends with 1 below 90 %. With `--missed` it prints the other errors.
 
 mod commands;
+mod conversation;
 mod databases;
+mod known;
 mod mutation;
 mod question;
 mod server;
 mod sql_text;
+mod strategy;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
 use anyhow::bail;
 use ziggurat_local_pg::LocalPg;
 use ziggurat_runtime::console::{print, print_error};
+
+use crate::strategy::Strategy;
+
+const USAGE: &str = "usage: ziggurat-agents gold | table [--missed] | check [--answers] | \
+                     mutations [--missed]";
 
 /// The share of errors that must say what is right, in percent.
 const MIN_PERCENT: usize = 90;
@@ -55,6 +63,24 @@ fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<bool> {
                 print(&problems.join("\n"))?;
                 Ok(problems.is_empty())
             }
+            ["table", options @ ..] => {
+                let both = [Strategy::Search, Strategy::SchemaInfo];
+                let learnt = commands::learn(&pg, &both).await?;
+                if options.contains(&"--missed") {
+                    print(learnt.missed())?;
+                }
+                print(&learnt.table())?;
+                Ok(true)
+            }
+            ["check", options @ ..] => {
+                let learnt = commands::learn(&pg, &[Strategy::Search]).await?;
+                print(learnt.missed())?;
+                if options.contains(&"--answers") {
+                    print(learnt.transcripts())?;
+                }
+                print(&learnt.table())?;
+                Ok(learnt.passes())
+            }
             ["mutations", options @ ..] => {
                 let shares = commands::mutations(&pg).await?;
                 if options.contains(&"--missed") {
@@ -63,7 +89,7 @@ fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<bool> {
                 print(&shares.table())?;
                 Ok(shares.percent() >= MIN_PERCENT)
             }
-            _ => bail!("usage: ziggurat-agents gold | mutations [--missed]"),
+            _ => bail!("{USAGE}"),
         }
     })
 }

@@ -12,6 +12,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 pub(crate) use self::kind::Kind;
 use self::places::Places;
 use crate::{
+    known::names::contains,
     question::{Fact, Question},
     server::Server,
 };
@@ -103,15 +104,8 @@ async fn fails(sql: &str, kind: Kind, connection: &mut PgConnection) -> anyhow::
 
 /// Returns whether a text contains a name as a whole, outside of the excerpt of the statement.
 fn names(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let told = text.lines().filter(|line| !line.starts_with("LINE "));
-    told.into_iter().any(|line| {
-        line.match_indices(name).any(|(at, _)| {
-            let before = line[..at].chars().next_back();
-            let after = line[at + name.len()..].chars().next();
-            !before.is_some_and(is_part) && !after.is_some_and(is_part)
-        })
-    })
+    let mut told = text.lines().filter(|line| !line.starts_with("LINE "));
+    told.any(|line| contains(line, name))
 }
 
 #[cfg(test)]

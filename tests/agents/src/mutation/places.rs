@@ -158,7 +158,12 @@ impl<'a> Places<'a> {
         let found = others.filter_map(|(_, other)| {
             let mut columns = self.schema.columns(other).iter();
             let column = columns.find(|column| !is_here(column))?;
-            Some((quoted(column), other.to_string()))
+            // The names of the first schema of the search path need none.
+            let table = match &*other.schema {
+                "public" => quoted(&other.name),
+                _ => other.to_string(),
+            };
+            Some((quoted(column), table))
         });
         found.collect()
     }
