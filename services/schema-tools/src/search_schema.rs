@@ -97,7 +97,7 @@ impl SearchSchema {
     }
 
     /// Answers from metadata of at most `metadata_ttl`, and from that of the last seconds before it
-    /// reports that there is nothing: the table may be new.
+    /// reports that there is nothing of a name: it may be new.
     async fn search(
         &self,
         request: &Request,
@@ -109,9 +109,15 @@ impl SearchSchema {
         if let Some(answer) = answer {
             return Ok(answer);
         }
+        if !request.has_names() {
+            return Err(answer::nothing(request, &metadata).await);
+        }
         let metadata = client::recent_metadata(current).await?;
         let answer = self.answer(request, current, &metadata, heading).await?;
-        answer.ok_or_else(|| answer::nothing(request, &metadata).into())
+        match answer {
+            Some(answer) => Ok(answer),
+            None => Err(answer::nothing(request, &metadata).await),
+        }
     }
 }
 

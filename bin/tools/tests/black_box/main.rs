@@ -30,6 +30,7 @@ mod rest_conversations;
 mod rest_llm;
 mod revisions;
 mod search;
+mod search_schema;
 mod secrets;
 mod shutdown;
 mod start;

@@ -248,6 +248,14 @@ fn calls() -> BTreeMap<&'static str, Vec<Value>> {
             ],
         ),
         (
+            "search_schema",
+            vec![
+                json!({}),
+                json!({"query": "page", "level": "full"}),
+                json!({"level": "names", "kinds": ["column"]}),
+            ],
+        ),
+        (
             "similarity_search",
             vec![
                 search(json!({})),
@@ -294,6 +302,7 @@ fn structured_results_conform_to_the_declared_schema() {
                     "list_databases",
                     "query_database",
                     "search_knowledgebase",
+                    "search_schema",
                     "similarity_search",
                 ]
             } else {

@@ -107,7 +107,7 @@ async fn ranking(index: &Arc<Index>, filter: &Filter) -> Result<Ranking, Error> 
         return Ok(Ranking::default());
     }
     let with_columns = filter.has_columns();
-    if index.len() < LARGE {
+    if index.top_level() < LARGE {
         return Ok(rank(index, &filter.query, with_columns));
     }
     let (index, query) = (Arc::clone(index), filter.query.clone());
@@ -246,18 +246,9 @@ impl Search<'_> {
             .collect()
     }
 
-    /// Returns the columns of a table that match the words, the best ones, in their order.
+    /// Returns the columns of a table that match the words best, in their order.
     fn matching_columns(&self, table: usize) -> Vec<usize> {
-        let columns = self
-            .lines
-            .table(table)
-            .map_or(0, |table| table.columns().len());
-        let score = |column: usize| self.ranking.score(self.index.column(table, column));
-        let mut matching: Vec<_> = (0..columns).filter(|&column| score(column) > 0).collect();
-        matching.sort_by_key(|&column| u32::MAX - score(column));
-        matching.truncate(MAX_COLUMNS);
-        matching.sort_unstable();
-        matching
+        self.ranking.columns(self.index, table, MAX_COLUMNS)
     }
 
     /// Returns the only table of an answer, if it is shown in full: then pages are of its columns.
@@ -459,8 +450,8 @@ where
 }
 
 /// The text if a schema is not known, with those that are.
-fn no_schema(tables: &[Table<'_>]) -> String {
-    let mut schemas: Vec<_> = tables.iter().map(|table| table.schema()).collect();
+fn no_schema(metadata: &Metadata) -> String {
+    let mut schemas: Vec<_> = metadata.tables().map(Table::schema).collect();
     schemas.dedup();
     let known = name::list(schemas.iter().copied().take(MAX_FULL));
     let more = if schemas.len() > MAX_FULL {
@@ -472,39 +463,38 @@ fn no_schema(tables: &[Table<'_>]) -> String {
 }
 
 /// The error if nothing matches, with the names that are nearest.
-pub(super) fn nothing(request: &Request, metadata: &Metadata) -> Reported {
-    let tables: Vec<_> = metadata.tables().collect();
-    let mut text = String::from("Nothing matches.");
-    let asked = match &request.subject {
+pub(super) async fn nothing(request: &Request, metadata: &Arc<Metadata>) -> Error {
+    let asked: Vec<String> = match &request.subject {
         Subject::Paths { from, to } => {
+            let tables: Vec<_> = metadata.tables().collect();
             let is_unknown = |name: &&String| name::find(&tables, None, name).is_empty();
-            [from, to]
-                .into_iter()
-                .filter(is_unknown)
-                .map(String::as_str)
-                .collect()
+            [from, to].into_iter().filter(is_unknown).cloned().collect()
         }
+        Subject::Entries(Filter {
+            schema: Some(schema),
+            ..
+        }) if metadata.schema(schema).len() == 0 => {
+            return Reported::new(no_schema(metadata)).into();
+        }
+        Subject::Entries(Filter {
+            table: Some(table), ..
+        }) => vec![table.clone()],
         Subject::Entries(filter) => {
-            if let Some(schema) = filter.schema.as_deref()
-                && metadata.schema(schema).len() == 0
-            {
-                return Reported::new(no_schema(&tables));
-            }
-            match &filter.table {
-                Some(table) => vec![table.as_str()],
-                None => filter
-                    .query
-                    .split_whitespace()
-                    .take(MAX_NEAR_WORDS)
-                    .collect(),
-            }
+            let words = filter.query.split_whitespace().take(MAX_NEAR_WORDS);
+            words.map(str::to_owned).collect()
         }
     };
-    let near = name::near(&tables, &asked);
-    if near.is_empty() {
-        text.push_str(" No tables are known that the role may use.");
-    } else {
-        text.extend([" The nearest names are: ", &near.join(", "), "."]);
+    let metadata = Arc::clone(metadata);
+    // It compares the names of all tables.
+    let near = task::spawn_blocking(move || name::near(metadata.tables(), &asked)).await;
+    match near {
+        Ok(near) if near.is_empty() => {
+            Reported::new("Nothing matches. No tables are known that the role may use.").into()
+        }
+        Ok(near) => {
+            let near = near.join(", ");
+            Reported::new(format!("Nothing matches. The nearest names are: {near}.")).into()
+        }
+        Err(error) => Error::internal(error),
     }
-    Reported::new(text)
 }

@@ -166,6 +166,18 @@ fn kinds(names: Vec<String>) -> Result<[bool; KINDS.len()], Reported> {
     Ok(kinds)
 }
 
+// === impl Request ===
+
+impl Request {
+    /// Returns whether it names a schema or table, which may be new.
+    pub(super) fn has_names(&self) -> bool {
+        match &self.subject {
+            Subject::Paths { .. } => true,
+            Subject::Entries(filter) => filter.schema.is_some() || filter.table.is_some(),
+        }
+    }
+}
+
 // === impl Subject ===
 
 impl Subject {

@@ -10,11 +10,24 @@ use crate::Glossary;
 /// Number of words that are read of a comment, a note or the labels of an enum.
 const MAX_WORDS: usize = 100;
 
-/// The word is in the name, and not only in a text.
-pub(super) const IN_NAME: u32 = 1;
+/// An entry that has a word: its number, the places of the word, and how often it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Posting(u32);
 
-/// Bits of a posting that are no number of an entry.
-pub(super) const FLAG_BITS: u32 = 1;
+/// Bits of a posting below the number.
+const NUMBER_SHIFT: u32 = 5;
+
+/// Bits of a posting below the count.
+const COUNT_SHIFT: u32 = 2;
+
+/// The largest count.
+const MAX_COUNT: u32 = 7;
+
+/// The word is in the name of the entry.
+const IN_NAME: u32 = 1;
+
+/// The word is in the name of a column of the table.
+const IN_COLUMN: u32 = 2;
 
 /// Something that can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +53,8 @@ pub(super) struct Index {
     words: Vec<Box<str>>,
     /// Of each word: the start of its postings; one more for the end of the last.
     starts: Vec<u32>,
-    /// The number of an entry and whether the word is in its name, sorted by number.
-    postings: Vec<u32>,
+    /// Sorted by number for each word.
+    postings: Vec<Posting>,
     /// Of each entry: the number of distinct words in its name.
     name_words: Vec<u8>,
     /// Of each table: the words of its texts and columns.
@@ -52,8 +65,7 @@ pub(super) struct Index {
     terms: usize,
     /// Of each table: the position of its first column among all columns.
     first_columns: Vec<u32>,
-    /// Of each column: the position of its table.
-    owners: Vec<u32>,
+    columns: usize,
 }
 
 /// Postings in the order of the metadata.
@@ -62,7 +74,7 @@ struct Builder<'a> {
     known: HashMap<Box<str>, u32>,
     texts: HashMap<&'a str, Box<[u32]>>,
     /// Word and posting.
-    pairs: Vec<(u32, u32)>,
+    pairs: Vec<(u32, Posting)>,
     index: Index,
 }
 
@@ -99,12 +111,29 @@ impl Index {
         first..first + rest.partition_point(|word| word.starts_with(start))
     }
 
-    /// Returns the entries that have a word: their numbers above [`FLAG_BITS`] of flags.
-    pub(super) fn postings(&self, word: usize) -> &[u32] {
+    /// Returns the entries that have a word: first those that are no columns, then the columns. A
+    /// table has the words of its columns, too.
+    pub(super) fn postings(&self, word: usize) -> (&[Posting], &[Posting]) {
         let bounds = self.starts.get(word).zip(self.starts.get(word + 1));
         let found =
             bounds.and_then(|(&start, &end)| self.postings.get(start as usize..end as usize));
-        found.unwrap_or_default()
+        let found = found.unwrap_or_default();
+        found.split_at(found.partition_point(|posting| posting.number() < self.top_level()))
+    }
+
+    /// Returns the columns of a table that have a word: the position of each, and its posting.
+    pub(super) fn columns_with(
+        &self,
+        word: usize,
+        table: usize,
+    ) -> impl Iterator<Item = (usize, Posting)> {
+        let (_, columns) = self.postings(word);
+        let (first, end) = (self.column(table, 0), self.column(table + 1, 0));
+        let start = columns.partition_point(|posting| posting.number() < first);
+        let columns = columns.get(start..).unwrap_or_default().iter();
+        columns
+            .map(move |&posting| (posting.number() - first, posting))
+            .take_while(move |(_, posting)| posting.number() < end)
     }
 
     /// Returns the number of entries.
@@ -145,21 +174,59 @@ impl Index {
             return Entry::Term(behind_enums);
         }
         let column = number - self.top_level();
-        let table = self.owner(number).unwrap_or_default();
+        let behind = self
+            .first_columns
+            .partition_point(|&first| first as usize <= column);
+        let table = behind.saturating_sub(1);
         let first = self.first_columns.get(table).copied().unwrap_or_default();
         Entry::Column(table, column.saturating_sub(first as usize))
     }
 
-    /// Returns the number of the table of a column, if the number is one of a column.
-    pub(super) fn owner(&self, number: usize) -> Option<usize> {
-        let column = number.checked_sub(self.top_level())?;
-        self.owners.get(column).map(|&table| table as usize)
-    }
-
     /// Returns the number of a column.
     pub(super) fn column(&self, table: usize, column: usize) -> usize {
-        let first = self.first_columns.get(table).copied().unwrap_or_default();
-        self.top_level() + first as usize + column
+        let first = self.first_columns.get(table).map(|&first| first as usize);
+        self.top_level() + first.unwrap_or(self.columns) + column
+    }
+}
+
+// === impl Posting ===
+
+impl Posting {
+    fn new(number: usize, count: u32, flags: u32) -> Self {
+        let count = count.min(MAX_COUNT) << COUNT_SHIFT;
+        Self(position(number) << NUMBER_SHIFT | count | flags)
+    }
+
+    /// Returns the number of the entry.
+    pub(super) fn number(self) -> usize {
+        (self.0 >> NUMBER_SHIFT) as usize
+    }
+
+    /// Returns how often the entry has the word; a name counts twice.
+    pub(super) fn count(self) -> u32 {
+        self.0 >> COUNT_SHIFT & MAX_COUNT
+    }
+
+    /// Returns whether the word is in the name of the entry.
+    pub(super) fn is_in_name(self) -> bool {
+        self.0 & IN_NAME != 0
+    }
+
+    /// Returns whether the word is in the name of a column of the table.
+    pub(super) fn is_in_column(self) -> bool {
+        self.0 & IN_COLUMN != 0
+    }
+
+    /// Returns the posting of a column for its table.
+    fn of_table(self, table: usize) -> Self {
+        let flags = if self.is_in_name() { IN_COLUMN } else { 0 };
+        Self::new(table, self.count(), flags)
+    }
+
+    /// Adds another posting of the entry.
+    fn with(self, other: Self) -> Self {
+        let flags = (self.0 | other.0) & (IN_NAME | IN_COLUMN);
+        Self::new(self.number(), self.count() + other.count(), flags)
     }
 }
 
@@ -173,11 +240,11 @@ impl<'a> Builder<'a> {
             terms: glossary.terms().len(),
             ..Index::default()
         };
-        for (at, table) in metadata.tables().enumerate() {
-            index.first_columns.push(position(index.owners.len()));
-            index.owners.extend(table.columns().map(|_| position(at)));
+        for table in metadata.tables() {
+            index.first_columns.push(position(index.columns));
+            index.columns += table.columns().len();
         }
-        let entries = index.top_level() + index.owners.len();
+        let entries = index.top_level() + index.columns;
         index.name_words = vec![0; entries];
         Self {
             index,
@@ -194,16 +261,27 @@ impl<'a> Builder<'a> {
             }
             for (place, column) in table.columns().enumerate() {
                 let number = self.index.column(at, place);
+                let start = self.pairs.len();
                 self.add_name(number, column.name());
                 self.add_text(number, column.comment());
                 self.add_text(number, note(Some(column.name())));
                 if let Some(kind) = column.enum_type() {
                     self.add_labels(number, kind);
                 }
+                self.add_to_table(at, start);
             }
         }
         let length = position(self.pairs.len() - before);
         self.index.lengths.push(length);
+    }
+
+    /// Adds the words of a column, which begin at `start`, to its table.
+    fn add_to_table(&mut self, table: usize, start: usize) {
+        for at in start..self.pairs.len() {
+            if let Some(&(word, posting)) = self.pairs.get(at) {
+                self.pairs.push((word, posting.of_table(table)));
+            }
+        }
     }
 
     fn add_enum(&mut self, at: usize, kind: EnumType<'a>) {
@@ -233,17 +311,17 @@ impl<'a> Builder<'a> {
         if let Some(count) = self.index.name_words.get_mut(number) {
             *count = u8::try_from(words.len()).unwrap_or(u8::MAX);
         }
-        self.post(&words, position(number) << FLAG_BITS | IN_NAME);
+        self.post(&words, Posting::new(number, 2, IN_NAME));
     }
 
     fn add_text(&mut self, number: usize, text: &'a str) {
         if !text.is_empty() {
             let words = self.read(text);
-            self.post(&words, position(number) << FLAG_BITS);
+            self.post(&words, Posting::new(number, 1, 0));
         }
     }
 
-    fn post(&mut self, words: &[u32], posting: u32) {
+    fn post(&mut self, words: &[u32], posting: Posting) {
         let pairs = words.iter().map(|&word| (word, posting));
         self.pairs.extend(pairs);
     }
@@ -282,7 +360,13 @@ impl<'a> Builder<'a> {
             *word = ranks.get(*word as usize).copied().unwrap_or_default();
         }
         self.pairs.sort_unstable();
-        self.pairs.dedup();
+        self.pairs.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0 && next.1.number() == kept.1.number();
+            if is_same {
+                kept.1 = kept.1.with(next.1);
+            }
+            is_same
+        });
         let mut index = self.index;
         index.words = words.into_iter().map(|(word, _)| word).collect();
         index.starts = vec![0; index.words.len() + 1];

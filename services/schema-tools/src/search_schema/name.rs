@@ -223,10 +223,13 @@ pub(super) fn find(tables: &[Table<'_>], schema: Option<&str>, name: &str) -> Ve
 }
 
 /// Returns the names of the tables that are nearest to names that were asked for, the nearest first.
-pub(super) fn near(tables: &[Table<'_>], asked: &[&str]) -> Vec<String> {
+pub(super) fn near<'a, I>(tables: I, asked: &[String]) -> Vec<String>
+where
+    I: Iterator<Item = Table<'a>>,
+{
     let asked: Vec<_> = asked.iter().map(|name| name.to_lowercase()).collect();
     let mut best: Vec<(usize, Table<'_>)> = Vec::new();
-    for &table in tables.iter().filter(|table| !table.is_partition()) {
+    for table in tables.filter(|table| !table.is_partition()) {
         let name = table.name().to_lowercase();
         let farthest = best
             .get(NEAR - 1)

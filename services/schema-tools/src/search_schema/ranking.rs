@@ -1,9 +1,11 @@
 //! The order of the entries that match a question.
 
+use std::collections::BTreeMap;
+
 use ziggurat_search::bm25::Bm25;
 
 use super::{
-    index::{FLAG_BITS, IN_NAME, Index},
+    index::{Index, Posting},
     words,
 };
 
@@ -18,6 +20,9 @@ const LEAST_MISSPELT: usize = 5;
 
 /// Letters that a name and a word must have in common at their beginning: `cust` for `customer`.
 const LEAST_COMMON: usize = 3;
+
+/// Limit on the words of the index that columns are looked up with, for each word of the question.
+const MAX_MATCHING: usize = 20;
 
 /// A way in which a word of the question can match, from the weakest to the best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,18 +43,37 @@ enum Match {
     Part,
 }
 
-/// Scores of all entries. An entry has a place in each list.
+/// Scores of all entries while words are added.
 struct Scores<'a> {
     index: &'a Index,
-    totals: Vec<u32>,
-    /// The weight of the words that are parts of the name, and their number.
-    parts: Vec<(u32, u8)>,
-    /// The best match of the current word, and the number of matches.
-    current: Vec<(Match, u8)>,
+    /// By the number of the entry.
+    entries: Vec<Score>,
     /// The entries that match the current word.
     touched: Vec<u32>,
     /// The entries that match any word.
     found: Vec<u32>,
+    /// The words of the index that match.
+    words: Vec<MatchingWord>,
+}
+
+/// Word of the index that matches one of the question.
+#[derive(Clone, Copy, Debug)]
+struct MatchingWord {
+    word: usize,
+    kind: Match,
+    weight: f32,
+}
+
+/// Score of an entry.
+#[derive(Clone, Copy, Debug, Default)]
+struct Score {
+    total: u32,
+    /// The score that is added if the words are the whole name, and the number of those that are in it.
+    whole: u32,
+    parts: u8,
+    /// The best match of the current word, and the number of matches.
+    current: Match,
+    count: u32,
 }
 
 /// The entries that match a question.
@@ -57,8 +81,9 @@ struct Scores<'a> {
 pub(super) struct Ranking {
     /// Score and number, the best first; columns only if they were asked for.
     pub(super) found: Vec<(u32, u32)>,
-    /// The score of each entry, columns included.
-    scores: Vec<u32>,
+    /// Of each entry; of columns only if they were asked for.
+    scores: Vec<Score>,
+    words: Vec<MatchingWord>,
 }
 
 /// Ranks the entries that match a question; columns only if they are asked for.
@@ -74,12 +99,12 @@ pub(super) struct Ranking {
 /// of one. A word that no name has in any way also matches abbreviations; one that matches nothing at
 /// all matches names that differ in one letter.
 pub(super) fn rank(index: &Index, question: &str, with_columns: bool) -> Ranking {
-    let mut scores = Scores::new(index);
+    let mut scores = Scores::new(index, with_columns);
     let words = words::of_question(question, MAX_WORDS);
     for word in &words {
         scores.add(word, words.len() == 1);
     }
-    scores.finish(with_columns)
+    scores.finish()
 }
 
 // === impl Ranking ===
@@ -87,13 +112,43 @@ pub(super) fn rank(index: &Index, question: &str, with_columns: bool) -> Ranking
 impl Ranking {
     /// Returns the score of an entry: 0 if it does not match.
     pub(super) fn score(&self, number: usize) -> u32 {
-        self.scores.get(number).copied().unwrap_or_default()
+        self.scores.get(number).map_or(0, |score| score.total)
+    }
+
+    /// Returns the positions of the columns of a table that match best, in their order.
+    pub(super) fn columns(&self, index: &Index, table: usize, most: usize) -> Vec<usize> {
+        let mut scores = BTreeMap::<usize, u32>::new();
+        for found in &self.words {
+            for (column, posting) in index.columns_with(found.word, table) {
+                if let Some(kind) = found.kind.of(posting) {
+                    *scores.entry(column).or_default() += rounded(found.weight * kind.score());
+                }
+            }
+        }
+        let mut columns: Vec<_> = scores.into_iter().collect();
+        columns.sort_by_key(|&(_, score)| u32::MAX - score);
+        columns.truncate(most);
+        let mut columns: Vec<_> = columns.into_iter().map(|(column, _)| column).collect();
+        columns.sort_unstable();
+        columns
     }
 }
 
 // === impl Match ===
 
 impl Match {
+    /// Returns the match of an entry, whose word matches like this; `None` if the entry does not
+    /// match, because parts of words count in names only.
+    fn of(self, posting: Posting) -> Option<Self> {
+        if posting.is_in_name() {
+            Some(self)
+        } else if self == Self::Part || posting.is_in_column() {
+            Some(self.min(Self::Text))
+        } else {
+            None
+        }
+    }
+
     /// The score of a match, in thousandths. BM25 adds up to [`TEXT_SHARE`].
     fn score(self) -> f32 {
         match self {
@@ -112,26 +167,30 @@ impl Match {
 const TEXT_SHARE: f32 = 100.0;
 
 /// The score that a whole name has above one of its parts.
-const WHOLE: u32 = 120;
+const WHOLE: f32 = 120.0;
 
 // === impl Scores ===
 
 impl<'a> Scores<'a> {
-    fn new(index: &'a Index) -> Self {
-        let entries = index.len();
+    fn new(index: &'a Index, with_columns: bool) -> Self {
+        let entries = if with_columns {
+            index.len()
+        } else {
+            index.top_level()
+        };
         Self {
             index,
-            totals: vec![0; entries],
-            parts: vec![(0, 0); entries],
-            current: vec![(Match::None, 0); entries],
+            entries: vec![Score::default(); entries],
             touched: Vec::new(),
             found: Vec::new(),
+            words: Vec::new(),
         }
     }
 
     /// Adds the scores of a word, which may be the only one.
     fn add(&mut self, word: &str, is_only: bool) {
         let (index, letters) = (self.index, word.chars().count());
+        let first_word = self.words.len();
         let mut in_name = false;
         for at in index.beginning(word) {
             let is_word = index.words().get(at).is_some_and(|known| **known == *word);
@@ -152,7 +211,7 @@ impl<'a> Scores<'a> {
         if !in_name && self.touched.is_empty() && letters >= LEAST_MISSPELT {
             self.post_all(Match::Misspelt, |known| is_one_edit(known, word));
         }
-        self.settle();
+        self.settle(first_word);
     }
 
     fn post_all(&mut self, kind: Match, fits: impl Fn(&str) -> bool) -> bool {
@@ -168,88 +227,77 @@ impl<'a> Scores<'a> {
 
     /// Notes the entries that have a word of the index. Returns whether it is in a name of one.
     fn post(&mut self, word: usize, kind: Match) -> bool {
-        let index = self.index;
+        let (entries, columns) = self.index.postings(word);
+        let with_columns = self.entries.len() > self.index.top_level();
+        let columns = if with_columns { columns } else { &[] };
         let mut in_name = false;
-        for &posting in index.postings(word) {
-            let number = posting >> FLAG_BITS;
-            let (kind, count) = if posting & IN_NAME != 0 {
-                in_name = true;
-                (kind, 2)
-            } else if kind == Match::Part {
-                (Match::Text, 1)
-            } else {
-                // Inside of words, texts have everything.
-                continue;
-            };
-            self.touch(number, kind, count);
-            if let Some(table) = index.owner(number as usize) {
-                let table = u32::try_from(table).unwrap_or_default();
-                self.touch(table, kind.min(Match::Text), count);
+        for &posting in entries.iter().chain(columns) {
+            in_name |= posting.is_in_name() || posting.is_in_column();
+            let kind = kind.of(posting);
+            let entry = self.entries.get_mut(posting.number());
+            if let (Some(kind), Some(entry)) = (kind, entry) {
+                if entry.current == Match::None {
+                    self.touched
+                        .push(u32::try_from(posting.number()).unwrap_or(u32::MAX));
+                }
+                entry.current = kind.max(entry.current);
+                entry.count += posting.count();
             }
         }
+        let weight = 0.0;
+        self.words.push(MatchingWord { word, kind, weight });
         in_name
     }
 
-    fn touch(&mut self, number: u32, kind: Match, count: u8) {
-        let Some((best, counted)) = self.current.get_mut(number as usize) else {
-            return;
-        };
-        if *best == Match::None {
-            self.touched.push(number);
-        }
-        *best = kind.max(*best);
-        *counted = counted.saturating_add(count);
-    }
-
     /// Adds the scores of the current word to the totals.
-    fn settle(&mut self) {
+    fn settle(&mut self, first_word: usize) {
         let all = self.index.top_level();
         let matching = self
             .touched
             .iter()
             .filter(|&&number| (number as usize) < all);
         let weight = weight(matching.count(), all);
+        for word in self.words.iter_mut().skip(first_word) {
+            word.weight = weight;
+        }
+        // The others are rare words, and each has to be looked up for each table that is shown.
+        self.words.truncate(first_word + MAX_MATCHING);
         for number in self.touched.drain(..) {
             let at = number as usize;
-            let entry = (
-                self.totals.get_mut(at),
-                self.parts.get_mut(at),
-                self.current.get_mut(at),
-            );
-            let (Some(total), Some((whole, parts)), Some(current)) = entry else {
+            let Some(entry) = self.entries.get_mut(at) else {
                 continue;
             };
-            let (kind, count) = std::mem::take(current);
-            let score = kind.score() + TEXT_SHARE * saturation(count, self.index.length(at));
-            if *total == 0 {
+            let text = saturation(entry.count, self.index.length(at));
+            if entry.total == 0 {
                 self.found.push(number);
             }
-            *total += rounded(weight * score);
-            if kind == Match::Part {
-                *whole += rounded(weight * 1000.0);
-                *parts += 1;
+            entry.total += rounded(weight * (entry.current.score() + TEXT_SHARE * text));
+            if entry.current == Match::Part {
+                entry.whole += rounded(weight * WHOLE);
+                entry.parts += 1;
             }
+            (entry.current, entry.count) = (Match::None, 0);
         }
     }
 
-    fn finish(mut self, with_columns: bool) -> Ranking {
+    fn finish(mut self) -> Ranking {
         let mut found = Vec::new();
         for number in self.found {
             let at = number as usize;
-            let Some(score) = self.totals.get_mut(at) else {
+            let Some(entry) = self.entries.get_mut(at) else {
                 continue;
             };
-            let (weight, parts) = self.parts.get(at).copied().unwrap_or_default();
-            if parts > 0 && parts == self.index.name_words(at) {
-                *score += weight * WHOLE / 1000;
+            if entry.parts > 0 && entry.parts == self.index.name_words(at) {
+                entry.total += entry.whole;
             }
-            if with_columns || at < self.index.top_level() {
-                found.push((*score, number));
-            }
+            found.push((entry.total, number));
         }
         found.sort_unstable_by_key(|&(score, number)| (u32::MAX - score, number));
-        let scores = self.totals;
-        Ranking { found, scores }
+        Ranking {
+            found,
+            scores: self.entries,
+            words: self.words,
+        }
     }
 }
 
@@ -261,10 +309,11 @@ fn weight(matching: usize, all: usize) -> f32 {
 }
 
 /// Returns the share that BM25 gives for a number of matches in an entry of this length.
-fn saturation(count: u8, length: f32) -> f32 {
+fn saturation(count: u32, length: f32) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "two small constants")]
     let (k1, b) = (Bm25::DOCUMENTS.k1 as f32, Bm25::DOCUMENTS.b as f32);
-    let count = f32::from(count);
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+    let count = count as f32;
     count / (count + k1 * (1.0 - b + b * length))
 }
 

@@ -205,6 +205,14 @@ fn each_error_of_providers_and_limits_has_its_message() {
             "limits.shutdown_grace: must be at most an hour",
         ),
         (
+            "schema: {max_tokens: 199}",
+            "schema.max_tokens: must be between 200 and 20000",
+        ),
+        (
+            "schema: {values_max: 101}",
+            "schema.values_max: must be between 0 and 100",
+        ),
+        (
             "http: {auth: {min_password_length: 73}}",
             "http.auth.min_password_length: must be between 1 and 72",
         ),
