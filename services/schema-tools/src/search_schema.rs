@@ -125,8 +125,8 @@ impl ToolHandler for SearchSchema {
     fn describe(&self) -> ToolDescriptor {
         let tool = ToolDescriptor::new(
             "search_schema",
-            "Finds tables, columns, enums and terms by the words of a question, best first. Use it \
-             before writing SQL; level full has columns, values and keys.",
+            "Finds tables by the words of a question. Use it before writing SQL; level full has \
+             columns, values and keys.",
             Arguments::schema(self.max_tokens),
         )
         .with_title("Search the schema")

@@ -146,7 +146,7 @@ fn clients_that_negotiate_no_revision_do_not_know_the_tool() {
     for revision in ["2024-11-05", "2025-11-25"] {
         let tools = legacy(&client, revision, "tools/list", &json!({}));
         let bytes = listed(&tools["result"]).expect(revision);
-        assert!(bytes < 1200, "{bytes}");
+        assert!(bytes < 1000, "{bytes}");
     }
     let (_program, mut stdio) = first.stdio(&[]);
     let params = json!({"name": "search_schema", "arguments": {"level": "names"}});

@@ -36,8 +36,8 @@ impl Budget {
             }
             out.truncate(start);
         }
-        out.push_str(&format!("There are {} tables.", tables.len()));
-        out.push_str(&hint);
+        let count = tables.len().to_string();
+        out.extend(["There are ", &count, " tables.", &hint]);
         out.truncate(out.floor_char_boundary(max_bytes));
     }
 

@@ -6,7 +6,7 @@ use tokio::task;
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, Structure};
 use ziggurat_postgres::{
-    metadata::{Metadata, Table},
+    metadata::{ForeignKey, Metadata, Table},
     table_details::DetailOptions,
 };
 
@@ -238,7 +238,7 @@ impl Search<'_> {
         }
         let links = one
             .referenced_by()
-            .map(|key| key.table())
+            .map(ForeignKey::table)
             .filter(|link| refers(*link, two));
         let links = links.take(MAX_LINKS);
         links

@@ -74,22 +74,19 @@ pub(super) enum Kind {
 
 impl Arguments {
     pub(super) fn schema(max_tokens: usize) -> Schema {
-        let level = Property::string("How much of each").with_choices(LEVELS);
+        let level = Property::string("Detail").with_choices(LEVELS);
         let most = i64::try_from(max_tokens).unwrap_or(i64::MAX);
-        let max_tokens = Property::integer("Ceiling for the answer");
+        let max_tokens = Property::integer("Limit of the answer");
         Schema::new()
-            .with_optional(
-                "query",
-                Property::string("Words or a question; empty lists all"),
-            )
+            .with_optional("query", Property::string("Words or a question; empty: all"))
             .with_optional("schema", Property::string("Exact name"))
             .with_optional("table", Property::string("Exact name"))
             .with_optional(
                 "kinds",
-                Property::strings("Of table, view, column, enum, term; default all"),
+                Property::strings("table, view, column, enum, term"),
             )
             .with_optional("level", level.with_default("summary"))
-            .with_optional("from", Property::string("With to: how to join two tables"))
+            .with_optional("from", Property::string("With to: join paths"))
             .with_optional("to", Property::string("schema.table"))
             .with_optional(
                 "max_tokens",
@@ -98,7 +95,7 @@ impl Arguments {
                     .with_minimum(200)
                     .with_maximum(20_000),
             )
-            .with_optional("cursor", Property::string("From the last line of a page"))
+            .with_optional("cursor", Property::string("Next page"))
     }
 
     /// Checks what a schema cannot say.
@@ -152,16 +149,14 @@ fn kinds(names: Vec<String>) -> Result<[bool; KINDS.len()], Reported> {
     let mut kinds = [names.is_empty(); KINDS.len()];
     for name in names {
         let at = KINDS.iter().position(|kind| **kind == *name);
-        match at.and_then(|at| kinds.get_mut(at)) {
-            Some(kind) => *kind = true,
-            None => {
-                let short: String = name.chars().take(40).collect();
-                let all = KINDS.join(", ");
-                return Err(Reported::new(format!(
-                    "Unknown kind '{short}'. The kinds are: {all}."
-                )));
-            }
-        }
+        let Some(kind) = at.and_then(|at| kinds.get_mut(at)) else {
+            let short: String = name.chars().take(40).collect();
+            let all = KINDS.join(", ");
+            return Err(Reported::new(format!(
+                "Unknown kind '{short}'. The kinds are: {all}."
+            )));
+        };
+        *kind = true;
     }
     Ok(kinds)
 }

@@ -30,10 +30,16 @@ const MAX_DETAILS: usize = 1000;
 /// same for all callers of a database, who share its role, and lives for its `metadata_ttl`.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    indexes: Mutex<VecDeque<(Weak<Metadata>, Arc<OnceCell<Arc<Index>>>)>>,
+    indexes: Mutex<VecDeque<(Weak<Metadata>, IndexCell)>>,
     /// By metadata and the position of the table in it; the oldest first.
-    details: Mutex<VecDeque<(Weak<Metadata>, usize, Arc<TableDetails>)>>,
+    details: Mutex<VecDeque<KnownTable>>,
 }
+
+/// An index that may still be in the making.
+type IndexCell = Arc<OnceCell<Arc<Index>>>;
+
+/// Details of the table at a position in metadata.
+type KnownTable = (Weak<Metadata>, usize, Arc<TableDetails>);
 
 // === impl Cache ===
 
@@ -56,7 +62,7 @@ impl Cache {
         cell.get_or_try_init(make).await.cloned()
     }
 
-    fn cell(&self, metadata: &Arc<Metadata>) -> Arc<OnceCell<Arc<Index>>> {
+    fn cell(&self, metadata: &Arc<Metadata>) -> IndexCell {
         let mut indexes = lock(&self.indexes);
         indexes.retain(|(of, _)| of.strong_count() > 0);
         // The address of metadata in use is that of no other, and of no earlier one that is kept.

@@ -142,13 +142,12 @@ pub(crate) fn split(text: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = text.trim();
     loop {
-        let (name, behind) = match rest.strip_prefix('"') {
-            Some(inside) => unquote(inside)?,
-            None => {
-                let end = rest.find('.').unwrap_or(rest.len());
-                let (name, behind) = rest.split_at(end);
-                (name.to_owned(), behind)
-            }
+        let (name, behind) = if let Some(inside) = rest.strip_prefix('"') {
+            unquote(inside)?
+        } else {
+            let end = rest.find('.').unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(end);
+            (name.to_owned(), behind)
         };
         if name.is_empty() {
             return None;
@@ -203,13 +202,13 @@ pub(super) fn find(tables: &[Table<'_>], schema: Option<&str>, name: &str) -> Ve
             tables.binary_search_by(|table| (table.schema(), table.name()).cmp(&(schema, name)));
         found.into_iter().collect()
     };
-    let find = |name: &str| match schema {
-        Some(schema) => at(schema, name),
-        None => {
-            let all = tables.iter().enumerate();
-            let found = all.filter(|(_, table)| table.name() == name);
-            found.map(|(at, _)| at).collect::<Vec<_>>()
+    let find = |name: &str| {
+        if let Some(schema) = schema {
+            return at(schema, name);
         }
+        let all = tables.iter().enumerate();
+        let found = all.filter(|(_, table)| table.name() == name);
+        found.map(|(at, _)| at).collect::<Vec<_>>()
     };
     let exact = find(name);
     if !exact.is_empty() {

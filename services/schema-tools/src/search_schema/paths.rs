@@ -1,6 +1,6 @@
 //! Ways to join two tables: paths of foreign keys.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use ziggurat_postgres::metadata::{ForeignKey, Table};
 
@@ -78,7 +78,7 @@ fn key(table: Table<'_>) -> Key<'_> {
 
 /// Returns the foreign keys of a table and those that refer to it, each with the table at its other
 /// end.
-fn neighbours<'a>(table: Table<'a>) -> impl Iterator<Item = (ForeignKey<'a>, Table<'a>)> {
+fn neighbours(table: Table<'_>) -> impl Iterator<Item = (ForeignKey<'_>, Table<'_>)> {
     let own = table
         .foreign_keys()
         .map(|foreign_key| (foreign_key, foreign_key.target()));
@@ -97,8 +97,8 @@ fn distances(to: Table<'_>) -> HashMap<Key<'_>, usize> {
             continue;
         }
         for (_, next) in neighbours(table) {
-            if !distances.contains_key(&key(next)) {
-                distances.insert(key(next), distance + 1);
+            if let Entry::Vacant(place) = distances.entry(key(next)) {
+                place.insert(distance + 1);
                 queue.push_back((next, distance + 1));
             }
         }

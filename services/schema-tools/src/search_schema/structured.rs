@@ -42,7 +42,7 @@ struct MatchColumn<'a> {
 }
 
 #[derive(Serialize)]
-struct Matches<'a> {
+struct Found<'a> {
     matches: Vec<Match<'a>>,
     more: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ pub(super) fn schema() -> Schema {
 /// Makes the structure of a page.
 pub(super) fn of(matches: Vec<Match<'_>>, page: &Page) -> Structure {
     let (more, cursor) = (page.more, page.cursor.as_deref());
-    let found = Matches {
+    let found = Found {
         matches,
         more,
         cursor,

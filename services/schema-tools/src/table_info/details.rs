@@ -6,7 +6,7 @@ use ziggurat_databases::Databases;
 use ziggurat_mcp::{ReadError, Unavailable};
 use ziggurat_postgres::{
     error::QueryError,
-    metadata::Table,
+    metadata::{Column, Table},
     pool::LeaseError,
     table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
 };
@@ -74,7 +74,7 @@ impl<'a> Details<'a> {
         glossary: &'a Glossary,
     ) -> Self {
         let names = (table.schema(), table.name());
-        let columns = || table.columns().map(|column| column.name());
+        let columns = || table.columns().map(Column::name);
         let notes = [None].into_iter().chain(columns().map(Some));
         let notes = notes.filter_map(|column| {
             let note = glossary.note(database, names, column)?;
