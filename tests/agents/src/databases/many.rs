@@ -225,3 +225,18 @@ fn describe(
     }
     Table::parse(&(line + columns))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_twenty_departments_with_twenty_subjects_each() {
+        for (schema, subjects) in DEPARTMENTS {
+            let mut subjects: Vec<_> = subjects.split_whitespace().collect();
+            subjects.sort_unstable();
+            subjects.dedup();
+            assert_eq!(subjects.len(), 20, "{schema}");
+        }
+    }
+}

@@ -113,10 +113,12 @@ fn read_inside(known: &mut Known, table: &TableName, line: &str) {
     };
     if let Some(section) = SECTIONS.iter().find(is_section) {
         known.entry(table).sections.push(line.to_owned());
-        if ["referenced by", "view"].contains(section) {
-            let neighbours = tables_in(line);
-            known.entry(table).neighbours.extend(neighbours);
-        }
+        let neighbours = match *section {
+            "referenced by" => tables_behind(line, &[": ", ", "]),
+            "view" => tables_behind(line, &["FROM ", "JOIN "]),
+            _ => Vec::new(),
+        };
+        known.entry(table).neighbours.extend(neighbours);
         return;
     }
     let Some((name, rest)) = name(line).filter(|(_, rest)| rest.starts_with(' ')) else {
@@ -138,20 +140,14 @@ fn read_inside(known: &mut Known, table: &TableName, line: &str) {
     }
 }
 
-/// Returns the tables whose names stand in a line: `schema.table.column`, or behind FROM and JOIN.
-fn tables_in(line: &str) -> Vec<TableName> {
-    let words = line.split([' ', '(']);
-    let mut rest = line;
-    let mut found = Vec::new();
-    for word in words {
-        // Names with spaces are cut by the split, so they are read from the text.
-        if let Some(at) = rest.find(word) {
-            let here = &rest[at..];
-            found.extend(table(here).map(|(table, _)| table));
-            rest = here.get(word.len()..).unwrap_or_default();
-        }
-    }
-    found
+/// Returns the tables that a line names behind one of these words.
+fn tables_behind(line: &str, words: &[&str]) -> Vec<TableName> {
+    let places = words.iter().flat_map(|word| line.match_indices(word));
+    let behind = places.filter_map(|(at, word)| {
+        let text = line[at + word.len()..].trim_start_matches('(');
+        table(text).map(|(table, _)| table)
+    });
+    behind.collect()
 }
 
 #[cfg(test)]
