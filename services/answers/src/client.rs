@@ -28,7 +28,7 @@ pub async fn current(databases: &Databases, caller: &Caller) -> Result<Current, 
 /// The argument `database` of a tool, if it is given.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct DatabaseArgument {
+struct DatabaseArgument {
     database: Lenient<String>,
 }
 

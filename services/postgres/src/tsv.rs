@@ -69,7 +69,7 @@ struct Field<'a, L> {
 // === impl Format ===
 
 impl Format {
-    /// Writes one field, and returns whether it was cut. For NULL see [`write_null`](Self::write_null).
+    /// Writes one field, and returns whether it was cut. For NULL do not call it.
     pub fn write_value(self, out: &mut impl Line, kind: Kind, text: &str) -> bool {
         let mut field = Field::new(out, self);
         match kind {
@@ -101,7 +101,7 @@ impl Format {
     }
 
     /// Writes the field of a value that is NULL.
-    pub fn write_null(self, out: &mut impl Line) {
+    pub(super) fn write_null(self, out: &mut impl Line) {
         if self.is_unambiguous {
             out.push_str("\\N");
         }

@@ -21,10 +21,7 @@ const LEAST_TOKENS: usize = 200;
 const NAMES: usize = 5;
 
 /// Makes the calls for a question.
-pub(super) async fn ask(
-    conversation: &mut Conversation<'_>,
-    question: &str,
-) -> anyhow::Result<()> {
+pub(super) async fn ask(conversation: &mut Conversation<'_>, question: &str) -> anyhow::Result<()> {
     let query: String = question.chars().take(MAX_QUERY).collect();
     // A little more than half, since most of what is needed is in the first answer.
     let most = MAX_TOKENS * 11 / 20;
