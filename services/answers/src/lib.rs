@@ -1,4 +1,4 @@
-//! What tools over PostgreSQL have in common: the database of a call, the form of values in texts,
+//! Shared parts of tools over PostgreSQL: the database of a call, the form of values in texts,
 //! rows of structured results, and errors of statements from which a model can learn.
 //!
 //! It has no tool of its own. The protocol is in [`ziggurat_mcp`]; connections and statements are in
