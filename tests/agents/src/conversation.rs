@@ -1,5 +1,7 @@
 //! Calls for one question, and their answers.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::{known::Known, server::Server};
@@ -40,7 +42,7 @@ impl<'a> Conversation<'a> {
         let answer = self.server.call(tool, arguments).await?;
         self.calls += 1;
         self.tokens += tokens(&answer);
-        self.transcript += &format!("> {tool} {arguments}\n{answer}\n");
+        writeln!(self.transcript, "> {tool} {arguments}\n{answer}")?;
         self.known.read(&answer);
         Ok(answer)
     }

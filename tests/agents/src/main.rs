@@ -4,6 +4,10 @@
 //! commands:
 //!
 //! - `gold` runs the statements of the corpus: each returns a row.
+//! - `table` asks all questions with `search_schema` and with `get_schema_info`, and prints how many
+//!   of the facts that the statements need are in the answers. With `--missed` it lists the others.
+//! - `check` asks them with `search_schema` only. It ends with 1 if a fact is missing after three
+//!   calls and 4,000 tokens, and lists it. With `--answers` it prints the answers about it, too.
 //! - `mutations` runs statements with a mistake, and prints the share of errors that name what is
 //!   right. It ends with 1 below 90 %. With `--missed` it prints the other errors.
 

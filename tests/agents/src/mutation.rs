@@ -25,7 +25,7 @@ const PER_KIND: usize = 8;
 pub(crate) struct Mutation {
     pub(crate) kind: Kind,
     pub(crate) sql: String,
-    /// What the error must name, so that the statement can be corrected.
+    /// The text that the error must contain, so that the statement can be corrected.
     pub(crate) right: String,
 }
 

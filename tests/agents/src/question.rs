@@ -15,7 +15,8 @@ pub(crate) use self::facts::Fact;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
-    pub(crate) question: String,
+    #[serde(rename = "question")]
+    pub(crate) text: String,
     pub(crate) sql: String,
     /// Literals that the database defines, as `schema.table.column=value`.
     #[serde(default)]

@@ -39,18 +39,18 @@ pub(crate) async fn learn(pg: &LocalPg, strategies: &[Strategy]) -> anyhow::Resu
             let mut sums = Sums::default();
             for (question, facts) in &asked {
                 let mut conversation = Conversation::new(&server);
-                strategy.ask(&mut conversation, &question.question).await?;
+                strategy.ask(&mut conversation, &question.text).await?;
                 let known = &conversation.known;
                 let missed: Vec<_> = facts.iter().filter(|fact| !known.holds(fact)).collect();
                 sums.add(&conversation, facts.len(), missed.len());
                 for fact in &missed {
                     let (name, tool) = (database.name, strategy.tool());
-                    let question = &question.question;
+                    let question = &question.text;
                     writeln!(learnt.missed, "{name}, {tool}: {fact}\n  {question}")?;
                 }
                 if !missed.is_empty() {
                     let text = &conversation.transcript;
-                    writeln!(learnt.transcripts, "# {}\n{text}", question.question)?;
+                    writeln!(learnt.transcripts, "# {}\n{text}", question.text)?;
                     for fact in &missed {
                         writeln!(learnt.transcripts, "MISSED {fact}")?;
                     }
@@ -138,7 +138,7 @@ impl Learnt {
                 "| {name} | {tool} | {questions} | {calls}.{tenth} | {tokens} | {most_tokens} | \
                  {facts} | {missed} |"
             )
-            .expect("memory");
+            .expect("a string takes all that is written");
         };
         for (name, strategy, sums) in &self.rows {
             row(name, *strategy, *sums);

@@ -88,7 +88,8 @@ impl Shares {
             "| Mistake | Statements | Named | Share |\n|---|---:|---:|---:|\n".to_owned();
         let mut row = |name: &str, all: usize, right: usize| {
             let percent = right * 100 / all.max(1);
-            writeln!(table, "| {name} | {all} | {right} | {percent} % |").expect("memory");
+            writeln!(table, "| {name} | {all} | {right} | {percent} % |")
+                .expect("a string takes all that is written");
         };
         for (kind, (all, right)) in &self.counts {
             row(kind.name(), *all, *right);

@@ -4,25 +4,25 @@ use super::Database;
 
 /// Returns the database.
 pub(super) fn database() -> Database {
-    let mut flights = FLIGHTS.to_owned();
-    for month in 1..=12 {
+    let months = (1..=12).map(|month| {
         let (year, next) = if month == 12 {
             (2025, 1)
         } else {
             (2024, month + 1)
         };
-        flights += &format!(
+        format!(
             "CREATE TABLE ops.flight_2024_{month:02} PARTITION OF ops.flight \
              FOR VALUES FROM ('2024-{month:02}-01') TO ('{year}-{next:02}-01');\n"
-        );
-    }
-    let mut bookings = BOOKINGS.to_owned();
-    for part in 0..8 {
-        bookings += &format!(
+        )
+    });
+    let parts = (0..8).map(|part| {
+        format!(
             "CREATE TABLE res.booking_p{part} PARTITION OF res.booking \
              FOR VALUES WITH (MODULUS 8, REMAINDER {part});\n"
-        );
-    }
+        )
+    });
+    let flights = FLIGHTS.to_owned() + &months.collect::<String>();
+    let bookings = BOOKINGS.to_owned() + &parts.collect::<String>();
     Database {
         scripts: vec![BASE.to_owned(), flights, bookings, ROWS.to_owned()],
         ..Database::new("airline", include_str!("../../questions/airline.yaml"))

@@ -68,10 +68,11 @@ impl Table {
                     "CREATE TYPE {} AS ENUM ('{labels}');",
                     self.enum_name(column)
                 )
-                .expect("memory");
+                .expect("a string takes all that is written");
             }
         }
-        write!(sql, "CREATE TABLE {} (id int PRIMARY KEY", self.name).expect("memory");
+        write!(sql, "CREATE TABLE {} (id int PRIMARY KEY", self.name)
+            .expect("a string takes all that is written");
         for column in &self.columns {
             let name = &column.name;
             match &column.kind {
@@ -83,25 +84,29 @@ impl Table {
                     write!(sql, ", {name} text CHECK ({name} IN ('{values}'))")
                 }
             }
-            .expect("memory");
+            .expect("a string takes all that is written");
         }
         sql.push_str(");\n");
         if !self.comment.is_empty() {
-            writeln!(sql, "COMMENT ON TABLE {} IS '{}';", self.name, self.comment).expect("memory");
+            writeln!(sql, "COMMENT ON TABLE {} IS '{}';", self.name, self.comment)
+                .expect("a string takes all that is written");
         }
     }
 
     /// Writes the statement that adds the rows. The foreign keys do not exist yet.
     pub(super) fn fill(&self, sql: &mut String, rows: usize) {
-        write!(sql, "INSERT INTO {} SELECT n", self.name).expect("memory");
+        write!(sql, "INSERT INTO {} SELECT n", self.name)
+            .expect("a string takes all that is written");
         for (at, column) in self.columns.iter().enumerate() {
             let mut value = column.value(at, rows);
             if let Kind::Enum(_) = column.kind {
-                write!(value, "::{}", self.enum_name(column)).expect("memory");
+                write!(value, "::{}", self.enum_name(column))
+                    .expect("a string takes all that is written");
             }
-            write!(sql, ", {value}").expect("memory");
+            write!(sql, ", {value}").expect("a string takes all that is written");
         }
-        writeln!(sql, " FROM generate_series(1, {rows}) n;").expect("memory");
+        writeln!(sql, " FROM generate_series(1, {rows}) n;")
+            .expect("a string takes all that is written");
     }
 
     /// Writes the statements that add the foreign keys.
@@ -114,7 +119,7 @@ impl Table {
                     sql,
                     "{separator} ADD FOREIGN KEY ({name}) REFERENCES {target}"
                 )
-                .expect("memory");
+                .expect("a string takes all that is written");
                 ",".clone_into(&mut separator);
             }
         }

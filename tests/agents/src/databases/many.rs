@@ -216,12 +216,13 @@ fn describe(
     };
     let mut line = format!("{schema}.{subject}{suffix}|{comment}|");
     if suffix.is_empty() {
-        write!(line, "type>{schema}.{subject}_type, ").expect("memory");
+        write!(line, "type>{schema}.{subject}_type, ").expect("a string takes all that is written");
         if let Some(before) = before {
-            write!(line, "{before}>{schema}.{before}, ").expect("memory");
+            write!(line, "{before}>{schema}.{before}, ")
+                .expect("a string takes all that is written");
         }
     } else if !FREE.contains(&suffix) {
-        write!(line, "{subject}>{schema}.{subject}, ").expect("memory");
+        write!(line, "{subject}>{schema}.{subject}, ").expect("a string takes all that is written");
     }
     Table::parse(&(line + columns))
 }

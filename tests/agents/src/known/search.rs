@@ -81,19 +81,9 @@ fn read_key(known: &mut Known, from: &TableName, key: &str) {
         return;
     };
     let (own, _) = list(own.trim_start_matches('('));
-    let pairs: Vec<ColumnName> = match (&*own, column(target)) {
-        ([_], Some((column, _))) => vec![column],
-        _ => {
-            let Some((table, names)) = table(target) else {
-                return;
-            };
-            let (names, _) = list(names.trim_start_matches(" ("));
-            let columns = names.into_iter().map(|name| ColumnName {
-                table: table.clone(),
-                name,
-            });
-            columns.collect()
-        }
+    let pairs = match column(target) {
+        Some((column, _)) => vec![column],
+        None => composite(target),
     };
     for (name, target) in own.into_iter().zip(pairs) {
         shown_in_key(known, from, name.clone());
@@ -103,6 +93,19 @@ fn read_key(known: &mut Known, from: &TableName, key: &str) {
         };
         known.add_key(from, target);
     }
+}
+
+/// Reads `s.t (c, d)`.
+fn composite(target: &str) -> Vec<ColumnName> {
+    let Some((table, names)) = table(target) else {
+        return Vec::new();
+    };
+    let (names, _) = list(names.trim_start_matches(" ("));
+    let columns = names.into_iter().map(|name| ColumnName {
+        table: table.clone(),
+        name,
+    });
+    columns.collect()
 }
 
 /// Reads a line below the first one of a table: a column, or a section.

@@ -166,14 +166,10 @@ fn types(places: &Places<'_>, seed: usize) -> Vec<(String, String)> {
 }
 
 fn unjoined(places: &Places<'_>) -> Vec<(String, String)> {
-    let first = if places.sql.starts_with("SELECT DISTINCT ") {
-        1
-    } else {
-        0
-    };
     if places.sql.starts_with("SELECT DISTINCT ON") {
         return Vec::new();
     }
+    let first = usize::from(places.sql.starts_with("SELECT DISTINCT "));
     let end = places.pieces[first].place.end;
     let (before, after) = places.sql.split_at(end);
     let columns = places.unjoined().into_iter();
