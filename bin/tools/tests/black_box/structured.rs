@@ -195,6 +195,14 @@ fn library(postgres: &Postgres, is_on: bool) -> Home {
     home
 }
 
+fn schema_searches() -> Vec<Value> {
+    vec![
+        json!({}),
+        json!({"query": "page", "level": "full"}),
+        json!({"level": "names", "kinds": ["column"]}),
+    ]
+}
+
 /// Returns calls that succeed, for each tool.
 fn calls() -> BTreeMap<&'static str, Vec<Value>> {
     let explained = "SELECT * FROM page WHERE id = 1";
@@ -247,14 +255,7 @@ fn calls() -> BTreeMap<&'static str, Vec<Value>> {
                 json!({"query": "a pump", "project_versions": ["9"]}),
             ],
         ),
-        (
-            "search_schema",
-            vec![
-                json!({}),
-                json!({"query": "page", "level": "full"}),
-                json!({"level": "names", "kinds": ["column"]}),
-            ],
-        ),
+        ("search_schema", schema_searches()),
         (
             "similarity_search",
             vec![

@@ -135,7 +135,7 @@ fn each_error_of_http_has_its_message() {
 }
 
 #[test]
-fn each_error_of_built_in_things_has_its_message() {
+fn each_error_of_built_in_things_and_the_schema_has_its_message() {
     assert_mistakes(&[
         (
             "builtins: {connection_urls: maybe}",
@@ -148,6 +148,14 @@ fn each_error_of_built_in_things_has_its_message() {
         (
             "builtins: {connection_url_hosts: [db.example]}",
             "builtins.connection_url_hosts: needs builtins.connection_urls: true",
+        ),
+        (
+            "schema: {max_tokens: 199}",
+            "schema.max_tokens: must be between 200 and 20000",
+        ),
+        (
+            "schema: {values_max: 101}",
+            "schema.values_max: must be between 0 and 100",
         ),
         (
             "builtins: {connection_urls: true, connection_url_hosts: ['a/b']}",
@@ -203,14 +211,6 @@ fn each_error_of_providers_and_limits_has_its_message() {
         (
             "limits: {shutdown_grace: 2h}",
             "limits.shutdown_grace: must be at most an hour",
-        ),
-        (
-            "schema: {max_tokens: 199}",
-            "schema.max_tokens: must be between 200 and 20000",
-        ),
-        (
-            "schema: {values_max: 101}",
-            "schema.values_max: must be between 0 and 100",
         ),
         (
             "http: {auth: {min_password_length: 73}}",
