@@ -22,3 +22,8 @@ fn every_statement_of_the_corpus_returns_a_row() {
 fn nine_of_ten_errors_of_statements_with_a_mistake_name_what_is_right() {
     run(&["mutations", "--missed"]);
 }
+
+#[test]
+fn three_answers_of_search_schema_say_all_that_the_statements_need() {
+    run(&["check"]);
+}

@@ -94,10 +94,10 @@ pub(super) struct Ranking {
 ///
 /// The words of a longer question are scored one by one in this way, and the scores are added. The
 /// steps between the ways are smaller than the weakest of them, so an entry that matches two words
-/// comes before one that matches a single word well. A word that many entries have counts less, at
-/// least half; the middle of names counts only if no name has the word as a part or at the beginning
-/// of one. A word that no name has in any way also matches abbreviations; one that matches nothing at
-/// all matches names that differ in one letter.
+/// comes before one that matches a single word well, except if the whole name is in the question. A
+/// word that many entries have counts less, at least half; the middle of names counts only if no
+/// name has the word as a part or at the beginning of one. A word that no name has in any way also
+/// matches abbreviations; one that matches nothing at all matches names that differ in one letter.
 pub(super) fn rank(index: &Index, question: &str, with_columns: bool) -> Ranking {
     let mut scores = Scores::new(index, with_columns);
     let words = words::of_question(question, MAX_WORDS);
@@ -166,8 +166,9 @@ impl Match {
 /// The largest part of BM25 in a score.
 const TEXT_SHARE: f32 = 100.0;
 
-/// The score that a whole name has above one of its parts.
-const WHOLE: f32 = 120.0;
+/// The score that a whole name has above one of its parts: almost that of another word, so that the
+/// tables that a question names come first.
+const WHOLE: f32 = 800.0;
 
 // === impl Scores ===
 
