@@ -203,11 +203,12 @@ fn schema_searches() -> Vec<Value> {
     ]
 }
 
+const VALUES: &str = "SELECT NULL, true, 1::int2, 2, 9007199254740992, 1.5::float4, 'NaN'::float8,
+    1.50, '{\"a\": 1}'::jsonb, ARRAY[1, NULL], '\\x01'::bytea, now()";
+
 /// Returns calls that succeed, for each tool.
 fn calls() -> BTreeMap<&'static str, Vec<Value>> {
     let explained = "SELECT * FROM page WHERE id = 1";
-    let values = "SELECT NULL, true, 1::int2, 2, 9007199254740992, 1.5::float4, 'NaN'::float8,
-        1.50, '{\"a\": 1}'::jsonb, ARRAY[1, NULL], '\\x01'::bytea, now()";
     let search = |more: Value| {
         let mut arguments = json!({"query_text": "which plants want shade?"});
         for (name, value) in more.as_object().expect("an object") {
@@ -236,7 +237,7 @@ fn calls() -> BTreeMap<&'static str, Vec<Value>> {
         (
             "query_database",
             vec![
-                json!({"query": values}),
+                json!({"query": VALUES}),
                 json!({"query": "SELECT FROM page"}),
                 json!({"query": "SELECT 1 WHERE false"}),
                 json!({"query": "SELECT id FROM page", "limit": 1}),
