@@ -248,6 +248,12 @@ impl Row {
         &self.columns
     }
 
+    /// Returns the number of bytes that PostgreSQL sent for it.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.values.size()
+    }
+
     /// Returns its memory permit, if it is large. Text made of it should keep the permit.
     #[must_use]
     pub fn permit(&self) -> Option<&Arc<LargeRowPermit>> {

@@ -62,6 +62,9 @@ struct AnswerReader {
     piece: Text,
     /// Bytes of text of rows that have been sent.
     sent: usize,
+    /// Bytes of rows with values that were cut: they count as if they were whole, because memory is
+    /// reserved for each of them.
+    cut: usize,
     /// Number of rows so far.
     count: u64,
     /// Sent after the text.
@@ -291,6 +294,7 @@ impl AnswerReader {
             rows,
             piece,
             sent: 0,
+            cut: 0,
             count: 0,
             structured,
             permit: None,
@@ -315,7 +319,8 @@ impl AnswerReader {
             let before = self.piece.mark();
             let has_cut = write_line(&mut self.piece, &row, self.request.format)?;
             let is_counted = matches!(self.end, RowsEnd::Counted { .. });
-            let size = self.sent + self.piece.text_len();
+            self.cut += if has_cut { row.size() } else { 0 };
+            let size = self.sent + self.piece.text_len() + self.cut;
             if !is_counted && self.count > 0 && size > self.request.max_bytes {
                 self.piece.cut(before);
                 self.end = RowsEnd::Cut;
@@ -323,7 +328,11 @@ impl AnswerReader {
             }
             self.count += 1;
             self.has_cut_values |= has_cut;
-            self.permit = row.permit().cloned().or(self.permit.take());
+            // The text of a row that was cut is small. An answer that waits for the memory of a row
+            // must not hold that of another.
+            if !has_cut {
+                self.permit = row.permit().cloned().or(self.permit.take());
+            }
             if let Some(table) = &mut self.structured {
                 table.add(|table| table.write_row(row.scalars()))?;
             }

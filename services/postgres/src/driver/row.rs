@@ -77,6 +77,11 @@ impl Row {
         &self.fields
     }
 
+    /// Returns the number of bytes of the message.
+    pub(crate) fn size(&self) -> usize {
+        self.body.len()
+    }
+
     /// Returns the values in the order of the columns, `None` for NULL.
     pub(crate) fn values(&self) -> Values<'_> {
         Values { rest: &self.body }
