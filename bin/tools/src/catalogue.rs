@@ -173,12 +173,10 @@ fn tools(
         .with_connection_urls(configuration.builtins.connection_urls.clone())
         .with_local_callers(is_local)
         .with_password_attempts(attempts.unwrap_or_default())
-        .with_count_rows(!tools_off.contains(&"count_rows"))
         .with_format(format);
     let schema = GetSchemaInfo::new(databases.clone())
         .with_max_bytes(max_bytes)
         .with_max_tokens(configuration.schema.max_tokens)
-        .with_search(!tools_off.contains(&"search_schema"))
         .with_format(format);
     let search = SearchSchema::new(databases.clone())
         .with_glossary(glossary.clone())

@@ -17,7 +17,7 @@ use ziggurat_postgres::{
 };
 
 /// Returns the database of the caller, once the server has connected to it.
-pub async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
+async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
     let current = databases
         .current(caller.extension::<Identity>())
         .map_err(|error| no_client(&error))?;
@@ -47,6 +47,13 @@ pub async fn chosen(databases: &Databases, request: &ToolRequest) -> Result<Curr
     let named = named.ok_or_else(|| Error::said(format!("Unknown database: {name}")))?;
     named.ready().await.map_err(|error| unread(&error))?;
     Ok(named)
+}
+
+/// Returns the tool that shows the client of a call which tables and columns there are.
+#[must_use]
+pub(crate) fn schema_tool(request: &ToolRequest) -> Option<&'static str> {
+    let tools = ["search_schema", "get_schema_info"];
+    tools.into_iter().find(|tool| request.is_listed(tool))
 }
 
 /// Adds the argument `database` to a tool, if there is more than one database.

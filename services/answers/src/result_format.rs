@@ -33,7 +33,6 @@ pub enum ShowHidden {
 #[derive(Clone, Copy, Debug)]
 pub struct CallFormat {
     fields: tsv::Format,
-    is_fenced: bool,
 }
 
 /// Lines before and after values from the database. Their mark is random, so that no value can
@@ -54,7 +53,6 @@ impl ResultFormat {
     /// Returns the form for a client that negotiates a revision, or for another.
     #[must_use]
     pub fn for_client(self, is_negotiated: bool) -> CallFormat {
-        let is_fenced = self.is_fenced && is_negotiated;
         CallFormat {
             fields: tsv::Format {
                 is_unambiguous: is_negotiated,
@@ -63,10 +61,9 @@ impl ResultFormat {
                     ShowHidden::Always => true,
                     ShowHidden::Never => false,
                 },
-                guards_end: is_fenced,
+                guards_end: self.is_fenced && is_negotiated,
                 max_bytes: self.max_cell_bytes.filter(|_| is_negotiated),
             },
-            is_fenced,
         }
     }
 }
@@ -123,7 +120,7 @@ impl CallFormat {
 
     /// Returns the lines around the values of a result, if the operator enabled them.
     pub fn fence(self) -> Option<Fence> {
-        self.is_fenced.then(Fence::new).flatten()
+        self.fields.guards_end.then(Fence::new).flatten()
     }
 
     /// Returns a text of its own between the lines of a fence.

@@ -26,10 +26,11 @@ use std::{borrow::Cow, fmt::Write as _, sync::Arc, time::Duration};
 
 use tokio::time;
 use ziggurat_databases::Current;
-use ziggurat_mcp::Reported;
+use ziggurat_mcp::{Reported, ToolRequest};
 use ziggurat_postgres::{
     database::Database,
     error::{Phase, QueryError, Report},
+    name::written,
 };
 
 use self::{access::WriteRule, scope::Scope};
@@ -52,6 +53,8 @@ pub struct SqlErrors {
     before: String,
     text: Arc<str>,
     after: &'static str,
+    /// The tool that shows tables and columns, if the client has one.
+    schema_tool: Option<&'static str>,
 }
 
 /// Hint of this server.
@@ -64,8 +67,8 @@ struct Hint {
 // === impl SqlErrors ===
 
 impl SqlErrors {
-    /// Describes the errors of a caller's text in its current database. Positions count from the
-    /// first character of the text, which has no white space before it.
+    /// Describes the errors of a call's text in its database. Positions count from the first
+    /// character of the text, which has no white space before it.
     pub fn new(current: &Current, text: impl Into<Arc<str>>) -> Self {
         Self {
             current: Some(current.clone()),
@@ -81,7 +84,15 @@ impl SqlErrors {
             before: String::new(),
             text: text.into(),
             after: "",
+            schema_tool: None,
         }
+    }
+
+    /// Sets the call whose client reads the texts, so that they refer to tools of its list.
+    #[must_use]
+    pub fn for_request(mut self, request: &ToolRequest) -> Self {
+        self.schema_tool = client::schema_tool(request);
+        self
     }
 
     /// Sets the text of this server around the caller's.
@@ -183,6 +194,9 @@ impl SqlErrors {
             "25006" => Some(Hint::of(access::read_only(self.write_rule()))),
             "42501" => Some(Hint::of(access::denied(report, &scope))),
             "57014" => access::cancelled(report, &self.database).map(Hint::of),
+            "42601" if scope.is_word(0, &["DESCRIBE", "DESC", "SHOW", "USE"]) => {
+                self.schema_hint().map(Hint::of)
+            }
             "42601" => grammar::syntax(&scope, index?).map(Hint::of),
             "42803" | "42P20" => grammar::grouping(&scope, index?).map(Hint::of),
             "42P01" => {
@@ -193,7 +207,7 @@ impl SqlErrors {
                     Ok(Ok(metadata)) => metadata,
                     _ => client::metadata(current).await.ok()?,
                 };
-                tables::unknown(report, &scope, index, &metadata)
+                tables::unknown(report, &scope, index, &metadata, self.schema_hint())
             }
             "42703" => {
                 let metadata = client::metadata(self.current.as_ref()?).await.ok()?;
@@ -205,6 +219,12 @@ impl SqlErrors {
             }
             _ => self.catalogue_hint(report, &scope, index).await,
         }
+    }
+
+    /// Names the tool that shows tables and columns.
+    fn schema_hint(&self) -> Option<String> {
+        let tool = self.schema_tool?;
+        Some(format!("{tool} shows tables and their columns."))
     }
 
     /// Returns a hint for which the catalogue may have to be read.
@@ -226,9 +246,7 @@ impl SqlErrors {
                 let functions = catalogue::functions(current?, name).await?;
                 return functions::unknown(&names, report, &functions);
             }
-            "42704" if scope.is_word(0, &["SHOW"]) => {
-                "get_schema_info shows tables and their columns.".to_owned()
-            }
+            "42704" if scope.is_word(0, &["SHOW"]) => self.schema_hint()?,
             "42704" => {
                 let name = types::name(scope, index?)?;
                 types::unknown(&name, &catalogue::types(current?).await?)?
@@ -252,13 +270,13 @@ impl SqlErrors {
             }
             "23502" => {
                 let (table, column) = (report.table.as_deref()?, report.column.as_deref()?);
-                let (table, column) = (names::written(table), names::written(column));
+                let (table, column) = (written(table), written(column));
                 format!("Give the column {column} of {table} a value that is not NULL.")
             }
             code if code.starts_with("23") => {
                 let definition = catalogue::constraint(current?, report).await?;
                 let name = report.constraint.as_deref()?;
-                format!("The constraint {} is: {definition}", names::written(name))
+                format!("The constraint {} is: {definition}", written(name))
             }
             _ => return None,
         };

@@ -19,7 +19,7 @@ use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
-    Mcp, Prompts, Resources, ServerInfo, ToolHandler, Tools, dialect,
+    Error, Mcp, Prompts, Resources, Schema, ServerInfo, Tool, ToolHandler, Tools, dialect,
     protocol::{self, ProtocolLayer, Revision},
 };
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
@@ -54,14 +54,27 @@ impl TestServer {
     }
 }
 
-/// Calls a tool in a negotiated revision, with structured output enabled. Returns the body.
+/// Tools that answers of others refer to where they are listed.
+const OTHERS: [&str; 2] = ["count_rows", "search_schema"];
+
+/// Calls a tool in a negotiated revision, with structured output enabled and with other tools in
+/// the list. Returns the body.
 pub async fn respond(
     tool: impl ToolHandler,
     revision: Revision,
     arguments: Value,
 ) -> impl Body<Data = Bytes, Error: Debug> + Unpin {
     let name = tool.describe().name.clone();
-    let tools = Tools::new().with_structured_output(true).with(tool);
+    let mut tools = Tools::new().with_structured_output(true).with(tool);
+    for other in OTHERS.into_iter().filter(|other| *other != name) {
+        let absent = |_: Value| async { Err::<String, _>(Error::said("only listed")) };
+        tools = tools.with(Tool::with_schema(
+            other,
+            "Is listed.",
+            Schema::new(),
+            absent,
+        ));
+    }
     let about = ServerInfo::new("test", "0");
     let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
     let server = ServiceBuilder::new()

@@ -111,6 +111,7 @@ impl Shared {
             inputs,
             signer,
             wants_structure: has_structure && encoder.revision.has_structure(),
+            tools: Arc::clone(&self.tools),
             caller,
             call,
         });

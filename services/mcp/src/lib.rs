@@ -223,7 +223,7 @@ pub struct Mcp {
 
 #[derive(Clone)]
 struct Shared {
-    tools: Tools,
+    tools: Arc<Tools>,
     resources: Resources,
     prompts: Prompts,
     encoders: Encoders,
@@ -320,7 +320,7 @@ impl Mcp {
         let mcp = Self {
             shared: Arc::new(Shared {
                 encoders: Encoders::new(server, &tools, &resources, &prompts),
-                tools,
+                tools: Arc::new(tools),
                 resources,
                 prompts,
                 methods: Methods::default(),

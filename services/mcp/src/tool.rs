@@ -13,7 +13,7 @@ mod result;
 mod schema;
 mod visibility;
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 use http::HeaderMap;
 use serde::Deserialize;
@@ -129,6 +129,7 @@ pub struct ToolRequest {
     /// Set if the client's revision has questions.
     pub(super) signer: Option<StateSigner>,
     pub(super) wants_structure: bool,
+    pub(super) tools: Arc<Tools>,
 }
 
 /// A failure with a message for the model: the text of a result that is an error.
@@ -313,6 +314,12 @@ impl ToolRequest {
     #[must_use]
     pub fn is_negotiated(&self) -> bool {
         self.caller.context().is_negotiated()
+    }
+
+    /// Returns whether the client's list has a tool of this name, so that an answer may refer to it.
+    #[must_use]
+    pub fn is_listed(&self, tool: &str) -> bool {
+        self.tools.is_listed(tool, self.is_negotiated())
     }
 
     /// Returns the caller of the tool.

@@ -124,7 +124,8 @@ impl ToolHandler for CountRows {
             Ok(rows) => rows,
             Err(error) if request.is_negotiated() => {
                 let label = client::label(&self.databases, &request, &current);
-                let reported = Box::pin(count.errors(&current).reported(&error)).await;
+                let errors = count.errors(&current, &request);
+                let reported = Box::pin(errors.reported(&error)).await;
                 return Err(format.error(client::labelled(&label, reported.into())));
             }
             Err(error) => return Err(format.error(count.complaint(&error).into())),
@@ -192,11 +193,12 @@ impl Count {
         format!("{} WHERE (", self.from())
     }
 
-    fn errors(&self, current: &Current) -> SqlErrors {
-        match &self.condition {
+    fn errors(&self, current: &Current, request: &ToolRequest) -> SqlErrors {
+        let errors = match &self.condition {
             Some(condition) => SqlErrors::new(current, &**condition).within(&self.before(), AFTER),
             None => SqlErrors::new(current, self.from()),
-        }
+        };
+        errors.for_request(request)
     }
 
     async fn run(&self, current: &Current) -> Result<String, QueryError> {

@@ -65,12 +65,12 @@ use std::{
 };
 
 use thiserror::Error;
+use ziggurat_answers::ResultFormat;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Prompts, Resources};
+use ziggurat_schema_tools::Glossary;
 
 use self::{prompt::CustomPrompt, resource::CustomResource};
-use ziggurat_answers::ResultFormat;
-use ziggurat_schema_tools::Glossary;
 
 /// Limit on the size of a file.
 const MAX_BYTES: u64 = 1 << 20;

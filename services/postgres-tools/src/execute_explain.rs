@@ -9,6 +9,7 @@ mod tests;
 
 use futures_util::TryStreamExt as _;
 use serde::Deserialize;
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
@@ -21,7 +22,6 @@ use ziggurat_postgres::{
 };
 
 use self::{findings::Findings, select::is_select, structured::Explained};
-use ziggurat_answers::{ResultFormat, SqlErrors, client};
 
 const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
 
@@ -115,7 +115,7 @@ impl ToolHandler for ExecuteExplain {
             Ok(plan) => plan,
             Err(error) if request.is_negotiated() => {
                 let label = client::label(&self.databases, &request, &current);
-                let errors = SqlErrors::new(&current, &*question.query);
+                let errors = SqlErrors::new(&current, &*question.query).for_request(&request);
                 let reported = Box::pin(errors.reported(&error)).await;
                 return Err(format.error(client::labelled(&label, reported.into())));
             }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
+use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
@@ -32,7 +33,6 @@ use self::{
     answer::{Request, complaint},
     connection_directive::Directive,
 };
-use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
 
 /// Default limit on the bytes of rows in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
@@ -61,7 +61,6 @@ pub struct QueryDatabase {
     large_rows: LargeRows,
     url_rules: UrlRules,
     format: ResultFormat,
-    has_count_rows: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -96,7 +95,6 @@ impl QueryDatabase {
             large_rows: LargeRows::new(LARGE_ANSWERS * DEFAULT_MAX_BYTES),
             url_rules: UrlRules::default(),
             format: ResultFormat::default(),
-            has_count_rows: true,
         }
     }
 
@@ -104,14 +102,6 @@ impl QueryDatabase {
     #[must_use]
     pub fn with_format(mut self, format: ResultFormat) -> Self {
         self.format = format;
-        self
-    }
-
-    /// Sets whether the server has the tool `count_rows`, which answers may name (by default it
-    /// has).
-    #[must_use]
-    pub fn with_count_rows(mut self, has_count_rows: bool) -> Self {
-        self.has_count_rows = has_count_rows;
         self
     }
 
@@ -170,7 +160,8 @@ impl QueryDatabase {
         options: CallOptions,
         request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
-        let errors = |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text));
+        let errors =
+            |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text)).for_request(request);
         let statement = Statement::new(current.database(), query)
             .map_err(|error| options.unsent(&error, errors))?
             .with_window(options.window(current.database()))
@@ -282,7 +273,7 @@ impl ToolHandler for QueryDatabase {
             is_structured: request.wants_structure(),
             is_negotiated: request.is_negotiated(),
             format: self.format.of(&request),
-            has_count_rows: self.has_count_rows || !request.is_negotiated(),
+            has_count_rows: request.is_listed("count_rows") || !request.is_negotiated(),
         };
         let query = arguments
             .query

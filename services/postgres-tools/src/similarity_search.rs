@@ -58,7 +58,9 @@ struct Form<'a> {
     heading: &'a str,
     format: CallFormat,
     is_structured: bool,
-    is_negotiated: bool,
+    /// Describes errors of the statement, for a client that negotiates a revision. The statement is
+    /// not the caller's, so its text is not quoted.
+    errors: Option<&'a SqlErrors>,
 }
 
 /// The vector of a question, and its origin.
@@ -111,14 +113,10 @@ impl SimilaritySearch {
         place: &TargetTable<'_>,
         form: Form<'_>,
     ) -> Result<ToolResult, Reported> {
-        // The statement is not the caller's, so its text is not quoted.
-        let errors = || SqlErrors::new(current, "");
-        let errors = form.is_negotiated.then(errors);
-        let errors = errors.as_ref();
         // PostgreSQL samples the texts while the vector is computed.
         let (asked, sample) = join!(
             self.ask(&search_call.question),
-            sample(current, place, errors)
+            sample(current, place, form.errors)
         );
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
         let parts = parts(place, asked.vector.len(), &sample?);
@@ -127,7 +125,7 @@ impl SimilaritySearch {
         }
         let rows = match find(search_call, current, place, &parts, &asked.vector).await {
             Ok(rows) => rows,
-            Err(error) => return Err(advice::failed(&error, place, errors).await),
+            Err(error) => return Err(advice::failed(&error, place, form.errors).await),
         };
         let answer = Answer {
             label: current.label(),
@@ -195,11 +193,13 @@ impl ToolHandler for SimilaritySearch {
         let search_call = SearchCall::read(request.arguments::<Arguments>()?)?;
         let current = client::chosen(&self.databases, &request).await?;
         let label = client::label(&self.databases, &request, &current);
+        let errors = || SqlErrors::new(&current, "").for_request(&request);
+        let errors = request.is_negotiated().then(errors);
         let form = Form {
             heading: &client::heading(&self.databases, &request, &current),
             format: self.format.of(&request),
             is_structured: request.wants_structure(),
-            is_negotiated: request.is_negotiated(),
+            errors: errors.as_ref(),
         };
         let found = self.run(&search_call, &current, form).await;
         found.map_err(|error| form.format.error(client::labelled(&label, error)))

@@ -42,6 +42,7 @@ pub mod error;
 pub mod kind;
 pub mod large_rows;
 pub mod metadata;
+pub mod name;
 pub mod pool;
 pub mod rows;
 pub mod scalar;

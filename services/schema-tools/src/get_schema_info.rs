@@ -39,7 +39,7 @@ const SUMMARY_ABOVE: usize = 10;
 pub struct GetSchemaInfo {
     databases: Databases,
     max_bytes: usize,
-    budget: Budget,
+    max_tokens: usize,
     format: ResultFormat,
 }
 
@@ -68,8 +68,8 @@ struct Request {
     filter: Filter,
     /// Set if the caller wants a structured result.
     is_structured: bool,
-    /// Set if the client negotiates a revision.
-    is_negotiated: bool,
+    /// The limits for a client that negotiates a revision.
+    budget: Option<Budget>,
     format: CallFormat,
     /// The line that names the database.
     heading: String,
@@ -84,10 +84,7 @@ impl GetSchemaInfo {
         Self {
             databases,
             max_bytes: DEFAULT_MAX_BYTES,
-            budget: Budget {
-                max_tokens: DEFAULT_MAX_TOKENS,
-                has_search: true,
-            },
+            max_tokens: DEFAULT_MAX_TOKENS,
             format: ResultFormat::default(),
         }
     }
@@ -103,14 +100,7 @@ impl GetSchemaInfo {
     /// default).
     #[must_use]
     pub fn with_max_tokens(mut self, max_tokens: usize) -> Self {
-        self.budget.max_tokens = max_tokens;
-        self
-    }
-
-    /// Sets whether answers refer to `search_schema`, which they do by default.
-    #[must_use]
-    pub fn with_search(mut self, has_search: bool) -> Self {
-        self.budget.has_search = has_search;
+        self.max_tokens = max_tokens;
         self
     }
 
@@ -137,8 +127,8 @@ impl GetSchemaInfo {
             );
         }
         if filter.is_open() && tables.len() > SUMMARY_ABOVE {
-            if lookup.is_negotiated {
-                self.budget.write_summary(&mut text, &tables, lookup.format);
+            if let Some(budget) = lookup.budget {
+                budget.write_summary(&mut text, &tables, lookup.format);
             } else {
                 summary::write(&mut text, &tables, summary::Limits::default());
                 lookup.format.show(&mut text, 0);
@@ -147,9 +137,8 @@ impl GetSchemaInfo {
             let structure = lookup.is_structured.then(structure);
             return Some(ToolResult::text(text).with_structure(structure));
         }
-        let listing = if lookup.is_negotiated {
-            self.budget
-                .write_tables(&mut text, &tables, !filter.is_compact, lookup.format)
+        let listing = if let Some(budget) = lookup.budget {
+            budget.write_tables(&mut text, &tables, !filter.is_compact, lookup.format)
         } else {
             let mut listing = Listing::new(self.max_bytes, !filter.is_compact, lookup.format);
             listing.extend(&tables);
@@ -207,10 +196,14 @@ impl ToolHandler for GetSchemaInfo {
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let filter = Filter::try_from(request.arguments::<Arguments>()?)?;
         let current = client::chosen(&self.databases, &request).await?;
+        let budget = Budget {
+            max_tokens: self.max_tokens,
+            has_search: request.is_listed("search_schema"),
+        };
         let lookup = Request {
             filter,
             is_structured: request.wants_structure(),
-            is_negotiated: request.is_negotiated(),
+            budget: request.is_negotiated().then_some(budget),
             format: self.format.of(&request),
             heading: client::heading(&self.databases, &request, &current),
         };

@@ -17,6 +17,7 @@ mod words;
 
 use std::sync::Arc;
 
+use ziggurat_answers::{ResultFormat, client};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Visibility,
@@ -27,8 +28,6 @@ use self::{
     arguments::{Arguments, Request},
     cache::Cache,
 };
-use ziggurat_answers::{ResultFormat, client};
-
 use crate::Glossary;
 
 /// Default limit on the tokens of an answer.

@@ -294,6 +294,28 @@ fn count_rows_is_listed_and_named_only_where_it_is_there() {
 }
 
 #[test]
+fn an_error_names_a_schema_tool_that_is_listed() {
+    let postgres = Postgres::new();
+    let cases = [
+        ("{}", Some("search_schema")),
+        ("{search_schema: false}", Some("get_schema_info")),
+        ("{search_schema: false, get_schema_info: false}", None),
+    ];
+    for (tools, expected) in cases {
+        let home = Home::new();
+        let entry = postgres.entry("main");
+        home.configure(&format!(
+            "databases:\n{entry}builtins: {{tools: {tools}}}\n"
+        ));
+        let (_program, client) = home.serve(&["-no-auth"]);
+        let error = fail(&client, "query_database", &json!({"query": "TABLE zzzzz"}));
+        let hint = error.split_once("\nHINT: ").map(|(_, hint)| hint);
+        let expected = expected.map(|tool| format!("{tool} shows tables and their columns."));
+        assert_eq!(hint, expected.as_deref(), "{error}");
+    }
+}
+
+#[test]
 fn the_default_list_of_tools_is_short() {
     let (_postgres, home) = configured("");
     let (_program, client) = home.serve(&["-no-auth"]);

@@ -1,10 +1,13 @@
 //! Hints for columns that do not exist or are ambiguous.
 
-use ziggurat_postgres::metadata::{Column, Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Column, Metadata, Table},
+    name::written,
+};
 
 use super::{
     Hint,
-    names::{MAX_SUGGESTED, nearest, written},
+    names::{MAX_SUGGESTED, nearest},
     scope::{Known, Scope, Source},
     tables::{joined, short},
 };
@@ -40,7 +43,8 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
              BY and GROUP BY. Repeat its expression here, or put the query into a subquery."
         )));
     }
-    if scope.is_quoted(last) && qualifier.is_none() {
+    let is_column = || metadata.tables().any(|table| has_column(table, &name));
+    if scope.is_quoted(last) && qualifier.is_none() && !is_column() {
         let text = name.replace('\'', "''");
         return Some(Hint::of(format!(
             "Double quotes are for names. If it is a text, write '{text}' in single quotes."

@@ -1,13 +1,9 @@
 //! Hints for functions that do not exist, or not with these arguments.
 
-use ziggurat_postgres::error::Report;
+use ziggurat_postgres::{error::Report, name::written};
 use ziggurat_sql::Policy;
 
-use super::{
-    Hint,
-    catalogue::Function,
-    names::{nearest, written},
-};
+use super::{Hint, catalogue::Function, names::nearest};
 
 /// Limit on the signatures of a function that are listed.
 const MAX_SIGNATURES: usize = 5;

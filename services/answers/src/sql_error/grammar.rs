@@ -1,11 +1,9 @@
 //! Hints for errors of syntax and grouping, where the correction is certain.
 
+use ziggurat_postgres::name::{is_reserved, written};
 use ziggurat_sql::Token;
 
-use super::{
-    names::{is_reserved, written},
-    scope::Scope,
-};
+use super::scope::Scope;
 
 /// Describes the usual correction of a syntax error (42601) at a token.
 pub(super) fn syntax(scope: &Scope<'_>, index: usize) -> Option<String> {
@@ -20,9 +18,6 @@ pub(super) fn syntax(scope: &Scope<'_>, index: usize) -> Option<String> {
         Token::Unclosed => "A string, quoted name or comment has no end.",
         Token::Number if is_before(&["TOP"]) => "Write LIMIT at the end instead of TOP.",
         _ if is_before(&["INTERVAL"]) => "Write an interval as interval '1 day'.",
-        _ if scope.is_word(0, &["DESCRIBE", "DESC", "SHOW", "USE"]) => {
-            "get_schema_info shows tables and their columns."
-        }
         _ if scope.is_word(index, &["FROM", "WHERE", "GROUP", "ORDER"])
             && before.is_some_and(|index| scope.is_symbol(index, b',')) =>
         {

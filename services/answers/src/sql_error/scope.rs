@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
-use ziggurat_postgres::metadata::{Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Metadata, Table},
+    name::{is_reserved, written},
+};
 use ziggurat_sql::{Lexer, Token};
-
-use super::names::{is_reserved, written};
 
 /// Limit on the tokens that are read.
 const MAX_TOKENS: usize = 20_000;

@@ -2,16 +2,15 @@
 
 use ziggurat_postgres::{
     error::Report,
-    metadata::{Metadata, Table},
+    metadata::{ForeignKey, Metadata, Table},
+    name::written,
 };
 
 use super::{
     Hint,
-    names::{MAX_SUGGESTED, nearest, written},
+    names::{MAX_SUGGESTED, nearest},
     scope::{Known, Scope, Source},
 };
-
-const LIST: &str = "get_schema_info lists the tables that exist.";
 
 /// Describes what a missing table may be (42P01): the name at a token, if PostgreSQL gives its
 /// position.
@@ -20,6 +19,7 @@ pub(super) fn unknown(
     scope: &Scope<'_>,
     index: Option<usize>,
     metadata: &Metadata,
+    schema_hint: Option<String>,
 ) -> Option<Hint> {
     let mut names = index.map_or_else(Vec::new, |index| scope.names(index));
     let is_source = index.is_none_or(|index| scope.is_source(index));
@@ -32,65 +32,64 @@ pub(super) fn unknown(
         names = quoted.split('.').map(str::to_owned).collect();
     }
     let name = names.pop()?;
-    Some(missing_table(
-        &name,
-        names.pop().as_deref(),
-        scope,
-        metadata,
-    ))
+    let known = known_table(&name, names.pop().as_deref(), metadata);
+    known.or_else(|| {
+        let similar = similar_tables(&name, scope, metadata).join(", ");
+        let similar = Some(similar).filter(|names| !names.is_empty());
+        let similar = similar.map(|names| format!("Tables with a similar name: {names}."));
+        let parts: Vec<_> = similar.into_iter().chain(schema_hint).collect();
+        (!parts.is_empty()).then(|| Hint::of(parts.join(" ")))
+    })
 }
 
-fn missing_table(name: &str, schema: Option<&str>, scope: &Scope<'_>, metadata: &Metadata) -> Hint {
+/// Describes a table of this name in another schema, or one whose name differs only in case.
+fn known_table(name: &str, schema: Option<&str>, metadata: &Metadata) -> Option<Hint> {
     let same: Vec<_> = metadata
         .tables()
         .filter(|table| table.name() == name && Some(table.schema()) != schema)
         .take(MAX_SUGGESTED)
         .collect();
     if let [table] = same[..] {
-        return Hint::of(format!(
+        return Some(Hint::of(format!(
             "There is {}: write {}.",
             described(table),
             full(table)
-        ));
+        )));
     }
     if name == "dual" {
-        return Hint::of("Leave out FROM dual.".to_owned());
+        return Some(Hint::of("Leave out FROM dual.".to_owned()));
     }
     if !same.is_empty() {
         let names: Vec<_> = same.iter().map(|&table| full(table)).collect();
         let names = names.join(" or ");
-        return Hint::of(format!(
+        return Some(Hint::of(format!(
             "Other schemas have a table \"{name}\": write {names}."
-        ));
+        )));
     }
+    let lower = name.to_lowercase();
+    let mut tables = metadata.tables().filter(|table| !table.is_partition());
+    let table = tables.find(|table| table.name().to_lowercase() == lower)?;
+    Some(Hint::of(format!(
+        "There is {}: write {}. PostgreSQL reads names without double quotes in lower case.",
+        described(table),
+        short(table)
+    )))
+}
+
+/// Returns the tables, and queries of the statement, whose names are close to one, nearest first.
+fn similar_tables(name: &str, scope: &Scope<'_>, metadata: &Metadata) -> Vec<String> {
     let tables = || metadata.tables().filter(|table| !table.is_partition());
-    let near = nearest(name, tables(), |table| table.name());
-    if let Some(&table) = near.first()
-        && table.name().to_lowercase() == name.to_lowercase()
-    {
-        return Hint::of(format!(
-            "There is {}: write {}. PostgreSQL reads names without double quotes in lower case.",
-            described(table),
-            short(table)
-        ));
-    }
-    let queries = nearest(name, scope.queries(), |query| query);
-    let queries = queries
-        .into_iter()
-        .filter(|&query| query != name)
-        .map(written);
-    let mut found: Vec<_> = queries.chain(near.into_iter().map(short)).collect();
+    let queries = nearest(name, scope.queries(), |query| query).into_iter();
+    let queries = queries.filter(|&query| query != name).map(written);
+    let near = nearest(name, tables(), |table| table.name()).into_iter();
+    let mut found: Vec<_> = queries.chain(near.map(short)).collect();
     if found.is_empty() && name.chars().count() > 3 {
         let name = name.to_lowercase();
         let parts = tables().filter(|table| table.name().to_lowercase().contains(&name));
         found = parts.take(MAX_SUGGESTED).map(short).collect();
     }
     found.truncate(MAX_SUGGESTED);
-    if found.is_empty() {
-        return Hint::of(LIST.to_owned());
-    }
-    let names = found.join(", ");
-    Hint::of(format!("Tables with a similar name: {names}. {LIST}"))
+    found
 }
 
 /// Describes a name before a column that is no source of the statement.
@@ -136,35 +135,26 @@ fn missing_source(qualifier: &str, scope: &Scope<'_>, index: usize, metadata: &M
 pub(super) fn joined(table: Table<'_>, known: &[Known<'_>]) -> Option<String> {
     known.iter().find_map(|&(source, other)| {
         let own = |name: &str| format!("{}.{}", written(table.name()), written(name));
-        let to = references(other, table).into_iter();
-        let to = to.map(|(column, target)| (source.column(column), own(target)));
-        let from = references(table, other).into_iter();
-        let from = from.map(|(column, target)| (source.column(target), own(column)));
-        let mut pairs: Vec<_> = to.collect();
-        if pairs.is_empty() {
-            pairs = from.collect();
-        }
-        let pairs = pairs
-            .iter()
-            .map(|(theirs, ours)| format!("{theirs} = {ours}"));
-        let condition = pairs.collect::<Vec<_>>().join(" AND ");
-        let join = format!("JOIN {} ON {condition}", short(table));
-        (!condition.is_empty()).then_some(join)
+        let equal = |theirs: &str, ours: &str| format!("{} = {}", source.column(theirs), own(ours));
+        let pairs: Vec<_> = if let Some(key) = reference(other, table) {
+            let pairs = key.columns().zip(key.target_columns());
+            pairs.map(|(theirs, ours)| equal(theirs, ours)).collect()
+        } else {
+            let key = reference(table, other)?;
+            let pairs = key.columns().zip(key.target_columns());
+            pairs.map(|(ours, theirs)| equal(theirs, ours)).collect()
+        };
+        Some(format!("JOIN {} ON {}", short(table), pairs.join(" AND ")))
     })
 }
 
-/// Returns the columns of a table with a foreign key to another table, and their targets. Of
-/// several keys to the same columns it takes the first.
-fn references<'a>(table: Table<'a>, other: Table<'_>) -> Vec<(&'a str, &'a str)> {
-    let prefix = format!("{}.{}.", other.schema(), other.name());
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
-    for column in table.columns() {
-        let mut targets = column.references().split(',');
-        let target = targets.find_map(|name| name.strip_prefix(&prefix));
-        let target = target.filter(|target| pairs.iter().all(|(_, known)| known != target));
-        pairs.extend(target.map(|target| (column.name(), target)));
-    }
-    pairs
+/// Returns the first foreign key of a table to another.
+fn reference<'a>(table: Table<'a>, other: Table<'_>) -> Option<ForeignKey<'a>> {
+    let is_other = |key: &ForeignKey<'_>| {
+        let target = key.target();
+        (target.schema(), target.name()) == (other.schema(), other.name())
+    };
+    table.foreign_keys().find(is_other)
 }
 
 /// Describes a table for a sentence: `a table "orders" in schema "sales"`.

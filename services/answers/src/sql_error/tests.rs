@@ -5,10 +5,10 @@ mod values;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use ziggurat_mcp::{ToolHandler, protocol::Revision};
+use ziggurat_postgres_tools::{CountRows, ExecuteExplain, QueryDatabase};
 
 use super::{MAX_MESSAGE, MAX_PART};
 use crate::test_server::{TestServer, respond};
-use ziggurat_postgres_tools::{CountRows, ExecuteExplain, QueryDatabase};
 
 const SHOP: &str = r#"
     CREATE TABLE customer (id int PRIMARY KEY, name text NOT NULL, email text, "birthDate" date);
@@ -99,8 +99,8 @@ async fn a_condition_of_count_rows_has_positions_of_its_own() {
         (
             json!({"table": "custmer", "where": "name = 'a'"}),
             "ERROR: relation \"public.custmer\" does not exist (SQLSTATE 42P01)\n\
-             HINT: Tables with a similar name: customer. get_schema_info lists the tables that \
-             exist.",
+             HINT: Tables with a similar name: customer. search_schema shows tables and \
+             their columns.",
         ),
         (
             json!({"table": "customer", "where": "id = 1 AND birthdate IS NULL"}),

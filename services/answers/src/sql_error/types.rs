@@ -1,9 +1,8 @@
 //! Hints for types and schemas that do not exist.
 
-use super::{
-    names::{nearest, written},
-    scope::Scope,
-};
+use ziggurat_postgres::name::written;
+
+use super::{names::nearest, scope::Scope};
 
 /// Types of other databases, and those of PostgreSQL.
 const EQUIVALENTS: &[(&str, &str)] = &[

@@ -167,6 +167,24 @@ fn tools_are_listed_by_name_without_the_unlisted_and_the_disabled() {
 }
 
 #[test]
+fn a_tool_knows_which_others_its_client_can_see() {
+    let tool = |name: &'static str| {
+        let schema = Schema::new();
+        Tool::with_schema(name, "Lists.", schema, |_: Value, call: ToolRequest| {
+            let names = ["one", "off", "absent"];
+            let listed = names.map(|name| call.is_listed(name));
+            async move { Ok(format!("{listed:?}")) }
+        })
+    };
+    let tools = Tools::new().with(tool("one")).with(tool("off"));
+    let tools = tools.with_disabled(["off"]);
+    let about = ServerInfo::new("test", "0");
+    let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("well-formed");
+    let answer = ask(&mcp, "tools/call", r#"{"name":"one"}"#);
+    assert!(answer.contains("[true, false, false]"), "{answer}");
+}
+
+#[test]
 fn resources_are_listed_by_uri_and_there_are_no_templates() {
     let mcp = server();
     let list = ask_json(&mcp, "resources/list", r#"{"cursor":"next"}"#);

@@ -71,6 +71,12 @@ impl Tools {
         (self.structured_output || !output.on_demand).then_some(&output.schema)
     }
 
+    /// Returns whether a tool of this name is listed.
+    pub(crate) fn is_listed(&self, name: &str, is_negotiated: bool) -> bool {
+        let tool = self.entries.find(name).map(|entry| &entry.descriptor);
+        tool.is_some_and(|tool| tool.is_listed(is_negotiated)) && !self.is_disabled(name)
+    }
+
     /// Returns the tools that are listed, by name.
     pub(crate) fn listed(&self, is_negotiated: bool) -> impl Iterator<Item = &ToolDescriptor> {
         let all = self.entries.iter().map(|entry| &entry.descriptor);

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
+use ziggurat_answers::test_server::{self, TestServer};
 use ziggurat_mcp::{ToolHandler as _, Visibility};
 
 use super::CountRows;
-use ziggurat_answers::test_server::{self, TestServer};
 
 const SHOP: &str = r#"CREATE TABLE item (id int, name text, price numeric);
     INSERT INTO item VALUES (1, 'nut', 1), (2, 'bolt', 2), (3, '(', 3), (4, NULL, 4);

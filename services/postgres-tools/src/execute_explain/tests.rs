@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use ziggurat_answers::test_server::{self, TestServer};
 
 use super::{ExecuteExplain, NOT_A_SELECT, RULE};
-use ziggurat_answers::test_server::{self, TestServer};
 
 const ITEMS: &str = "CREATE TABLE item (id int, name text);
     INSERT INTO item SELECT i, 'item ' || i FROM generate_series(1, 100) i; ANALYZE item";

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
+use ziggurat_answers::test_server;
 use ziggurat_fake_providers::{Api, Fake, Turn};
 use ziggurat_llm::{Access, Http, Provider, Retry};
 
 use super::*;
-use ziggurat_answers::test_server;
 
 async fn embed(embedder: Embedder, arguments: Value) -> (String, bool) {
     test_server::call(GenerateEmbedding::new(embedder), arguments).await

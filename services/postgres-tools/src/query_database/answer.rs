@@ -7,6 +7,7 @@
 use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
 use ziggurat_mcp::{Piece, Reported, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
@@ -18,7 +19,6 @@ use ziggurat_postgres::{
 use ziggurat_text::Line;
 
 use super::CallOptions;
-use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
 
 /// The size of a piece of a large answer.
 const PIECE_SIZE: usize = 32 << 10;

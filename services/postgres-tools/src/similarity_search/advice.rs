@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ziggurat_answers::{SqlErrors, client};
 use ziggurat_mcp::Reported;
 use ziggurat_postgres::{
     error::QueryError,
@@ -9,8 +10,6 @@ use ziggurat_postgres::{
 };
 
 use super::target_table::{self, Problem, TargetTable};
-use ziggurat_answers::{SqlErrors, client};
-
 use crate::embedder::EmbedError;
 
 /// Limit on the names in a list.

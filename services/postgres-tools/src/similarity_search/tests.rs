@@ -2,11 +2,11 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time;
+use ziggurat_answers::test_server::{self, TestServer};
 use ziggurat_databases::Configured;
 use ziggurat_llm as llm;
 
 use super::{arguments::schema, *};
-use ziggurat_answers::test_server::{self, TestServer};
 
 const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE book (id int, title text, content varchar(99), content_embedding vector(3),

@@ -6,6 +6,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tokio::time;
 use tower::{Layer as _, ServiceExt as _};
+use ziggurat_answers::test_server;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
@@ -16,7 +17,6 @@ use ziggurat_postgres::{
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::GetSchemaInfo;
-use ziggurat_answers::test_server;
 
 /// A server with this tool and a database for tests.
 struct TestServer {

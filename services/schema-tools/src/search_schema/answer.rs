@@ -40,6 +40,9 @@ const MAX_NEAR_WORDS: usize = 8;
 /// Limit on the link tables that are added.
 const MAX_LINKS: usize = 5;
 
+/// Limit on the references to a table among which link tables are looked for.
+const MAX_REFERENCES: usize = 2_000;
+
 /// A page.
 pub(super) struct Answer {
     pub(super) text: String,
@@ -238,6 +241,7 @@ impl Search<'_> {
         }
         let links = one
             .referenced_by()
+            .take(MAX_REFERENCES)
             .map(ForeignKey::table)
             .filter(|link| refers(*link, two));
         let links = links.take(MAX_LINKS);

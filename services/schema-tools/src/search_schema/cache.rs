@@ -6,6 +6,7 @@ use std::{
 };
 
 use tokio::{sync::OnceCell, task};
+use ziggurat_answers::client;
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported};
 use ziggurat_postgres::{
@@ -16,8 +17,6 @@ use ziggurat_postgres::{
 use ziggurat_runtime::lock;
 
 use super::{index::Index, lines::Lines};
-use ziggurat_answers::client;
-
 use crate::Glossary;
 
 /// Limit on the indexes; a database has one.

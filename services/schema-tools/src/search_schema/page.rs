@@ -1,9 +1,9 @@
 //! Answers of limited size, in pages.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ziggurat_answers::CallFormat;
 
 use super::lines::Level;
-use ziggurat_answers::CallFormat;
 
 /// Longest last line of a page that is not the last.
 const MORE: usize = 64;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::time;
+use ziggurat_answers::test_server::{TestServer, respond};
 use ziggurat_databases::Configured;
 use ziggurat_mcp::protocol::Revision;
 
 use super::*;
-use ziggurat_answers::test_server::{TestServer, respond};
 
 const SHOP: &str = "CREATE SCHEMA sales; CREATE SCHEMA hr;
     CREATE TYPE order_status AS ENUM ('open', 'paid', 'void');

@@ -7,10 +7,10 @@ use ziggurat_postgres::{
     database::{Password, Settings},
     error::{Phase, Report},
 };
+use ziggurat_postgres_tools::{Embedder, SimilaritySearch};
 
 use super::*;
 use crate::SqlErrors;
-use ziggurat_postgres_tools::{Embedder, SimilaritySearch};
 
 const READ_ONLY: &str = "This server is read-only by design: SELECT, VALUES, TABLE, WITH queries, \
     EXPLAIN and SHOW work. To change data, the operator has to set allow_writes: true for this \

@@ -88,7 +88,7 @@ async fn errors_of_syntax_have_their_usual_correction() {
         ("SELECT * FROM WHERE id = 1", ""),
         (
             "DESCRIBE customer",
-            "get_schema_info shows tables and their columns.",
+            "search_schema shows tables and their columns.",
         ),
         ("SELECT 'a", "A string, quoted name or comment has no end."),
         (

@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use secrecy::ExposeSecret as _;
 use tokio::{task, time};
 use ziggurat_accounts::Holder;
+use ziggurat_answers::test_server;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_postgres::database::Password;
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use ziggurat_answers::test_server;
 
 impl TestServer {
     /// Returns the URL of the database, and the form that callers see.
