@@ -16,7 +16,7 @@ use ziggurat_mcp::{
     ToolRequest, ToolResult, Visibility,
 };
 
-use ziggurat_answers::ResultFormat;
+use ziggurat_answers::{CallFormat, ResultFormat};
 
 /// Default and maximum number of passages in an answer.
 const DEFAULT_TOP_N: i64 = 5;
@@ -91,6 +91,43 @@ impl<E: Embed> SearchKnowledgebase<E> {
         let format = ResultFormat::default();
         Self { source, format }
     }
+
+    async fn answer(&self, request: &ToolRequest, format: CallFormat) -> Result<ToolResult, Error> {
+        let (base, embedder) = match &self.source {
+            Source::None(absence) => return Err(Reported::new(*absence).into()),
+            Source::Base { base, embedder } => (base, embedder),
+        };
+        let arguments: Arguments = request.arguments()?;
+        if arguments.list_products.0 == Some(true) {
+            let products = base.products().await;
+            let products = products.map_err(|error| refusal("Failed to list products", &error))?;
+            let structure = || structured::products(&products);
+            let structure = request.wants_structure().then(structure);
+            let text = answer::products(&products, format);
+            return Ok(ToolResult::text(text).with_structure(structure));
+        }
+        let query = question(arguments.query)?;
+        let filter = Filter {
+            projects: names(arguments.project_names),
+            versions: names(arguments.project_versions),
+        };
+        let top_n = arguments.top_n.0.unwrap_or(DEFAULT_TOP_N);
+        let top_n = usize::try_from(top_n.clamp(1, MAX_TOP_N)).unwrap_or(1);
+
+        let failed = |error: KnowledgeError| refusal("Knowledgebase search failed", &error);
+        // Before the vector, because a provider may charge for it.
+        let search = base.search(&filter).await.map_err(failed)?;
+        let vector = embedder.vector(&query).await.map_err(|error| {
+            Reported::new(format!("Failed to generate query embedding: {error}"))
+        })?;
+        let found = search.nearest(&vector, top_n).await.map_err(failed)?;
+        let structure = || structured::passages(&found);
+        let structure = request.wants_structure().then(structure);
+        Ok(
+            ToolResult::text(answer::passages(&query, &filter, &found, format))
+                .with_structure(structure),
+        )
+    }
 }
 
 impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
@@ -125,39 +162,8 @@ impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let format = self.format.of(&request);
-        let (base, embedder) = match &self.source {
-            Source::None(absence) => return Err(Reported::new(*absence).into()),
-            Source::Base { base, embedder } => (base, embedder),
-        };
-        let arguments: Arguments = request.arguments()?;
-        if arguments.list_products.0 == Some(true) {
-            let products = base.products().await;
-            let products = products.map_err(|error| refusal("Failed to list products", &error))?;
-            let structure = || structured::products(&products);
-            let structure = request.wants_structure().then(structure);
-            return Ok(ToolResult::text(answer::products(&products)).with_structure(structure));
-        }
-        let query = question(arguments.query)?;
-        let filter = Filter {
-            projects: names(arguments.project_names),
-            versions: names(arguments.project_versions),
-        };
-        let top_n = arguments.top_n.0.unwrap_or(DEFAULT_TOP_N);
-        let top_n = usize::try_from(top_n.clamp(1, MAX_TOP_N)).unwrap_or(1);
-
-        let failed = |error: KnowledgeError| refusal("Knowledgebase search failed", &error);
-        // Before the vector, because a provider may charge for it.
-        let search = base.search(&filter).await.map_err(failed)?;
-        let vector = embedder.vector(&query).await.map_err(|error| {
-            Reported::new(format!("Failed to generate query embedding: {error}"))
-        })?;
-        let found = search.nearest(&vector, top_n).await.map_err(failed)?;
-        let structure = || structured::passages(&found);
-        let structure = request.wants_structure().then(structure);
-        Ok(
-            ToolResult::text(answer::passages(&query, &filter, &found, format))
-                .with_structure(structure),
-        )
+        let answer = self.answer(&request, format).await;
+        answer.map_err(|error| format.error(error))
     }
 }
 

@@ -8,9 +8,9 @@ use ziggurat_mcp::Text;
 use ziggurat_answers::CallFormat;
 
 /// Writes the products, with the number of chunks of each.
-pub(super) fn products(products: &[Product]) -> Text {
+pub(super) fn products(products: &[Product], format: CallFormat) -> Text {
     let mut text = Text::new();
-    write_products(&mut text, products).expect("a text takes all that is written");
+    write_products(&mut text, products, format).expect("a text takes all that is written");
     text
 }
 
@@ -23,7 +23,7 @@ pub(super) fn passages(
 ) -> Text {
     let mut text = Text::new();
     let written = if found.is_empty() {
-        write_nothing(&mut text, query, filter)
+        write_nothing(&mut text, query, filter, format)
     } else {
         write_passages(&mut text, query, filter, found, format)
     };
@@ -31,33 +31,38 @@ pub(super) fn passages(
     text
 }
 
-fn write_products(text: &mut Text, products: &[Product]) -> fmt::Result {
+fn write_products(text: &mut Text, products: &[Product], format: CallFormat) -> fmt::Result {
     let rule = "=".repeat(50);
     writeln!(text, "Available Products in Knowledgebase\n{rule}")?;
     let mut name = None;
     for product in products {
         if name != Some(&product.name) {
             name = Some(&product.name);
-            writeln!(text, "\nProduct: {}", product.name)?;
+            writeln!(text, "\nProduct: {}", format.text(&product.name))?;
         }
         let chunks = product.chunks;
         if product.version.is_empty() {
             writeln!(text, "  - (no version) ({chunks} chunks)")?;
         } else {
-            writeln!(text, "  - Version {} ({chunks} chunks)", product.version)?;
+            let version = format.text(&product.version);
+            writeln!(text, "  - Version {version} ({chunks} chunks)")?;
         }
     }
     let total: u64 = products.iter().map(|product| product.chunks).sum();
     write!(text, "\n{rule}\nTotal: {total} chunks across all products")
 }
 
-fn write_nothing(text: &mut Text, query: &str, filter: &Filter) -> fmt::Result {
-    write!(text, "No results found for query: \"{query}\"")?;
+fn write_nothing(text: &mut Text, query: &str, filter: &Filter, format: CallFormat) -> fmt::Result {
+    write!(
+        text,
+        "No results found for query: \"{}\"",
+        format.text(query)
+    )?;
     let filters = filters(filter, ["projects", "versions"]);
     if filters.is_empty() {
         return Ok(());
     }
-    write!(text, " ({filters})")
+    write!(text, " ({})", format.text(&filters))
 }
 
 fn write_passages(
@@ -69,10 +74,11 @@ fn write_passages(
 ) -> fmt::Result {
     let (thick, thin) = ("=".repeat(80), "-".repeat(80));
     let count = found.len();
+    let query = format.text(query);
     writeln!(text, "Knowledgebase Search Results: \"{query}\"")?;
     let filters = filters(filter, ["Projects", "Versions"]);
     if !filters.is_empty() {
-        writeln!(text, "Filter - {filters}")?;
+        writeln!(text, "Filter - {}", format.text(&filters))?;
     }
     writeln!(text, "{thick}\n\nFound {count} relevant chunks:\n")?;
     for (place, passage) in (1..).zip(found) {

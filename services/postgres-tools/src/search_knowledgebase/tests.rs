@@ -1,6 +1,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use ziggurat_answers::{ResultFormat, ShowHidden, test_server};
 use ziggurat_knowledge::{
     Embed, KnowledgeBase, Provider,
     fixture::{Chunk, KnowledgeFile},
@@ -8,7 +9,6 @@ use ziggurat_knowledge::{
 use ziggurat_mcp::{ToolHandler as _, Visibility};
 
 use super::SearchKnowledgebase;
-use ziggurat_answers::test_server;
 
 /// An embedder that returns the same vector for every question, or none.
 #[derive(Clone)]
@@ -318,4 +318,29 @@ async fn the_structure_has_passages_or_products() {
     assert_eq!(found, products);
     let found = ask(json!({"query": "x", "project_versions": ["9"]})).await;
     assert_eq!(found, json!({"passages": []}));
+}
+
+#[tokio::test]
+async fn hidden_characters_of_products_and_errors_are_shown() {
+    let chunk = Chunk {
+        product: ("Post\u{202e}gres", "1"),
+        ..CHUNKS[0]
+    };
+    let library = KnowledgeFile::with(&[chunk]).await;
+    let format = ResultFormat {
+        show_hidden: ShowHidden::Always,
+        ..ResultFormat::default()
+    };
+    for arguments in [
+        json!({"list_products": true}),
+        json!({"query": "a", "project_names": ["\u{202e}"]}),
+    ] {
+        let base = library.base(Provider::OpenAi);
+        let tool = SearchKnowledgebase::new(base, Parrot(Some(vec![1.0, 0.0]))).with_format(format);
+        let (text, _) = test_server::call(tool, arguments).await;
+        assert!(
+            text.contains("\\u{202e}") && !text.contains('\u{202e}'),
+            "{text}"
+        );
+    }
 }
