@@ -89,6 +89,8 @@ impl Home {
             "# Written by the demo, anew at every start.\n\
              http:\n  auth:\n    token_file: {tokens}\n    user_file: {users}\n\
              data_dir: {data}\n\
+             # The tools and errors of new revisions, also for clients that start the server.\n\
+             mcp:\n  stdio_negotiate: true\n\
              # Vectors without a model, a key or a network: of words, not of meaning.\n\
              embedding:\n  enabled: true\n  provider: local\n\
              databases:\n  - {{name: shop, {shop}}}\n",

@@ -33,7 +33,7 @@ impl fmt::Display for Welcome<'_> {
             kept,
         } = *self;
         let profile = profile.display();
-        let url = format!("http://{address}/mcp/v1");
+        let url = format!("http://{address}/mcp");
         let http = Server::http(&url, token);
         let stdio = Server::stdio(program, kept);
         write!(
@@ -44,7 +44,7 @@ for MCP clients, and ziggurat-rag, which answers questions from its handbook.
 
   Address   {url}
   Token     {token}
-  User      {user} (password {password}), for authenticate_user
+  User      {user} (password {password}), for authenticate_user on {url}/v1
   Tables    customers, products, orders, order_items, handbook (with embeddings);
             and a view, revenue_by_month
   Vectors   made by the server itself, of words: for trying out similarity_search
@@ -54,7 +54,7 @@ for MCP clients, and ziggurat-rag, which answers questions from its handbook.
 Ask it something:
 
   curl -s {url} \
-    -H 'Authorization: Bearer {token}' \
+    -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"SELECT * FROM revenue_by_month ORDER BY month"}}}}}}'
 
 Ask the handbook, for the whole answer and its sources, or as a stream:

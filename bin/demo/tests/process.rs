@@ -64,9 +64,10 @@ impl Demo {
         }
     }
 
-    fn post(&self, token: Option<&str>, body: &Value) -> (u16, Value) {
+    /// Sends a request to a path below the printed address.
+    fn post(&self, path: &str, token: Option<&str>, body: &Value) -> (u16, Value) {
         let host = self.address.strip_prefix("http://").expect("a URL");
-        let (host, path) = host.split_once('/').expect("with a path");
+        let (host, address) = host.split_once('/').expect("with a path");
         let mut stream = connect(host);
         let authorization = token.map_or_else(String::new, |token| {
             format!("authorization: Bearer {token}\r\n")
@@ -76,7 +77,7 @@ impl Demo {
         // HTTP/1.0 answers are not chunked.
         write!(
             stream,
-            "POST /{path} HTTP/1.0\r\nhost: {host}\r\n{authorization}\
+            "POST /{address}{path} HTTP/1.0\r\nhost: {host}\r\n{authorization}\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         )
         .expect("sent");
@@ -227,7 +228,7 @@ fn the_demo_starts_answers_and_stops() {
         "{answer}"
     );
 
-    let (status, _) = demo.post(Some("wrong"), &json!({}));
+    let (status, _) = demo.post("", Some("wrong"), &json!({}));
     assert_eq!(status, 401);
     demo.stop();
 }
@@ -408,7 +409,7 @@ fn the_user_can_log_in() {
     let (_, password) = demo.welcome.split_once("(password ").expect("a password");
     let (password, _) = password.split_once(')').expect("its end");
     let arguments = json!({"username": "demo", "password": password});
-    let (status, answer) = demo.post(None, &call("authenticate_user", &arguments));
+    let (status, answer) = demo.post("/v1", None, &call("authenticate_user", &arguments));
     assert_eq!(status, 200);
     assert!(text_of(&answer).contains("session_token"), "{answer}");
     demo.stop();
