@@ -49,13 +49,6 @@ pub async fn chosen(databases: &Databases, request: &ToolRequest) -> Result<Curr
     Ok(named)
 }
 
-/// Returns the tool that shows the client of a call which tables and columns there are.
-#[must_use]
-pub(crate) fn schema_tool(request: &ToolRequest) -> Option<&'static str> {
-    let tools = ["search_schema", "get_schema_info"];
-    tools.into_iter().find(|tool| request.is_listed(tool))
-}
-
 /// Adds the argument `database` to a tool, if there is more than one database.
 pub fn with_database(databases: &Databases, tool: ToolDescriptor) -> ToolDescriptor {
     if !databases.has_several(None) {

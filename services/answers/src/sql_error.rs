@@ -26,7 +26,7 @@ use std::{borrow::Cow, fmt::Write as _, sync::Arc, time::Duration};
 
 use tokio::time;
 use ziggurat_databases::Current;
-use ziggurat_mcp::{Reported, ToolRequest};
+use ziggurat_mcp::{ListedTools, Reported, ToolRequest};
 use ziggurat_postgres::{
     database::Database,
     error::{Phase, QueryError, Report},
@@ -53,8 +53,8 @@ pub struct SqlErrors {
     before: String,
     text: Arc<str>,
     after: &'static str,
-    /// The tool that shows tables and columns, if the client has one.
-    schema_tool: Option<&'static str>,
+    /// The tools that hints may name.
+    tools: Option<ListedTools>,
 }
 
 /// Hint of this server.
@@ -84,14 +84,14 @@ impl SqlErrors {
             before: String::new(),
             text: text.into(),
             after: "",
-            schema_tool: None,
+            tools: None,
         }
     }
 
     /// Sets the call whose client reads the texts, so that they refer to tools of its list.
     #[must_use]
     pub fn for_request(mut self, request: &ToolRequest) -> Self {
-        self.schema_tool = client::schema_tool(request);
+        self.tools = Some(request.listed_tools());
         self
     }
 
@@ -223,7 +223,9 @@ impl SqlErrors {
 
     /// Names the tool that shows tables and columns.
     fn schema_hint(&self) -> Option<String> {
-        let tool = self.schema_tool?;
+        let listed = self.tools.as_ref()?;
+        let mut tools = ["search_schema", "get_schema_info"].into_iter();
+        let tool = tools.find(|tool| listed.has(tool))?;
         Some(format!("{tool} shows tables and their columns."))
     }
 

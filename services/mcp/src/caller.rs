@@ -43,6 +43,11 @@ impl Caller {
         self.extensions.get()
     }
 
+    /// Stores a value for the tool, as a layer would.
+    pub fn set_extension<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
+        self.extensions.insert(value);
+    }
+
     /// Returns the revision of the call and the capabilities of the client.
     #[must_use]
     pub fn context(&self) -> &Context {

@@ -1,29 +1,35 @@
 //! Dispatch of the methods of all revisions.
 
-use std::{future::ready, sync::Arc};
+use std::sync::Arc;
 
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
-    Caller, Inputs, PromptArguments, Shared, ToolRequest,
+    Caller, Inputs, ObservedCall, Outcome, PromptArguments, Shared, ToolRequest,
     encode::{Encoder, Fault},
     future::State,
     heartbeat::Heartbeat,
     params::{Completion, Member, Params, Subject, invalid, string},
     protocol::Revision,
-    record::{Outcome, Record},
+    record::Record,
     template::Placeholders,
     tool::headers,
 };
 
 impl Shared {
+    /// Shows a call to the observer.
+    pub(super) fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        let observer = self.observer.as_ref().filter(|_| !call.is_notification())?;
+        observer.begin(call, caller)
+    }
+
     /// Starts to answer a call.
-    pub(super) fn dispatch(
-        &self,
-        encoder: &Encoder,
-        caller: Caller,
-        call: Call,
-    ) -> Result<State, Fault> {
+    pub(super) fn dispatch(&self, encoder: &Encoder, caller: Caller, call: Call) -> State {
+        let state = self.dispatched(encoder, caller, call);
+        state.unwrap_or_else(|fault| State::Ready(Some(Err(fault))))
+    }
+
+    fn dispatched(&self, encoder: &Encoder, caller: Caller, call: Call) -> Result<State, Fault> {
         if call.is_notification() {
             return Ok(State::result(Encoder::empty()));
         }
@@ -81,9 +87,9 @@ impl Shared {
         let is_disabled = !is_hidden && self.tools.is_disabled(&name);
         let record = Record::begin(name, &call, &caller);
         if is_disabled {
-            let reply = encoder.disabled_tool(record.tool());
+            let name = record.tool().to_owned();
             record.end(Outcome::Disabled);
-            return Ok(State::ready(reply));
+            return Err(Fault::DisabledTool(name));
         }
         let Some(tool) = tool else {
             let name = record.tool().to_owned();
@@ -93,12 +99,8 @@ impl Shared {
         let arguments = params.get(Member::Arguments).unwrap_or("{}");
         let schema = tool.descriptor.schema(is_negotiated);
         if is_negotiated && let Err(wrong) = schema.check(record.tool(), arguments) {
-            return Ok(State::Calling {
-                record: Some(record),
-                result: Box::pin(ready(Err(wrong.into()))),
-                heartbeat: Heartbeat::of(caller.context()),
-                detached: None,
-            });
+            record.end(Outcome::InvalidArguments);
+            return Err(Fault::InvalidArguments(wrong));
         }
         let context = caller.context();
         let detached = self.detached.as_ref();

@@ -10,14 +10,17 @@ use std::{
 
 use bytes::Bytes;
 use ziggurat_layers::shutdown::CutOffFuture;
-use ziggurat_layers::{json_rpc::Reply, sanitize::Sanitizer};
+use ziggurat_layers::{
+    json_rpc::{Call, Error, Reply},
+    sanitize::Sanitizer,
+};
 
 use crate::{
-    DetachedCalls, Failure, ResultBody,
+    Admission, Caller, DetachedCalls, End, Failure, ObservedCall, Outcome, ResultBody, Shared,
     encode::{Encoder, Fault},
     heartbeat::Heartbeat,
     method::MethodFuture,
-    record::Record,
+    record::{self, Record},
     resource::ReadFuture,
     template::CompleteFuture,
     tool::ToolFuture,
@@ -26,6 +29,8 @@ use crate::{
 /// Response future of [`Mcp`](super::Mcp).
 pub struct ResponseFuture {
     pub(super) state: State,
+    /// Told about the end of the call.
+    pub(super) observed: Option<Box<dyn ObservedCall>>,
     pub(super) encoder: Arc<Encoder>,
     pub(super) sanitizer: Sanitizer,
     /// The deadline of the call when the server shuts down.
@@ -35,6 +40,9 @@ pub struct ResponseFuture {
 /// Progress of a call.
 pub(super) enum State {
     Ready(Option<Result<Reply<ResultBody>, Fault>>),
+    /// Waiting for the observer.
+    // Boxed: rare, and larger than the other states.
+    Waiting(Box<Waiting>),
     Calling {
         /// Set until the call has ended.
         record: Option<Record>,
@@ -50,6 +58,14 @@ pub(super) enum State {
     },
     Completing(CompleteFuture),
     Answering(MethodFuture),
+}
+
+/// A call that has to be admitted.
+pub(super) struct Waiting {
+    admission: Admission,
+    shared: Arc<Shared>,
+    /// Set until it is admitted.
+    call: Option<(Caller, Call)>,
 }
 
 // === impl ResponseFuture ===
@@ -68,16 +84,35 @@ impl Future for ResponseFuture {
                 Err(Fault::Tool(Failure::new("the server is shutting down")))
             }
         };
-        let reply = outcome.unwrap_or_else(|fault| this.encoder.fault(fault, this.sanitizer));
+        let (reply, outcome) = outcome.unwrap_or_else(|fault| {
+            let outcome = fault.outcome();
+            (this.encoder.fault(fault, this.sanitizer), outcome)
+        });
+        if let Some(observed) = this.observed.take() {
+            let code = reply.error().map(Error::code);
+            observed.end(End { outcome, code });
+        }
         Poll::Ready(Ok(reply))
     }
 }
 
 impl ResponseFuture {
-    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply<ResultBody>, Fault>> {
+    fn poll_outcome(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(Reply<ResultBody>, Outcome), Fault>> {
         let encoder = &*self.encoder;
-        Poll::Ready(match &mut self.state {
+        if let State::Waiting(waiting) = &mut self.state {
+            let admitted = ready!(waiting.admission.as_mut().poll(cx));
+            let (caller, call) = waiting.call.take().expect("admitted once");
+            self.state = match admitted {
+                Ok(()) => waiting.shared.clone().dispatch(encoder, caller, call),
+                Err(failure) => State::Ready(Some(Err(Fault::NotAdmitted(failure)))),
+            };
+        }
+        let reply = match &mut self.state {
             State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
+            State::Waiting(_) => return Poll::Pending,
             State::Calling {
                 record,
                 result,
@@ -90,9 +125,14 @@ impl ResponseFuture {
                     }
                     return Poll::Pending;
                 };
-                let record = record.take().expect("not polled after it is ready");
+                let mut record = record.take().expect("not polled after it is ready");
                 let result = result.map_err(|error| record.identified(error));
-                encoder.tool_result(record.follow(result, &self.cut_off))
+                let outcome = record::outcome(&result);
+                if outcome.is_none() {
+                    record.observed_by(self.observed.take());
+                }
+                let reply = encoder.tool_result(record.follow(result, &self.cut_off));
+                return Poll::Ready(reply.map(|reply| (reply, outcome.unwrap_or(Outcome::Ok))));
             }
             State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
                 Ok(Some(contents)) => Ok(encoder.contents(&contents)),
@@ -107,7 +147,8 @@ impl ResponseFuture {
                 let result = ready!(result.as_mut().poll(cx));
                 Ok(Reply::stream(ResultBody::from(result)))
             }
-        })
+        };
+        Poll::Ready(reply.map(|reply| (reply, Outcome::Ok)))
     }
 }
 
@@ -115,13 +156,16 @@ impl Drop for ResponseFuture {
     fn drop(&mut self) {
         let state = mem::replace(&mut self.state, State::Ready(None));
         if let State::Calling {
-            record: Some(record),
+            record: Some(mut record),
             result,
             detached: Some(detached),
             ..
         } = state
         {
+            record.observed_by(self.observed.take());
             detached.detach(record, result, self.cut_off.clone());
+        } else if let Some(observed) = self.observed.take() {
+            observed.end(End::of(Outcome::Cancelled));
         }
     }
 }
@@ -135,6 +179,19 @@ impl fmt::Debug for ResponseFuture {
 // === impl State ===
 
 impl State {
+    pub(super) fn waiting(
+        admission: Admission,
+        shared: &Arc<Shared>,
+        caller: Caller,
+        call: Call,
+    ) -> Self {
+        Self::Waiting(Box::new(Waiting {
+            admission,
+            shared: Arc::clone(shared),
+            call: Some((caller, call)),
+        }))
+    }
+
     pub(super) fn ready(reply: Reply<ResultBody>) -> Self {
         Self::Ready(Some(Ok(reply)))
     }

@@ -100,6 +100,7 @@ mod heartbeat;
 mod http_server;
 mod method;
 mod notify;
+mod observe;
 mod params;
 mod prompt;
 pub mod protocol;
@@ -152,6 +153,7 @@ pub use self::{
     future::ResponseFuture,
     method::{Method, MethodFuture},
     notify::{Notifier, Progress},
+    observe::{Admission, End, ObservedCall, Observer, Outcome},
     prompt::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Prompts,
         Rendered, Role, Template,
@@ -165,9 +167,9 @@ pub use self::{
     structure::Structure,
     template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
-        Annotations, Error, Icon, IntoResult, Json, Lenient, Piece, Property, Reported, Schema,
-        Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler, ToolRequest, ToolResult,
-        ToolService, Tools, Visibility,
+        Annotations, Error, Icon, IntoResult, Json, Lenient, ListedTools, Piece, Property,
+        Reported, Schema, Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler, ToolRequest,
+        ToolResult, ToolService, Tools, Visibility,
     },
 };
 #[cfg(any(feature = "http", feature = "stdio"))]
@@ -233,6 +235,7 @@ struct Shared {
     signer: StateSigner,
     detached: Option<DetachedCalls>,
     cut_off: CutOff,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// Returns the JSON-RPC dialect of revision 2024-11-05: no batches, params are objects.
@@ -329,6 +332,7 @@ impl Mcp {
                 signer: StateSigner::random(),
                 detached: None,
                 cut_off: CutOff::default(),
+                observer: None,
             }),
         };
         match checked {
@@ -377,6 +381,13 @@ impl Mcp {
         self
     }
 
+    /// Sets the observer of all calls but notifications.
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.shared_mut().observer = Some(Arc::new(observer));
+        self
+    }
+
     /// Sets how much of the cause of a [`Failure`] clients may read; nothing by default.
     #[must_use]
     pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
@@ -402,11 +413,17 @@ impl Service<Call> for Mcp {
     fn call(&mut self, mut call: Call) -> ResponseFuture {
         record::announce(&call);
         let shared = &*self.shared;
-        let caller = Caller::take(&mut call);
+        let mut caller = Caller::take(&mut call);
         let encoder = Arc::clone(shared.encoders.of(caller.context()));
-        let answer = shared.dispatch(&encoder, caller, call);
+        let mut observed = shared.begin(&call, &mut caller);
+        let admission = observed.as_mut().and_then(|call| call.admission());
+        let state = match admission {
+            None => shared.dispatch(&encoder, caller, call),
+            Some(admission) => State::waiting(admission, &self.shared, caller, call),
+        };
         ResponseFuture {
-            state: answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault)))),
+            state,
+            observed,
             encoder,
             sanitizer: shared.sanitizer,
             cut_off: shared.cut_off.happened(),

@@ -15,7 +15,10 @@ use ziggurat_layers::{
     sanitize::RequestId,
 };
 
-use crate::{Caller, Error, Piece, Reported, ToolResult, body::Pieces, tool::Content};
+use crate::{
+    Caller, End, Error, ObservedCall, Outcome, Piece, Reported, ToolResult, body::Pieces,
+    tool::Content,
+};
 
 /// Target of the events about calls of tools: one for each call when it ends, and at the debug
 /// level one when it begins.
@@ -39,23 +42,8 @@ pub(super) struct Record {
     request_id: Option<RequestId>,
     began: Instant,
     outcome: Outcome,
-}
-
-/// Outcome of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The call was dropped before its end.
-    Cancelled,
-    Ok,
-    /// The tool reported an error to its caller.
-    Reported,
-    NotReady,
-    /// Refused by the tool with a protocol error.
-    Refused,
-    Unknown,
-    Disabled,
-    /// A fault of the server.
-    Failed,
+    /// Set if the call may end after its response has begun.
+    observed: Option<Box<dyn ObservedCall>>,
 }
 
 /// A stream of text that is logged when it has been sent.
@@ -76,6 +64,7 @@ impl Record {
             request_id: caller.extension().cloned(),
             began: Instant::now(),
             outcome: Outcome::Cancelled,
+            observed: None,
         };
         if enabled!(target: LOG_TARGET, Level::DEBUG) {
             let (tool, id, request_id) = record.names();
@@ -99,6 +88,11 @@ impl Record {
         error
     }
 
+    /// Passes the end of the call to its observer as well.
+    pub(super) fn observed_by(&mut self, observed: Option<Box<dyn ObservedCall>>) {
+        self.observed = observed;
+    }
+
     /// Sets the outcome and logs it.
     pub(super) fn end(mut self, outcome: Outcome) {
         self.outcome = outcome;
@@ -110,18 +104,9 @@ impl Record {
         result: Result<ToolResult, Error>,
         cut_off: &CutOffFuture,
     ) -> Result<ToolResult, Error> {
-        match &result {
-            Ok(ToolResult {
-                content: Content::Streamed(_),
-                ..
-            }) => return result.map(|result| self.follow_stream(result, cut_off.clone())),
-            Ok(_) => self.end(Outcome::Ok),
-            Err(Error::Reported(_)) => self.end(Outcome::Reported),
-            Err(Error::NotReady) => self.end(Outcome::NotReady),
-            Err(Error::Failed(failure)) if failure.is_fault() => self.end(Outcome::Failed),
-            Err(Error::Failed(_) | Error::MissingCapabilities(_)) => {
-                self.end(Outcome::Refused);
-            }
+        match outcome(&result) {
+            Some(outcome) => self.end(outcome),
+            None => return result.map(|result| self.follow_stream(result, cut_off.clone())),
         }
         result
     }
@@ -156,7 +141,7 @@ impl Drop for Record {
         let (tool, id, request_id) = self.names();
         // The level of an event has to be a constant.
         match self.outcome {
-            Outcome::Ok | Outcome::Cancelled => {
+            Outcome::Ok | Outcome::Asked | Outcome::Cancelled => {
                 info!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
             }
             Outcome::Failed => {
@@ -165,6 +150,9 @@ impl Drop for Record {
             _ => {
                 warn!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
             }
+        }
+        if let Some(observed) = self.observed.take() {
+            observed.end(End::of(self.outcome));
         }
     }
 }
@@ -175,23 +163,6 @@ impl fmt::Debug for Record {
             .field("tool", &self.tool)
             .field("outcome", &self.outcome)
             .finish_non_exhaustive()
-    }
-}
-
-// === impl Outcome ===
-
-impl Outcome {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Ok => "ok",
-            Self::Reported => "error",
-            Self::NotReady => "not ready",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown tool",
-            Self::Disabled => "disabled",
-            Self::Failed => "failed",
-        }
     }
 }
 
@@ -213,6 +184,21 @@ impl Stream for RecordedStream {
         }
         Poll::Ready(piece)
     }
+}
+
+/// Returns the outcome of a call; `None` for a stream, which ends later.
+pub(super) fn outcome(result: &Result<ToolResult, Error>) -> Option<Outcome> {
+    Some(match result {
+        Ok(result) => match result.content {
+            Content::Streamed(_) => return None,
+            Content::Questions(_) => Outcome::Asked,
+            Content::Whole(_) | Content::Blocks(_) => Outcome::Ok,
+        },
+        Err(Error::Reported(_)) => Outcome::Reported,
+        Err(Error::NotReady) => Outcome::NotReady,
+        Err(Error::Failed(failure)) if failure.is_fault() => Outcome::Failed,
+        Err(Error::Failed(_) | Error::MissingCapabilities(_)) => Outcome::Refused,
+    })
 }
 
 /// Logs a call at the debug level, before it is answered.

@@ -1,5 +1,6 @@
 mod doubles;
 mod methods;
+mod observing;
 mod results;
 mod setup;
 mod structures;

@@ -31,7 +31,7 @@ pub use self::{
     closure::{Tool, ToolClosure, ToolFuture, ToolService},
     icon::Icon,
     into_result::{IntoResult, Json},
-    list::Tools,
+    list::{ListedTools, Tools},
     result::{Piece, ToolResult},
     schema::{Property, Schema},
     visibility::Visibility,
@@ -316,10 +316,10 @@ impl ToolRequest {
         self.caller.context().is_negotiated()
     }
 
-    /// Returns whether the client's list has a tool of this name, so that an answer may refer to it.
+    /// Returns the tools in the list of the client: an answer may refer to them.
     #[must_use]
-    pub fn is_listed(&self, tool: &str) -> bool {
-        self.tools.is_listed(tool, self.is_negotiated())
+    pub fn listed_tools(&self) -> ListedTools {
+        ListedTools::new(&self.tools, self.is_negotiated())
     }
 
     /// Returns the caller of the tool.

@@ -79,8 +79,6 @@ struct CallOptions {
     is_structured: bool,
     is_negotiated: bool,
     format: CallFormat,
-    /// Set if an answer with more rows than it shows names `count_rows`.
-    has_count_rows: bool,
 }
 
 // === impl QueryDatabase ===
@@ -172,6 +170,7 @@ impl QueryDatabase {
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_options(options)
+            .with_tools_of(request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
@@ -189,6 +188,7 @@ impl QueryDatabase {
         query: &str,
         options: CallOptions,
         ad_hoc: AdHocConnections<'_>,
+        request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
         let (database, connection) = ad_hoc.connect(url).await?;
         if query
@@ -205,6 +205,7 @@ impl QueryDatabase {
             .with_large_rows(self.large_rows.clone());
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_options(options)
+            .with_tools_of(request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let (lease, _permit) = connection.into_parts();
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
@@ -273,7 +274,6 @@ impl ToolHandler for QueryDatabase {
             is_structured: request.wants_structure(),
             is_negotiated: request.is_negotiated(),
             format: self.format.of(&request),
-            has_count_rows: request.is_listed("count_rows") || !request.is_negotiated(),
         };
         let query = arguments
             .query
@@ -287,7 +287,7 @@ impl ToolHandler for QueryDatabase {
                 set.map(|text| options.done(text)).map_err(Error::from)
             }
             Directive::Once { url, rest } => {
-                Box::pin(self.run_ad_hoc(url, &rest, options, ad_hoc)).await
+                Box::pin(self.run_ad_hoc(url, &rest, options, ad_hoc, &request)).await
             }
         };
         answer.map_err(|error| options.format.error(error))

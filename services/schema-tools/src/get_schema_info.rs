@@ -198,7 +198,7 @@ impl ToolHandler for GetSchemaInfo {
         let current = client::chosen(&self.databases, &request).await?;
         let budget = Budget {
             max_tokens: self.max_tokens,
-            has_search: request.is_listed("search_schema"),
+            has_search: request.listed_tools().has("search_schema"),
         };
         let lookup = Request {
             filter,

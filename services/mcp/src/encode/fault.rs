@@ -7,7 +7,8 @@ use ziggurat_layers::{
 };
 
 use crate::{
-    Failure, ResultBody, elicit::MissingCapabilities, protocol::error::CAPABILITY_MISSING,
+    Failure, Outcome, Reported, ResultBody, elicit::MissingCapabilities,
+    protocol::error::CAPABILITY_MISSING,
 };
 
 use super::Encoder;
@@ -29,6 +30,8 @@ pub(crate) enum Fault {
     Params(Error),
     UnknownMethod,
     UnknownTool(String),
+    DisabledTool(String),
+    InvalidArguments(Reported),
     UnknownResource(String),
     UnknownPrompt(String),
     NotReady,
@@ -36,9 +39,31 @@ pub(crate) enum Fault {
     MissingCapabilities(MissingCapabilities),
     Tool(Failure),
     Resource(Failure),
+    /// The observer of the calls did not admit it.
+    NotAdmitted(Failure),
 }
 
 // === impl Fault ===
+
+impl Fault {
+    /// Returns the outcome of a call that ends with the fault.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::UnknownMethod
+            | Self::UnknownTool(_)
+            | Self::UnknownResource(_)
+            | Self::UnknownPrompt(_) => Outcome::Unknown,
+            Self::DisabledTool(_) => Outcome::Disabled,
+            Self::InvalidArguments(_) => Outcome::InvalidArguments,
+            Self::NotReady => Outcome::NotReady,
+            Self::NotAdmitted(_) => Outcome::NotAdmitted,
+            Self::Tool(failure) | Self::Resource(failure) if failure.is_fault() => Outcome::Failed,
+            Self::Params(_) | Self::MissingCapabilities(_) | Self::Tool(_) | Self::Resource(_) => {
+                Outcome::Refused
+            }
+        }
+    }
+}
 
 impl From<Error> for Fault {
     /// Makes a fault: every JSON-RPC error so far is about the params.
@@ -61,6 +86,8 @@ impl Encoder {
             Fault::UnknownTool(name) => {
                 Error::new(TOOL_NOT_FOUND, "Tool not found").with_data(name)
             }
+            Fault::DisabledTool(name) => return self.disabled_tool(&name),
+            Fault::InvalidArguments(wrong) => return self.tool_error(wrong.as_str()),
             Fault::UnknownPrompt(problem) if self.is_negotiated => {
                 Error::invalid_params().with_data(problem)
             }
@@ -75,6 +102,7 @@ impl Encoder {
             Fault::NotReady if self.is_negotiated => return self.tool_error(NOT_READY),
             Fault::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
             Fault::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
+            Fault::NotAdmitted(failure) => return failed("Internal error", failure, sanitizer),
             Fault::Resource(failure) => return failed("Resource read error", failure, sanitizer),
         };
         Reply::from(error)

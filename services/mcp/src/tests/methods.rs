@@ -172,7 +172,7 @@ fn a_tool_knows_which_others_its_client_can_see() {
         let schema = Schema::new();
         Tool::with_schema(name, "Lists.", schema, |_: Value, call: ToolRequest| {
             let names = ["one", "off", "absent"];
-            let listed = names.map(|name| call.is_listed(name));
+            let listed = names.map(|name| call.listed_tools().has(name));
             async move { Ok(format!("{listed:?}")) }
         })
     };

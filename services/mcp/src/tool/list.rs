@@ -1,6 +1,6 @@
 //! The tools of a server.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use crate::{Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList};
 
@@ -20,6 +20,13 @@ pub struct Tools {
     entries: SortedList<Tool>,
     disabled: BTreeSet<String>,
     structured_output: bool,
+}
+
+/// The tools that the client of a call finds in its list.
+#[derive(Clone)]
+pub struct ListedTools {
+    tools: Arc<Tools>,
+    is_negotiated: bool,
 }
 
 // === impl Tools ===
@@ -71,12 +78,6 @@ impl Tools {
         (self.structured_output || !output.on_demand).then_some(&output.schema)
     }
 
-    /// Returns whether a tool of this name is listed.
-    pub(crate) fn is_listed(&self, name: &str, is_negotiated: bool) -> bool {
-        let tool = self.entries.find(name).map(|entry| &entry.descriptor);
-        tool.is_some_and(|tool| tool.is_listed(is_negotiated)) && !self.is_disabled(name)
-    }
-
     /// Returns the tools that are listed, by name.
     pub(crate) fn listed(&self, is_negotiated: bool) -> impl Iterator<Item = &ToolDescriptor> {
         let all = self.entries.iter().map(|entry| &entry.descriptor);
@@ -118,5 +119,29 @@ impl fmt::Debug for Tools {
             .field("disabled", &self.disabled)
             .field("structured_output", &self.structured_output)
             .finish()
+    }
+}
+
+// === impl ListedTools ===
+
+impl ListedTools {
+    pub(crate) fn new(tools: &Arc<Tools>, is_negotiated: bool) -> Self {
+        Self {
+            tools: Arc::clone(tools),
+            is_negotiated,
+        }
+    }
+
+    /// Returns whether the list has a tool of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        let tool = self.tools.get(name).map(|tool| &tool.descriptor);
+        tool.is_some_and(|tool| tool.is_listed(self.is_negotiated)) && !self.tools.is_disabled(name)
+    }
+}
+
+impl fmt::Debug for ListedTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListedTools").finish_non_exhaustive()
     }
 }

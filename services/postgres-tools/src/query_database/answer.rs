@@ -8,7 +8,7 @@ use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
-use ziggurat_mcp::{Piece, Reported, Structure, Text, ToolResult};
+use ziggurat_mcp::{ListedTools, Piece, Reported, Structure, Text, ToolRequest, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
     large_rows::LargeRowPermit,
@@ -40,7 +40,8 @@ pub(super) struct Request {
     pages_itself: bool,
     max_bytes: usize,
     is_structured: bool,
-    has_count_rows: bool,
+    /// The tools that an answer may name; `None` for a client whose answers have a fixed form.
+    tools: Option<ListedTools>,
     format: CallFormat,
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
@@ -104,7 +105,7 @@ impl Request {
             pages_itself: statement.pages_itself(),
             max_bytes,
             is_structured: false,
-            has_count_rows: true,
+            tools: None,
             format: ResultFormat::default().for_client(false),
             fence: None,
             label: String::new(),
@@ -124,9 +125,14 @@ impl Request {
     /// Sets the form of the answer.
     pub(super) fn with_options(mut self, options: CallOptions) -> Self {
         self.is_structured = options.is_structured;
-        self.has_count_rows = options.has_count_rows;
         self.format = options.format;
         self.fence = options.format.fence();
+        self
+    }
+
+    /// Sets the tools that the answer may name.
+    pub(super) fn with_tools_of(mut self, request: &ToolRequest) -> Self {
+        self.tools = request.is_negotiated().then(|| request.listed_tools());
         self
     }
 
@@ -203,7 +209,11 @@ impl Request {
     fn extent(&self, rows: u64, has_more: bool) -> String {
         let offset = self.window.offset;
         let (first, last) = (offset + 1, offset + rows);
-        let total = if self.has_count_rows {
+        let can_count = || {
+            let tools = self.tools.as_ref();
+            tools.is_none_or(|tools| tools.has("count_rows"))
+        };
+        let total = if has_more && can_count() {
             " or count_rows for total"
         } else {
             ""

@@ -231,8 +231,10 @@ async fn a_table_in_full_has_its_columns_values_and_everything_below_them() {
         "{part}"
     );
     let view = text(&server, json!({"table": "open_orders", "level": "full"})).await;
+    // PostgreSQL 14 and 15 write the table before each column.
+    let query = view.replace("orders.", "");
     assert!(
-        view.contains("  view: SELECT id, customer_id, status, placed_at FROM orders"),
+        query.contains("  view: SELECT id, customer_id, status, placed_at FROM orders"),
         "{view}"
     );
 }

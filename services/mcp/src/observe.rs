@@ -1,0 +1,119 @@
+//! Observation of calls from their beginning to their end, for records, metrics and limits.
+
+use std::pin::Pin;
+
+use ziggurat_layers::json_rpc::Call;
+
+use crate::{Caller, Failure};
+
+/// Follows calls to their end, whatever becomes of them.
+///
+/// ```
+/// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
+/// use ziggurat_layers::json_rpc::Call;
+/// use ziggurat_mcp::{Caller, End, ObservedCall, Observer};
+///
+/// /// Counts the calls that have ended.
+/// #[derive(Clone, Default)]
+/// struct Counter(Arc<AtomicUsize>);
+///
+/// impl Observer for Counter {
+///     fn begin(&self, _: &Call, _: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+///         Some(Box::new(self.clone()))
+///     }
+/// }
+///
+/// impl ObservedCall for Counter {
+///     fn end(self: Box<Self>, _: End) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+/// ```
+pub trait Observer: Send + Sync {
+    /// Observes a call that begins; `None` if it is of no interest. Extensions that it adds to the
+    /// caller can be read by the tool.
+    fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>>;
+}
+
+/// A call that an [`Observer`] follows.
+pub trait ObservedCall: Send {
+    /// Returns a future that the call waits for before it is answered; `None` if it need not wait,
+    /// which is the default. A call that is not admitted ends with the failure.
+    fn admission(&mut self) -> Option<Admission> {
+        None
+    }
+
+    /// Takes the end of the call. It happens exactly once.
+    fn end(self: Box<Self>, end: End);
+}
+
+/// The decision whether a call is answered.
+// Boxed: only calls that wait for an observer have one.
+pub type Admission = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+
+/// The end of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct End {
+    /// The outcome of the call.
+    pub outcome: Outcome,
+    /// The code of the JSON-RPC error, if the answer is one.
+    pub code: Option<i64>,
+}
+
+/// The outcome of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The call was dropped before its end.
+    Cancelled,
+    /// The call succeeded.
+    Ok,
+    /// The client was asked, and repeats the call with the answer.
+    Asked,
+    /// The tool reported an error to its caller.
+    Reported,
+    /// The arguments do not fit the schema of the tool.
+    InvalidArguments,
+    /// The database is still being prepared.
+    NotReady,
+    /// The call was refused with a protocol error.
+    Refused,
+    /// No tool, resource, prompt or method has the name.
+    Unknown,
+    /// The operator disabled the tool.
+    Disabled,
+    /// The observer did not admit the call.
+    NotAdmitted,
+    /// The server has a fault.
+    Failed,
+}
+
+// === impl End ===
+
+impl End {
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        let code = None;
+        Self { outcome, code }
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// Returns the word of the log.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Ok => "ok",
+            Self::Asked => "asked",
+            Self::Reported | Self::InvalidArguments => "error",
+            Self::NotReady => "not ready",
+            Self::Refused => "refused",
+            Self::Unknown => "unknown tool",
+            Self::Disabled => "disabled",
+            Self::NotAdmitted => "not admitted",
+            Self::Failed => "failed",
+        }
+    }
+}

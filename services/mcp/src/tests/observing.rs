@@ -1,0 +1,177 @@
+use std::sync::Mutex;
+
+use tokio_test::{assert_pending, task};
+
+use super::*;
+
+/// Notes the calls that begin and end.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<(String, Option<End>)>>>);
+
+struct Noted {
+    notes: Notes,
+    method: String,
+    is_admitted: bool,
+}
+
+impl Notes {
+    fn push(&self, method: &str, end: Option<End>) {
+        let mut notes = self.0.lock().expect("no panic");
+        notes.push((method.to_owned(), end));
+    }
+
+    fn take(&self) -> Vec<(String, Option<End>)> {
+        std::mem::take(&mut *self.0.lock().expect("no panic"))
+    }
+}
+
+impl Observer for Notes {
+    fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        self.push(call.method(), None);
+        caller.set_extension(doubles::Name("observed"));
+        Some(Box::new(Noted {
+            notes: self.clone(),
+            method: call.method().to_owned(),
+            is_admitted: !call.raw_params().unwrap_or_default().contains("refuse"),
+        }))
+    }
+}
+
+impl ObservedCall for Noted {
+    fn admission(&mut self) -> Option<Admission> {
+        let is_admitted = self.is_admitted;
+        Some(Box::pin(async move {
+            let refused = || Failure::new("not now");
+            is_admitted.then_some(()).ok_or_else(refused)
+        }))
+    }
+
+    fn end(self: Box<Self>, end: End) {
+        self.notes.push(&self.method, Some(end));
+    }
+}
+
+#[test]
+fn each_call_has_one_end_with_its_outcome() {
+    let notes = Notes::default();
+    let mcp = server().with_observer(notes.clone());
+    let refused = Some(-32602);
+    let cases = [
+        ("tools/call", r#"{"name":"says"}"#, Outcome::Ok, None),
+        (
+            "tools/call",
+            r#"{"name":"fails","arguments":{"how":"in words"}}"#,
+            Outcome::Reported,
+            None,
+        ),
+        (
+            "tools/call",
+            r#"{"name":"fails","arguments":{"how":"login"}}"#,
+            Outcome::Refused,
+            Some(-32603),
+        ),
+        (
+            "tools/call",
+            r#"{"name":"fails","arguments":{"how":"in a panic"}}"#,
+            Outcome::Failed,
+            Some(-32603),
+        ),
+        (
+            "tools/call",
+            r#"{"name":"fails","arguments":{"how":"not ready"}}"#,
+            Outcome::NotReady,
+            Some(-32001),
+        ),
+        (
+            "tools/call",
+            r#"{"name":"pieces","arguments":{"pieces":["a"]}}"#,
+            Outcome::Ok,
+            None,
+        ),
+        (
+            "tools/call",
+            r#"{"name":"pieces","arguments":{"problem":"a"}}"#,
+            Outcome::Reported,
+            None,
+        ),
+        ("tools/call", r#"{"name":"off"}"#, Outcome::Disabled, None),
+        (
+            "tools/call",
+            r#"{"name":"absent"}"#,
+            Outcome::Unknown,
+            Some(-32002),
+        ),
+        (
+            "tools/call",
+            r#"{"name":"says","refuse":1}"#,
+            Outcome::NotAdmitted,
+            Some(-32603),
+        ),
+        ("tools/call", "{}", Outcome::Refused, refused),
+        ("tools/list", "{}", Outcome::Ok, None),
+        (
+            "resources/read",
+            r#"{"uri":"custom://a"}"#,
+            Outcome::Ok,
+            None,
+        ),
+        (
+            "resources/read",
+            r#"{"uri":"custom://broken"}"#,
+            Outcome::Failed,
+            Some(-32603),
+        ),
+        (
+            "resources/read",
+            r#"{"uri":"custom://none"}"#,
+            Outcome::Unknown,
+            Some(-32003),
+        ),
+        ("prompts/get", r#"{"name":"recites"}"#, Outcome::Ok, None),
+        ("no/method", "{}", Outcome::Unknown, Some(-32601)),
+    ];
+    for (method, params, outcome, code) in cases {
+        ask(&mcp, method, params);
+        let end = End { outcome, code };
+        let expected = [(method.to_owned(), None), (method.to_owned(), Some(end))];
+        assert_eq!(notes.take(), expected, "{params}");
+    }
+    let who = ask(&mcp, "tools/call", r#"{"name":"a-who"}"#);
+    assert!(who.contains("observed"), "{who}");
+}
+
+#[test]
+fn a_call_that_is_dropped_ends_as_cancelled() {
+    let notes = Notes::default();
+    let mcp = server().with_observer(notes.clone());
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pieces","arguments":{"stuck":true}}}"#;
+    let mut call = task::spawn(read(message.to_owned()).answer::<_, ResultBody>(mcp.clone()));
+    assert_pending!(call.poll());
+    drop(call);
+    let ends: Vec<_> = notes
+        .take()
+        .into_iter()
+        .filter_map(|(_, end)| end)
+        .collect();
+    assert_eq!(ends, [End::of(Outcome::Cancelled)]);
+    // A stream whose end the client does not wait for.
+    let message = message.replace(r#""stuck""#, r#""pieces":["a"],"stuck""#);
+    let Ok(answer) = block_on(read(message).answer::<_, ResultBody>(mcp));
+    assert_eq!(notes.take().len(), 1, "it has not ended yet");
+    drop(answer);
+    let ends: Vec<_> = notes
+        .take()
+        .into_iter()
+        .filter_map(|(_, end)| end)
+        .collect();
+    assert_eq!(ends, [End::of(Outcome::Cancelled)]);
+}
+
+#[test]
+fn a_notification_is_not_observed() {
+    let notes = Notes::default();
+    let mcp = server().with_observer(notes.clone());
+    let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(answer(&mcp, read(message.to_owned())), None);
+    assert_eq!(notes.take(), []);
+}
