@@ -108,6 +108,7 @@ impl Format {
     }
 
     /// Returns whether plain bytes are written as they are.
+    #[inline]
     pub(super) fn keeps(self, plain: &[u8]) -> bool {
         self.fits(plain.len()) && !(self.guards_end && plain.contains(&b'<'))
     }

@@ -44,11 +44,6 @@ pub fn pieces(text: &str) -> Pieces<'_> {
 /// Returns the text with hidden characters written as `\u{202e}`.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    // Most texts; without decoding characters.
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-    if text.as_bytes().iter().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
     match pieces(text).next() {
         Some(Piece::Visible(first)) if first.len() == text.len() => Cow::Borrowed(text),
         None => Cow::Borrowed(text),
@@ -76,6 +71,11 @@ impl<'a> Iterator for Pieces<'a> {
 
     fn next(&mut self) -> Option<Piece<'a>> {
         let first = self.rest.chars().next()?;
+        // Most texts; without decoding characters.
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+        if self.rest.as_bytes().iter().all(is_plain) {
+            return Some(self.take(self.rest.len()));
+        }
         let mut before = self.before;
         let mut chars = self.rest.char_indices().peekable();
         while let Some((at, found)) = chars.next() {
