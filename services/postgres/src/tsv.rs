@@ -74,7 +74,11 @@ impl Format {
         let mut field = Field::new(out, self);
         match kind {
             Kind::Text => field.put(text),
-            Kind::Bool => field.put(boolean(text)),
+            Kind::Bool => match text {
+                "t" => field.put_plain("true"),
+                "f" => field.put_plain("false"),
+                other => field.put(other),
+            },
             Kind::Timestamp => put_timestamp(&mut field, text),
             // Held, because a hidden character depends on those around it.
             Kind::Json if self.shows_hidden || self.guards_end => {
@@ -103,7 +107,7 @@ impl Format {
     /// Writes the field of a value that is NULL.
     pub(super) fn write_null(self, out: &mut impl Line) {
         if self.is_unambiguous {
-            out.push_str("\\N");
+            out.push_null();
         }
     }
 
@@ -165,10 +169,14 @@ impl<'a, L: Line> Field<'a, L> {
 
     /// Returns the part of a text that still fits.
     fn room<'t>(&mut self, text: &'t str) -> &'t str {
-        let max = self.format.max_bytes.unwrap_or(usize::MAX);
-        let room = max.saturating_sub(self.bytes);
+        let before = self.bytes;
         self.bytes += text.len();
-        &text[..text.floor_char_boundary(room)]
+        match self.format.max_bytes {
+            Some(max) if self.bytes > max => {
+                &text[..text.floor_char_boundary(max.saturating_sub(before))]
+            }
+            _ => text,
+        }
     }
 
     /// Puts text without hidden characters.

@@ -12,6 +12,8 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+use crate::scan;
+
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -72,8 +74,9 @@ impl<'a> Iterator for Pieces<'a> {
     fn next(&mut self) -> Option<Piece<'a>> {
         let first = self.rest.chars().next()?;
         // Most texts; without decoding characters.
-        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-        if self.rest.as_bytes().iter().all(is_plain) {
+        let rest = self.rest.as_bytes();
+        let is_visible = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+        if scan::is_plain(rest) || rest.iter().all(is_visible) {
             return Some(self.take(self.rest.len()));
         }
         let mut before = self.before;

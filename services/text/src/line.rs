@@ -12,6 +12,9 @@ pub trait Line {
 
     /// Appends a tab, which ends a field.
     fn push_tab(&mut self);
+
+    /// Appends `\N`, which stands for NULL.
+    fn push_null(&mut self);
 }
 
 /// Bytes that no format escapes: printable ASCII without quotes and backslashes, as in most fields.
@@ -31,6 +34,10 @@ impl Line for String {
 
     fn push_tab(&mut self) {
         self.push('\t');
+    }
+
+    fn push_null(&mut self) {
+        self.push_str("\\N");
     }
 }
 

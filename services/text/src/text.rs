@@ -199,6 +199,11 @@ impl Line for Text {
         self.text_len += 1;
         self.push_json(r"\t");
     }
+
+    fn push_null(&mut self) {
+        self.text_len += 2;
+        self.push_json(r"\\N");
+    }
 }
 
 impl fmt::Write for Text {

@@ -340,8 +340,8 @@ impl AnswerReader {
             self.has_cut_values |= has_cut;
             // The text of a row that was cut is small. An answer that waits for the memory of a row
             // must not hold that of another.
-            if !has_cut {
-                self.permit = row.permit().cloned().or(self.permit.take());
+            if let (false, Some(permit)) = (has_cut, row.permit()) {
+                self.permit = Some(Arc::clone(permit));
             }
             if let Some(table) = &mut self.structured {
                 table.add(|table| table.write_row(row.scalars()))?;

@@ -1,8 +1,14 @@
 //! Checks of the arguments of a call against the schema of its tool.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{MapAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
 
 use super::{Items, Property, Schema};
@@ -11,10 +17,13 @@ use crate::Reported;
 /// Number of characters of a wrong value that a message quotes.
 const MAX_QUOTE: usize = 40;
 
-/// The members of an object, each as it was written.
+/// Looks at the members of an object, each as it was written, and holds none.
+struct EachMember<F>(F);
+
+/// The name of a member.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Members<'a>(#[serde(borrow)] BTreeMap<Cow<'a, str>, &'a RawValue>);
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 // === impl Schema ===
 
@@ -28,26 +37,22 @@ impl Schema {
         if self.raw.is_some() {
             return Ok(());
         }
-        let Ok(Members(members)) = serde_json::from_str(arguments) else {
-            return Err(Reported::new("The arguments must be a JSON object."));
-        };
-        let mut problems = String::new();
-        for (name, value) in &members {
-            let property = self.properties.iter().find(|(it, _)| it == name);
-            let problem = match property {
+        let mut problems = Vec::new();
+        let read = EachMember(|name: &str, value: &RawValue| {
+            let property = self.properties.iter().find(|(it, _)| it == &name);
+            problems.extend(match property {
                 Some((_, property)) => property.problem(name, value.get()),
                 None => Some(self.unknown(tool, name)),
-            };
-            if let Some(problem) = problem {
-                problems.push_str(if problems.is_empty() { "" } else { "\n" });
-                problems.push_str(&problem);
-            }
+            });
+        });
+        let mut json = serde_json::Deserializer::from_str(arguments);
+        if json.deserialize_map(read).and(json.end()).is_err() {
+            return Err(Reported::new("The arguments must be a JSON object."));
         }
         if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(Reported::new(problems))
+            return Ok(());
         }
+        Err(Reported::new(problems.join("\n")))
     }
 
     fn unknown(&self, tool: &str, name: &str) -> String {
@@ -61,6 +66,23 @@ impl Schema {
         };
         done.expect("a string takes all that is written");
         text
+    }
+}
+
+// === impl EachMember ===
+
+impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for EachMember<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        while let Some((Name(name), value)) = members.next_entry()? {
+            (self.0)(&name, value);
+        }
+        Ok(())
     }
 }
 
