@@ -6,7 +6,10 @@ use super::*;
 
 /// Notes the calls that begin and end.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<(String, Option<End>)>>>);
+struct Notes(Arc<Mutex<Vec<Note>>>);
+
+/// The method of a call that begins, or that ends.
+type Note = (String, Option<End>);
 
 struct Noted {
     notes: Notes,
@@ -20,7 +23,7 @@ impl Notes {
         notes.push((method.to_owned(), end));
     }
 
-    fn take(&self) -> Vec<(String, Option<End>)> {
+    fn take(&self) -> Vec<Note> {
         std::mem::take(&mut *self.0.lock().expect("no panic"))
     }
 }
@@ -51,86 +54,87 @@ impl ObservedCall for Noted {
     }
 }
 
+/// Calls, with the outcome and the code of each.
+const CASES: [(&str, &str, Outcome, Option<i64>); 17] = [
+    ("tools/call", r#"{"name":"says"}"#, Outcome::Ok, None),
+    (
+        "tools/call",
+        r#"{"name":"fails","arguments":{"how":"in words"}}"#,
+        Outcome::Reported,
+        None,
+    ),
+    (
+        "tools/call",
+        r#"{"name":"fails","arguments":{"how":"login"}}"#,
+        Outcome::Refused,
+        Some(-32603),
+    ),
+    (
+        "tools/call",
+        r#"{"name":"fails","arguments":{"how":"in a panic"}}"#,
+        Outcome::Failed,
+        Some(-32603),
+    ),
+    (
+        "tools/call",
+        r#"{"name":"fails","arguments":{"how":"not ready"}}"#,
+        Outcome::NotReady,
+        Some(-32001),
+    ),
+    (
+        "tools/call",
+        r#"{"name":"pieces","arguments":{"pieces":["a"]}}"#,
+        Outcome::Ok,
+        None,
+    ),
+    (
+        "tools/call",
+        r#"{"name":"pieces","arguments":{"problem":"a"}}"#,
+        Outcome::Reported,
+        None,
+    ),
+    ("tools/call", r#"{"name":"off"}"#, Outcome::Disabled, None),
+    (
+        "tools/call",
+        r#"{"name":"absent"}"#,
+        Outcome::Unknown,
+        Some(-32002),
+    ),
+    (
+        "tools/call",
+        r#"{"name":"says","refuse":1}"#,
+        Outcome::NotAdmitted,
+        Some(-32603),
+    ),
+    ("tools/call", "{}", Outcome::Refused, Some(-32602)),
+    ("tools/list", "{}", Outcome::Ok, None),
+    (
+        "resources/read",
+        r#"{"uri":"custom://a"}"#,
+        Outcome::Ok,
+        None,
+    ),
+    (
+        "resources/read",
+        r#"{"uri":"custom://broken"}"#,
+        Outcome::Failed,
+        Some(-32603),
+    ),
+    (
+        "resources/read",
+        r#"{"uri":"custom://none"}"#,
+        Outcome::Unknown,
+        Some(-32003),
+    ),
+    ("prompts/get", r#"{"name":"recites"}"#, Outcome::Ok, None),
+    ("no/method", "{}", Outcome::Unknown, Some(-32601)),
+];
+
 #[test]
 fn each_call_has_one_end_with_its_outcome() {
     let notes = Notes::default();
     let mcp = server().with_observer(notes.clone());
-    let refused = Some(-32602);
-    let cases = [
-        ("tools/call", r#"{"name":"says"}"#, Outcome::Ok, None),
-        (
-            "tools/call",
-            r#"{"name":"fails","arguments":{"how":"in words"}}"#,
-            Outcome::Reported,
-            None,
-        ),
-        (
-            "tools/call",
-            r#"{"name":"fails","arguments":{"how":"login"}}"#,
-            Outcome::Refused,
-            Some(-32603),
-        ),
-        (
-            "tools/call",
-            r#"{"name":"fails","arguments":{"how":"in a panic"}}"#,
-            Outcome::Failed,
-            Some(-32603),
-        ),
-        (
-            "tools/call",
-            r#"{"name":"fails","arguments":{"how":"not ready"}}"#,
-            Outcome::NotReady,
-            Some(-32001),
-        ),
-        (
-            "tools/call",
-            r#"{"name":"pieces","arguments":{"pieces":["a"]}}"#,
-            Outcome::Ok,
-            None,
-        ),
-        (
-            "tools/call",
-            r#"{"name":"pieces","arguments":{"problem":"a"}}"#,
-            Outcome::Reported,
-            None,
-        ),
-        ("tools/call", r#"{"name":"off"}"#, Outcome::Disabled, None),
-        (
-            "tools/call",
-            r#"{"name":"absent"}"#,
-            Outcome::Unknown,
-            Some(-32002),
-        ),
-        (
-            "tools/call",
-            r#"{"name":"says","refuse":1}"#,
-            Outcome::NotAdmitted,
-            Some(-32603),
-        ),
-        ("tools/call", "{}", Outcome::Refused, refused),
-        ("tools/list", "{}", Outcome::Ok, None),
-        (
-            "resources/read",
-            r#"{"uri":"custom://a"}"#,
-            Outcome::Ok,
-            None,
-        ),
-        (
-            "resources/read",
-            r#"{"uri":"custom://broken"}"#,
-            Outcome::Failed,
-            Some(-32603),
-        ),
-        (
-            "resources/read",
-            r#"{"uri":"custom://none"}"#,
-            Outcome::Unknown,
-            Some(-32003),
-        ),
-        ("prompts/get", r#"{"name":"recites"}"#, Outcome::Ok, None),
-        ("no/method", "{}", Outcome::Unknown, Some(-32601)),
-    ];
-    for (method, params, outcome, code) in cases {
+    for (method, params, outcome, code) in CASES {
         ask(&mcp, method, params);
         let end = End { outcome, code };
         let expected = [(method.to_owned(), None), (method.to_owned(), Some(end))];
