@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Current, Databases, MetadataError};
-use ziggurat_mcp::{Caller, Error, Lenient, Property, Reported, ToolDescriptor, ToolRequest};
+use ziggurat_mcp::{Caller, Error, Property, Reported, ToolDescriptor, ToolRequest};
 use ziggurat_postgres::{
     error::{QueryError, Report},
     metadata::Metadata,
@@ -25,22 +24,16 @@ async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Erro
     Ok(current)
 }
 
-/// The argument `database` of a tool, if it is given.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DatabaseArgument {
-    database: Lenient<String>,
-}
-
-/// Returns the database that a call names, or the current one of the caller. A client that does
-/// not negotiate a revision cannot name one.
-pub async fn chosen(databases: &Databases, request: &ToolRequest) -> Result<Current, Error> {
+/// Returns the database that a call names in its argument `database`, or the current one of its
+/// caller. A client that does not negotiate a revision cannot name one.
+pub async fn chosen(
+    databases: &Databases,
+    request: &ToolRequest,
+    name: Option<String>,
+) -> Result<Current, Error> {
     let caller = request.caller();
-    if !request.is_negotiated() {
-        return current(databases, caller).await;
-    }
-    let given: DatabaseArgument = request.arguments()?;
-    let Some(name) = given.database.0.filter(|name| !name.is_empty()) else {
+    let name = name.filter(|name| !name.is_empty() && request.is_negotiated());
+    let Some(name) = name else {
         return current(databases, caller).await;
     };
     let named = databases.named(caller.extension::<Identity>(), &name);

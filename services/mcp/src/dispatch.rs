@@ -107,7 +107,10 @@ impl Shared {
         let detached = detached.filter(|_| context.outlives_connection()).cloned();
         let heartbeat = Heartbeat::of(context);
         let has_structure = self.tools.output(&tool.descriptor).is_some();
-        let signer = context.revision().is_modern().then(|| self.signer.clone());
+        let signer = context
+            .revision()
+            .is_modern()
+            .then(|| Arc::clone(&self.signer));
         let result = Arc::clone(&tool.service).start(ToolRequest {
             arguments: params.range(Member::Arguments),
             inputs,

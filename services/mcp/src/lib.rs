@@ -232,7 +232,7 @@ struct Shared {
     methods: Methods,
     may_write: Arc<dyn Fn(&Caller) -> bool + Send + Sync>,
     sanitizer: Sanitizer,
-    signer: StateSigner,
+    signer: Arc<StateSigner>,
     detached: Option<DetachedCalls>,
     cut_off: CutOff,
     observer: Option<Arc<dyn Observer>>,
@@ -329,7 +329,7 @@ impl Mcp {
                 methods: Methods::default(),
                 may_write: Arc::new(|_| false),
                 sanitizer: Sanitizer::production(),
-                signer: StateSigner::random(),
+                signer: Arc::new(StateSigner::random()),
                 detached: None,
                 cut_off: CutOff::default(),
                 observer: None,
@@ -362,7 +362,7 @@ impl Mcp {
     /// Sets the key that signs states; replicas of a server share it.
     #[must_use]
     pub fn with_state_signer(mut self, signer: StateSigner) -> Self {
-        self.shared_mut().signer = signer;
+        self.shared_mut().signer = Arc::new(signer);
         self
     }
 

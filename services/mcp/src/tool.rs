@@ -127,7 +127,7 @@ pub struct ToolRequest {
     pub(super) arguments: Option<Range<usize>>,
     pub(super) inputs: Inputs,
     /// Set if the client's revision has questions.
-    pub(super) signer: Option<StateSigner>,
+    pub(super) signer: Option<Arc<StateSigner>>,
     pub(super) wants_structure: bool,
     pub(super) tools: Arc<Tools>,
 }

@@ -51,6 +51,7 @@ struct Arguments {
     schema: Lenient<String>,
     #[serde(rename = "where")]
     condition: Lenient<String>,
+    database: Lenient<String>,
 }
 
 /// A count of a table, with an optional condition.
@@ -112,9 +113,10 @@ impl ToolHandler for CountRows {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
-        let arguments: Arguments = request.arguments()?;
+        let mut arguments: Arguments = request.arguments()?;
+        let database = arguments.database.0.take();
         let mut count = Count::read(arguments)?;
-        let current = client::chosen(&self.databases, &request).await?;
+        let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
         if request.is_negotiated() && count.table.contains('.') {
             let metadata = client::metadata(&current).await?;

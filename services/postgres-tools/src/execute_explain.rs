@@ -52,6 +52,7 @@ struct Arguments {
     analyze: Lenient<bool>,
     buffers: Lenient<bool>,
     format: Lenient<String>,
+    database: Lenient<String>,
 }
 
 /// A query to explain, with its options.
@@ -107,9 +108,10 @@ impl ToolHandler for ExecuteExplain {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
-        let arguments: Arguments = request.arguments()?;
+        let mut arguments: Arguments = request.arguments()?;
+        let database = arguments.database.0.take();
         let question = Question::read(arguments)?;
-        let current = client::chosen(&self.databases, &request).await?;
+        let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
         let plan = match question.ask(&current).await {
             Ok(plan) => plan,

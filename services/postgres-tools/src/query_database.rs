@@ -69,6 +69,7 @@ struct Arguments {
     query: Lenient<String>,
     limit: Lenient<Number>,
     offset: Lenient<Number>,
+    database: Lenient<String>,
 }
 
 /// The rows that a call requests, and the form of its answer.
@@ -136,13 +137,14 @@ impl QueryDatabase {
         self
     }
 
-    async fn run_in_current(
+    async fn run_in_chosen(
         &self,
+        database: Option<String>,
         query: &str,
         options: CallOptions,
         request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
-        let current = client::chosen(&self.databases, request).await?;
+        let current = client::chosen(&self.databases, request, database).await?;
         let label = client::label(&self.databases, request, &current);
         let place = client::heading(&self.databases, request, &current);
         let answer = self.run_in(&current, [place, label.clone()], query, options, request);
@@ -280,7 +282,11 @@ impl ToolHandler for QueryDatabase {
             .or_report("Missing or invalid 'query' parameter")?;
         let ad_hoc = AdHocConnections::new(&self.databases, request.caller(), &self.url_rules);
         let answer = match Directive::read(&query) {
-            Directive::Absent => self.run_in_current(&query, options, &request).await,
+            Directive::Absent => {
+                let database = arguments.database.0;
+                self.run_in_chosen(database, &query, options, &request)
+                    .await
+            }
             // Boxed: rare, and each future is larger than that of a query.
             Directive::Default(url) => {
                 let set = Box::pin(ad_hoc.set_default(url)).await;

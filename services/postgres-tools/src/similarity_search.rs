@@ -190,8 +190,10 @@ impl ToolHandler for SimilaritySearch {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
-        let search_call = SearchCall::read(request.arguments::<Arguments>()?)?;
-        let current = client::chosen(&self.databases, &request).await?;
+        let mut arguments: Arguments = request.arguments()?;
+        let database = arguments.database.0.take();
+        let search_call = SearchCall::read(arguments)?;
+        let current = client::chosen(&self.databases, &request, database).await?;
         let label = client::label(&self.databases, &request, &current);
         let errors = || SqlErrors::new(&current, "").for_request(&request);
         let errors = request.is_negotiated().then(errors);

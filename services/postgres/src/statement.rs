@@ -305,10 +305,13 @@ impl Statement {
     /// # Errors
     /// Fails when PostgreSQL refuses it, or it fails before its first row. A later error comes
     /// after the rows before it. The connection stays usable then, unless it broke.
-    pub async fn run(self, lease: Lease) -> Result<Rows, QueryError> {
+    pub fn run(
+        self,
+        lease: Lease,
+    ) -> impl Future<Output = Result<Rows, QueryError>> + Send + 'static {
         let handoff = Handoff::default();
         let driver = Box::pin(executor::execute(lease, self, handoff.clone()));
-        Rows::start(driver, handoff).await
+        Rows::start(driver, handoff)
     }
 }
 

@@ -51,6 +51,7 @@ struct Arguments {
     vector_tables_only: Lenient<bool>,
     compact: Lenient<bool>,
     include_partitions: Lenient<bool>,
+    database: Lenient<String>,
 }
 
 /// The filters and options of a call.
@@ -194,8 +195,10 @@ impl ToolHandler for GetSchemaInfo {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
-        let filter = Filter::try_from(request.arguments::<Arguments>()?)?;
-        let current = client::chosen(&self.databases, &request).await?;
+        let mut arguments: Arguments = request.arguments()?;
+        let database = arguments.database.0.take();
+        let filter = Filter::try_from(arguments)?;
+        let current = client::chosen(&self.databases, &request, database).await?;
         let budget = Budget {
             max_tokens: self.max_tokens,
             has_search: request.listed_tools().has("search_schema"),

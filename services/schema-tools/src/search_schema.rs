@@ -136,10 +136,11 @@ impl ToolHandler for SearchSchema {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
-        let arguments: Arguments = request.arguments()?;
+        let mut arguments: Arguments = request.arguments()?;
+        let database = arguments.database.take();
         let format = self.format.of(&request);
         let asked = arguments.request(self.max_tokens, format)?;
-        let current = client::chosen(&self.databases, &request).await?;
+        let current = client::chosen(&self.databases, &request, database).await?;
         let label = client::label(&self.databases, &request, &current);
         let answer = self.search(&asked, &current, &label).await;
         let answer = answer.map_err(|error| format.error(client::labelled(&label, error)))?;

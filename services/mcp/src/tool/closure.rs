@@ -131,11 +131,8 @@ impl<T: ToolHandler> AnyTool for Handler<T> {
 pub(crate) fn guarded(
     call: impl Future<Output = Result<ToolResult, Error>> + Send + 'static,
 ) -> ToolFuture {
-    Box::pin(async move {
-        let call = AssertUnwindSafe(call).catch_unwind();
-        call.await
-            .unwrap_or_else(|_| Err(Failure::panicked().into()))
-    })
+    let call = AssertUnwindSafe(call).catch_unwind();
+    Box::pin(call.map(|done| done.unwrap_or_else(|_| Err(Failure::panicked().into()))))
 }
 
 // === impl Tool ===

@@ -31,6 +31,7 @@ pub(super) struct Arguments {
     max_output_tokens: Lenient<Number>,
     distance_metric: Lenient<String>,
     output_format: Lenient<String>,
+    pub(super) database: Lenient<String>,
 }
 
 /// A search.

@@ -101,14 +101,14 @@ struct Failure {
 
 impl Connection {
     /// Connects to the first suitable host, by `until` at the latest.
-    pub(super) async fn open(database: &Database, until: Instant) -> Result<Self, LeaseError> {
+    pub(super) async fn open(database: &Database, until: Instant) -> Result<Box<Self>, LeaseError> {
         let wanted = database.settings().target_session_attrs;
         let deadline = until.min(Instant::now() + database.settings().connect_timeout);
         let targets = database.targets();
         let mut tried = Vec::new();
         let mut source = None;
         // It stays open meanwhile, since its server may be unreachable later.
-        let mut barely: Option<Self> = None;
+        let mut barely: Option<Box<Self>> = None;
         for index in 0..targets.len() {
             let left = u32::try_from(targets.len() - index).unwrap_or(u32::MAX);
             let share = deadline.saturating_duration_since(Instant::now()) / left;
@@ -163,27 +163,27 @@ impl Connection {
     }
 
     /// Closes the connection in order, if that is possible in time. The socket closes in any case.
-    pub(super) async fn close(self) {
+    pub(super) async fn close(self: Box<Self>) {
         let Self {
             client,
             permit,
             _end,
             ..
-        } = self;
+        } = *self;
         let _ = time::timeout(CLOSE_TIMEOUT, client.close()).await;
         drop(permit);
     }
 
     /// Cancels what runs on it, and returns when PostgreSQL has confirmed that its process has
     /// ended: only then are its permits free.
-    pub(super) async fn stop(self, database: &Database) {
+    pub(super) async fn stop(self: Box<Self>, database: &Database) {
         let Self {
             mut client,
             process,
             permit,
             _end,
             ..
-        } = self;
+        } = *self;
         let key = client.cancel_key();
         let gone = async {
             client.set_deadline(None);
@@ -209,7 +209,7 @@ impl Connection {
         database: &Database,
         index: usize,
         limit: Duration,
-    ) -> Result<(Self, ServerState), Failure> {
+    ) -> Result<(Box<Self>, ServerState), Failure> {
         let connect = async {
             let mut client = enter(&database.targets()[index]).await?;
             let rows = client.ask(SET_UP).await?;
@@ -231,17 +231,17 @@ impl Connection {
                 judged: now,
                 _end: EndLog { process },
             };
-            Ok::<_, DriverError>((connection, server_state(&rows)?))
+            Ok::<_, DriverError>((Box::new(connection), server_state(&rows)?))
         };
         let began = Instant::now();
         let reached = time::timeout(limit, connect).await;
         let name = database.name();
         let duration_ms = began.elapsed().as_secs_f64() * 1e3;
-        if let Ok(Ok((Self { process, .. }, _))) = &reached {
+        if let Ok(Ok((connection, _))) = &reached {
             info!(
                 target: LOG_TARGET,
                 database = name,
-                process,
+                process = connection.process,
                 duration_ms,
                 "connection opened"
             );

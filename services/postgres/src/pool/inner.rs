@@ -48,14 +48,15 @@ pub(super) struct Inner {
 
 #[derive(Debug)]
 pub(super) struct Idle {
-    pub(super) connection: Connection,
+    // Boxed: it is large, and moves with every lease.
+    pub(super) connection: Box<Connection>,
     pub(super) since: Instant,
 }
 
 /// Connection and its permit in the pool.
 #[derive(Debug)]
 pub(super) struct HeldConnection {
-    pub(super) connection: Connection,
+    pub(super) connection: Box<Connection>,
     pub(super) permit: OwnedSemaphorePermit,
 }
 
@@ -68,7 +69,7 @@ impl Inner {
 
     /// Takes the connection that was used last, so that the others can expire. Also returns whether
     /// it was taken without a check.
-    pub(super) async fn usable(&self, wait: Wait) -> Option<(Connection, bool)> {
+    pub(super) async fn usable(&self, wait: Wait) -> Option<(Box<Connection>, bool)> {
         loop {
             let now = Instant::now();
             let idle = {
@@ -95,7 +96,7 @@ impl Inner {
     ///
     /// If PostgreSQL itself has no connection left, other programs hold the rest: idle connections
     /// of this server are closed, and connecting is tried again until the connect timeout.
-    pub(super) async fn open(&self, wait: Wait) -> Result<Connection, LeaseError> {
+    pub(super) async fn open(&self, wait: Wait) -> Result<Box<Connection>, LeaseError> {
         let permit = self.permit(wait).await?;
         let until = wait.end_of_connecting();
         let mut waiting = None;

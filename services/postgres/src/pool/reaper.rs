@@ -41,7 +41,7 @@ pub(super) enum CleanupJob {
         pool: Arc<Inner>,
     },
     /// It is too old, or its pool is closed.
-    Close(Connection),
+    Close(Box<Connection>),
     /// The pool has too few connections.
     Open(Arc<Inner>),
 }

@@ -28,11 +28,11 @@ const WRAPPER_CAPACITY: usize = 256;
 const INFALLIBLE: &str = "a string takes everything";
 
 /// Runs a statement to its end.
-pub(super) async fn execute(
+pub(super) fn execute(
     lease: Lease,
     statement: Statement,
     handoff: Handoff,
-) -> Result<Summary, QueryError> {
+) -> impl Future<Output = Result<Summary, QueryError>> + Send {
     let log = StatementLog::open(&lease, &statement);
     let mut run = Execution {
         lease,
@@ -41,24 +41,11 @@ pub(super) async fn execute(
         columns: None,
         statement,
     };
-    let mut done = run.attempt().await;
-    if let Err(AttemptError::Failed(error)) = &done
-        && run.found_dead(error)
-    {
-        run.lease.renew().await?;
-        done = run.attempt().await;
+    async move {
+        let done = run.complete().await;
+        log.close(&done);
+        done
     }
-    let done = done.map_err(|stop| match stop {
-        AttemptError::Failed(error) => error,
-        AttemptError::Unfit => unreachable!("only a cursor can be unfit"),
-    });
-    if let Err(QueryError::Connection(error)) = &done {
-        let database = run.lease.database().name();
-        let error = error as &dyn Error;
-        error!(error, database, "the connection to a database was lost");
-    }
-    log.close(&done);
-    done
 }
 
 struct Execution {
@@ -103,6 +90,28 @@ enum RowsState {
 }
 
 impl Execution {
+    /// Runs the statement, again on another connection if the first was dead.
+    async fn complete(&mut self) -> Result<Summary, QueryError> {
+        let mut done = self.attempt().await;
+        if let Err(AttemptError::Failed(error)) = &done
+            && self.found_dead(error)
+        {
+            // Boxed: rare, and large.
+            Box::pin(self.lease.renew()).await?;
+            done = self.attempt().await;
+        }
+        let done = done.map_err(|stop| match stop {
+            AttemptError::Failed(error) => error,
+            AttemptError::Unfit => unreachable!("only a cursor can be unfit"),
+        });
+        if let Err(QueryError::Connection(error)) = &done {
+            let database = self.lease.database().name();
+            let error = error as &dyn Error;
+            error!(error, database, "the connection to a database was lost");
+        }
+        done
+    }
+
     async fn attempt(&mut self) -> Result<Summary, AttemptError> {
         self.progress = Progress::default();
         self.columns = None;

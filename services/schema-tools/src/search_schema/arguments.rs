@@ -29,6 +29,7 @@ pub(super) struct Arguments {
     to: Option<String>,
     max_tokens: Option<usize>,
     cursor: Option<String>,
+    pub(super) database: Option<String>,
 }
 
 /// A call.
