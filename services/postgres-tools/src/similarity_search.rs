@@ -61,6 +61,8 @@ struct Form<'a> {
     /// Describes errors of the statement, for a client that negotiates a revision. The statement is
     /// not the caller's, so its text is not quoted.
     errors: Option<&'a SqlErrors>,
+    /// Advice may name the tool `get_schema_info`.
+    has_schema_info: bool,
 }
 
 /// The vector of a question, and its origin.
@@ -102,7 +104,7 @@ impl SimilaritySearch {
             metadata = client::recent_metadata(current).await?;
         }
         let place = TargetTable::find(&metadata, table)
-            .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
+            .map_err(|problem| advice::explain(&problem, current.label(), &metadata, form))?;
         Ok(self.search(search_call, current, &place, form).await?)
     }
 
@@ -116,7 +118,7 @@ impl SimilaritySearch {
         // PostgreSQL samples the texts while the vector is computed.
         let (asked, sample) = join!(
             self.ask(&search_call.question),
-            sample(current, place, form.errors)
+            sample(current, place, form)
         );
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
         let parts = parts(place, asked.vector.len(), &sample?);
@@ -125,7 +127,7 @@ impl SimilaritySearch {
         }
         let rows = match find(search_call, current, place, &parts, &asked.vector).await {
             Ok(rows) => rows,
-            Err(error) => return Err(advice::failed(&error, place, form.errors).await),
+            Err(error) => return Err(advice::failed(&error, place, form).await),
         };
         let answer = Answer {
             label: current.label(),
@@ -202,6 +204,8 @@ impl ToolHandler for SimilaritySearch {
             format: self.format.of(&request),
             is_structured: request.wants_structure(),
             errors: errors.as_ref(),
+            has_schema_info: !request.is_negotiated()
+                || request.listed_tools().has("get_schema_info"),
         };
         let found = self.run(&search_call, &current, form).await;
         found.map_err(|error| form.format.error(client::labelled(&label, error)))
@@ -212,14 +216,14 @@ impl ToolHandler for SimilaritySearch {
 async fn sample(
     current: &Current,
     place: &TargetTable<'_>,
-    errors: Option<&SqlErrors>,
+    form: Form<'_>,
 ) -> Result<Sample, Reported> {
     if place.pairs.len() < 2 {
         return Ok(Sample::new());
     }
     match nearest(place, &[], 0).sample(current.pool()).await {
         Ok(sample) => Ok(sample),
-        Err(error) => Err(advice::failed(&error, place, errors).await),
+        Err(error) => Err(advice::failed(&error, place, form).await),
     }
 }
 

@@ -52,6 +52,7 @@ mod tests {
             ("two words", "\"two words\""),
             ("1st", "\"1st\""),
             ("a\"b", "\"a\"\"b\""),
+            ("a\nb", "\"a\nb\""),
             ("", "\"\""),
         ];
         for (name, expected) in cases {

@@ -312,6 +312,10 @@ fn an_error_names_a_schema_tool_that_is_listed() {
         let hint = error.split_once("\nHINT: ").map(|(_, hint)| hint);
         let expected = expected.map(|tool| format!("{tool} shows tables and their columns."));
         assert_eq!(hint, expected.as_deref(), "{error}");
+        let arguments = json!({"query_text": "ferns", "table_name": "zzzzz"});
+        let error = fail(&client, "similarity_search", &arguments);
+        let names_it = !tools.contains("get_schema_info");
+        assert_eq!(error.contains("get_schema_info("), names_it, "{error}");
     }
 }
 

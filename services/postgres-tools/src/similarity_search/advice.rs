@@ -2,29 +2,40 @@
 
 use std::fmt::Write as _;
 
-use ziggurat_answers::{SqlErrors, client};
+use ziggurat_answers::client;
 use ziggurat_mcp::Reported;
 use ziggurat_postgres::{
     error::QueryError,
     metadata::{Column, Metadata},
 };
 
-use super::target_table::{self, Problem, TargetTable};
+use super::{
+    Form,
+    target_table::{self, Problem, TargetTable},
+};
 use crate::embedder::EmbedError;
 
 /// Limit on the names in a list.
 const MAX_NAMES: usize = 10;
 
+/// Steps that name a tool which a client may not have.
 const LIST_TABLES: &str =
     "get_schema_info(vector_tables_only=true) shows the tables that can be searched.";
+const SHOW_TABLE: &str = "get_schema_info shows what the table is like now.";
 
 /// Describes the problem with the target table.
-pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -> Reported {
+pub(super) fn explain(
+    problem: &Problem<'_>,
+    label: &str,
+    metadata: &Metadata,
+    form: Form<'_>,
+) -> Reported {
     match problem {
         Problem::Unnamed => compose(
             "Missing or invalid 'table_name' argument",
             &[&candidates(metadata, label)],
             &["Name one of the tables that have vectors.", LIST_TABLES],
+            form,
         ),
         Problem::NoTable { name } => compose(
             &format!("Table '{name}' not found."),
@@ -37,6 +48,7 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
                 LIST_TABLES,
                 "A table outside of the schema public is named schema.table.",
             ],
+            form,
         ),
         Problem::NoVectors { name } => compose(
             &format!("No vector columns found in table '{name}'."),
@@ -48,6 +60,7 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
                 LIST_TABLES,
                 "query_database can search this table by its words, with ILIKE or to_tsvector.",
             ],
+            form,
         ),
         Problem::NoTexts { name, vectors } => compose(
             &format!("No text columns found corresponding to vector columns in table '{name}'."),
@@ -60,13 +73,14 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
                  texts.",
                 "A view with the vector and its text side by side can be searched.",
             ],
+            form,
         ),
     }
 }
 
 /// Describes a missing question vector for a table that could be searched otherwise.
 pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported {
-    compose(
+    compose_all(
         &format!("Failed to generate query embedding: {error}"),
         &[&format!(
             "Table {} was found. Its vectors are in {}, its texts in {}; what is missing is the \
@@ -86,7 +100,7 @@ pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported
 
 /// Describes a question vector whose length matches no vector column of the table.
 pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
-    compose(
+    compose_all(
         &format!(
             "Vector search failed: the query embedding has {dimensions} dimensions, and no vector \
              column of table '{}' has as many.",
@@ -104,13 +118,13 @@ pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
     )
 }
 
-/// Describes a query error; `errors` are for clients that negotiate the revision.
+/// Describes a query error.
 pub(super) async fn failed(
     error: &QueryError,
     place: &TargetTable<'_>,
-    errors: Option<&SqlErrors>,
+    form: Form<'_>,
 ) -> Reported {
-    let problem = match (error, errors) {
+    let problem = match (error, form.errors) {
         (QueryError::Lease(error), _) => return client::unavailable(error),
         (QueryError::Failed { phase, report }, Some(errors)) => {
             Box::pin(errors.described(*phase, report)).await
@@ -130,8 +144,9 @@ pub(super) async fn failed(
         &[
             "If it took too long, an HNSW index on the vectors for the metric that is asked for \
              makes it fast.",
-            "get_schema_info shows what the table is like now.",
+            SHOW_TABLE,
         ],
+        form,
     )
 }
 
@@ -182,7 +197,14 @@ fn listed(names: &[String]) -> String {
     text
 }
 
-fn compose(first_line: &str, causes: &[&str], steps: &[&str]) -> Reported {
+/// Leaves out the steps that name `get_schema_info`, if the client does not have it.
+fn compose(first_line: &str, causes: &[&str], steps: &[&str], form: Form<'_>) -> Reported {
+    let mut steps = steps.to_vec();
+    steps.retain(|&step| form.has_schema_info || (step != LIST_TABLES && step != SHOW_TABLE));
+    compose_all(first_line, causes, &steps)
+}
+
+fn compose_all(first_line: &str, causes: &[&str], steps: &[&str]) -> Reported {
     Reported::new(format!(
         "{first_line}\n\n<diagnosis>\n{}</diagnosis>\n\n<next_steps>\n{}</next_steps>",
         lines(causes),
