@@ -22,6 +22,7 @@ const LEVELS: [&[&str]; 10] = [
     &["services/runtime", "services/serve"],
     &[
         "services/account-client",
+        "services/audit",
         "services/http",
         "services/llm",
         "services/postgres",

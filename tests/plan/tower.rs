@@ -41,6 +41,7 @@ fn optional(layer: &str) -> &'static str {
         Some("headers") => "Headers",
         Some("origins") => "Origin",
         Some("log_request") => "Requests",
+        Some("records") => "Records",
         Some("traffic") => "Traffic",
         Some("platform::add_request_id") => "RequestId",
         unknown => panic!("{unknown:?} is not in the picture yet"),

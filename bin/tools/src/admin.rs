@@ -7,7 +7,7 @@ mod replicas;
 mod tokens;
 mod users;
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use jiff::Timestamp;
 
@@ -95,10 +95,21 @@ pub(crate) fn run(
             };
             knowledge::build(options, admin_context.knowledgebase, console)
         }
-        Command::Help | Command::Describe | Command::Version | Command::Check | Command::Serve => {
-            Ok(())
-        }
+        // The others change nothing.
+        _ => Ok(()),
     }
+}
+
+/// Returns the name of the account of the system that runs the command, or its number.
+pub(crate) fn account() -> String {
+    let id = rustix::process::getuid().as_raw().to_string();
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
+        (number == id).then(|| name.to_owned())
+    });
+    name.unwrap_or(id)
 }
 
 /// Reports that a new file is created, so that a mistyped path is noticed.

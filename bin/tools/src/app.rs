@@ -9,6 +9,7 @@ use ziggurat_accounts::{
     self as accounts, Accounts,
     issuer::{Issuer, TokenVerifier},
 };
+use ziggurat_audit::Audit;
 use ziggurat_chat_api::llm::Proxy;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_http::Readiness;
@@ -18,12 +19,14 @@ use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Conversations, Shared};
 
 use crate::{
+    call_records::CallRecords,
     catalogue,
     configuration::{Auth, Configuration, Entry},
     knowledge::Knowledge,
     providers::Providers,
     proxy,
     state::ServerState,
+    trail::Trail,
 };
 
 /// Time for connections to PostgreSQL to close cleanly.
@@ -49,6 +52,7 @@ pub(crate) struct App {
     reaper: JoinSet<()>,
     keepers: JoinSet<()>,
     tasks: JoinSet<()>,
+    trail: Option<Trail>,
 }
 
 impl App {
@@ -58,17 +62,18 @@ impl App {
     /// # Errors
     /// Fails if a required file cannot be used.
     pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
+        // First, so that a second server on the same trail changes nothing.
+        let trail = Trail::open(configuration)?;
         let (pools, reaper) = Pools::new();
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
         let readiness = Readiness::new("database");
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
-        let mut state = ServerState::default();
-        if has_accounts {
-            state = ServerState::open(configuration, &readiness, &mut tasks, &mut keepers).await?;
-        } else if configuration.state.is_some() {
-            warn!("state.url has no effect without authentication");
-        }
+        let state = if has_accounts {
+            ServerState::open(configuration, &readiness, &mut tasks, &mut keepers).await?
+        } else {
+            ServerState::without_accounts(configuration)
+        };
         let shared = state.shared;
         let list = configured(configuration);
         let databases = Databases::replicated(pools.clone(), list, shared.clone());
@@ -86,22 +91,22 @@ impl App {
             &providers,
             shared.as_ref(),
         )?;
-        let (detached_calls, runner) = DetachedCalls::new();
         let cut_off = CutOff::default();
-        let mcp = mcp.with_detached_calls(detached_calls);
         let mcp = mcp.with_cut_off(cut_off.clone());
-        tasks.spawn(runner.run());
+        let mcp = observed(detachable(mcp, &mut tasks), trail.as_ref(), &databases);
         tasks.spawn(knowledge.warm());
         let guard = accounts
             .as_ref()
             .map(|accounts| token_verifier(configuration, accounts, &databases, &mut tasks))
             .transpose()?;
-        let http = configuration.http.as_ref();
-        let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
+        let has_http = configuration.http.is_some();
+        let proxy = has_http
+            .then(|| proxy::open(&configuration.llm, &providers))
+            .flatten();
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.
-        if configuration.http.is_some() {
+        if has_http {
             tasks.spawn(databases.clone().watch(readiness.clone()));
         }
         Ok(Self {
@@ -117,7 +122,13 @@ impl App {
             reaper: JoinSet::from_iter([reaper.run()]),
             keepers,
             tasks,
+            trail,
         })
+    }
+
+    /// Returns the audit trail, if there is one.
+    pub(crate) fn audit(&self) -> Option<&Audit> {
+        self.trail.as_ref().map(|trail| &trail.audit)
     }
 
     /// Runs a task until shutdown.
@@ -140,6 +151,7 @@ impl App {
             mut reaper,
             mut keepers,
             mut tasks,
+            trail,
         } = self;
         tasks.shutdown().await;
         pools.close_all();
@@ -155,6 +167,25 @@ impl App {
         if time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
             warn!("conversations were left in two files; the next start merges them");
         }
+        // Last, so that the calls that were cut off have their records.
+        if let Some(trail) = trail {
+            trail.close(CLOSE_TIMEOUT).await;
+        }
+    }
+}
+
+/// Lets calls whose clients are gone run to their end.
+fn detachable(mcp: Mcp, tasks: &mut JoinSet<()>) -> Mcp {
+    let (detached_calls, runner) = DetachedCalls::new();
+    tasks.spawn(runner.run());
+    mcp.with_detached_calls(detached_calls)
+}
+
+/// Records the calls, if there is an audit trail.
+fn observed(mcp: Mcp, trail: Option<&Trail>, databases: &Databases) -> Mcp {
+    match trail {
+        Some(trail) => mcp.with_observer(CallRecords::new(trail.audit.clone(), databases.clone())),
+        None => mcp,
     }
 }
 

@@ -9,7 +9,7 @@ mod flags;
 mod tests;
 mod usage;
 
-use std::{ffi::OsString, fmt};
+use std::{ffi::OsString, fmt, path::PathBuf};
 
 use ziggurat_postgres::url::after_scheme;
 use ziggurat_runtime::{
@@ -72,15 +72,20 @@ impl Arguments {
                  65535"
             )));
         }
+        let mut command = command::choose(&flags)?;
         let url = match &unexpected_words[..] {
             [] => None,
+            // A pattern such as audit*.jsonl becomes several words.
+            more if let Command::VerifyAudit { files, .. } = &mut command => {
+                files.extend(more.iter().map(PathBuf::from));
+                None
+            }
             [word] => {
                 let url = word.to_str().filter(|word| after_scheme(word).is_some());
                 Some(url.ok_or_else(|| Refusal::unexpected_words(&unexpected_words))?)
             }
             unexpected_words => return Err(Refusal::unexpected_words(unexpected_words)),
         };
-        let command = command::choose(&flags)?;
         let database_url = url.map(Secret::from);
         Ok(Self {
             command,

@@ -4,6 +4,7 @@
 //! location of the program are never read here: both come in as [`ConfigSources`].
 
 mod address;
+mod audit;
 mod auth;
 mod builtins;
 pub(crate) mod changes;
@@ -34,6 +35,7 @@ pub(crate) use ziggurat_runtime::{ConfigSources, Secret, config::LoadError, file
 
 pub(crate) use self::{
     address::Address,
+    audit::AuditTrail,
     auth::{Auth, TrustedIssuer},
     builtins::Builtins,
     databases::Entry,
@@ -90,6 +92,8 @@ pub(crate) struct Configuration {
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
     pub(crate) state: Option<State>,
+    /// Settings of the audit trail, if there is one.
+    pub(crate) audit: Option<AuditTrail>,
     /// Log levels and format.
     pub(crate) logs: Logs,
     /// True if clients get the causes of failures, and requests are logged.
@@ -134,6 +138,9 @@ impl Configuration {
         let mut loaded = input.load(path.as_deref(), |file| read(file, overrides))?;
         if path.is_none() {
             [_, loaded.path] = sources.usual_files(FILE);
+        }
+        if let (Some(audit), Some(folder)) = (&mut loaded.value.audit, loaded.path.parent()) {
+            audit.resolve(folder);
         }
         loaded
             .warnings
@@ -181,6 +188,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
         },
         state: State::read(&file.section("state")),
+        audit: AuditTrail::read(&file.section("audit")),
         logs: Logs::read(file),
         debug: is_debug,
         secret_file: path("secret_file", "ZIGGURAT_SECRET_FILE"),

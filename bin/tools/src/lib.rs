@@ -7,6 +7,7 @@
 mod admin;
 mod app;
 mod arguments;
+mod call_records;
 mod catalogue;
 mod configuration;
 mod knowledge;
@@ -14,19 +15,23 @@ mod logs;
 mod providers;
 mod proxy;
 mod reload;
+mod request_records;
 mod serving;
 mod stack;
 mod state;
+mod trail;
 
 use std::{
     ffi::OsString,
     io::{self, IsTerminal as _},
     net::SocketAddr,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
 
 use anyhow::{Context as _, anyhow};
+use ziggurat_audit::{AdminAudit, AdminCall, Key, Verdict};
 use ziggurat_runtime::console::{self, print_error};
 
 use crate::{
@@ -61,6 +66,14 @@ pub fn run(
         Command::Describe => print(ziggurat_openapi::TOOLS),
         Command::Version => print(&format!("{} {}\n", catalogue::NAME, catalogue::VERSION)),
         Command::Check => return check(&arguments.overrides),
+        Command::VerifyAudit {
+            files,
+            key_file,
+            expect_last,
+        } => match verify(&files, key_file.as_deref(), expect_last.as_deref()) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         command => administer(command, &arguments.overrides),
     };
     match outcome {
@@ -101,6 +114,23 @@ fn check(overrides: &Overrides) -> ExitCode {
         (problems.join("\n") + "\n", ExitCode::FAILURE)
     };
     print(&text).map_or(ExitCode::FAILURE, |()| code)
+}
+
+/// Verifies the files of an audit trail.
+fn verify(
+    files: &[PathBuf],
+    key_file: Option<&Path>,
+    expect_last: Option<&str>,
+) -> anyhow::Result<ExitCode> {
+    let key = key_file.map(Key::read).transpose();
+    let key = key.context("-audit-key-file")?;
+    let report = ziggurat_audit::verify(files, key.as_ref(), expect_last);
+    print(&(report.lines.join("\n") + "\n"))?;
+    Ok(if report.is_good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Writes to standard output.
@@ -160,7 +190,35 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
         is_terminal: io::stdin().is_terminal(),
         has_screen: io::stderr().is_terminal(),
     };
-    admin::run(command, &admin_context, &mut console)
+    let record = command_record(&command, configuration)?;
+    let outcome = admin::run(command, &admin_context, &mut console);
+    if let Some(record) = record {
+        let verdict = if outcome.is_ok() {
+            Verdict::Ok
+        } else {
+            Verdict::Error
+        };
+        let is_required = configuration.audit.as_ref().is_some_and(|it| it.required);
+        match record.end(verdict) {
+            Err(error) if is_required => return Err(error).context("the command is not recorded"),
+            Err(error) => tracing::warn!("the command is not recorded: {error}"),
+            Ok(()) => {}
+        }
+    }
+    outcome
+}
+
+/// Begins the record of a command in the audit trail, if there is one.
+fn command_record(
+    command: &Command,
+    configuration: &Configuration,
+) -> anyhow::Result<Option<AdminCall>> {
+    let (Some(flag), Some(trail)) = (command.recorded(), &configuration.audit) else {
+        return Ok(None);
+    };
+    let audit = AdminAudit::new(trail.settings()?);
+    let record = audit.begin(flag, &admin::account());
+    Ok(Some(record.context("the command cannot be recorded")?))
 }
 
 fn warn(loaded: &Loaded) {

@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
+use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
 
 use crate::{
@@ -28,9 +29,10 @@ pub(crate) fn reload_on_hangup(
     running: Configuration,
     source: Source,
     databases: Databases,
+    audit: Option<Audit>,
 ) -> anyhow::Result<impl Future<Output = ()>> {
     let hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
-    Ok(reload_at(hangups, running, source, databases))
+    Ok(reload_at(hangups, running, source, databases, audit))
 }
 
 async fn reload_at(
@@ -38,8 +40,17 @@ async fn reload_at(
     mut running: Configuration,
     source: Source,
     databases: Databases,
+    audit: Option<Audit>,
 ) {
     while hangups.recv().await.is_some() {
+        if let Some(audit) = &audit {
+            audit.reopen();
+        }
+        let record = |verdict| {
+            if let Some(audit) = &audit {
+                audit.reload(verdict);
+            }
+        };
         // Reading files may block, and a slow disk must not delay other tasks of this thread.
         let loaded =
             tokio::task::block_in_place(|| Configuration::load(&source.overrides, &source.sources));
@@ -48,6 +59,7 @@ async fn reload_at(
             Err(error) => {
                 let error = anyhow::Error::from(error);
                 error!("configuration not reloaded, the previous one stays in use: {error:#}");
+                record(Verdict::Error);
                 continue;
             }
         };
@@ -61,5 +73,6 @@ async fn reload_at(
             running.databases = loaded.value.databases;
         }
         info!("configuration reloaded from {}", loaded.path.display());
+        record(Verdict::Ok);
     }
 }

@@ -15,6 +15,7 @@ use ziggurat_serve::{Limits, Server};
 
 use crate::{
     app::App,
+    call_records::OverStdio,
     configuration::{Configuration, Http, Loaded},
     logs,
     reload::{Source, reload_on_hangup},
@@ -41,7 +42,12 @@ pub(crate) async fn serve(
     logs::log_features(&configuration);
     let outcome = match &configuration.http {
         Some(http) => {
-            let hangups = reload_on_hangup(configuration.clone(), source, app.databases.clone());
+            let hangups = reload_on_hangup(
+                configuration.clone(),
+                source,
+                app.databases.clone(),
+                app.audit().cloned(),
+            );
             app.run(hangups?);
             serve_http(http, &configuration, &app, stop, listening).await
         }
@@ -103,6 +109,7 @@ async fn serve_stdio(
         .unwrap_or(usize::MAX);
     let served = Stdio::new()
         .with_limits(limits)
+        .with_extension(OverStdio)
         .with_cut_off(app.cut_off.clone())
         .serve(
             ProtocolLayer::stdio()

@@ -6,9 +6,10 @@ use anyhow::Context as _;
 use axum::{
     Router,
     handler::Handler,
+    middleware::from_fn_with_state,
     routing::{MethodRouter, get, post_service},
 };
-use http::header::ALLOW;
+use http::{Request, header::ALLOW};
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
@@ -39,6 +40,7 @@ use crate::{
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
     logs::log_traffic,
+    request_records::{self, record_request, show_unavailable},
 };
 
 /// Paths of the description of the server: the document under two names, and its page.
@@ -89,6 +91,11 @@ pub(crate) fn build(
         LinkValue::service_desc(DESCRIPTION[0]).context("the path of the description")?;
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
+    let records = app.audit().cloned().map(|audit| {
+        AroundLayer::new(move |request: &mut Request<_>| {
+            request_records::identify(audit.clone(), request)
+        })
+    });
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     // One limit for all bodies.
     let max_bytes = configuration.limits.max_body_bytes;
@@ -113,6 +120,8 @@ pub(crate) fn build(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
         ))
+        // Gives requests their id, and records tokens that are refused further in.
+        .layer(option_layer(records))
         // Before everything that takes time, but for probes.
         .layer(option_layer(limit))
         // Before anything is read: refuses requests for other hosts and pages of other origins.
@@ -153,6 +162,8 @@ fn with_open_paths(bearer: BearerLayer<TokenVerifier>) -> BearerLayer<TokenVerif
 /// Serves calls of all revisions on one path. No login is possible here, so a token is required.
 fn calls(app: &App, max_bytes: u64) -> Router {
     let calls = ServiceBuilder::new()
+        // A call that cannot be recorded has no answer of its protocol.
+        .map_response(show_unavailable)
         // Notifications before the answer make it a stream of events.
         .layer(StreamableLayer::new())
         // After the method and the content type are checked, before a byte is read.
@@ -169,12 +180,11 @@ fn calls(app: &App, max_bytes: u64) -> Router {
 /// token included.
 fn databases(app: &App, bearer: Option<BearerLayer<TokenVerifier>>, max_bytes: u64) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
+    let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
     let endpoints = ServiceBuilder::new()
         .layer(option_layer(bearer))
         .layer(BodyLimitLayer::new(max_bytes))
-        .service(chat_api::router([chat_api::databases::routes(
-            app.databases.clone(),
-        )]));
+        .service(recorded(routes, app));
     let paths = DATABASES.into_iter();
     paths.fold(Router::new(), |router, path| {
         router.route_service(path, endpoints.clone())
@@ -215,6 +225,7 @@ fn others(
 /// Serves calls of clients that negotiate no revision.
 fn legacy_calls(app: &App, challenge: &Challenge, max_bytes: u64) -> MethodRouter {
     let calls = ServiceBuilder::new()
+        .map_response(show_unavailable)
         .layer(framing(max_bytes).with_dialect(dialect()))
         .service(app.mcp.clone());
     let login = LoginLayer::new()
@@ -237,10 +248,16 @@ fn chat(app: &App) -> Router {
         app.proxy.clone().map(chat_api::llm::routes),
         Some(chat_api::compact::routes()),
     ];
-    areas
-        .into_iter()
-        .flatten()
-        .fold(Router::new(), Router::merge)
+    let areas = areas.into_iter().flatten();
+    recorded(areas.fold(Router::new(), Router::merge), app)
+}
+
+/// Records each request to these routes, if there is an audit trail.
+fn recorded(routes: Router, app: &App) -> Router {
+    match app.audit() {
+        Some(audit) => routes.layer(from_fn_with_state(audit.clone(), record_request)),
+        None => routes,
+    }
 }
 
 /// Serves documents, which are only read.

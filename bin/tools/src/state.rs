@@ -20,6 +20,14 @@ pub(crate) struct ServerState {
 // === impl ServerState ===
 
 impl ServerState {
+    /// Makes the state of a server without authentication, which keeps none.
+    pub(crate) fn without_accounts(configuration: &Configuration) -> Self {
+        if configuration.state.is_some() {
+            warn!("state.url has no effect without authentication");
+        }
+        Self::default()
+    }
+
     /// Opens the state of a server with authentication. `tasks` gets the tasks that maintain it,
     /// and `keepers` those that end by themselves after the last request.
     ///

@@ -15,6 +15,8 @@ use ziggurat_postgres::{
     pool::LeaseError,
 };
 
+use crate::{CallFacts, ErrorReason};
+
 /// Returns the database of the caller, once the server has connected to it.
 async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
     let current = databases
@@ -31,13 +33,32 @@ pub async fn chosen(
     request: &ToolRequest,
     name: Option<String>,
 ) -> Result<Current, Error> {
+    let facts = CallFacts::of(request);
+    let chosen = choose(databases, request, name, facts).await?;
+    if let Some(facts) = facts {
+        facts.set_database(chosen.database());
+    }
+    Ok(chosen)
+}
+
+async fn choose(
+    databases: &Databases,
+    request: &ToolRequest,
+    name: Option<String>,
+    facts: Option<&CallFacts>,
+) -> Result<Current, Error> {
     let caller = request.caller();
     let name = name.filter(|name| !name.is_empty() && request.is_negotiated());
     let Some(name) = name else {
         return current(databases, caller).await;
     };
     let named = databases.named(caller.extension::<Identity>(), &name);
-    let named = named.ok_or_else(|| Error::said(format!("Unknown database: {name}")))?;
+    let Some(named) = named else {
+        if let Some(facts) = facts {
+            facts.set_reason(ErrorReason::Denied);
+        }
+        return Err(Error::said(format!("Unknown database: {name}")));
+    };
     named.ready().await.map_err(|error| unread(&error))?;
     Ok(named)
 }

@@ -4,6 +4,7 @@
 //! It has no tool of its own. The protocol is in [`ziggurat_mcp`]; connections and statements are in
 //! [`ziggurat_postgres`].
 
+mod call_facts;
 pub mod client;
 mod result_format;
 mod sql_error;
@@ -12,6 +13,7 @@ mod table;
 pub mod test_server;
 
 pub use self::{
+    call_facts::{CallFacts, ErrorReason, Facts},
     result_format::{CallFormat, Fence, ResultFormat, ShowHidden, write_cut_note},
     sql_error::SqlErrors,
     table::Table,

@@ -84,13 +84,13 @@ impl Future for ResponseFuture {
                 Err(Fault::Tool(Failure::new("the server is shutting down")))
             }
         };
-        let (reply, outcome) = outcome.unwrap_or_else(|fault| {
-            let outcome = fault.outcome();
-            (this.encoder.fault(fault, this.sanitizer), outcome)
+        let (reply, mut end) = outcome.unwrap_or_else(|fault| {
+            let end = End::of(fault.outcome());
+            (this.encoder.fault(fault, this.sanitizer), end)
         });
         if let Some(observed) = this.observed.take() {
-            let code = reply.error().map(Error::code);
-            observed.end(End { outcome, code });
+            end.code = reply.error().map(Error::code);
+            observed.end(end);
         }
         Poll::Ready(Ok(reply))
     }
@@ -100,7 +100,7 @@ impl ResponseFuture {
     fn poll_outcome(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<(Reply<ResultBody>, Outcome), Fault>> {
+    ) -> Poll<Result<(Reply<ResultBody>, End), Fault>> {
         let encoder = &*self.encoder;
         if let State::Waiting(waiting) = &mut self.state {
             let admitted = ready!(waiting.admission.as_mut().poll(cx));
@@ -131,8 +131,10 @@ impl ResponseFuture {
                 if outcome.is_none() {
                     record.observed_by(self.observed.take());
                 }
+                let mut end = End::of(outcome.unwrap_or(Outcome::Ok));
+                end.bytes = record::text_bytes(&result);
                 let reply = encoder.tool_result(record.follow(result, &self.cut_off));
-                return Poll::Ready(reply.map(|reply| (reply, outcome.unwrap_or(Outcome::Ok))));
+                return Poll::Ready(reply.map(|reply| (reply, end)));
             }
             State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
                 Ok(Some(contents)) => Ok(encoder.contents(&contents)),
@@ -148,7 +150,7 @@ impl ResponseFuture {
                 Ok(Reply::stream(ResultBody::from(result)))
             }
         };
-        Poll::Ready(reply.map(|reply| (reply, Outcome::Ok)))
+        Poll::Ready(reply.map(|reply| (reply, End::of(Outcome::Ok))))
     }
 }
 

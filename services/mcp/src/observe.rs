@@ -59,7 +59,14 @@ pub struct End {
     pub outcome: Outcome,
     /// The code of the JSON-RPC error, if the answer is one.
     pub code: Option<i64>,
+    /// The bytes of the text of a tool's result.
+    pub bytes: u64,
 }
+
+/// Marks the reply to a call that the [`Observer`] did not admit, in the extensions of its HTTP
+/// response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAdmitted;
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +100,11 @@ pub enum Outcome {
 
 impl End {
     pub(crate) fn of(outcome: Outcome) -> Self {
-        let code = None;
-        Self { outcome, code }
+        Self {
+            outcome,
+            code: None,
+            bytes: 0,
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Record {
     outcome: Outcome,
     /// Set if the call may end after its response has begun.
     observed: Option<Box<dyn ObservedCall>>,
+    /// The bytes of the text of the result so far.
+    bytes: u64,
 }
 
 /// A stream of text that is logged when it has been sent.
@@ -65,6 +67,7 @@ impl Record {
             began: Instant::now(),
             outcome: Outcome::Cancelled,
             observed: None,
+            bytes: 0,
         };
         if enabled!(target: LOG_TARGET, Level::DEBUG) {
             let (tool, id, request_id) = record.names();
@@ -100,10 +103,11 @@ impl Record {
 
     /// Records the outcome. A stream is followed to its end.
     pub(super) fn follow(
-        self,
+        mut self,
         result: Result<ToolResult, Error>,
         cut_off: &CutOffFuture,
     ) -> Result<ToolResult, Error> {
+        self.bytes = text_bytes(&result);
         match outcome(&result) {
             Some(outcome) => self.end(outcome),
             None => return result.map(|result| self.follow_stream(result, cut_off.clone())),
@@ -152,7 +156,11 @@ impl Drop for Record {
             }
         }
         if let Some(observed) = self.observed.take() {
-            observed.end(End::of(self.outcome));
+            let bytes = self.bytes;
+            observed.end(End {
+                bytes,
+                ..End::of(self.outcome)
+            });
         }
     }
 }
@@ -178,7 +186,7 @@ impl Stream for RecordedStream {
             return Poll::Ready(Some(Err(Reported::new(SHUTDOWN_NOTICE))));
         };
         match &piece {
-            Some(Ok(Piece::Text(_))) => {}
+            Some(Ok(Piece::Text(text))) => self.record.bytes += text.text_len() as u64,
             Some(Err(_)) => self.record.outcome = Outcome::Reported,
             Some(Ok(Piece::Structure(_))) | None => self.record.outcome = Outcome::Ok,
         }
@@ -199,6 +207,18 @@ pub(super) fn outcome(result: &Result<ToolResult, Error>) -> Option<Outcome> {
         Err(Error::Failed(failure)) if failure.is_fault() => Outcome::Failed,
         Err(Error::Failed(_) | Error::MissingCapabilities(_)) => Outcome::Refused,
     })
+}
+
+/// Returns the bytes of the text of a result; none of a stream, whose text is not there yet.
+pub(super) fn text_bytes(result: &Result<ToolResult, Error>) -> u64 {
+    match result {
+        Ok(result) => match &result.content {
+            Content::Whole(text) => text.text_len() as u64,
+            Content::Streamed(_) | Content::Questions(_) | Content::Blocks(_) => 0,
+        },
+        Err(Error::Reported(reported)) => reported.as_str().len() as u64,
+        Err(_) => 0,
+    }
 }
 
 /// Logs a call at the debug level, before it is answered.

@@ -18,7 +18,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
-use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
 
 const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
     use query_database to count over several tables";
@@ -122,7 +122,11 @@ impl ToolHandler for CountRows {
             let metadata = client::metadata(&current).await?;
             count.qualify(&metadata);
         }
-        let rows = match count.run(&current).await {
+        let counted = count.run(&current).await;
+        if let (Some(facts), Err(error)) = (CallFacts::of(&request), &counted) {
+            facts.set_error(error);
+        }
+        let rows = match counted {
             Ok(rows) => rows,
             Err(error) if request.is_negotiated() => {
                 let label = client::label(&self.databases, &request, &current);

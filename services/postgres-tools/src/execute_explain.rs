@@ -9,7 +9,7 @@ mod tests;
 
 use futures_util::TryStreamExt as _;
 use serde::Deserialize;
-use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
@@ -113,7 +113,11 @@ impl ToolHandler for ExecuteExplain {
         let question = Question::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
-        let plan = match question.ask(&current).await {
+        let plan = question.ask(&current).await;
+        if let (Some(facts), Err(error)) = (CallFacts::of(&request), &plan) {
+            facts.set_error(error);
+        }
+        let plan = match plan {
             Ok(plan) => plan,
             Err(error) if request.is_negotiated() => {
                 let label = client::label(&self.databases, &request, &current);

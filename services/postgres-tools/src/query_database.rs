@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
-use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
+use ziggurat_answers::{CallFacts, CallFormat, ResultFormat, SqlErrors, Table, client};
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
@@ -163,7 +163,7 @@ impl QueryDatabase {
         let errors =
             |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text)).for_request(request);
         let statement = Statement::new(current.database(), query)
-            .map_err(|error| options.unsent(&error, errors))?
+            .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone());
         if let Some(question) = confirm::question(current, query, &statement, request).await? {
@@ -172,7 +172,7 @@ impl QueryDatabase {
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_options(options)
-            .with_tools_of(request)
+            .with_call(request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
@@ -202,12 +202,12 @@ impl QueryDatabase {
         }
         let errors = |text: &Arc<str>| SqlErrors::ad_hoc(&database, Arc::clone(text));
         let statement = Statement::read_only(&database, query)
-            .map_err(|error| options.unsent(&error, errors))?
+            .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone());
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_options(options)
-            .with_tools_of(request)
+            .with_call(request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let (lease, _permit) = connection.into_parts();
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
@@ -304,7 +304,15 @@ impl ToolHandler for QueryDatabase {
 
 impl CallOptions {
     /// Describes the error of a text that was not sent.
-    fn unsent(self, error: &QueryError, errors: impl Fn(&Arc<str>) -> SqlErrors) -> Reported {
+    fn unsent(
+        self,
+        request: &ToolRequest,
+        error: &QueryError,
+        errors: impl Fn(&Arc<str>) -> SqlErrors,
+    ) -> Reported {
+        if let Some(facts) = CallFacts::of(request) {
+            facts.set_error(error);
+        }
         if self.is_negotiated {
             errors(&Arc::default()).unreported(error)
         } else {

@@ -7,7 +7,7 @@ use ziggurat_runtime::{Secret, flags::Flags};
 use super::Refusal;
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "openapi",
     "version",
     "check-config",
@@ -21,10 +21,11 @@ const COMMANDS: [&str; 13] = [
     "enable-user",
     "disable-user",
     "build-knowledgebase",
+    "verify-audit",
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 9] = [
+const DETAILS: [(&str, &[&str]); 11] = [
     ("token-note", &["add-token"]),
     ("token-database", &["add-token"]),
     ("token-expiry", &["add-token"]),
@@ -43,6 +44,8 @@ const DETAILS: [(&str, &[&str]); 9] = [
     ("kb-project", &["build-knowledgebase"]),
     ("kb-version", &["build-knowledgebase"]),
     ("kb-output", &["build-knowledgebase"]),
+    ("audit-key-file", &["verify-audit"]),
+    ("expect-last", &["verify-audit"]),
 ];
 
 /// Command of the program. It asks the administrator for missing values.
@@ -95,6 +98,38 @@ pub(crate) enum Command {
         version: Option<String>,
         output: Option<PathBuf>,
     },
+    /// Verify files of an audit trail.
+    VerifyAudit {
+        files: Vec<PathBuf>,
+        key_file: Option<PathBuf>,
+        expect_last: Option<String>,
+    },
+}
+
+// === impl Command ===
+
+impl Command {
+    /// Returns the flag of a command that is recorded in the audit trail.
+    pub(crate) fn recorded(&self) -> Option<&'static str> {
+        match self {
+            Self::AddToken { .. } => Some("-add-token"),
+            Self::ListTokens => Some("-list-tokens"),
+            Self::RemoveToken { .. } => Some("-remove-token"),
+            Self::AddUser { .. } => Some("-add-user"),
+            Self::UpdateUser { .. } => Some("-update-user"),
+            Self::DeleteUser { .. } => Some("-delete-user"),
+            Self::ListUsers => Some("-list-users"),
+            Self::EnableUser { .. } => Some("-enable-user"),
+            Self::DisableUser { .. } => Some("-disable-user"),
+            Self::BuildKnowledgebase { .. } => Some("-build-knowledgebase"),
+            Self::Help
+            | Self::Serve
+            | Self::Describe
+            | Self::Version
+            | Self::Check
+            | Self::VerifyAudit { .. } => None,
+        }
+    }
 }
 
 /// Selects the command from the flags.
@@ -105,7 +140,7 @@ pub(crate) enum Command {
 pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
     let mut asked = COMMANDS.into_iter().filter(|name| match *name {
         // An empty text counts too: a script with an empty variable must not start a server.
-        "remove-token" | "build-knowledgebase" => flags.is_given(name),
+        "remove-token" | "build-knowledgebase" | "verify-audit" => flags.is_given(name),
         name => flags.has(name),
     });
     let chosen = asked.next();
@@ -161,6 +196,11 @@ fn command(name: &str, flags: &Flags) -> Command {
             project: flags.owned("kb-project"),
             version: flags.owned("kb-version"),
             output: flags.path("kb-output"),
+        },
+        "verify-audit" => Command::VerifyAudit {
+            files: flags.paths(name).collect(),
+            key_file: flags.path("audit-key-file"),
+            expect_last: flags.owned("expect-last"),
         },
         _ => Command::ListUsers,
     }

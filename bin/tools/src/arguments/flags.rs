@@ -237,4 +237,24 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             ),
         ],
     ),
+    (
+        "Audit trail (the server does not start)",
+        &[
+            Flag::path(
+                "verify-audit",
+                "file",
+                "Verify the files of an audit trail, all in one run; more files may follow",
+            ),
+            Flag::path(
+                "audit-key-file",
+                "file",
+                "With -verify-audit: the file of audit.key_file, if there is one",
+            ),
+            Flag::text(
+                "expect-last",
+                "chain",
+                "With -verify-audit: the chain of the last record, which finds a removed end",
+            ),
+        ],
+    ),
 ];

@@ -57,6 +57,7 @@ impl Changes {
             ("limits", one.limits == two.limits),
             ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),
+            ("audit", one.audit == two.audit),
             ("log", one.logs == two.logs),
             ("secret_file", one.secret_file == two.secret_file),
             (

@@ -2,6 +2,7 @@
 
 mod admin;
 mod answers;
+mod audit;
 mod bearer;
 mod cancelling;
 mod configuration;

@@ -44,7 +44,7 @@ fn modern(method: &str, params: &Value) -> (String, String) {
     (headers, message(method, &params))
 }
 
-fn ask(client: &Client, method: &str, params: &Value) -> Answer {
+pub(crate) fn ask(client: &Client, method: &str, params: &Value) -> Answer {
     let (headers, body) = modern(method, params);
     client.send("POST", "/mcp", &headers, &body)
 }

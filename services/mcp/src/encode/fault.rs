@@ -7,7 +7,7 @@ use ziggurat_layers::{
 };
 
 use crate::{
-    Failure, Outcome, Reported, ResultBody, elicit::MissingCapabilities,
+    Failure, NotAdmitted, Outcome, Reported, ResultBody, elicit::MissingCapabilities,
     protocol::error::CAPABILITY_MISSING,
 };
 
@@ -102,7 +102,10 @@ impl Encoder {
             Fault::NotReady if self.is_negotiated => return self.tool_error(NOT_READY),
             Fault::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
             Fault::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
-            Fault::NotAdmitted(failure) => return failed("Internal error", failure, sanitizer),
+            Fault::NotAdmitted(failure) => {
+                let reply = failed("Internal error", failure, sanitizer);
+                return reply.with_extension(NotAdmitted);
+            }
             Fault::Resource(failure) => return failed("Resource read error", failure, sanitizer),
         };
         Reply::from(error)

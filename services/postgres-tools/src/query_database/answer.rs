@@ -7,7 +7,9 @@
 use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
-use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
+use ziggurat_answers::{
+    CallFacts, CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note,
+};
 use ziggurat_mcp::{ListedTools, Piece, Reported, Structure, Text, ToolRequest, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
@@ -42,6 +44,8 @@ pub(super) struct Request {
     is_structured: bool,
     /// The tools that an answer may name; `None` for a client whose answers have a fixed form.
     tools: Option<ListedTools>,
+    /// Notes the rows and the error for the record of the call.
+    facts: Option<CallFacts>,
     format: CallFormat,
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
@@ -106,6 +110,7 @@ impl Request {
             max_bytes,
             is_structured: false,
             tools: None,
+            facts: None,
             format: ResultFormat::default().for_client(false),
             fence: None,
             label: String::new(),
@@ -130,9 +135,10 @@ impl Request {
         self
     }
 
-    /// Sets the tools that the answer may name.
-    pub(super) fn with_tools_of(mut self, request: &ToolRequest) -> Self {
+    /// Sets the call: its client knows the tools that the answer may name.
+    pub(super) fn with_call(mut self, request: &ToolRequest) -> Self {
         self.tools = request.is_negotiated().then(|| request.listed_tools());
+        self.facts = CallFacts::of(request).cloned();
         self
     }
 
@@ -262,6 +268,9 @@ impl Request {
 
     /// Describes a query error, so that the model can correct its statement.
     async fn complaint(&self, error: &QueryError) -> Reported {
+        if let Some(facts) = &self.facts {
+            facts.set_error(error);
+        }
         let Self { above, sql, .. } = self;
         if let Some(errors) = &self.errors {
             return Box::pin(errors.reported(error)).await;
@@ -360,8 +369,17 @@ impl AnswerReader {
         notes
     }
 
+    /// Notes the number of rows for the record of the call.
+    fn note_rows(&self) {
+        if let Some(facts) = &self.request.facts {
+            let summary = self.rows.summary().filter(|_| self.rows.is_command());
+            facts.set_rows(summary.map_or(self.count, |summary| summary.affected));
+        }
+    }
+
     /// Returns the complete answer.
     fn whole(self, is_setting: bool) -> (Text, Option<Structure>) {
+        self.note_rows();
         let mut text = self.request.opening();
         if let Some(summary) = self.rows.summary()
             && self.rows.is_command()
@@ -435,6 +453,7 @@ impl AnswerReader {
             self.sent += piece.text_len();
             return Ok((piece, (Some(self), None)));
         }
+        self.note_rows();
         self.piece.push_str(&self.request.end_of_rows());
         let is_short = matches!(self.end, RowsEnd::Oversized { .. });
         if !is_counted || is_short || self.has_cut_values {

@@ -1,0 +1,226 @@
+//! Tests of the audit trail.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    revisions::{ask, result},
+    support::{Client, Home, Postgres, Program},
+};
+
+/// A server with an audit trail, and its trail.
+struct Audited {
+    _postgres: Postgres,
+    home: Home,
+}
+
+impl Audited {
+    fn new(settings: &str) -> Self {
+        let postgres = Postgres::with("CREATE TABLE book AS SELECT 1 AS id, 'Emma' AS title");
+        let home = Home::new();
+        let entries = ["main", "two"].map(|name| postgres.entry(name)).concat();
+        home.configure(&format!(
+            "databases:\n{entries}audit: {{file: audit.jsonl{settings}}}\n"
+        ));
+        Self {
+            _postgres: postgres,
+            home,
+        }
+    }
+
+    fn lines(&self, file: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.home.file(file)).expect("a trail");
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().expect("lines of JSON")
+    }
+
+    /// Returns the records of calls, once the server has ended.
+    fn calls(&self, mut program: Program) -> Vec<Value> {
+        program.signal(Signal::TERM);
+        assert!(program.ended().success());
+        let mut lines = self.lines("audit.jsonl");
+        lines.retain(|line| line["kind"] == "call");
+        lines
+    }
+
+    fn verify(&self, file: &str) -> (String, Option<i32>) {
+        let path = self.home.file(file);
+        let ran = self
+            .home
+            .ran_before(&["-verify-audit", path.to_str().expect("text")]);
+        (ran.stdout, ran.code)
+    }
+}
+
+fn query(client: &Client, sql: &str) {
+    let params = json!({"name": "query_database", "arguments": {"query": sql}});
+    result(client, "tools/call", &params);
+}
+
+#[test]
+fn each_call_over_http_has_one_record_with_its_verdict() {
+    let audited = Audited::new("");
+    let token = audited.home.token("main");
+    let (program, stranger) = audited.home.serve(&[]);
+    let client = stranger.bearing(&token);
+    for (sql, database) in [
+        ("SELECT title FROM book", None),
+        ("SELECT * FROM nothing", None),
+        ("DELETE FROM book", None),
+        ("SELECT 1", Some("other")),
+    ] {
+        let arguments = json!({"query": sql, "database": database});
+        let params = json!({"name": "query_database", "arguments": arguments});
+        ask(&client, "tools/call", &params);
+    }
+    let params = json!({"name": "query_database", "arguments": {"qery": "SELECT 1"}});
+    ask(&client, "tools/call", &params);
+    ask(&client, "tools/call", &json!({"name": "no_tool"}));
+    result(&client, "tools/list", &json!({}));
+    client.get("/api/databases");
+    let calls = audited.calls(program);
+    let told = calls.iter().map(|call| {
+        let [method, tool, verdict, code] =
+            ["method", "tool", "verdict", "code"].map(|name| call[name].as_str());
+        (method, tool, verdict, code)
+    });
+    let tool = |verdict, code| {
+        (
+            Some("tools/call"),
+            Some("query_database"),
+            Some(verdict),
+            code,
+        )
+    };
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            tool("ok", None),
+            tool("error", Some("42P01")),
+            tool("refused", Some("25006")),
+            tool("denied", None),
+            tool("refused", None),
+            (
+                Some("tools/call"),
+                Some("no_tool"),
+                Some("unknown"),
+                Some("-32602")
+            ),
+            (Some("GET /api/databases"), None, Some("ok"), None),
+        ]
+    );
+    assert_eq!(audited.verify("audit.jsonl").1, Some(0));
+}
+
+#[test]
+fn a_trail_has_its_start_its_end_and_refused_tokens() {
+    let audited = Audited::new("");
+    audited.home.token("main");
+    let (program, stranger) = audited.home.serve(&[]);
+    stranger.get("/api/databases");
+    let calls = audited.calls(program);
+    assert!(calls.is_empty(), "{calls:?}");
+    let lines = audited.lines("audit.jsonl");
+    let kinds: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line["kind"].as_str())
+        .collect();
+    assert_eq!(kinds, ["start", "denied", "stop"]);
+    let (text, code) = audited.verify("audit.jsonl");
+    assert!(text.contains(": 3 records, 1 to 3, last "), "{text}");
+    assert!(text.ends_with(", good\n"), "{text}");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_record_says_who_ran_which_statement_and_keeps_values_and_tokens_out() {
+    let audited = Audited::new("");
+    let token = audited.home.token("main");
+    let (program, stranger) = audited.home.serve(&[]);
+    let client = stranger.bearing(&token);
+    query(
+        &client,
+        "SELECT title FROM book WHERE title = 'Emma' OR id = 71828182 -- secret",
+    );
+    let calls = audited.calls(program);
+    let [call] = &calls[..] else {
+        panic!("{calls:?}");
+    };
+    let text = "SELECT title FROM book WHERE title = ? OR id = ?";
+    assert_eq!(call["statement"]["text"], text);
+    assert_eq!(
+        (&call["rows"], &call["database"]),
+        (&json!(1), &json!("main"))
+    );
+    assert_eq!(call["caller"]["kind"], "token");
+    assert_eq!(call["caller"]["ip"], "127.0.0.1");
+    assert_eq!(
+        (&call["transport"], &call["face"]),
+        (&json!("http"), &json!("/mcp"))
+    );
+    assert_eq!(call["revision"], "2026-07-28");
+    assert!(call["bytes"].as_u64() > Some(50), "{call}");
+    let trail = fs::read_to_string(audited.home.file("audit.jsonl")).expect("a trail");
+    for secret in [&*token, "secret", "Emma", "71828182"] {
+        assert!(!trail.contains(secret), "{secret}: {trail}");
+    }
+}
+
+#[test]
+fn a_changed_record_is_found() {
+    let audited = Audited::new("");
+    let (program, client) = audited.home.serve(&["-no-auth"]);
+    query(&client, "SELECT 1");
+    query(&client, "SELECT 2");
+    audited.calls(program);
+    let path = audited.home.file("audit.jsonl");
+    let trail = fs::read_to_string(&path).expect("a trail");
+    fs::write(&path, trail.replacen("\"rows\":1", "\"rows\":2", 1)).expect("written");
+    let (text, code) = audited.verify("audit.jsonl");
+    assert!(text.ends_with(":2: the chain is broken\n"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn calls_over_standard_input_and_commands_are_recorded() {
+    let audited = Audited::new(", required: true");
+    audited.home.user("ada", "a password of ada");
+    let (program, mut client) = audited.home.stdio(&[]);
+    let params = json!({"name": "query_database", "arguments": {"query": "SELECT 1"}});
+    client.call(&json!(1), "tools/call", &params);
+    let calls = audited.calls(program);
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(calls[0]["transport"], "stdio");
+    assert_eq!(calls[0]["caller"]["kind"], "local");
+    let lines = audited.lines("audit.jsonl");
+    let open = lines.iter().find(|line| line["kind"] == "open");
+    let open = open.expect("an open line");
+    assert_eq!(open["seq"], calls[0]["open"], "{open}");
+    assert_eq!(open["database"], "main", "{open}");
+    assert!(open["statement"]["sha256"].is_string(), "{open}");
+    let admin = audited.lines("audit-admin.jsonl");
+    let admin: Vec<_> = admin
+        .iter()
+        .map(|line| (&line["kind"], &line["method"]))
+        .collect();
+    assert!(
+        admin.contains(&(&json!("call"), &json!("-add-user"))),
+        "{admin:?}"
+    );
+    let text = fs::read_to_string(audited.home.file("audit-admin.jsonl")).expect("a trail");
+    assert!(!text.contains("a password"), "{text}");
+}
+
+#[test]
+fn a_second_server_on_the_same_trail_does_not_start() {
+    let audited = Audited::new("");
+    let (_program, _client) = audited.home.serve(&["-no-auth"]);
+    let ran = audited
+        .home
+        .ran(&["-http", "-addr", "127.0.0.1:0", "-no-auth"], "");
+    let path = audited.home.file("audit.jsonl");
+    let expected = format!("ERROR: the audit file {} is in use", path.display());
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+}

@@ -1,0 +1,89 @@
+//! Facts about a call that only its tool learns.
+
+use std::sync::{Arc, Mutex};
+
+use ziggurat_mcp::ToolRequest;
+use ziggurat_postgres::{database::Database, error::QueryError};
+use ziggurat_runtime::lock;
+
+/// Facts about a call that only its tool learns, for records and metrics.
+///
+/// An observer of the calls stores it in the extensions of the caller and reads it when the call
+/// has ended. Without an observer there is none, and nothing is noted.
+#[derive(Clone, Debug, Default)]
+pub struct CallFacts(Arc<Mutex<Facts>>);
+
+/// The facts about a call so far.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The database.
+    pub database: Option<Arc<Database>>,
+    /// The number of rows of the result.
+    pub rows: Option<u64>,
+    /// The SQLSTATE of the error.
+    pub code: Option<String>,
+    /// The reason for an error, if it is a particular one.
+    pub reason: Option<ErrorReason>,
+}
+
+/// A reason for an error that a tool reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorReason {
+    /// A rule of this server forbids the statement, or PostgreSQL because it may only read.
+    Refused,
+    /// The caller may not use the database.
+    Denied,
+    /// The statement took too long.
+    Timeout,
+}
+
+// === impl CallFacts ===
+
+impl CallFacts {
+    /// Returns the facts of a call, if it has an observer.
+    #[must_use]
+    pub fn of(request: &ToolRequest) -> Option<&Self> {
+        request.identity()
+    }
+
+    /// Returns the facts so far.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        lock(&self.0).clone()
+    }
+
+    /// Sets the database.
+    pub(crate) fn set_database(&self, database: &Arc<Database>) {
+        lock(&self.0).database = Some(Arc::clone(database));
+    }
+
+    /// Sets the number of rows of the result.
+    pub fn set_rows(&self, rows: u64) {
+        lock(&self.0).rows = Some(rows);
+    }
+
+    /// Sets the reason for an error.
+    pub(crate) fn set_reason(&self, reason: ErrorReason) {
+        lock(&self.0).reason = Some(reason);
+    }
+
+    /// Notes the error of a statement.
+    pub fn set_error(&self, error: &QueryError) {
+        let mut facts = lock(&self.0);
+        facts.reason = match error {
+            QueryError::Refused(_) => Some(ErrorReason::Refused),
+            QueryError::Silent => Some(ErrorReason::Timeout),
+            QueryError::Failed { report, .. } => {
+                facts.code = Some(report.sqlstate.clone());
+                match &*report.sqlstate {
+                    // A transaction that may only read.
+                    "25006" => Some(ErrorReason::Refused),
+                    // A call that is cancelled is dropped and reports nothing.
+                    "57014" => Some(ErrorReason::Timeout),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+    }
+}

@@ -1,0 +1,193 @@
+//! Handle to an audit trail.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, TryLockError, atomic::Ordering::Relaxed},
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    Call, CallStart, Destination, Fsync, Methods, OpenError, Settings, Verdict, Writer,
+    journal::{Journal, Output},
+    log_file::{self, LogFile},
+    queue::{Item, Queue},
+    record::Record,
+    recovery,
+    writer::LineWriter,
+};
+
+/// Handle to an audit trail; clones share the trail.
+#[derive(Clone)]
+pub struct Audit(Arc<Handle>);
+
+/// Figures of an audit trail since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Number of lines that were written.
+    pub records: u64,
+    /// Number of records that were not written, of which the trail has only the number.
+    pub missed: u64,
+    /// Number of attempts to write that failed.
+    pub failures: u64,
+}
+
+struct Handle {
+    settings: Settings,
+    queue: Arc<Queue>,
+    line_writer: Arc<Mutex<Option<LineWriter>>>,
+}
+
+// === impl Audit ===
+
+impl Audit {
+    /// Opens and locks the file, continues its chain, and writes a `start` line.
+    ///
+    /// An incomplete last line is moved to `<file>.torn`. If records are required, each call
+    /// whose end is missing gets a `call` line of verdict `lost`; for this, the file is read whole.
+    ///
+    /// # Errors
+    /// Fails if the file is in use, cannot be read or written, or does not end with a record.
+    pub fn open(settings: Settings) -> Result<(Self, Writer), OpenError> {
+        let instance = instance();
+        let (output, found) = match &settings.destination {
+            Destination::Stderr => (
+                Output::Stderr { is_torn: false },
+                recovery::Found::default(),
+            ),
+            Destination::File(path) => {
+                let file = log_file::open_locked(path)?;
+                let found = recovery::recover(path, &file, settings.required)?;
+                let file = LogFile::new(path, file, &settings)
+                    .map_err(|error| OpenError::File(path.clone(), error))?;
+                (Output::File(file), found)
+            }
+        };
+        let mut journal = Journal::new(output, &settings, &instance, &found);
+        journal.start(&found).map_err(OpenError::Write)?;
+        let queue = Arc::new(Queue::default());
+        let line_writer = LineWriter::new(Arc::clone(&queue), journal);
+        let line_writer = Arc::new(Mutex::new(Some(line_writer)));
+        let writer = Writer::new(Arc::clone(&queue), Arc::clone(&line_writer));
+        let handle = Handle {
+            settings,
+            queue,
+            line_writer,
+        };
+        Ok((Self(Arc::new(handle)), writer))
+    }
+
+    /// Begins the record of a call.
+    #[must_use]
+    pub fn begin(&self, start: &CallStart<'_>) -> Call {
+        Call::new(self.clone(), Record::new(start))
+    }
+
+    /// Begins the record of a request that is not a call, such as a list, if the settings ask for
+    /// it.
+    #[must_use]
+    pub fn begin_other(&self, start: &CallStart<'_>) -> Option<Call> {
+        (self.0.settings.methods == Methods::All).then(|| self.begin(start))
+    }
+
+    /// Records a refused token. In each second, all after the tenth become one line with their
+    /// number.
+    pub fn denied(&self, start: &CallStart<'_>) {
+        self.0.queue.push_denied(|| Box::new(Record::new(start)));
+    }
+
+    /// Records a reload of the configuration.
+    pub fn reload(&self, verdict: Verdict) {
+        self.0.queue.push(Item::Reload(verdict, Timestamp::now()));
+    }
+
+    /// Opens the file anew if another program has renamed it.
+    pub fn reopen(&self) {
+        self.0.queue.reopen();
+    }
+
+    /// Ends the [`Writer`]; records of calls that end later are missed.
+    pub fn close(&self) {
+        self.0.queue.close();
+    }
+
+    /// Returns whether a call needs a record to run.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.0.settings.required
+    }
+
+    /// Returns whether arguments are recorded, so that others need not be prepared.
+    #[must_use]
+    pub fn has_arguments(&self) -> bool {
+        self.0.settings.arguments
+    }
+
+    /// Returns the figures for a page of metrics.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            records: self.0.queue.records.load(Relaxed),
+            missed: self.0.queue.missed.load(Relaxed),
+            failures: self.0.queue.failures.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Returns whether an `open` line takes as long as the disk, so that no task may write it.
+    pub(crate) fn syncs_always(&self) -> bool {
+        self.0.settings.fsync == Fsync::Always
+    }
+
+    /// Writes the `open` lines of all calls that wait, or leaves it to the writer if it is at work.
+    pub(crate) fn write_opens(&self) {
+        let line_writer = match self.0.line_writer.try_lock() {
+            Ok(line_writer) => Some(line_writer),
+            Err(TryLockError::Poisoned(line_writer)) => Some(line_writer.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        match line_writer {
+            Some(mut line_writer) => {
+                if let Some(line_writer) = line_writer.as_mut() {
+                    line_writer.write_opens();
+                }
+            }
+            None => self.0.queue.wake_writer(),
+        }
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+}
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = &self.0.settings;
+        f.debug_struct("Audit")
+            .field("settings", settings)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Handle ===
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// Returns four random digits that tell the processes of a trail apart.
+pub(crate) fn instance() -> String {
+    let mut bytes = [0; 2];
+    // Without random bytes the number of the process has to do.
+    if aws_lc_rs::rand::fill(&mut bytes).is_err() {
+        let [.., third, fourth] = std::process::id().to_be_bytes();
+        bytes = [third, fourth];
+    }
+    format!("{:04x}", u16::from_be_bytes(bytes))
+}

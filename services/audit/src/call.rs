@@ -1,0 +1,286 @@
+//! Calls in progress.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    mem,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+use thiserror::Error;
+use ziggurat_runtime::lock;
+
+use crate::{
+    Audit, Verdict,
+    queue::Item,
+    record::{Field, Record},
+    statement::Statement,
+};
+
+/// A call in progress; its record is written when it ends.
+///
+/// Clones share the record, so that a tool can add to it what the dispatcher does not know. Without
+/// an [`end`](Self::end), the call counts as cancelled when the last clone is dropped.
+#[derive(Clone)]
+pub struct Call(Arc<Shared>);
+
+/// The record of a call cannot be written, so the call must not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("audit is unavailable")]
+pub struct Unavailable;
+
+/// State that the clones of a [`Call`] and the writer share.
+pub(crate) struct Shared {
+    audit: Audit,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    /// Is `None` after the record went to the writer.
+    record: Option<Box<Record>>,
+    opening: Opening,
+    wakers: Vec<Waker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    NotAsked,
+    Waiting,
+    Written,
+    Failed,
+}
+
+// === impl Call ===
+
+impl Call {
+    pub(crate) fn new(audit: Audit, record: Record) -> Self {
+        let progress = Progress {
+            record: Some(Box::new(record)),
+            opening: Opening::NotAsked,
+            wakers: Vec::new(),
+        };
+        Self(Arc::new(Shared {
+            audit,
+            progress: Mutex::new(progress),
+        }))
+    }
+
+    /// Waits until the trail says that this call is about to run, if that is required.
+    ///
+    /// Call it before a statement, a provider or a file is touched, when the database and the
+    /// statement are known. If records are not required it returns at once.
+    ///
+    /// # Errors
+    /// Fails if the line cannot be written. The call must not run then, and has no record of its
+    /// own; the trail will count it among the missed ones.
+    pub async fn open(&self) -> Result<(), Unavailable> {
+        if !self.0.audit.is_required() {
+            return Ok(());
+        }
+        self.ask();
+        let mut polls = 0_u8;
+        poll_fn(|cx| {
+            let poll = self.0.poll_open(cx);
+            if poll.is_ready() || self.0.audit.syncs_always() {
+                return poll;
+            }
+            polls = polls.saturating_add(1);
+            match polls {
+                // Other calls of this thread join first, so that one write serves them all.
+                1 => cx.waker().wake_by_ref(),
+                // Waking the writer would cost several times as much as this short write.
+                2 => {
+                    self.0.audit.write_opens();
+                    return self.0.poll_open(cx);
+                }
+                _ => {}
+            }
+            poll
+        })
+        .await
+    }
+
+    /// Sets the database.
+    pub fn database(&self, name: &str) {
+        self.write(Field::Database, name);
+    }
+
+    /// Sets the role under which the statement runs.
+    pub fn role(&self, name: &str) {
+        self.write(Field::Role, name);
+    }
+
+    /// Sets the SQLSTATE or the JSON-RPC code of an error.
+    pub fn code(&self, code: &str) {
+        self.write(Field::Code, code);
+    }
+
+    /// Sets the statement, which is recorded in the form of the settings.
+    pub fn statement(&self, text: &str) {
+        let statement = Statement::new(self.0.audit.settings().statement, text);
+        self.change(|record| record.statement = statement);
+    }
+
+    /// Sets a question in plain words, of which at most the digest is recorded.
+    pub fn question(&self, text: &str) {
+        let form = self.0.audit.settings().statement.of_question();
+        let statement = Statement::new(form, text);
+        self.change(|record| record.statement = statement);
+    }
+
+    /// Sets the arguments of a tool, if the settings ask for them.
+    ///
+    /// The caller replaces the values of sensitive and bound parameters before.
+    pub fn arguments(&self, arguments: &serde_json::Map<String, serde_json::Value>) {
+        if self.0.audit.settings().arguments {
+            let json = serde_json::to_string(arguments).ok();
+            self.change(|record| record.arguments = json);
+        }
+    }
+
+    /// Sets the number of rows of the result.
+    pub fn rows(&self, rows: u64) {
+        self.change(|record| record.rows = Some(rows));
+    }
+
+    /// Sets the number of bytes of the result.
+    pub fn bytes(&self, bytes: u64) {
+        self.change(|record| record.bytes = Some(bytes));
+    }
+
+    /// Ends the call. Only the first end counts.
+    ///
+    /// If the queue is full, it blocks for 100 ms at most.
+    pub fn end(&self, verdict: Verdict) {
+        let ended = {
+            let mut progress = lock(&self.0.progress);
+            let is_first = progress.record.as_mut().is_some_and(|it| it.end(verdict));
+            // The writer holds on to a record whose `open` line is on its way.
+            if is_first && progress.opening != Opening::Waiting {
+                progress.record.take()
+            } else {
+                None
+            }
+        };
+        if let Some(record) = ended {
+            self.0.audit.queue().push(Item::Call(record));
+        }
+    }
+
+    /// Puts the `open` line into the queue, once.
+    fn ask(&self) {
+        {
+            let mut progress = lock(&self.0.progress);
+            let is_going_on = progress.record.as_ref().is_some_and(|it| !it.has_ended());
+            if !is_going_on || progress.opening != Opening::NotAsked {
+                return;
+            }
+            progress.opening = Opening::Waiting;
+        }
+        let (audit, call) = (&self.0.audit, Arc::clone(&self.0));
+        if !audit.queue().push_open(call, audit.syncs_always()) {
+            self.0.fail();
+        }
+    }
+
+    fn write(&self, field: Field, text: &str) {
+        self.change(|record| record.write(field, text));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = &mut lock(&self.0.progress).record
+            && !record.has_ended()
+        {
+            change(record);
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The record may hold a statement, which does not belong in a log.
+        f.debug_struct("Call").finish_non_exhaustive()
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Lets the writer format the `open` line, unless the call has ended meanwhile.
+    pub(crate) fn format_open(&self, format: impl FnOnce(&mut Record) -> u64) -> Option<u64> {
+        let mut progress = lock(&self.progress);
+        let record = progress.record.as_mut().filter(|it| !it.has_ended())?;
+        Some(format(record))
+    }
+
+    /// Notes that the `open` line was written, or that none is needed any more.
+    ///
+    /// Returns the record if the call has ended meanwhile: it is the writer's then.
+    pub(crate) fn opened(self: Arc<Self>, seq: Option<u64>) -> Option<Box<Record>> {
+        let ended = {
+            let mut progress = lock(&self.progress);
+            if let Some(record) = &mut progress.record {
+                record.open = seq;
+            }
+            progress.settle(Opening::Written);
+            progress.record.take_if(|record| record.has_ended())
+        };
+        if ended.is_some() {
+            return ended;
+        }
+        // Dropped here, the record of a cancelled call would go into the queue, for which the
+        // writer must not wait.
+        let mut last = Arc::into_inner(self)?;
+        last.cancelled()
+    }
+
+    /// Notes that the `open` line cannot be written; the call has no record then.
+    pub(crate) fn fail(&self) {
+        let mut progress = lock(&self.progress);
+        progress.record = None;
+        progress.settle(Opening::Failed);
+    }
+
+    fn poll_open(&self, cx: &Context<'_>) -> Poll<Result<(), Unavailable>> {
+        let mut progress = lock(&self.progress);
+        match progress.opening {
+            Opening::Written => Poll::Ready(Ok(())),
+            Opening::Failed | Opening::NotAsked => Poll::Ready(Err(Unavailable)),
+            Opening::Waiting => {
+                let wakers = &mut progress.wakers;
+                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    wakers.push(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    fn cancelled(&mut self) -> Option<Box<Record>> {
+        let progress = self.progress.get_mut();
+        let progress = progress.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut record = progress.record.take()?;
+        record.end(Verdict::Cancelled);
+        Some(record)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(record) = self.cancelled() {
+            self.audit.queue().push(Item::Call(record));
+        }
+    }
+}
+
+// === impl Progress ===
+
+impl Progress {
+    fn settle(&mut self, opening: Opening) {
+        self.opening = opening;
+        for waker in mem::take(&mut self.wakers) {
+            waker.wake();
+        }
+    }
+}

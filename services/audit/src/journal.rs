@@ -1,0 +1,338 @@
+//! Lines of an audit trail: numbered, chained, and written in batches.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Write as _},
+    mem,
+    path::Path,
+    time::Instant,
+};
+
+use jiff::Timestamp;
+use tracing::error;
+
+use crate::{
+    Fsync, Settings,
+    chain::{Hex, Key},
+    line,
+    log_file::LogFile,
+    names,
+    record::Record,
+    recovery::{Found, Lost},
+};
+
+/// Lines of an audit trail.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    output: Output,
+    instance: String,
+    key: Option<Key>,
+    fsync: Fsync,
+    /// Formatted lines that are yet to be written.
+    buffer: Vec<u8>,
+    /// Position after them.
+    next: Position,
+    written: Position,
+    /// Sequence number of the first line of the file.
+    first: u64,
+    /// Is true if the next line is the first of a process or of a file.
+    is_new: bool,
+    /// Name of the file that the next file continues.
+    before: Option<String>,
+    /// Written `open` lines whose `call` line is not written yet.
+    opens: BTreeSet<u64>,
+    /// Time of the first write since the last sync.
+    unsynced: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Output {
+    File(LogFile),
+    Stderr {
+        /// Is true if an attempt has failed after some bytes.
+        is_torn: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    seq: u64,
+    link: Option<Hex>,
+}
+
+// === impl Journal ===
+
+impl Journal {
+    pub(crate) fn new(output: Output, settings: &Settings, instance: &str, found: &Found) -> Self {
+        let position = Position {
+            seq: found.seq,
+            link: found.link,
+        };
+        Self {
+            output,
+            instance: instance.to_owned(),
+            key: settings.key.clone(),
+            fsync: settings.fsync,
+            buffer: Vec::new(),
+            next: position,
+            written: position,
+            first: found.first.unwrap_or(found.seq + 1),
+            is_new: false,
+            before: found.before.clone(),
+            opens: BTreeSet::new(),
+            unsynced: None,
+        }
+    }
+
+    /// Writes the first lines of a process.
+    pub(crate) fn start(&mut self, found: &Found) -> io::Result<()> {
+        self.is_new = true;
+        self.begin()?;
+        self.recovered(found);
+        self.commit().map(|_| ())
+    }
+
+    /// Formats lines about an incomplete line and about calls without an end.
+    pub(crate) fn recovered(&mut self, found: &Found) {
+        if let Some(torn) = &found.torn {
+            self.event("gap", Timestamp::now(), |out| {
+                line::member(out, "torn", torn);
+            });
+        }
+        for Lost { open, members } in &found.lost {
+            self.line("call", Timestamp::now(), |out| {
+                line::number(out, "open", *open);
+                out.extend_from_slice(members.as_bytes());
+                line::member(out, "verdict", "lost");
+            });
+        }
+    }
+
+    /// Opens the next file if a rotation has closed the last one. Each batch begins with it.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        // A thread that panicked may have left a part of a batch.
+        self.buffer.clear();
+        self.next = self.written;
+        if let Output::File(file) = &mut self.output {
+            file.ensure_open()?;
+        }
+        if self.is_new {
+            let before = self.before.clone();
+            let (link, oldest) = (self.next.link, self.opens.first().copied());
+            self.event("start", Timestamp::now(), |out| {
+                let Some(before) = before else { return };
+                out.extend_from_slice(b",\"previous\":{");
+                line::member(out, "file", &before);
+                line::member(out, "chain", link.as_ref().map_or("", Hex::as_str));
+                out.push(b'}');
+                if let Some(oldest) = oldest {
+                    line::number(out, "oldest_open", oldest);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Formats a line. Returns its sequence number.
+    pub(crate) fn line(
+        &mut self,
+        kind: &str,
+        at: Timestamp,
+        members: impl FnOnce(&mut Vec<u8>),
+    ) -> u64 {
+        let start = self.buffer.len();
+        let seq = self.next.seq + 1;
+        line::head(&mut self.buffer, seq, at, kind);
+        members(&mut self.buffer);
+        let before = self.next.link.as_ref();
+        let link = line::end(&mut self.buffer, start, self.key.as_ref(), before);
+        self.next = Position {
+            seq,
+            link: Some(link),
+        };
+        seq
+    }
+
+    /// Formats a line that names this process before its other members.
+    pub(crate) fn event(
+        &mut self,
+        kind: &str,
+        at: Timestamp,
+        members: impl FnOnce(&mut Vec<u8>),
+    ) -> u64 {
+        let instance = mem::take(&mut self.instance);
+        let seq = self.line(kind, at, |out| {
+            line::member(out, "instance", &instance);
+            members(out);
+        });
+        self.instance = instance;
+        seq
+    }
+
+    /// Formats the line of a record that has ended, or of a refused token.
+    pub(crate) fn record(&mut self, kind: &str, record: &mut Record) {
+        let instance = mem::take(&mut self.instance);
+        self.line(kind, record.at(), |out| {
+            if let Some(open) = record.open {
+                line::number(out, "open", open);
+            }
+            line::member(out, "instance", &instance);
+            record.write_all(out);
+        });
+        self.instance = instance;
+    }
+
+    /// Formats the `open` line of a record. Returns its sequence number.
+    pub(crate) fn open(&mut self, record: &mut Record) -> u64 {
+        self.event("open", Timestamp::now(), |out| record.write_open(out))
+    }
+
+    /// Writes all lines, or none of them. Returns their number.
+    pub(crate) fn commit(&mut self) -> io::Result<u64> {
+        let lines = mem::take(&mut self.buffer);
+        let result = if lines.is_empty() {
+            Ok(())
+        } else {
+            self.write(&lines)
+        };
+        self.buffer = lines;
+        self.buffer.clear();
+        if let Err(error) = result {
+            self.next = self.written;
+            return Err(error);
+        }
+        let count = self.next.seq - self.written.seq;
+        if count > 0 && mem::take(&mut self.is_new) && self.before.take().is_some() {
+            self.first = self.written.seq + 1;
+        }
+        self.written = self.next;
+        Ok(count)
+    }
+
+    /// Notes that an `open` line was written.
+    pub(crate) fn opened(&mut self, seq: u64) {
+        self.opens.insert(seq);
+    }
+
+    /// Notes that the `call` line for an `open` line was written.
+    pub(crate) fn ended(&mut self, open: u64) {
+        self.opens.remove(&open);
+    }
+
+    /// Continues in a new file if this one is large enough. Returns the number of lines for it.
+    pub(crate) fn rotate_if_full(&mut self) -> io::Result<u64> {
+        let Output::File(file) = &mut self.output else {
+            return Ok(0);
+        };
+        if !file.is_full() || self.is_new {
+            return Ok(0);
+        }
+        let archive = file.archive(self.first, self.next.seq + 1);
+        let name = names::of(&archive);
+        self.event("rotate", Timestamp::now(), |out| {
+            line::member(out, "file", &name);
+        });
+        let mut count = self.commit()?;
+        self.rename(&archive, name)?;
+        self.begin()?;
+        count += self.commit()?;
+        Ok(count)
+    }
+
+    fn rename(&mut self, archive: &Path, name: String) -> io::Result<()> {
+        if let Output::File(file) = &mut self.output {
+            file.rotate(archive)?;
+            self.before = Some(name);
+            self.is_new = true;
+            self.unsynced = None;
+            if let Err(error) = file.delete_old() {
+                error!(%error, "an old audit file cannot be deleted");
+            }
+        }
+        Ok(())
+    }
+
+    /// Continues in a new file if another program has renamed this one. Returns the number of lines
+    /// for it.
+    pub(crate) fn reopen(&mut self) -> io::Result<u64> {
+        let Output::File(file) = &mut self.output else {
+            return Ok(0);
+        };
+        if !file.was_renamed() {
+            return Ok(0);
+        }
+        self.event("rotate", Timestamp::now(), |_| {});
+        let mut count = self.commit()?;
+        self.sync()?;
+        if let Output::File(file) = &mut self.output {
+            self.before = Some(file.close_renamed());
+            self.is_new = true;
+        }
+        self.begin()?;
+        count += self.commit()?;
+        Ok(count)
+    }
+
+    /// Returns the time at which the file is to be synced.
+    pub(crate) fn sync_at(&self) -> Option<Instant> {
+        match self.fsync {
+            Fsync::Every(every) => self.unsynced?.checked_add(every),
+            Fsync::Never | Fsync::Always => None,
+        }
+    }
+
+    /// Syncs the file if its time has come.
+    pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
+        match self.sync_at() {
+            Some(at) if at <= Instant::now() => self.sync(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Syncs what was written, unless the settings leave it to the operating system.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if let (Output::File(file), Some(_)) = (&mut self.output, self.unsynced)
+            && self.fsync != Fsync::Never
+        {
+            // After an error it is tried again, but not at once.
+            self.unsynced = Some(Instant::now());
+            file.sync()?;
+        }
+        self.unsynced = None;
+        Ok(())
+    }
+
+    /// Replaces the open file, so that a test decides when it fails.
+    #[cfg(test)]
+    pub(crate) fn file(&mut self) -> Option<&mut LogFile> {
+        match &mut self.output {
+            Output::File(file) => Some(file),
+            Output::Stderr { .. } => None,
+        }
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        match &mut self.output {
+            Output::File(file) => {
+                file.append(lines)?;
+                if self.fsync == Fsync::Always {
+                    // Lines that may not be on the disk are taken back, and written again later.
+                    file.sync().inspect_err(|_| file.take_back(lines.len()))?;
+                } else {
+                    self.unsynced.get_or_insert_with(Instant::now);
+                }
+                Ok(())
+            }
+            Output::Stderr { is_torn } => {
+                let mut stderr = io::stderr().lock();
+                if *is_torn {
+                    stderr.write_all(b"\n")?;
+                }
+                *is_torn = true;
+                stderr.write_all(lines)?;
+                *is_torn = false;
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Writes the audit trail of a server: one record for each call, in a chain that shows changes.
+//!
+//! Records are lines of JSON. [`Audit::open`] opens the file; [`Audit::begin`] begins the record of
+//! a call, and [`Call::end`] ends it. Formatting, hashing and writing are done by the [`Writer`], on
+//! a thread of the program; only the short lines of [`Call::open`] are written by the tasks that
+//! wait for them, unless each is synced. [`verify`] finds changed, removed, added and moved lines.
+//!
+//! The crate knows nothing of protocols and accounts: the program says which calls there are, and
+//! never hands over tokens, passwords or results.
+//!
+//! ```
+//! use std::{fs, thread};
+//! use ziggurat_audit::{Audit, CallStart, Destination, Settings, Verdict, verify};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("audit.jsonl");
+//! let settings = Settings {
+//!     required: true,
+//!     ..Settings::new(Destination::File(path.clone()))
+//! };
+//! let (audit, writer) = Audit::open(settings)?;
+//! let thread = thread::spawn(move || writer.run());
+//!
+//! let call = audit.begin(&CallStart {
+//!     method: "tools/call",
+//!     tool: "query_database",
+//!     ..CallStart::default()
+//! });
+//! call.database("shop");
+//! call.statement("SELECT name FROM users WHERE id = 7");
+//! // The statement must not run before this.
+//! # tokio_test::block_on(async {
+//! call.open().await?;
+//! # Ok::<_, ziggurat_audit::Unavailable>(())
+//! # })?;
+//! call.rows(1);
+//! call.end(Verdict::Ok);
+//!
+//! drop((audit, call));
+//! thread.join().map_err(|_| "the writer panicked")?;
+//! let trail = fs::read_to_string(&path)?;
+//! assert!(trail.contains(r#""text":"SELECT name FROM users WHERE id = ?""#));
+//! assert!(trail.contains(r#""rows":1,"#));
+//! // Start, open, call and stop.
+//! let report = verify(&[path], None, None);
+//! assert!(report.is_good && report.lines[0].contains(": 4 records, 1 to 4, last "));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Lines
+//!
+//! Each line begins with `v`, `seq`, `at` and `kind`, and ends with `chain`: the SHA-256, or with a
+//! key the HMAC-SHA-256, of the `chain` of the line before and of all of the line before
+//! `,"chain":`.
+//!
+//! | `kind` | Written | Members of its own |
+//! | --- | --- | --- |
+//! | `start` | as the first line of a process and of a file | `previous` (`file`, `chain`) if it continues another file; `oldest_open`, the first `open` line there without its `call` |
+//! | `open` | before a call runs, if records are required | caller, target and digest of the statement |
+//! | `call` | when a call has ended | `open`, the `seq` of its `open` line; those of the call |
+//! | `denied` | when a token is refused | those known of the request; or `repeated`, the number of those without a line |
+//! | `reload` | when the configuration was read again | `verdict` |
+//! | `gap` | when lines are missing | `missed`, their number; or `torn`, the file with an incomplete line |
+//! | `rotate` | as the last line of a file | `file`, the name that it gets |
+//! | `stop` | when the process ends | |
+
+mod admin;
+mod audit;
+mod call;
+mod chain;
+mod entry;
+mod error;
+mod journal;
+mod line;
+mod log_file;
+mod names;
+mod queue;
+mod record;
+mod recovery;
+mod settings;
+mod statement;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub use self::{
+    admin::{AdminAudit, AdminCall},
+    audit::{Audit, Counts},
+    call::{Call, Unavailable},
+    chain::{Key, KeyError},
+    error::OpenError,
+    record::{CallStart, Caller, Verdict},
+    settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
+    verify::{Report, verify},
+    writer::Writer,
+};

@@ -1,0 +1,134 @@
+//! Writes lines of JSON, member by member.
+
+use std::io::Write as _;
+
+use jiff::Timestamp;
+use ziggurat_text::scan;
+
+use crate::chain::{Hex, Key};
+
+/// Maximum number of characters of a name.
+pub(crate) const MAX_NAME: usize = 256;
+
+/// Text between the members of a line and its link.
+pub(crate) const CHAIN: &str = ",\"chain\":";
+
+/// Appends the members with which each line begins.
+pub(crate) fn head(out: &mut Vec<u8>, seq: u64, at: Timestamp, kind: &str) {
+    put(
+        out,
+        format_args!("{{\"v\":1,\"seq\":{seq},\"at\":\"{at:.6}\",\"kind\":\"{kind}\""),
+    );
+}
+
+/// Appends the link of the line that begins at `start`, and ends the line.
+pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Option<&Hex>) -> Hex {
+    let link = Hex::link(key, before, out.get(start..).unwrap_or_default());
+    out.extend_from_slice(CHAIN.as_bytes());
+    out.push(b'"');
+    out.extend_from_slice(link.as_bytes());
+    out.extend_from_slice(b"\"}\n");
+    link
+}
+
+/// Appends a member whose value is a text; an empty one is left out.
+pub(crate) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
+    if !value.is_empty() {
+        comma(out);
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        string(out, value);
+    }
+}
+
+/// Appends a member whose value is a number.
+pub(crate) fn number(out: &mut Vec<u8>, name: &str, value: u64) {
+    put(out, format_args!(",\"{name}\":{value}"));
+}
+
+/// Appends anything that can be displayed.
+pub(crate) fn put(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    out.write_fmt(arguments).expect("a vector takes all");
+}
+
+/// Appends a JSON string in which control characters are escaped, also those that JSON permits.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    if scan::is_plain(text.as_bytes()) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        for character in text.chars() {
+            escaped(out, character);
+        }
+    }
+    out.push(b'"');
+}
+
+/// Appends JSON; control characters that its strings contain are escaped.
+pub(crate) fn json(out: &mut Vec<u8>, json: &str) {
+    for character in json.chars() {
+        if character.is_control() {
+            escaped(out, character);
+        } else {
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+}
+
+/// Returns the first characters of a text.
+pub(crate) fn cut(text: &str, max_characters: usize) -> &str {
+    if text.len() <= max_characters {
+        return text;
+    }
+    let end = text.char_indices().nth(max_characters);
+    end.and_then(|(at, _)| text.get(..at)).unwrap_or(text)
+}
+
+fn escaped(out: &mut Vec<u8>, character: char) {
+    match character {
+        '"' => out.extend_from_slice(b"\\\""),
+        '\\' => out.extend_from_slice(b"\\\\"),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        _ if character.is_control() => {
+            put(out, format_args!("\\u{:04x}", u32::from(character)));
+        }
+        _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// Separates members, of which the first of an object has none before it.
+fn comma(out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_becomes_a_string_of_the_same_text_without_control_characters(text: String) {
+            let mut out = Vec::new();
+            string(&mut out, &text);
+            let read: String = serde_json::from_slice(&out).expect("a JSON string");
+            prop_assert_eq!(&read, &text);
+            let line = String::from_utf8(out).expect("text");
+            prop_assert!(!line.contains(char::is_control));
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("ééé", 2), "éé");
+        assert_eq!(cut("ééé", 3), "ééé");
+        assert_eq!(cut("🙂🙂", 1), "🙂");
+    }
+}

@@ -1,0 +1,353 @@
+//! Queue between calls and the writer.
+
+use std::{
+    mem,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use ziggurat_runtime::lock;
+
+use crate::{Verdict, call::Shared, record::Record};
+
+/// Maximum number of records that wait for the writer.
+pub(crate) const MAX_ITEMS: usize = 8192;
+
+/// Time for which a call waits for room in a full queue.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Time for which the writer lets records gather before it writes them together.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// Number of records for which the writer does not wait any longer.
+const GATHERED: usize = 1024;
+
+/// Pause between two attempts to write, unless a call asks for one.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Number of refused tokens that are recorded one by one in a second.
+const DENIED_PER_SECOND: u32 = 10;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Work for the writer.
+pub(crate) enum Item {
+    /// A call that has ended.
+    Call(Box<Record>),
+    /// A call that waits for its `open` line.
+    Open {
+        call: Arc<Shared>,
+        /// Sequence number of the line, once it is formatted.
+        seq: Option<u64>,
+    },
+    /// A refused token.
+    Denied(Box<Record>),
+    /// Number of refused tokens that were not recorded one by one.
+    Repeated(u64, Timestamp),
+    /// A reload of the configuration.
+    Reload(Verdict, Timestamp),
+}
+
+/// Queue between calls and the writer.
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    /// Wakes the writer.
+    work: Condvar,
+    /// Wakes calls that wait for room.
+    room: Condvar,
+    pub(crate) missed: AtomicU64,
+    pub(crate) records: AtomicU64,
+    pub(crate) failures: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    items: Vec<Item>,
+    /// Calls that wait for their `open` lines, which may be written before the other items.
+    opens: Vec<Item>,
+    orders: Orders,
+    /// Is true if a call waits for its `open` line.
+    is_urgent: bool,
+    /// Is true after an attempt to write has failed.
+    is_failing: bool,
+    sleep: Sleep,
+    denied: Denied,
+}
+
+/// Sleep of the writer, which decides which calls pay for waking it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Sleep {
+    #[default]
+    Awake,
+    UntilWork,
+    Gathering,
+}
+
+/// Refused tokens of one second.
+#[derive(Default)]
+struct Denied {
+    since: Option<Instant>,
+    recorded: u32,
+    repeated: u64,
+}
+
+/// Requests to the writer that come with a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Orders {
+    /// Number of records that are to be noted as missed.
+    pub(crate) missed: u64,
+    /// Is true if the file is to be opened anew.
+    pub(crate) reopen: bool,
+    /// Is true if the writer is to end.
+    pub(crate) close: bool,
+}
+
+// === impl Queue ===
+
+impl Queue {
+    /// Adds an item. While the queue is full it waits, unless the writer cannot write.
+    pub(crate) fn push(&self, item: Item) {
+        let mut state = lock(&self.state);
+        if state.is_full() && !state.is_failing {
+            let waits = |state: &mut State| state.is_full() && !state.is_failing;
+            let waited = self.room.wait_timeout_while(state, PATIENCE, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.is_full() || state.orders.close {
+            state.orders.missed += 1;
+            self.missed.fetch_add(1, Relaxed);
+            return;
+        }
+        state.items.push(item);
+        self.wake(state);
+    }
+
+    /// Adds a call that waits for its `open` line. Returns false if no writer will come.
+    ///
+    /// Its task writes the line itself, unless `is_urgent` leaves it to the writer.
+    pub(crate) fn push_open(&self, call: Arc<Shared>, is_urgent: bool) -> bool {
+        let mut state = lock(&self.state);
+        if state.orders.close {
+            return false;
+        }
+        // Not limited: each call has one such item, and it waits for it.
+        state.opens.push(Item::Open { call, seq: None });
+        state.is_urgent |= is_urgent;
+        self.wake(state);
+        true
+    }
+
+    /// Puts the calls that wait for their `open` lines into `batch`.
+    pub(crate) fn take_opens(&self, batch: &mut Vec<Item>) -> u64 {
+        let mut state = lock(&self.state);
+        batch.append(&mut state.opens);
+        mem::take(&mut state.orders.missed)
+    }
+
+    /// Asks the writer to write at once.
+    pub(crate) fn wake_writer(&self) {
+        let mut state = lock(&self.state);
+        state.is_urgent = true;
+        self.wake(state);
+    }
+
+    /// Adds a call that ended while its `open` line was written. Never waits.
+    pub(crate) fn push_late(&self, item: Item) {
+        let mut state = lock(&self.state);
+        state.items.push(item);
+    }
+
+    /// Adds a refused token, or counts it if there were many.
+    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Box<Record>) {
+        let mut state = lock(&self.state);
+        state.end_denied(Instant::now(), false);
+        if state.denied.recorded >= DENIED_PER_SECOND {
+            state.denied.repeated += 1;
+            // The writer has to know when the second is over.
+            self.wake(state);
+            return;
+        }
+        state.denied.recorded += 1;
+        drop(state);
+        self.push(Item::Denied(record()));
+    }
+
+    /// Asks the writer to open the file anew.
+    pub(crate) fn reopen(&self) {
+        let mut state = lock(&self.state);
+        state.orders.reopen = true;
+        self.wake(state);
+    }
+
+    /// Asks the writer to end.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.orders.close = true;
+        self.wake(state);
+    }
+
+    /// Waits for work, at most until `until`, and puts it into `batch`.
+    pub(crate) fn take(&self, batch: &mut Vec<Item>, until: Option<Instant>) -> Orders {
+        let mut state = lock(&self.state);
+        if state.is_empty() {
+            state = self.sleep(state, Sleep::UntilWork, until, |state| {
+                state.is_empty() && state.orders.missed == 0 && !state.is_pressing()
+            });
+        }
+        let pause = if state.is_failing { RETRY } else { GATHER };
+        let until = earlier(until, Instant::now().checked_add(pause));
+        state = self.sleep(state, Sleep::Gathering, until, |state| {
+            !state.is_gathered() && !state.is_pressing()
+        });
+        let is_closed = state.orders.close;
+        state.end_denied(Instant::now(), is_closed);
+        if state.is_full() {
+            self.room.notify_all();
+        }
+        mem::swap(&mut state.items, batch);
+        if !state.opens.is_empty() {
+            batch.splice(0..0, state.opens.drain(..));
+        }
+        state.is_urgent = false;
+        Orders {
+            missed: mem::take(&mut state.orders.missed),
+            reopen: mem::take(&mut state.orders.reopen),
+            close: state.orders.close,
+        }
+    }
+
+    /// Puts back, before all others, what could not be written.
+    pub(crate) fn put_back(&self, unwritten: &mut Vec<Item>, missed: u64) {
+        let mut state = lock(&self.state);
+        unwritten.append(&mut state.items);
+        mem::swap(&mut state.items, unwritten);
+        let mut room = MAX_ITEMS;
+        let mut lost = 0;
+        state.items.retain(|_| {
+            let is_kept = room > 0;
+            room = room.saturating_sub(1);
+            lost += u64::from(!is_kept);
+            is_kept
+        });
+        state.orders.missed += missed + lost;
+        self.missed.fetch_add(lost, Relaxed);
+    }
+
+    /// Counts calls that have no record because their `open` line could not be written.
+    pub(crate) fn miss(&self, calls: u64) {
+        lock(&self.state).orders.missed += calls;
+        self.missed.fetch_add(calls, Relaxed);
+    }
+
+    /// Notes whether the writer can write. Returns whether that is new.
+    pub(crate) fn set_failing(&self, is_failing: bool) -> bool {
+        let mut state = lock(&self.state);
+        let was_failing = mem::replace(&mut state.is_failing, is_failing);
+        if is_failing {
+            self.room.notify_all();
+        }
+        was_failing != is_failing
+    }
+
+    fn sleep<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        sleep: Sleep,
+        until: Option<Instant>,
+        goes_on: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        while goes_on(&state) {
+            let until = earlier(until, state.denied.until());
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            state.sleep = sleep;
+            state = match left {
+                Some(left) => {
+                    let waited = self.work.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        state.sleep = Sleep::Awake;
+        state
+    }
+
+    /// Wakes the writer if there is enough to do for it.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let wakes = match state.sleep {
+            Sleep::Awake => false,
+            Sleep::UntilWork => true,
+            Sleep::Gathering => state.is_gathered() || state.is_pressing(),
+        };
+        if wakes {
+            state.sleep = Sleep::Awake;
+            drop(state);
+            self.work.notify_one();
+        }
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.opens.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.items.len() >= MAX_ITEMS
+    }
+
+    /// Returns whether there are enough items for a write that may succeed.
+    fn is_gathered(&self) -> bool {
+        self.items.len() >= GATHERED && !self.is_failing
+    }
+
+    /// Returns whether the writer has work for which it must not wait.
+    fn is_pressing(&self) -> bool {
+        self.is_urgent || self.orders.close || self.orders.reopen
+    }
+
+    /// Ends the second of refused tokens if it is over, or if there will be no other.
+    fn end_denied(&mut self, now: Instant, is_last: bool) {
+        let since = *self.denied.since.get_or_insert(now);
+        if !is_last && now.saturating_duration_since(since) < SECOND {
+            return;
+        }
+        let denied = mem::take(&mut self.denied);
+        if denied.repeated > 0 {
+            self.items
+                .push(Item::Repeated(denied.repeated, Timestamp::now()));
+        }
+        self.denied.since = Some(now);
+    }
+}
+
+// === impl Denied ===
+
+impl Denied {
+    /// Returns the time at which a count of refused tokens is due.
+    fn until(&self) -> Option<Instant> {
+        let since = self.since.filter(|_| self.repeated > 0)?;
+        since.checked_add(SECOND)
+    }
+}
+
+/// Returns the earlier of two times, of which each may be missing.
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
