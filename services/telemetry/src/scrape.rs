@@ -1,0 +1,176 @@
+//! One reading of all values, in either format.
+//!
+//! The values are atomics of this crate, and prometheus-client writes the two formats.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, prometheus_text, text},
+    registry::Registry,
+};
+
+use crate::{
+    accept::Format,
+    cells::Sample,
+    known::Names,
+    label,
+    metrics::State,
+    process::Process,
+    sources::AuditCounts,
+    table::{Id, Metric},
+};
+
+/// Receives the labels and the value of a series.
+type Each<'a> = dyn FnMut(&[(&str, &str)], Sample) + 'a;
+
+/// Values at the time when the page is read.
+#[derive(Debug)]
+struct Scrape {
+    state: Arc<State>,
+    process: Process,
+}
+
+/// Writes the page.
+pub(crate) fn page(state: &Arc<State>, format: Format) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Scrape {
+        state: Arc::clone(state),
+        process: Process::read(),
+    }));
+    let mut page = String::new();
+    match format {
+        Format::Text => prometheus_text::encode(&mut page, &registry)?,
+        Format::OpenMetrics => text::encode(&mut page, &registry)?,
+    }
+    Ok(page)
+}
+
+// === impl Scrape ===
+
+impl Collector for Scrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let names = self.state.names.load();
+        for metric in Metric::of(self.state.program) {
+            let unit = metric.unit();
+            let kind = metric.kind.encoded();
+            let mut series =
+                encoder.encode_descriptor(metric.family(), metric.help, unit.as_ref(), kind)?;
+            let mut written = Ok(());
+            self.visit(metric, &names, &mut |labels, sample| {
+                if written.is_ok() {
+                    written = write(&mut series, labels, &sample);
+                }
+            });
+            written?;
+        }
+        Ok(())
+    }
+}
+
+impl Scrape {
+    /// Calls `each` with every series of a metric.
+    fn visit(&self, metric: &Metric, names: &Names, each: &mut Each<'_>) {
+        let mut labelled = |path: &[usize], sample| {
+            let labels = metric.labels.iter().zip(path);
+            let labels = labels.map(|(label, id)| Some((label.name, names.value(label, *id)?)));
+            // A name may be newer than this reading. An empty value is a label that is absent.
+            if let Some(mut labels) = labels.collect::<Option<Vec<_>>>() {
+                labels.retain(|(_, value)| !value.is_empty());
+                each(&labels, sample);
+            }
+        };
+        let state = &*self.state;
+        let counted = state.sources.audit.get().map(|read| read());
+        let audit = |of: fn(AuditCounts) -> u64| counted.map(of).map(Sample::Counter);
+        let single = match metric.id {
+            Id::PoolConnections => return self.pools(names, &mut labelled),
+            Id::Accounts => return self.accounts(names, &mut labelled),
+            Id::BuildInfo => {
+                let (program, version) = (state.program.name(), &*state.version);
+                let labels = [
+                    (label::PROGRAM.name, program),
+                    (label::VERSION.name, version),
+                ];
+                return each(&labels, Sample::Info);
+            }
+            Id::HttpConnections => {
+                let read = state.sources.http_connections.get();
+                read.map(|read| Sample::Gauge(read()))
+            }
+            Id::TraceSpansDropped => {
+                let read = state.sources.dropped_spans.get();
+                read.map(|read| Sample::Counter(read()))
+            }
+            Id::AuditRecords => audit(|counts| counts.records),
+            Id::AuditMissed => audit(|counts| counts.missed),
+            Id::AuditFailures => audit(|counts| counts.failures),
+            Id::ProcessCpu => self.process.cpu_seconds.map(Sample::Seconds),
+            Id::ProcessResidentMemory => self.process.resident_bytes.map(Sample::Gauge),
+            Id::ProcessOpenFds => self.process.open_fds.map(Sample::Gauge),
+            _ => {
+                if let Some(cells) = state.recorded.of(metric) {
+                    cells.visit(&mut Vec::new(), &mut labelled);
+                }
+                return;
+            }
+        };
+        if let Some(sample) = single {
+            labelled(&[], sample);
+        }
+    }
+
+    fn pools(&self, names: &Names, each: &mut dyn FnMut(&[usize], Sample)) {
+        let pools = self.state.sources.pools.get().map(|read| read());
+        let counts = pools.iter().flatten().flat_map(|pool| {
+            let database = names.id(&label::DATABASE, &pool.database);
+            let state = |name| names.id(&label::POOL_STATE, name);
+            [
+                ([database, state("idle")], pool.idle),
+                ([database, state("busy")], pool.busy),
+            ]
+        });
+        sums(counts, each);
+    }
+
+    fn accounts(&self, names: &Names, each: &mut dyn FnMut(&[usize], Sample)) {
+        let accounts = self.state.sources.accounts.get().map(|read| read());
+        let counts = accounts.iter().flatten();
+        let kind = |name| names.id(&label::ACCOUNT_KIND, name);
+        sums(
+            counts.map(|counted| ([kind(counted.kind)], counted.count)),
+            each,
+        );
+    }
+}
+
+/// Adds up the values of equal labels, because several names may be `other`.
+fn sums<const N: usize>(
+    counts: impl Iterator<Item = ([usize; N], u64)>,
+    each: &mut dyn FnMut(&[usize], Sample),
+) {
+    let mut sums = BTreeMap::new();
+    for (path, count) in counts {
+        *sums.entry(path).or_default() += count;
+    }
+    for (path, sum) in sums {
+        each(&path, Sample::Gauge(sum));
+    }
+}
+
+fn write(series: &mut MetricEncoder<'_>, labels: &[(&str, &str)], sample: &Sample) -> fmt::Result {
+    if *sample == Sample::Info {
+        return series.encode_info(&labels);
+    }
+    let mut series = series.encode_family(&labels)?;
+    match sample {
+        Sample::Counter(count) => series.encode_counter::<NoLabelSet, _, f64>(count, None),
+        Sample::Seconds(seconds) => series.encode_counter::<NoLabelSet, _, f64>(seconds, None),
+        Sample::Gauge(value) => series.encode_gauge(value),
+        Sample::Histogram { sum, buckets } => {
+            let count = buckets.iter().map(|(_, count)| count).sum();
+            series.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)
+        }
+        Sample::Info => Ok(()),
+    }
+}

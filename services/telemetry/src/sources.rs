@@ -1,0 +1,55 @@
+//! Values that are read when the page is, from the parts of a program that know them.
+
+use std::{fmt, sync::OnceLock};
+
+/// Function that is called whenever the page is read.
+type Source<T> = OnceLock<Box<dyn Fn() -> T + Send + Sync>>;
+
+/// Connections of the pool of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolConnections {
+    /// The name of the database.
+    pub database: String,
+    /// Connections that wait for a call.
+    pub idle: u64,
+    /// Connections that a call uses.
+    pub busy: u64,
+}
+
+/// Counts of the audit trail since the start of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuditCounts {
+    /// Records that were written.
+    pub records: u64,
+    /// Records that are missing because the queue was full.
+    pub missed: u64,
+    /// Writes that failed.
+    pub failures: u64,
+}
+
+/// Accounts of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountCount {
+    /// `tenant`, `user`, `client` or `invite`.
+    pub kind: &'static str,
+    /// The number of accounts of this kind.
+    pub count: u64,
+}
+
+/// All sources of a program. Those that it has not set have no values on the page.
+#[derive(Default)]
+pub(crate) struct Sources {
+    pub(crate) pools: Source<Vec<PoolConnections>>,
+    pub(crate) http_connections: Source<u64>,
+    pub(crate) audit: Source<AuditCounts>,
+    pub(crate) dropped_spans: Source<u64>,
+    pub(crate) accounts: Source<Vec<AccountCount>>,
+}
+
+// === impl Sources ===
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
+}
