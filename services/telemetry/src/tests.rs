@@ -1,6 +1,7 @@
 //! Tests of the page as a whole.
 
 mod exposition;
+mod operations;
 mod recording;
 mod serving;
 
