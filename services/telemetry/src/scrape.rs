@@ -81,8 +81,10 @@ impl Scrape {
             }
         };
         let state = &*self.state;
-        let counted = state.sources.audit.get().map(|read| read());
-        let audit = |of: fn(AuditCounts) -> u64| counted.map(of).map(Sample::Counter);
+        let audit = |of: fn(AuditCounts) -> u64| {
+            let read = state.sources.audit.get();
+            read.map(|read| Sample::Counter(of(read())))
+        };
         let single = match metric.id {
             Id::PoolConnections => return self.pools(names, &mut labelled),
             Id::Accounts => return self.accounts(names, &mut labelled),
