@@ -18,7 +18,13 @@ use std::{
 
 /// The crates of the products, by level. A crate names only crates of the levels before its own.
 const LEVELS: [&[&str]; 10] = [
-    &["layers", "services/search", "services/sql", "services/text"],
+    &[
+        "layers",
+        "services/search",
+        "services/sql",
+        "services/telemetry",
+        "services/text",
+    ],
     &["services/runtime", "services/serve"],
     &[
         "services/account-client",
