@@ -9,7 +9,6 @@ use ziggurat_accounts::{
     self as accounts, Accounts,
     issuer::{Issuer, TokenVerifier},
 };
-use ziggurat_audit::Audit;
 use ziggurat_chat_api::llm::Proxy;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_http::Readiness;
@@ -19,14 +18,13 @@ use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Conversations, Shared};
 
 use crate::{
-    call_records::CallRecords,
     catalogue,
     configuration::{Auth, Configuration, Entry},
     knowledge::Knowledge,
+    observation::Observation,
     providers::Providers,
     proxy,
     state::ServerState,
-    trail::Trail,
 };
 
 /// Time for connections to PostgreSQL to close cleanly.
@@ -48,11 +46,12 @@ pub(crate) struct App {
     pub(crate) readiness: Readiness,
     /// Cuts off requests in flight when their time at shutdown is over.
     pub(crate) cut_off: CutOff,
+    /// The audit trail and the metrics.
+    pub(crate) observation: Observation,
     pools: Pools,
     reaper: JoinSet<()>,
     keepers: JoinSet<()>,
     tasks: JoinSet<()>,
-    trail: Option<Trail>,
 }
 
 impl App {
@@ -63,8 +62,8 @@ impl App {
     /// Fails if a required file cannot be used.
     pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
         // First, so that a second server on the same trail changes nothing.
-        let trail = Trail::open(configuration)?;
-        let (pools, reaper) = Pools::new();
+        let observation = Observation::start(configuration)?;
+        let (pools, reaper) = Pools::with_metrics(observation.metrics.clone());
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
         let readiness = Readiness::new("database");
         // On standard input and output no client logs in, and no state is kept.
@@ -92,8 +91,8 @@ impl App {
             shared.as_ref(),
         )?;
         let cut_off = CutOff::default();
-        let mcp = mcp.with_cut_off(cut_off.clone());
-        let mcp = observed(detachable(mcp, &mut tasks), trail.as_ref(), &databases);
+        let mcp = detachable(mcp.with_cut_off(cut_off.clone()), &mut tasks);
+        let mcp = observation.observe(mcp, &databases);
         tasks.spawn(knowledge.warm());
         let guard = accounts
             .as_ref()
@@ -118,17 +117,12 @@ impl App {
             proxy,
             readiness,
             cut_off,
+            observation,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             keepers,
             tasks,
-            trail,
         })
-    }
-
-    /// Returns the audit trail, if there is one.
-    pub(crate) fn audit(&self) -> Option<&Audit> {
-        self.trail.as_ref().map(|trail| &trail.audit)
     }
 
     /// Runs a task until shutdown.
@@ -147,11 +141,11 @@ impl App {
             proxy,
             readiness: _,
             cut_off: _,
+            observation,
             pools,
             mut reaper,
             mut keepers,
             mut tasks,
-            trail,
         } = self;
         tasks.shutdown().await;
         pools.close_all();
@@ -168,7 +162,7 @@ impl App {
             warn!("conversations were left in two files; the next start merges them");
         }
         // Last, so that the calls that were cut off have their records.
-        if let Some(trail) = trail {
+        if let Some(trail) = observation.trail {
             trail.close(CLOSE_TIMEOUT).await;
         }
     }
@@ -179,14 +173,6 @@ fn detachable(mcp: Mcp, tasks: &mut JoinSet<()>) -> Mcp {
     let (detached_calls, runner) = DetachedCalls::new();
     tasks.spawn(runner.run());
     mcp.with_detached_calls(detached_calls)
-}
-
-/// Records the calls, if there is an audit trail.
-fn observed(mcp: Mcp, trail: Option<&Trail>, databases: &Databases) -> Mcp {
-    match trail {
-        Some(trail) => mcp.with_observer(CallRecords::new(trail.audit.clone(), databases.clone())),
-        None => mcp,
-    }
 }
 
 /// Describes the databases for the services.

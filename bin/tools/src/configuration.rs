@@ -3,7 +3,6 @@
 //! Each setting is looked up in that order and has a default. The process environment and the
 //! location of the program are never read here: both come in as [`ConfigSources`].
 
-mod address;
 mod audit;
 mod auth;
 mod builtins;
@@ -31,10 +30,11 @@ use std::path::PathBuf;
 use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
-pub(crate) use ziggurat_runtime::{ConfigSources, Secret, config::LoadError, file::FileError};
+pub(crate) use ziggurat_runtime::{
+    Address, ConfigSources, Secret, config::LoadError, file::FileError,
+};
 
 pub(crate) use self::{
-    address::Address,
     audit::AuditTrail,
     auth::{Auth, TrustedIssuer},
     builtins::Builtins,
@@ -94,6 +94,8 @@ pub(crate) struct Configuration {
     pub(crate) state: Option<State>,
     /// Settings of the audit trail, if there is one.
     pub(crate) audit: Option<AuditTrail>,
+    /// Address of the page of metrics, if there is one.
+    pub(crate) metrics_address: Option<Address>,
     /// Log levels and format.
     pub(crate) logs: Logs,
     /// True if clients get the causes of failures, and requests are logged.
@@ -189,6 +191,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         },
         state: State::read(&file.section("state")),
         audit: AuditTrail::read(&file.section("audit")),
+        metrics_address: file.metrics_address(),
         logs: Logs::read(file),
         debug: is_debug,
         secret_file: path("secret_file", "ZIGGURAT_SECRET_FILE"),

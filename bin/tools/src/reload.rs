@@ -5,11 +5,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
+use ziggurat_telemetry::Metrics;
 
 use crate::{
     app,
     arguments::Overrides,
     configuration::{ConfigSources, Configuration, changes::Changes},
+    metrics::databases as database_names,
 };
 
 /// Sources of the configuration, for reading it again.
@@ -30,9 +32,12 @@ pub(crate) fn reload_on_hangup(
     source: Source,
     databases: Databases,
     audit: Option<Audit>,
+    metrics: Metrics,
 ) -> anyhow::Result<impl Future<Output = ()>> {
     let hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
-    Ok(reload_at(hangups, running, source, databases, audit))
+    Ok(reload_at(
+        hangups, running, source, databases, audit, metrics,
+    ))
 }
 
 async fn reload_at(
@@ -41,12 +46,18 @@ async fn reload_at(
     source: Source,
     databases: Databases,
     audit: Option<Audit>,
+    metrics: Metrics,
 ) {
     while hangups.recv().await.is_some() {
         if let Some(audit) = &audit {
             audit.reopen();
         }
         let record = |verdict| {
+            metrics.reload(if verdict == Verdict::Ok {
+                "ok"
+            } else {
+                "failed"
+            });
             if let Some(audit) = &audit {
                 audit.reload(verdict);
             }
@@ -70,6 +81,7 @@ async fn reload_at(
         }
         if changes.databases {
             databases.replace(app::configured(&loaded.value));
+            metrics.learn(&database_names(&loaded.value.databases));
             running.databases = loaded.value.databases;
         }
         info!("configuration reloaded from {}", loaded.path.display());

@@ -1,6 +1,13 @@
 //! Serving over HTTP or standard input and output until shutdown.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use anyhow::Context as _;
 use tower_layer::Layer as _;
@@ -15,9 +22,9 @@ use ziggurat_serve::{Limits, Server};
 
 use crate::{
     app::App,
-    call_records::OverStdio,
+    calls::OverStdio,
     configuration::{Configuration, Http, Loaded},
-    logs,
+    logs, metrics,
     reload::{Source, reload_on_hangup},
     stack,
 };
@@ -40,13 +47,15 @@ pub(crate) async fn serve(
         readiness.stop();
     };
     logs::log_features(&configuration);
+    metrics::serve(&configuration, &mut app)?;
     let outcome = match &configuration.http {
         Some(http) => {
             let hangups = reload_on_hangup(
                 configuration.clone(),
                 source,
                 app.databases.clone(),
-                app.audit().cloned(),
+                app.observation.audit().cloned(),
+                app.observation.metrics.clone(),
             );
             app.run(hangups?);
             serve_http(http, &configuration, &app, stop, listening).await
@@ -74,9 +83,17 @@ async fn serve_http(
     limits.shutdown_grace = configuration.limits.shutdown_grace;
     let tls = http.tls.as_ref();
     let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, tls.chain.as_deref()));
+    let connections = Arc::new(AtomicUsize::new(0));
     let server = Server::new(limits)
+        .with_connection_count(Arc::clone(&connections))
         .with_cut_off(app.cut_off.clone())
         .with_acceptor(OptionalTls(tls.transpose()?));
+    app.observation.metrics.read_http_connections(move || {
+        connections
+            .load(Ordering::Relaxed)
+            .try_into()
+            .unwrap_or(u64::MAX)
+    });
     let listener = http.address.candidates().and_then(listen::on_first);
     let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
     let address = listener.local_addr().context("reading the address")?;

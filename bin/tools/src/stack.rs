@@ -13,7 +13,9 @@ use http::{Request, header::ALLOW};
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
-use ziggurat_http::{AroundLayer, Document, ExceptLayer, PreflightLayer, Refusal, headers, health};
+use ziggurat_http::{
+    AroundLayer, CountedRefusal, Document, ExceptLayer, PreflightLayer, Refusal, headers, health,
+};
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
@@ -23,7 +25,7 @@ use ziggurat_layers::{
     link::{LinkLayer, LinkValue},
     origin::OriginLayer,
     rate_limit::{RateLimitLayer, Steady},
-    reject::SuccessFlag,
+    reject::{ErrorString, SuccessFlag},
     sanitize::SanitizeLayer,
     shutdown::ShutdownLayer,
 };
@@ -40,7 +42,7 @@ use crate::{
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
     logs::log_traffic,
-    request_records::{self, record_request, show_unavailable},
+    requests::{RequestObserver, observe_request, show_unavailable},
 };
 
 /// Paths of the description of the server: the document under two names, and its page.
@@ -89,13 +91,15 @@ pub(crate) fn build(
         .map(|verifier| bearer(verifier, &challenge));
     let description =
         LinkValue::service_desc(DESCRIPTION[0]).context("the path of the description")?;
+    let refusal =
+        |reason| CountedRefusal::new(app.observation.metrics.clone(), reason, ErrorString);
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
+    let limit = limit.map(|limit| limit.with_render(refusal("limit")));
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
-    let records = app.audit().cloned().map(|audit| {
-        AroundLayer::new(move |request: &mut Request<_>| {
-            request_records::identify(audit.clone(), request)
-        })
-    });
+    let observer = observer(app);
+    let records = observer
+        .is_on()
+        .then(|| AroundLayer::new(move |request: &mut Request<_>| observer.identify(request)));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     // One limit for all bodies.
     let max_bytes = configuration.limits.max_body_bytes;
@@ -120,13 +124,17 @@ pub(crate) fn build(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
         ))
-        // Gives requests their id, and records tokens that are refused further in.
+        // Gives requests their id, counts them, and records tokens that are refused further in.
         .layer(option_layer(records))
         // Before everything that takes time, but for probes.
         .layer(option_layer(limit))
         // Before anything is read: refuses requests for other hosts and pages of other origins.
-        .layer(HostLayer::new(hosts).with_exempt(PROBES))
-        .layer(OriginLayer::new(origins))
+        .layer(
+            HostLayer::new(hosts)
+                .with_exempt(PROBES)
+                .with_render(refusal("host")),
+        )
+        .layer(OriginLayer::new(origins).with_render(refusal("origin")))
         // Lets the pages that are left read responses; before authentication, because a preflight
         // carries no token.
         .layer(PreflightLayer)
@@ -252,11 +260,20 @@ fn chat(app: &App) -> Router {
     recorded(areas.fold(Router::new(), Router::merge), app)
 }
 
-/// Records each request to these routes, if there is an audit trail.
+/// Observes each request to these routes, if there is an audit trail or metrics are on.
 fn recorded(routes: Router, app: &App) -> Router {
-    match app.audit() {
-        Some(audit) => routes.layer(from_fn_with_state(audit.clone(), record_request)),
-        None => routes,
+    let observer = observer(app);
+    if observer.is_on() {
+        routes.layer(from_fn_with_state(observer, observe_request))
+    } else {
+        routes
+    }
+}
+
+fn observer(app: &App) -> RequestObserver {
+    RequestObserver {
+        audit: app.observation.audit().cloned(),
+        metrics: app.observation.metrics.clone(),
     }
 }
 

@@ -41,6 +41,7 @@ mod document;
 mod except;
 mod headers;
 mod health;
+mod metrics;
 pub mod payload;
 mod preflight;
 mod ready;
@@ -54,6 +55,7 @@ pub use self::{
     except::{Except, ExceptLayer},
     headers::headers,
     health::health,
+    metrics::{CountedRefusal, MetricsPage, count_request},
     payload::{Malformed, Payload},
     preflight::{Preflight, PreflightLayer},
     ready::{Readiness, Report, Status},

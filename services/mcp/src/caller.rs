@@ -5,7 +5,10 @@ use std::{fmt, mem, net::IpAddr};
 use http::Extensions;
 use ziggurat_layers::{client_ip::ClientIp, json_rpc::Call};
 
-use crate::{params::Params, protocol::Context};
+use crate::{
+    params::{Member, Params, string},
+    protocol::Context,
+};
 
 /// The facts about a caller that outer layers found.
 ///
@@ -52,6 +55,26 @@ impl Caller {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// Returns the name of the tool or prompt, or the address of the resource, that a call names.
+    #[must_use]
+    pub fn subject(&self, call: &Call) -> Option<String> {
+        let params = self.params(call);
+        let subject = params.get(Member::Name).or_else(|| params.get(Member::Uri));
+        subject.and_then(string)
+    }
+
+    /// Returns the arguments of a call, as JSON.
+    #[must_use]
+    pub fn arguments<'a>(&self, call: &'a Call) -> Option<&'a str> {
+        self.params(call).get(Member::Arguments)
+    }
+
+    /// Returns the member `_meta` of the params of a call, as JSON.
+    #[must_use]
+    pub fn meta<'a>(&self, call: &'a Call) -> Option<&'a str> {
+        self.params(call).get(Member::Meta)
     }
 
     /// Returns the params of the call.

@@ -395,6 +395,11 @@ impl Mcp {
         self
     }
 
+    /// Returns the names of all tools, disabled ones included.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.shared.tools.names()
+    }
+
     /// Returns the shared part, cloned if there are other clones.
     fn shared_mut(&mut self) -> &mut Shared {
         Arc::make_mut(&mut self.shared)

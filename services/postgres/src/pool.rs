@@ -47,6 +47,7 @@ use tokio::{
 };
 use tracing::trace;
 use ziggurat_runtime::lock;
+use ziggurat_telemetry::{CountedConnection, Metrics};
 
 use super::{
     LOG_TARGET,
@@ -62,7 +63,6 @@ pub use self::{
     reaper::Reaper,
 };
 use self::{
-    connection::Connection,
     inner::{HeldConnection, Inner},
     reaper::CleanupJob,
     wait::Wait,
@@ -86,6 +86,7 @@ struct Shared {
     pools: Mutex<HashMap<String, HashMap<String, Pool>>>,
     /// By account and the name of the database.
     shares: Mutex<HashMap<String, HashMap<String, Weak<ConnectionLimit>>>>,
+    metrics: Metrics,
     cleanup_jobs: mpsc::UnboundedSender<CleanupJob>,
 }
 
@@ -111,6 +112,8 @@ pub struct Lease {
     wait: Wait,
     /// No statement of this lease was answered yet.
     is_first: bool,
+    /// Counts the connection as busy.
+    _busy: CountedConnection,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,10 +134,16 @@ impl Pools {
     /// The caller gets the reaper because only the program spawns tasks and knows when to join
     /// them.
     pub fn new() -> (Self, Reaper) {
+        Self::with_metrics(Metrics::off())
+    }
+
+    /// Makes the pools and their [`Reaper`], and records connections and statements.
+    pub fn with_metrics(metrics: Metrics) -> (Self, Reaper) {
         let (cleanup_jobs, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             pools: Mutex::default(),
             shares: Mutex::default(),
+            metrics,
             cleanup_jobs,
         });
         let reaper = Reaper::new(inbox, Arc::downgrade(&shared));
@@ -315,6 +324,7 @@ impl Pool {
                 catalogue: Catalogue::default(),
                 database,
                 shared: Arc::downgrade(shared),
+                metrics: shared.metrics.clone(),
                 cleanup_jobs: shared.cleanup_jobs.clone(),
             }),
         }
@@ -334,6 +344,7 @@ impl Pool {
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
         let wait = Wait::begin(&inner.database);
+        let began = inner.metrics.is_on().then(Instant::now);
         // The semaphore is fair: a free permit goes to waiting callers first.
         let permit = match Arc::clone(&inner.permits).try_acquire_owned() {
             Ok(permit) => permit,
@@ -350,6 +361,10 @@ impl Pool {
             return Err(LeaseError::Closed);
         }
         inner.was_used.store(true, Ordering::Relaxed);
+        if let Some(began) = began {
+            let database = inner.database.name();
+            inner.metrics.pool_wait(database, began.elapsed());
+        }
         trace!(target: LOG_TARGET, process = connection.process, "connection lent");
         Ok(Lease {
             held: Some(HeldConnection { connection, permit }),
@@ -358,6 +373,7 @@ impl Pool {
             is_untested,
             wait,
             is_first: true,
+            _busy: inner.metrics.connection_lent(inner.database.name()),
         })
     }
 
@@ -383,9 +399,8 @@ impl Pool {
     ///
     /// It is not counted, since the caller holds a lease and could wait for itself.
     pub async fn side_connection(&self) -> Result<Client, LeaseError> {
-        let database = &self.inner.database;
-        let until = Wait::begin(database).end_of_connecting();
-        let connection = Connection::open(database, until).await?;
+        let until = Wait::begin(&self.inner.database).end_of_connecting();
+        let connection = self.inner.connect(until).await?;
         Ok(connection.client)
     }
 
@@ -468,7 +483,7 @@ impl Lease {
     /// Replaces a dead connection.
     pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
         let until = self.wait.end_of_connecting();
-        let mut fresh = Connection::open(&self.pool.database, until).await?;
+        let mut fresh = self.pool.connect(until).await?;
         self.is_untested = false;
         self.state = State::Settled;
         let connection = &mut self.held_mut().connection;
@@ -481,6 +496,11 @@ impl Lease {
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         &self.pool.database
+    }
+
+    /// Returns where its connection and its statements are recorded.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.pool.metrics
     }
 
     /// Returns the process id of the connection in PostgreSQL.

@@ -11,6 +11,7 @@
 //! assert!(duration::parse("90").is_err());
 //! ```
 
+mod address;
 #[cfg(feature = "test-support")]
 pub mod committed;
 #[cfg(unix)]
@@ -39,5 +40,9 @@ pub mod signals;
 pub mod watch;
 
 pub use self::{
-    config_sources::ConfigSources, environment::Environment, lock::lock, secret::Secret,
+    address::{Address, InvalidAddress},
+    config_sources::ConfigSources,
+    environment::Environment,
+    lock::lock,
+    secret::Secret,
 };

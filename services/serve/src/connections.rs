@@ -5,7 +5,10 @@ use std::{
     error::Error,
     future::pending,
     io,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -33,6 +36,8 @@ pub(super) struct Connections {
     tasks: JoinSet<()>,
     members: HashMap<Id, Arc<Activity>>,
     signal: Arc<EvictionSignal>,
+    /// Their number, for others.
+    count: Arc<AtomicUsize>,
     capacity: usize,
     warned_at: Option<Instant>,
 }
@@ -40,11 +45,12 @@ pub(super) struct Connections {
 // === impl Connections ===
 
 impl Connections {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, count: Arc<AtomicUsize>) -> Self {
         Self {
             tasks: JoinSet::new(),
             members: HashMap::new(),
             signal: Arc::default(),
+            count,
             capacity: limits.max_connections.max(1),
             warned_at: None,
         }
@@ -63,6 +69,7 @@ impl Connections {
     ) {
         let id = self.tasks.spawn(connection).id();
         self.members.insert(id, activity);
+        self.count.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -155,7 +162,9 @@ impl Connections {
 
     fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
-        self.members.remove(&id);
+        if self.members.remove(&id).is_some() {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -168,7 +177,7 @@ mod tests {
         const EMFILE: i32 = 24;
         let cause = io::Error::from_raw_os_error(EMFILE);
         let limits = Limits::default();
-        let mut connections = Connections::new(&limits);
+        let mut connections = Connections::new(&limits, Arc::default());
         let begun = Instant::now();
         connections.evict_for_open_files(&cause).await;
         assert_eq!(begun.elapsed(), PAUSE, "nobody is there");
@@ -198,7 +207,7 @@ mod tests {
             max_connections: 2,
             ..Limits::default()
         };
-        let mut connections = Connections::new(&limits);
+        let mut connections = Connections::new(&limits, Arc::default());
         let begun = Instant::now();
         let quick = connections.activity(&limits);
         for activity in [Arc::clone(&quick), connections.activity(&limits)] {

@@ -65,7 +65,13 @@ mod tests;
 mod unread;
 
 use std::{
-    convert::Infallible, error::Error, future::poll_fn, io, pin::pin, sync::Arc, time::Duration,
+    convert::Infallible,
+    error::Error,
+    future::poll_fn,
+    io,
+    pin::pin,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -136,6 +142,7 @@ pub struct Server<A = Plain> {
     http: Protocol,
     limits: Limits,
     cut_off: CutOff,
+    connections: Arc<AtomicUsize>,
     acceptor: A,
 }
 
@@ -193,6 +200,7 @@ impl Server {
             http: protocol(&limits),
             limits,
             cut_off: CutOff::default(),
+            connections: Arc::default(),
             acceptor: Plain,
         }
     }
@@ -206,6 +214,7 @@ impl<A> Server<A> {
             http: self.http,
             limits: self.limits,
             cut_off: self.cut_off,
+            connections: self.connections,
             acceptor,
         }
     }
@@ -215,6 +224,13 @@ impl<A> Server<A> {
     #[must_use]
     pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
         self.cut_off = cut_off;
+        self
+    }
+
+    /// Counts the open connections in `count`.
+    #[must_use]
+    pub fn with_connection_count(mut self, count: Arc<AtomicUsize>) -> Self {
+        self.connections = count;
         self
     }
 }
@@ -234,7 +250,7 @@ impl<A: Acceptor> Server<A> {
         let listeners = listeners.into();
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = watch::channel(());
-        let mut connections = Connections::new(&self.limits);
+        let mut connections = Connections::new(&self.limits, Arc::clone(&self.connections));
         let acceptor = self.acceptor.clone();
         let mut beside = pin!(acceptor.run());
         loop {

@@ -1,7 +1,7 @@
 //! Counters and histograms over atomics: recording one takes no lock.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -30,6 +30,10 @@ const BOUNDS: [u64; 16] = [
 /// Number that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
+
+/// Number of things that there are now.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(AtomicI64);
 
 /// Durations by size.
 #[derive(Debug, Default)]
@@ -75,6 +79,24 @@ impl Counter {
 impl Cells for Counter {
     fn visit(&self, path: &mut Vec<usize>, each: &mut dyn FnMut(&[usize], Sample)) {
         each(path, Sample::Counter(self.0.load(Relaxed)));
+    }
+
+    fn make(&self, _labels: &[&Label], _names: &Names) {}
+}
+
+// === impl Gauge ===
+
+impl Gauge {
+    pub(crate) fn add(&self, count: i64) {
+        self.0.fetch_add(count, Relaxed);
+    }
+}
+
+impl Cells for Gauge {
+    fn visit(&self, path: &mut Vec<usize>, each: &mut dyn FnMut(&[usize], Sample)) {
+        // Two gauges that change together may be read in between.
+        let count = self.0.load(Relaxed).max(0).unsigned_abs();
+        each(path, Sample::Gauge(count));
     }
 
     fn make(&self, _labels: &[&Label], _names: &Names) {}

@@ -47,6 +47,7 @@
 
 mod accept;
 mod cells;
+mod connections;
 mod known;
 mod label;
 mod metrics;
@@ -60,11 +61,12 @@ mod sources;
 mod table;
 
 pub use self::{
+    connections::CountedConnection,
     known::{Known, Set},
     metrics::{Call, Metrics},
     page::MetricsService,
     reference::reference,
-    sources::{AccountCount, AuditCounts, PoolConnections},
+    sources::{AccountCount, AuditCounts},
     table::Program,
 };
 

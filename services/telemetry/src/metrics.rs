@@ -9,7 +9,7 @@ use crate::{
     known::{Known, Names},
     label,
     recorded::Recorded,
-    sources::{AccountCount, AuditCounts, PoolConnections, Sources},
+    sources::{AccountCount, AuditCounts, Sources},
     table::Program,
 };
 
@@ -137,13 +137,6 @@ impl Metrics {
         shared.recorded.pool_wait.at(database).observe(duration);
     }
 
-    /// Records a new connection to a database.
-    pub fn connection_opened(&self, database: &str) {
-        let Some(shared) = &self.0 else { return };
-        let database = shared.names.load().id(&label::DATABASE, database);
-        shared.recorded.connections_opened.at(database).add(1);
-    }
-
     /// Records a connection to a database that could not be opened.
     pub fn connection_failed(&self, database: &str) {
         let Some(shared) = &self.0 else { return };
@@ -230,13 +223,6 @@ impl Metrics {
 /// Values that are read when the page is. The first function that is set for a value stays. It must
 /// not block; if it takes a lock, calls may wait for that lock.
 impl Metrics {
-    /// Sets the function that counts the connections of the pools.
-    pub fn read_pools(&self, read: impl Fn() -> Vec<PoolConnections> + Send + Sync + 'static) {
-        if let Some(shared) = &self.0 {
-            shared.sources.pools.get_or_init(|| Box::new(read));
-        }
-    }
-
     /// Sets the function that counts the open connections of HTTP clients.
     pub fn read_http_connections(&self, read: impl Fn() -> u64 + Send + Sync + 'static) {
         if let Some(shared) = &self.0 {

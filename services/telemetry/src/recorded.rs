@@ -1,7 +1,7 @@
 //! Values that calls record.
 
 use crate::{
-    cells::{Cells, Counter, Histogram},
+    cells::{Cells, Counter, Gauge, Histogram},
     known::Names,
     slots::Slots,
     table::{Id, Metric, TABLE},
@@ -20,6 +20,7 @@ pub(crate) struct Recorded {
     pub(crate) database_statement: By1<Histogram>,
     pub(crate) database_rows: By1<Counter>,
     pub(crate) result_bytes: By1<Counter>,
+    pub(crate) pool_connections: By2<Gauge>,
     pub(crate) pool_wait: By1<Histogram>,
     pub(crate) connections_opened: By1<Counter>,
     pub(crate) connections_failed: By1<Counter>,
@@ -53,6 +54,7 @@ impl Recorded {
             Id::DatabaseStatement => &self.database_statement,
             Id::DatabaseRows => &self.database_rows,
             Id::ResultBytes => &self.result_bytes,
+            Id::PoolConnections => &self.pool_connections,
             Id::PoolWait => &self.pool_wait,
             Id::ConnectionsOpened => &self.connections_opened,
             Id::ConnectionsFailed => &self.connections_failed,
@@ -64,8 +66,7 @@ impl Recorded {
             Id::ProviderTokens => &self.provider_tokens,
             Id::Pipeline => &self.pipeline,
             Id::TokensIssued => &self.tokens_issued,
-            Id::PoolConnections
-            | Id::HttpConnections
+            Id::HttpConnections
             | Id::AuditRecords
             | Id::AuditMissed
             | Id::AuditFailures

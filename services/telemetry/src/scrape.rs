@@ -86,7 +86,6 @@ impl Scrape {
             read.map(|read| Sample::Counter(of(read())))
         };
         let single = match metric.id {
-            Id::PoolConnections => return self.pools(names, &mut labelled),
             Id::Accounts => return self.accounts(names, &mut labelled),
             Id::BuildInfo => {
                 let (program, version) = (state.program.name(), &*state.version);
@@ -120,19 +119,6 @@ impl Scrape {
         if let Some(sample) = single {
             labelled(&[], sample);
         }
-    }
-
-    fn pools(&self, names: &Names, each: &mut dyn FnMut(&[usize], Sample)) {
-        let pools = self.state.sources.pools.get().map(|read| read());
-        let counts = pools.iter().flatten().flat_map(|pool| {
-            let database = names.id(&label::DATABASE, &pool.database);
-            let state = |name| names.id(&label::POOL_STATE, name);
-            [
-                ([database, state("idle")], pool.idle),
-                ([database, state("busy")], pool.busy),
-            ]
-        });
-        sums(counts, each);
     }
 
     fn accounts(&self, names: &Names, each: &mut dyn FnMut(&[usize], Sample)) {

@@ -5,17 +5,6 @@ use std::{fmt, sync::OnceLock};
 /// Function that is called whenever the page is read.
 type Source<T> = OnceLock<Box<dyn Fn() -> T + Send + Sync>>;
 
-/// Connections of the pool of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolConnections {
-    /// The name of the database.
-    pub database: String,
-    /// Connections that wait for a call.
-    pub idle: u64,
-    /// Connections that a call uses.
-    pub busy: u64,
-}
-
 /// Counts of the audit trail since the start of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuditCounts {
@@ -39,7 +28,6 @@ pub struct AccountCount {
 /// All sources of a program. Those that it has not set have no values on the page.
 #[derive(Default)]
 pub(crate) struct Sources {
-    pub(crate) pools: Source<Vec<PoolConnections>>,
     pub(crate) http_connections: Source<u64>,
     pub(crate) audit: Source<AuditCounts>,
     pub(crate) dropped_spans: Source<u64>,

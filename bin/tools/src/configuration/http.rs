@@ -10,11 +10,10 @@ use ziggurat_layers::{
     origin::{InvalidOrigin, Origins},
     rate_limit::Quota,
 };
-use ziggurat_runtime::config::Section;
+use ziggurat_runtime::{InvalidAddress, config::Section};
 
 use super::{
     Address,
-    address::InvalidAddress,
     client_ip::{self, ClientIp},
 };
 

@@ -20,6 +20,7 @@ mod logins;
 mod logs;
 mod manual;
 mod methods;
+mod metrics;
 mod order;
 mod probes;
 mod prompts;

@@ -84,6 +84,11 @@ impl Tools {
         all.filter(move |tool| tool.is_listed(is_negotiated) && !self.is_disabled(&tool.name))
     }
 
+    /// Returns the names of all tools.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| &*entry.descriptor.name)
+    }
+
     /// Returns whether there is no tool.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.iter().next().is_none()

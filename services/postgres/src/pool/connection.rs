@@ -12,6 +12,7 @@ use std::{fmt::Write as _, pin::pin, time::Duration};
 
 use tokio::time::{self, Instant};
 use tracing::{debug, info};
+use ziggurat_telemetry::CountedConnection;
 
 use crate::{
     LOG_TARGET,
@@ -48,6 +49,8 @@ pub(super) struct Connection {
     pub(super) session: Session,
     /// Its permits, if it is counted.
     pub(super) permit: Option<Permits>,
+    /// Counts it in the metrics.
+    pub(super) counted: CountedConnection,
     /// Time of the last check of the server's role.
     pub(super) judged: Instant,
     /// Logs its end.
@@ -228,6 +231,7 @@ impl Connection {
                 since: now,
                 session,
                 permit: None,
+                counted: CountedConnection::default(),
                 judged: now,
                 _end: EndLog { process },
             };

@@ -15,6 +15,7 @@ use tokio::{
 };
 use tracing::debug;
 use ziggurat_runtime::lock;
+use ziggurat_telemetry::Metrics;
 
 use crate::{
     database::{ConnectionLimit, Database, Permits},
@@ -42,6 +43,7 @@ pub(super) struct Inner {
     pub(super) is_retired: AtomicBool,
     pub(super) catalogue: Catalogue,
     pub(super) shared: Weak<Shared>,
+    pub(super) metrics: Metrics,
     /// Unbounded, but each job is for a connection, and those are limited.
     pub(super) cleanup_jobs: mpsc::UnboundedSender<CleanupJob>,
 }
@@ -102,7 +104,7 @@ impl Inner {
         let mut waiting = None;
         let mut full = None;
         loop {
-            match Connection::open(&self.database, until).await {
+            match self.connect(until).await {
                 Ok(mut connection) => {
                     connection.permit = Some(permit);
                     return Ok(connection);
@@ -118,6 +120,17 @@ impl Inner {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Connects, whatever the limits, and records it.
+    pub(super) async fn connect(&self, until: Instant) -> Result<Box<Connection>, LeaseError> {
+        let mut connection = Connection::open(&self.database, until).await;
+        let database = self.database.name();
+        match &mut connection {
+            Ok(connection) => connection.counted = self.metrics.connection_opened(database),
+            Err(_) => self.metrics.connection_failed(database),
+        }
+        connection
     }
 
     /// Waits for the permits of a connection.
@@ -178,7 +191,7 @@ impl Inner {
             return;
         };
         let until = Wait::begin(&self.database).end_of_connecting();
-        match Connection::open(&self.database, until).await {
+        match self.connect(until).await {
             Ok(mut connection) => {
                 connection.permit = Some(shared_permit);
                 self.take_back(HeldConnection { connection, permit });

@@ -30,10 +30,11 @@ ziggurat_database_statement_seconds_sum{database="shop"} 0.002
 ziggurat_database_rows_total{database="shop"} 12
 ziggurat_result_bytes_total{database="shop"} 831
 ziggurat_pool_wait_seconds_count{database="shop"} 1
-ziggurat_connections_opened_total{database="shop"} 1
+ziggurat_connections_opened_total{database="shop"} 4
 ziggurat_connections_failed_total{database="shop"} 0
 ziggurat_connections_failed_total{database="läger"} 1
 ziggurat_pool_connections{database="shop",state="idle"} 3
+ziggurat_pool_connections{database="shop",state="busy"} 1
 ziggurat_pool_connections{database="other",state="idle"} 9
 ziggurat_pool_connections{database="other",state="busy"} 2"#;
 
@@ -185,7 +186,8 @@ fn series_do_not_grow_with_invented_names() {
         metrics.statement(name, Duration::ZERO, 1);
         metrics.result_bytes(name, 1);
         metrics.pool_wait(name, Duration::ZERO);
-        metrics.connection_opened(name);
+        drop(metrics.connection_opened(name));
+        drop(metrics.connection_lent(name));
         metrics.connection_failed(name);
         metrics.http_request(name, StatusCode::OK);
         metrics.refused(name);
@@ -213,17 +215,40 @@ fn series_do_not_grow_with_invented_names() {
 #[test]
 fn names_of_a_reload_get_series_and_old_series_stay() {
     let metrics = Metrics::new(Program::Tools, "1", &known());
-    metrics.connection_opened("new");
-    metrics.connection_opened("shop");
+    for database in ["new", "shop"] {
+        drop(metrics.connection_opened(database));
+    }
     metrics.learn(&Known::default().with(Set::Databases, ["aa", "new"]));
-    metrics.connection_opened("new");
-    metrics.connection_opened("shop");
+    for database in ["new", "shop"] {
+        drop(metrics.connection_opened(database));
+    }
     let page = page(&metrics);
     for (database, count) in [("aa", 0.0), ("new", 1.0), ("shop", 2.0), ("other", 1.0)] {
         let labels = [("database", database)];
         let found = value(&page, "ziggurat_connections_opened_total", &labels);
         assert_eq!(found, Some(count), "{database}");
     }
+}
+
+#[test]
+fn a_connection_is_counted_as_idle_or_busy_until_it_is_closed() {
+    let metrics = Metrics::new(Program::Tools, "1", &known());
+    let counts = || {
+        let page = page(&metrics);
+        ["idle", "busy"].map(|state| {
+            let labels = [("database", "shop"), ("state", state)];
+            value(&page, "ziggurat_pool_connections", &labels)
+        })
+    };
+    let open = metrics.connection_opened("shop");
+    assert_eq!(counts(), [Some(1.0), None]);
+    let lent = metrics.connection_lent("shop");
+    assert_eq!(counts(), [Some(0.0), Some(1.0)]);
+    drop(lent);
+    assert_eq!(counts(), [Some(1.0), Some(0.0)]);
+    drop(open);
+    assert_eq!(counts(), [Some(0.0), Some(0.0)]);
+    drop(Metrics::off().connection_opened("shop"));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Log event of a statement.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use tracing::{Level, debug, enabled};
+use ziggurat_telemetry::Metrics;
 
 use super::Statement;
-use crate::{LOG_TARGET, error::QueryError, pool::Lease, rows::Summary};
+use crate::{LOG_TARGET, database::Database, error::QueryError, pool::Lease, rows::Summary};
 
 /// Commands that the log names. Any other word may be secret text of a caller.
 const KNOWN_COMMANDS: [&str; 37] = [
@@ -48,13 +49,14 @@ const KNOWN_COMMANDS: [&str; 37] = [
     "VALUES",
 ];
 
-/// Log record of a statement, if its level is enabled.
+/// Log record and metrics of a statement, if they are wanted.
 pub(super) struct StatementLog {
     running: Option<Running>,
 }
 
 struct Running {
-    database: String,
+    database: Arc<Database>,
+    metrics: Metrics,
     process: i32,
     command: &'static str,
     began: Instant,
@@ -64,9 +66,11 @@ struct Running {
 
 impl StatementLog {
     pub(super) fn open(lease: &Lease, statement: &Statement) -> Self {
-        let is_wanted = enabled!(target: LOG_TARGET, Level::DEBUG);
+        let metrics = lease.metrics();
+        let is_wanted = metrics.is_on() || enabled!(target: LOG_TARGET, Level::DEBUG);
         let running = is_wanted.then(|| Running {
-            database: lease.database().name().to_owned(),
+            database: Arc::clone(lease.database()),
+            metrics: metrics.clone(),
             process: lease.process(),
             command: known(&statement.command),
             began: Instant::now(),
@@ -74,22 +78,25 @@ impl StatementLog {
         Self { running }
     }
 
-    /// Logs the duration, which includes the time of the reader, and the result.
+    /// Records the duration, which includes the time of the reader, and the result.
     pub(super) fn close(self, done: &Result<Summary, QueryError>) {
         let Some(running) = self.running else {
             return;
         };
         let summary = done.as_ref().ok();
+        let (database, duration) = (running.database.name(), running.began.elapsed());
+        let rows = summary.map_or(0, |summary| summary.rows.into());
+        running.metrics.statement(database, duration, rows);
         let sqlstate = match done {
             Err(QueryError::Failed { report, .. }) => Some(&*report.sqlstate),
             _ => None,
         };
         debug!(
             target: LOG_TARGET,
-            database = running.database,
+            database,
             process = running.process,
             command = running.command,
-            duration_ms = running.began.elapsed().as_secs_f64() * 1e3,
+            duration_ms = duration.as_secs_f64() * 1e3,
             rows = summary.map(|summary| summary.rows),
             affected = summary.map(|summary| summary.affected),
             sqlstate,

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// Address to listen on: `:8080`, `host:port` or `[::1]:80`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub struct Address {
     host: Host,
     port: u16,
 }
@@ -25,7 +25,7 @@ enum Host {
 
 /// Error of a text that is not an address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) enum InvalidAddress {
+pub enum InvalidAddress {
     /// The port is missing.
     #[error("has no port (write :port or host:port)")]
     NoPort,
@@ -44,7 +44,10 @@ impl Address {
     /// that can be bound.
     ///
     /// Resolves a host name, and may therefore block.
-    pub(crate) fn candidates(&self) -> io::Result<Vec<SocketAddr>> {
+    ///
+    /// # Errors
+    /// Fails if the name of the host cannot be resolved.
+    pub fn candidates(&self) -> io::Result<Vec<SocketAddr>> {
         match &self.host {
             // On Linux the first also accepts IPv4; a machine without IPv6 uses the second.
             Host::All => Ok(vec![
@@ -58,8 +61,9 @@ impl Address {
 }
 
 impl Address {
-    /// Default port on the loopback address, which no other machine can reach.
-    pub(crate) fn loopback() -> Self {
+    /// Returns the default port on the loopback address, which no other machine can reach.
+    #[must_use]
+    pub fn loopback() -> Self {
         Self {
             host: Host::Ip(Ipv4Addr::LOCALHOST.into()),
             ..Self::default()
@@ -68,7 +72,8 @@ impl Address {
 
     /// Returns whether only this machine can reach the address. The only such name is `localhost`:
     /// other names may resolve to a different address later.
-    pub(crate) fn is_loopback(&self) -> bool {
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
         match &self.host {
             Host::All => false,
             Host::Ip(ip) => ip.to_canonical().is_loopback(),

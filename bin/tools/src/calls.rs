@@ -1,0 +1,336 @@
+//! Observation of MCP calls, for the audit trail and the metrics.
+
+use std::{borrow::Cow, ops::Deref, sync::Arc, time::Instant};
+
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use ziggurat_accounts::{Account, Identity};
+use ziggurat_answers::{CallFacts, ErrorReason, Facts};
+use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
+use ziggurat_databases::Databases;
+use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
+use ziggurat_mcp::{Admission, Caller, End, Failure, ObservedCall, Observer, Outcome};
+use ziggurat_telemetry::{Call as EndedCall, Metrics};
+
+/// Seconds after which a client may try again when no record can be written.
+pub(crate) const RETRY_SECONDS: u16 = 5;
+
+/// Methods of the calls that have records and metrics.
+pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
+
+/// Method whose subject is an address and not a name.
+const READ: &str = "resources/read";
+
+/// Marks calls over standard input and output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverStdio;
+
+/// Observes MCP calls for the audit trail and the metrics.
+pub(crate) struct CallObserver {
+    audit: Option<Audit>,
+    metrics: Metrics,
+    databases: Databases,
+}
+
+/// A call that is observed.
+struct RunningCall {
+    record: Option<AuditCall>,
+    /// True if it may not run without a record.
+    is_required: bool,
+    facts: CallFacts,
+    measured: Option<MeasuredCall>,
+}
+
+/// A call that is measured.
+struct MeasuredCall {
+    metrics: Metrics,
+    method: &'static str,
+    tool: String,
+    caller_kind: &'static str,
+    began: Instant,
+}
+
+/// The arguments of a tool that stand in the record of its call. Those of another type are left out.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    query: Text<'a>,
+    #[serde(borrow, rename = "where")]
+    condition: Text<'a>,
+    #[serde(borrow)]
+    query_text: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    database: Text<'a>,
+}
+
+/// A text; a value of another type is an empty one.
+#[derive(Default)]
+struct Text<'a>(Cow<'a, str>);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Meta<'a> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
+    client: Option<Client<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Client<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    version: Cow<'a, str>,
+}
+
+// === impl CallObserver ===
+
+impl CallObserver {
+    /// Observes calls for the audit trail, if there is one, and the metrics, if they are on.
+    pub(crate) fn new(audit: Option<Audit>, metrics: Metrics, databases: Databases) -> Self {
+        Self {
+            audit,
+            metrics,
+            databases,
+        }
+    }
+
+    /// Begins the record of a call, unless calls of its method have none.
+    fn record(&self, call: &Call, caller: &Caller, subject: Option<&str>) -> Option<AuditCall> {
+        let audit = self.audit.as_ref()?;
+        let identity = caller.extension::<Identity>();
+        let context = caller.context();
+        let is_stdio = caller.extension::<OverStdio>().is_some();
+        let meta = caller.meta(call).map(serde_json::from_str);
+        let meta: Meta<'_> = meta.and_then(Result::ok).unwrap_or_default();
+        let client = meta.client.as_ref();
+        let token = identity.map(|identity| identity.token().to_string());
+        let account = identity.map(Identity::account);
+        let start = CallStart {
+            request_id: caller.extension().map_or("", RequestId::as_str),
+            transport: if is_stdio { "stdio" } else { "http" },
+            face: match (is_stdio, context.is_negotiated()) {
+                (true, _) => "",
+                (false, true) => "/mcp",
+                (false, false) => "/mcp/v1",
+            },
+            revision: context.revision().as_str(),
+            caller: AuditCaller {
+                ip: caller.client_ip(),
+                ..named(account.as_ref(), token.as_deref())
+            },
+            client_name: client.map_or("", |client| &client.name),
+            client_version: client.map_or("", |client| &client.version),
+            method: call.method(),
+            tool: subject.unwrap_or_default(),
+            ..CallStart::default()
+        };
+        if method(call).is_none() {
+            return audit.begin_other(&start);
+        }
+        let record = audit.begin(&start);
+        self.add_arguments(&record, call, caller, subject);
+        Some(record)
+    }
+
+    /// Adds what is recorded of the arguments.
+    fn add_arguments(
+        &self,
+        record: &AuditCall,
+        call: &Call,
+        caller: &Caller,
+        subject: Option<&str>,
+    ) {
+        let arguments = caller.arguments(call).map(serde_json::from_str);
+        let Some(Ok(arguments)) = arguments else {
+            return;
+        };
+        let arguments: Arguments<'_> = arguments;
+        match subject {
+            Some("query_database" | "execute_explain") => record.statement(&arguments.query),
+            Some("count_rows") => record.statement(&arguments.condition),
+            Some("similarity_search") => record.question(&arguments.query_text),
+            Some("search_knowledgebase") => record.question(&arguments.query),
+            Some("generate_embedding") => record.question(&arguments.text),
+            _ => {}
+        }
+        if record_is_required(self.audit.as_ref())
+            && let Some(database) = self.database(caller, &arguments)
+        {
+            record.database(&database);
+        }
+    }
+
+    /// Returns the name of the database that the call works on, as far as it is known before.
+    fn database(&self, caller: &Caller, arguments: &Arguments<'_>) -> Option<Arc<str>> {
+        let identity = caller.extension::<Identity>();
+        let name = &*arguments.database;
+        let database = if name.is_empty() || !caller.context().is_negotiated() {
+            self.databases.current(identity).ok()?
+        } else {
+            self.databases.named(identity, name)?
+        };
+        Some(database.label().into())
+    }
+}
+
+impl Observer for CallObserver {
+    fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        let subject = caller.subject(call);
+        let record = self.record(call, caller, subject.as_deref());
+        let measured = method(call).filter(|_| self.metrics.is_on());
+        let measured = measured.map(|method| MeasuredCall {
+            metrics: self.metrics.clone(),
+            method,
+            tool: subject.filter(|_| method != READ).unwrap_or_default(),
+            caller_kind: kind(caller.extension().map(Identity::account).as_ref()),
+            began: Instant::now(),
+        });
+        if record.is_none() && measured.is_none() {
+            return None;
+        }
+        let facts = CallFacts::default();
+        caller.set_extension(facts.clone());
+        Some(Box::new(RunningCall {
+            record,
+            is_required: record_is_required(self.audit.as_ref()),
+            facts,
+            measured,
+        }))
+    }
+}
+
+// === impl RunningCall ===
+
+impl ObservedCall for RunningCall {
+    fn admission(&mut self) -> Option<Admission> {
+        let record = self.record.clone().filter(|_| self.is_required)?;
+        Some(Box::pin(async move {
+            record.open().await.map_err(|error| {
+                Failure::new("audit is unavailable")
+                    .with_source(error)
+                    .with_status(StatusCode::SERVICE_UNAVAILABLE)
+                    .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
+            })
+        }))
+    }
+
+    fn end(self: Box<Self>, end: End) {
+        let facts = self.facts.facts();
+        let verdict = verdict(end.outcome, facts.reason);
+        if let Some(measured) = &self.measured {
+            measured.end(&facts, &end, verdict);
+        }
+        if let Some(record) = self.record {
+            add_end(&record, facts, &end);
+            record.end(verdict);
+        }
+    }
+}
+
+// === impl MeasuredCall ===
+
+impl MeasuredCall {
+    fn end(&self, facts: &Facts, end: &End, verdict: Verdict) {
+        let database = facts.database.as_ref().map_or("", |it| it.name());
+        self.metrics.call_ended(&EndedCall {
+            method: self.method,
+            tool: &self.tool,
+            database,
+            verdict: verdict.as_str(),
+            caller_kind: self.caller_kind,
+            duration: self.began.elapsed(),
+        });
+        self.metrics.result_bytes(database, end.bytes);
+    }
+}
+
+/// Adds what is known at the end of a call to its record.
+fn add_end(record: &AuditCall, facts: Facts, end: &End) {
+    if let Some(database) = &facts.database {
+        record.database(database.name());
+    }
+    if let Some(rows) = facts.rows {
+        record.rows(rows);
+    }
+    let code = end.code.map(|code| code.to_string());
+    if let Some(code) = facts.code.or(code) {
+        record.code(&code);
+    }
+    if end.bytes > 0 {
+        record.bytes(end.bytes);
+    }
+}
+
+fn record_is_required(audit: Option<&Audit>) -> bool {
+    audit.is_some_and(Audit::is_required)
+}
+
+/// Returns the method of a call that has a record; the others list things or begin sessions.
+fn method(call: &Call) -> Option<&'static str> {
+    METHODS.into_iter().find(|method| *method == call.method())
+}
+
+// === impl Text ===
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = <&RawValue>::deserialize(deserializer)?.get();
+        let borrowed = serde_json::from_str::<&str>(json).map(Cow::Borrowed);
+        let text = borrowed.or_else(|_| serde_json::from_str(json).map(Cow::Owned));
+        Ok(Self(text.unwrap_or_default()))
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Describes the holder of a token; without authentication, the local user.
+pub(crate) fn named<'a>(account: Option<&'a Account>, token: Option<&'a str>) -> AuditCaller<'a> {
+    let digits = token.and_then(|token| token.get(..8)).unwrap_or_default();
+    AuditCaller {
+        kind: kind(account),
+        name: match account {
+            None => "",
+            Some(Account::User(name)) => name,
+            Some(Account::Client(subject)) => subject,
+            Some(_) => digits,
+        },
+        token: digits,
+        ip: None,
+    }
+}
+
+/// Returns the kind of the holder of a token.
+pub(crate) fn kind(account: Option<&Account>) -> &'static str {
+    match account {
+        None => "local",
+        Some(Account::User(_)) => "user",
+        Some(Account::Client(_)) => "client",
+        Some(_) => "token",
+    }
+}
+
+fn verdict(outcome: Outcome, reason: Option<ErrorReason>) -> Verdict {
+    match (outcome, reason) {
+        (Outcome::Ok, _) => Verdict::Ok,
+        (Outcome::Asked, _) => Verdict::Asked,
+        (Outcome::Cancelled, _) => Verdict::Cancelled,
+        (Outcome::Reported, Some(ErrorReason::Timeout)) => Verdict::Timeout,
+        (Outcome::Reported, Some(ErrorReason::Denied)) => Verdict::Denied,
+        (Outcome::Reported, Some(ErrorReason::Refused))
+        | (Outcome::InvalidArguments | Outcome::Refused, _) => Verdict::Refused,
+        (Outcome::Reported, None) => Verdict::Error,
+        (Outcome::Unknown | Outcome::Disabled, _) => Verdict::Unknown,
+        _ => Verdict::Failed,
+    }
+}

@@ -1,0 +1,185 @@
+//! Observation of HTTP requests, for the audit trail and the metrics.
+
+use std::{net::IpAddr, time::Instant};
+
+use axum::{
+    BoxError,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_accounts::Identity;
+use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
+use ziggurat_http::{Refusal, count_request};
+use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
+use ziggurat_mcp::NotAdmitted;
+use ziggurat_telemetry::{Call as EndedCall, Metrics};
+
+use crate::{
+    calls::{RETRY_SECONDS, kind, named},
+    metrics,
+};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest recorded path, in bytes.
+const LONGEST: usize = 200;
+
+/// The paths under which the server is reached, the longest of each first.
+pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
+
+/// Observes requests to `/api` for the audit trail and the metrics.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestObserver {
+    pub(crate) audit: Option<Audit>,
+    pub(crate) metrics: Metrics,
+}
+
+// === impl RequestObserver ===
+
+impl RequestObserver {
+    /// Returns whether there is anything to do.
+    pub(crate) fn is_on(&self) -> bool {
+        self.audit.is_some() || self.metrics.is_on()
+    }
+
+    /// Begins the record of a request, if there is an audit trail.
+    fn record(&self, request: &Request) -> Option<AuditCall> {
+        let audit = self.audit.as_ref()?;
+        let identity = request.extensions().get::<Identity>();
+        let account = identity.map(Identity::account);
+        let token = identity.map(|identity| identity.token().to_string());
+        let id = request.extensions().get::<RequestId>();
+        Some(audit.begin(&CallStart {
+            request_id: id.map_or("", RequestId::as_str),
+            transport: "http",
+            face: "/api",
+            caller: Caller {
+                ip: client_ip(request),
+                ..named(account.as_ref(), token.as_deref())
+            },
+            method: &target(request),
+            ..CallStart::default()
+        }))
+    }
+
+    /// Gives a request an id if it is recorded, which its response and its record have, and counts
+    /// it. The refusal of its token is recorded, because an unauthenticated request is no call.
+    pub(crate) fn identify<B, C>(
+        &self,
+        request: &mut http::Request<B>,
+    ) -> impl FnOnce(http::Response<C>) -> http::Response<C> + use<B, C> {
+        let count = self
+            .metrics
+            .is_on()
+            .then(|| count_request(self.metrics.clone(), FACES, request));
+        let recorded = self.audit.clone().map(|audit| {
+            let given = request.extensions().get().cloned();
+            let id: RequestId = given.unwrap_or_else(RequestId::generate);
+            request.extensions_mut().insert(id.clone());
+            (audit, id, target(request), client_ip(request))
+        });
+        move |mut response| {
+            if let Some(count) = count {
+                count(&response);
+            }
+            if let Some((audit, id, method, ip)) = recorded {
+                if response.status() == StatusCode::UNAUTHORIZED {
+                    audit.denied(&CallStart {
+                        request_id: id.as_str(),
+                        transport: "http",
+                        method: &method,
+                        caller: Caller {
+                            ip,
+                            ..Caller::default()
+                        },
+                        ..CallStart::default()
+                    });
+                }
+                if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+                    response.headers_mut().entry(REQUEST_ID).or_insert(value);
+                }
+            }
+            response
+        }
+    }
+}
+
+/// Records and measures a request, and refuses it if it cannot be recorded although it has to be.
+pub(crate) async fn observe_request(
+    State(observer): State<RequestObserver>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let record = observer.record(&request);
+    if let Some(record) = &record
+        && record.open().await.is_err()
+    {
+        return unavailable();
+    }
+    let method = target(&request);
+    let caller_kind = kind(request.extensions().get().map(Identity::account).as_ref());
+    let response = next.run(request).await;
+    let status = response.status();
+    let verdict = verdict(status);
+    observer.metrics.call_ended(&EndedCall {
+        method: metrics::described(&method).unwrap_or("other"),
+        verdict: verdict.as_str(),
+        caller_kind,
+        duration: began.elapsed(),
+        ..EndedCall::default()
+    });
+    if let Some(record) = record {
+        if !status.is_success() {
+            record.code(status.as_str());
+        }
+        record.end(verdict);
+    }
+    response
+}
+
+/// Replaces the reply to a call that could not be recorded.
+pub(crate) fn show_unavailable<B>(response: http::Response<B>) -> Response
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    if response.extensions().get::<NotAdmitted>().is_some() {
+        return unavailable();
+    }
+    response.map(Body::new)
+}
+
+/// Returns the answer to a request that may not run without a record.
+fn unavailable() -> Response {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let refusal = <Refusal>::new(status, "audit_unavailable", "Audit is unavailable");
+    let mut response = refusal.into_response();
+    let seconds = HeaderValue::from(RETRY_SECONDS);
+    response.headers_mut().insert(RETRY_AFTER, seconds);
+    response
+}
+
+/// Returns the method and the path of a request.
+fn target<B>(request: &http::Request<B>) -> String {
+    let path = request.uri().path();
+    let path = &path[..path.floor_char_boundary(LONGEST)];
+    format!("{} {path}", request.method())
+}
+
+fn client_ip<B>(request: &http::Request<B>) -> Option<IpAddr> {
+    request.extensions().get().map(ClientIp::client)
+}
+
+fn verdict(status: StatusCode) -> Verdict {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Verdict::Denied,
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Verdict::Unknown,
+        StatusCode::TOO_MANY_REQUESTS => Verdict::Limited,
+        status if status.is_server_error() => Verdict::Failed,
+        status if status.is_client_error() => Verdict::Refused,
+        _ => Verdict::Ok,
+    }
+}
