@@ -1,4 +1,5 @@
-//! Metrics of the servers: what is recorded, and the page on which Prometheus reads it.
+//! Metrics and traces of the servers: what is recorded, the page on which Prometheus reads it, and
+//! the export to a collector of OpenTelemetry, which is in [`traces`].
 //!
 //! One table describes every metric. The page, the reference for the book and the checks of the
 //! alert rules are made from it. [`Metrics`] has a method for each thing that happens, and sources
@@ -59,6 +60,7 @@ mod scrape;
 mod slots;
 mod sources;
 mod table;
+pub mod traces;
 
 pub use self::{
     connections::CountedConnection,
