@@ -8,8 +8,12 @@ use super::{
     tracer::Clock,
 };
 
-/// Maximum length of the first word of a statement.
-const MAX_WORD: usize = 32;
+/// First words of statements. Any other one could be a value, and PostgreSQL runs none of them.
+const COMMANDS: &str = "ABORT ALTER ANALYZE BEGIN CALL CHECKPOINT CLOSE CLUSTER COMMENT COMMIT COPY \
+    CREATE DEALLOCATE DECLARE DELETE DISCARD DO DROP END EXECUTE EXPLAIN FETCH GRANT IMPORT INSERT \
+    LISTEN LOAD LOCK MERGE MOVE NOTIFY PREPARE REASSIGN REFRESH REINDEX RELEASE RESET REVOKE \
+    ROLLBACK SAVEPOINT SECURITY SELECT SET SHOW START TABLE TRUNCATE UNLISTEN UPDATE VACUUM VALUES \
+    WITH";
 
 /// Protocol below that of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +132,7 @@ impl StatementSpan {
         if let Some(record) = record(&mut recorder) {
             record.set("db.system.name", "postgresql");
             record.set("db.namespace", database);
-            let word = first_word(statement);
-            if !word.is_empty() {
+            if let Some(word) = first_word(statement) {
                 record.set("db.query.summary", word);
             }
         }
@@ -213,10 +216,11 @@ fn fail(recorder: &mut Option<Recorder>, key: &'static str, value: &str) {
     }
 }
 
-/// Returns the first word of a statement, which holds no names or values.
-fn first_word(statement: &str) -> &str {
+/// Returns the first word of a statement, which is no name and no value.
+fn first_word(statement: &str) -> Option<&'static str> {
     let statement = statement.trim_start();
-    let end = statement.find(|next: char| !next.is_ascii_alphabetic());
-    let end = end.unwrap_or(statement.len()).min(MAX_WORD);
-    statement.split_at(end).0
+    let mut words = statement.split(|next: char| !next.is_alphanumeric() && next != '_');
+    let word = words.next()?;
+    let mut commands = COMMANDS.split(' ');
+    commands.find(|command| command.eq_ignore_ascii_case(word))
 }

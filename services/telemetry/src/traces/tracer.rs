@@ -185,7 +185,7 @@ impl Trace {
 
     /// Begins the span of a statement in a database.
     ///
-    /// Of the statement only the first word is taken.
+    /// Of the statement only the first word is taken, if it is a command of PostgreSQL.
     pub fn statement(&self, database: &str, statement: &str) -> StatementSpan {
         let (own, recorder) = self.child(|| record::cut(database).to_owned());
         StatementSpan::new(own, recorder, database, statement)

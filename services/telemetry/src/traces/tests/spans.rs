@@ -70,7 +70,7 @@ fn a_span_has_the_name_the_kind_and_the_attributes_of_its_type() {
     ];
     let statement = [
         ("db.namespace", "shop"),
-        ("db.query.summary", "select"),
+        ("db.query.summary", "SELECT"),
         ("db.system.name", "postgresql"),
     ];
     let expected = [
@@ -216,7 +216,6 @@ fn names_that_clients_make_up_are_cut() {
 
 #[test]
 fn of_a_statement_only_its_first_word_is_exported() {
-    let long = "x".repeat(100);
     let cases = [
         ("SELECT 'secret'", Some("SELECT")),
         ("\n\tWITH secret AS (SELECT 1) TABLE secret", Some("WITH")),
@@ -227,7 +226,13 @@ fn of_a_statement_only_its_first_word_is_exported() {
         ("'secret'", None),
         ("$1", None),
         ("", None),
-        (&long, Some(&long[..32])),
+        ("select 1", Some("SELECT")),
+        ("(SELECT 1)", None),
+        ("secret", None),
+        ("SELECTsecret", None),
+        ("SELECT2", None),
+        ("SELECT_secret", None),
+        ("sk-secret", None),
     ];
     let export = exported(everything(), |tracer| {
         let call = tracer.begin("ping", Incoming::default(), false);
