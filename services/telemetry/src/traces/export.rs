@@ -11,14 +11,14 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use reqwest::{Client, Response, Url, redirect::Policy};
-use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 use tracing::warn;
 
 use super::{
     InvalidTraceSettings, TraceSettings,
     queue::{Batch, Queue},
-    record::{self, Attribute},
+    record::Attribute,
 };
 
 /// Target of log events.
@@ -47,7 +47,8 @@ pub struct Exporter {
     url: Url,
     headers: HeaderMap,
     timeout: Duration,
-    resource: [Attribute; 3],
+    /// The body of a request up to the spans.
+    prefix: String,
     last_log: Mutex<Option<Instant>>,
 }
 
@@ -64,27 +65,6 @@ enum ExportError {
     Refused(u64),
     #[error("the spans could not be encoded")]
     Encoding(#[from] serde_json::Error),
-}
-
-/// Answer of the collector.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Answer {
-    partial_success: Option<PartialSuccess>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PartialSuccess {
-    rejected_spans: Option<Count>,
-}
-
-/// Number of 64 bits. The encoding has strings, but readers have to take numbers too.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Count {
-    Number(u64),
-    Text(String),
 }
 
 // === impl Exporter ===
@@ -115,13 +95,21 @@ impl Exporter {
             Attribute::new("service.version", &*settings.service_version),
             Attribute::new("service.instance.id", &*settings.service_instance),
         ];
+        let resource = json!(resource);
+        let scope = json!({
+            "name": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        let prefix = format!(
+            r#"{{"resourceSpans":[{{"resource":{{"attributes":{resource}}},"scopeSpans":[{{"scope":{scope},"spans":"#
+        );
         Ok(Self {
             queue,
             client,
             url,
             headers: settings.headers.into_map(),
             timeout: settings.timeout,
-            resource,
+            prefix,
             last_log: Mutex::default(),
         })
     }
@@ -176,7 +164,8 @@ impl Exporter {
     /// Sends a batch, again and again while the collector asks for it, and returns the number of spans
     /// that it refused.
     async fn send(&self, batch: &Batch<'_>) -> Result<u64, ExportError> {
-        let body = Bytes::from(record::encode(&self.resource, batch.records())?);
+        let spans = serde_json::to_string(batch.records())?;
+        let body = Bytes::from(format!("{}{spans}}}]}}]}}", self.prefix));
         let mut backoff = BACKOFF;
         loop {
             let response = self.post(body.clone()).await?;
@@ -228,17 +217,6 @@ impl fmt::Debug for Exporter {
     }
 }
 
-// === impl Count ===
-
-impl Count {
-    fn number(self) -> u64 {
-        match self {
-            Self::Number(number) => number,
-            Self::Text(text) => text.parse().unwrap_or_default(),
-        }
-    }
-}
-
 /// Statuses after which OTLP allows the same batch again.
 const fn is_temporary(status: StatusCode) -> bool {
     matches!(
@@ -266,9 +244,11 @@ async fn refused(mut response: Response) -> u64 {
             return 0;
         }
     }
-    let answer: Answer = serde_json::from_slice(&body).unwrap_or_default();
-    let refused = answer.partial_success.and_then(|part| part.rejected_spans);
-    refused.map_or(0, Count::number)
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let refused = answer.pointer("/partialSuccess/rejectedSpans");
+    // The encoding has strings for numbers of 64 bits, but readers have to take numbers too.
+    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    refused.and_then(number).unwrap_or_default()
 }
 
 /// Returns the innermost cause: the outer ones have no details.

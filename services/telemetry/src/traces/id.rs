@@ -11,6 +11,7 @@ use rand::{
     Rng as _, SeedableRng as _,
     rngs::{SmallRng, SysRng},
 };
+use serde::{Serialize, Serializer};
 
 thread_local! {
     /// Ids have to be unique, not secret, so that no call asks the operating system for them.
@@ -18,11 +19,11 @@ thread_local! {
 }
 
 /// Id of a trace: 16 bytes, never all zero. It is displayed as 32 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId(NonZeroU128);
 
 /// Id of a span: 8 bytes, never all zero. It is displayed as 16 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(NonZeroU64);
 
 // === impl TraceId ===
@@ -51,9 +52,9 @@ impl fmt::Display for TraceId {
     }
 }
 
-impl fmt::Debug for TraceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TraceId({self})")
+impl Serialize for TraceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -79,9 +80,9 @@ impl fmt::Display for SpanId {
     }
 }
 
-impl fmt::Debug for SpanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SpanId({self})")
+impl Serialize for SpanId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -95,7 +95,7 @@ impl fmt::Display for TraceParent {
 impl Incoming {
     /// Takes the context from the headers of a request.
     #[must_use]
-    pub fn with_headers(self, headers: &HeaderMap) -> Self {
+    pub fn with_headers(mut self, headers: &HeaderMap) -> Self {
         let values = |name| headers.get_all(name).iter();
         let parent = match (values(TRACEPARENT).next(), values(TRACEPARENT).nth(1)) {
             (Some(only), None) => only.to_str().ok(),
@@ -108,31 +108,25 @@ impl Incoming {
             .map(|state| state.to_str().ok())
             .collect();
         let state = states.and_then(|states| state(&states.join(",")));
-        Self {
-            header: Some(Context { parent, state }),
-            ..self
-        }
+        self.header = Some(Context { parent, state });
+        self
     }
 
     /// Takes the context from the members `traceparent` and `tracestate` of `params._meta`.
     #[must_use]
-    pub fn with_meta(self, traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
+    pub fn with_meta(mut self, traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
         let meta = traceparent.and_then(TraceParent::parse);
-        let meta = meta.map(|parent| Context {
-            parent,
-            state: tracestate.and_then(state),
-        });
-        Self { meta, ..self }
+        let state = tracestate.and_then(state);
+        self.meta = meta.map(|parent| Context { parent, state });
+        self
     }
 
     /// Sets the time at which the span begins, if it is before that of
     /// [`Tracer::begin`](super::Tracer::begin).
     #[must_use]
-    pub fn with_arrival(self, arrival: Instant) -> Self {
-        Self {
-            arrival: Some(arrival),
-            ..self
-        }
+    pub fn with_arrival(mut self, arrival: Instant) -> Self {
+        self.arrival = Some(arrival);
+        self
     }
 
     pub(super) const fn arrival(&self) -> Option<Instant> {

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::record::Record;
+use super::record::{Record, Records};
 
 /// Maximum number of spans of a batch.
 pub(super) const BATCH: usize = 512;
@@ -27,20 +27,14 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    // Boxed, because the lock is held while they move.
-    #[expect(
-        clippy::vec_box,
-        reason = "records are large and the lock is held while they move"
-    )]
-    records: Vec<Box<Record>>,
+    records: Records,
     is_closed: bool,
 }
 
 /// Records on their way to the collector. Those that are not marked as exported count as dropped.
 #[derive(Debug)]
 pub(super) struct Batch<'a> {
-    #[expect(clippy::vec_box, reason = "they come from the queue")]
-    records: Vec<Box<Record>>,
+    records: Records,
     queue: &'a Queue,
 }
 
@@ -121,8 +115,7 @@ impl Queue {
 // === impl Batch ===
 
 impl Batch<'_> {
-    #[expect(clippy::vec_box, reason = "they come from the queue")]
-    pub(super) const fn records(&self) -> &Vec<Box<Record>> {
+    pub(super) const fn records(&self) -> &Records {
         &self.records
     }
 

@@ -1,6 +1,6 @@
 //! Spans as they are exported, in the JSON encoding of OTLP.
 
-use std::{borrow::Cow, fmt::Display, sync::Arc};
+use std::fmt::Display;
 
 use serde::{Serialize, Serializer};
 
@@ -16,18 +16,19 @@ pub(super) const CLIENT: u8 = 3;
 /// Status of a span that failed, as a number of the protocol.
 const ERROR: u8 = 2;
 
+/// Finished spans. They are boxed, because a lock is held while they move.
+pub(super) type Records = Vec<Box<Record>>;
+
 /// Span that is recorded.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
-    #[serde(serialize_with = "text")]
     trace_id: TraceId,
-    #[serde(serialize_with = "text")]
     span_id: SpanId,
-    #[serde(serialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    trace_state: Option<Arc<str>>,
-    #[serde(serialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    parent_span_id: Option<SpanId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parent_span_id: Option<SpanId>,
     pub(super) name: String,
     kind: u8,
     #[serde(serialize_with = "text")]
@@ -51,7 +52,7 @@ pub(super) struct Attribute {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Value {
-    StringValue(Cow<'static, str>),
+    StringValue(String),
     #[serde(serialize_with = "text")]
     IntValue(u64),
 }
@@ -59,48 +60,15 @@ pub(super) enum Value {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Link {
-    #[serde(serialize_with = "text")]
     trace_id: TraceId,
-    #[serde(serialize_with = "text")]
     span_id: SpanId,
-    #[serde(serialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    trace_state: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_state: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct Status {
     code: u8,
-}
-
-/// Body of an export.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Export<'a> {
-    resource_spans: [ResourceSpans<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ResourceSpans<'a> {
-    resource: Resource<'a>,
-    scope_spans: [ScopeSpans<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct Resource<'a> {
-    attributes: &'a [Attribute],
-}
-
-#[derive(Serialize)]
-struct ScopeSpans<'a> {
-    scope: Scope,
-    spans: &'a [Box<Record>],
-}
-
-#[derive(Serialize)]
-struct Scope {
-    name: &'static str,
-    version: &'static str,
 }
 
 // === impl Record ===
@@ -122,29 +90,18 @@ impl Record {
         }
     }
 
-    pub(super) fn with_parent(self, parent_span_id: Option<SpanId>) -> Self {
-        Self {
-            parent_span_id,
-            ..self
-        }
+    pub(super) fn set_state(&mut self, state: Option<&str>) {
+        self.trace_state = state.map(str::to_owned);
     }
 
-    pub(super) fn with_state(self, trace_state: Option<Arc<str>>) -> Self {
-        Self {
-            trace_state,
-            ..self
-        }
-    }
-
-    pub(super) fn with_link(self, link: Option<Context>) -> Self {
-        let links = link.map(|link| {
+    pub(super) fn set_link(&mut self, link: Option<&Context>) {
+        self.links = link.map(|link| {
             [Link {
                 trace_id: link.parent.trace_id,
                 span_id: link.parent.span_id,
-                trace_state: link.state,
+                trace_state: link.state.as_deref().map(str::to_owned),
             }]
         });
-        Self { links, ..self }
     }
 
     /// Sets an attribute. Of two values for one key, the last one counts.
@@ -171,7 +128,7 @@ impl Attribute {
 
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
-        Self::StringValue(cut(value).to_owned().into())
+        Self::StringValue(cut(value).to_owned())
     }
 }
 
@@ -187,36 +144,6 @@ pub(super) fn cut(text: &str) -> &str {
     end.map_or(text, |(end, _)| text.split_at(end).0)
 }
 
-/// Encodes spans of the program that `resource` describes.
-pub(super) fn encode(
-    resource: &[Attribute],
-    spans: &[Box<Record>],
-) -> Result<Vec<u8>, serde_json::Error> {
-    let scope = Scope {
-        name: env!("CARGO_PKG_NAME"),
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    serde_json::to_vec(&Export {
-        resource_spans: [ResourceSpans {
-            resource: Resource {
-                attributes: resource,
-            },
-            scope_spans: [ScopeSpans { scope, spans }],
-        }],
-    })
-}
-
-fn text<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
-}
-
-#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
-fn optional<T: Display, S: Serializer>(
-    value: &Option<T>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => serializer.collect_str(value),
-        None => serializer.serialize_none(),
-    }
 }

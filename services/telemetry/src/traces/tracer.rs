@@ -120,10 +120,10 @@ impl Tracer {
         let clock = is_sampled.then(|| Arc::new(Clock::new(Arc::clone(&shared.queue), arrival)));
         let recorder = clock.as_ref().map(|clock| {
             let name = record::cut(method).to_owned();
-            let record = Record::new(record::SERVER, name, own, clock.begin_unix_nano)
-                .with_parent(sent.map(|parent| parent.span_id))
-                .with_state(state.clone())
-                .with_link(link);
+            let mut record = Record::new(record::SERVER, name, own, clock.begin_unix_nano);
+            record.parent_span_id = sent.map(|parent| parent.span_id);
+            record.set_state(state.as_deref());
+            record.set_link(link.as_ref());
             Recorder::new(record, Arc::clone(clock))
         });
         ServerSpan::new(Trace(Some(Inner { own, state, clock })), recorder)
@@ -209,9 +209,9 @@ impl Trace {
             span_id: SpanId::random(),
             ..*own
         };
-        let record = Record::new(record::CLIENT, name(), child, clock.now())
-            .with_parent(Some(own.span_id))
-            .with_state(state.clone());
+        let mut record = Record::new(record::CLIENT, name(), child, clock.now());
+        record.parent_span_id = Some(own.span_id);
+        record.set_state(state.as_deref());
         (Some(child), Some(Recorder::new(record, Arc::clone(clock))))
     }
 }

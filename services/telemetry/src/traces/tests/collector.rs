@@ -5,6 +5,7 @@ use std::{cell::RefCell, collections::VecDeque, future::pending, time::Duration}
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::Notify,
     time::timeout,
 };
 
@@ -32,6 +33,7 @@ pub(super) struct Collector {
     listener: TcpListener,
     answers: RefCell<VecDeque<Answer>>,
     requests: RefCell<Vec<Request>>,
+    arrival: Notify,
 }
 
 // === impl Collector ===
@@ -43,6 +45,7 @@ impl Collector {
             listener: TcpListener::bind("127.0.0.1:0").await.expect("a port"),
             answers: RefCell::new(answers.into_iter().collect()),
             requests: RefCell::default(),
+            arrival: Notify::new(),
         }
     }
 
@@ -66,17 +69,9 @@ impl Collector {
         }
     }
 
-    /// Serves until this number of requests has arrived.
-    pub(super) async fn serve_until(&self, count: usize, exporting: impl Future<Output = ()>) {
-        let serving = async {
-            while self.requests.borrow().len() < count {
-                self.serve_one().await;
-            }
-        };
-        tokio::select! {
-            () = exporting => {}
-            () = serving => {}
-        }
+    /// Waits for a request.
+    pub(super) async fn arrival(&self) {
+        self.arrival.notified().await;
     }
 
     async fn serve_all(&self) {
@@ -98,6 +93,7 @@ impl Collector {
         let (mut stream, _) = self.listener.accept().await.expect("a connection");
         let request = read(&mut stream).await;
         self.requests.borrow_mut().push(request);
+        self.arrival.notify_one();
         let answer = self.next_answer();
         let (status, headers, body) = match answer {
             Answer::Ok => ("200 OK", "", "{}"),

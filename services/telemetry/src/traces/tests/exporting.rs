@@ -11,10 +11,14 @@ use serde_json::Value;
 use tokio::time;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::*;
+use super::{
+    queue::{BATCH, Queue},
+    record::Record,
+    *,
+};
 
 /// Records this number of spans.
-fn record(tracer: &Tracer, count: usize) {
+fn record_spans(tracer: &Tracer, count: usize) {
     for _ in 0..count {
         drop(tracer.begin("ping", Incoming::default(), false));
     }
@@ -26,15 +30,20 @@ fn export(answers: &[Answer], settings: TraceSettings, count: usize) -> (Vec<usi
     block_on(async {
         let collector = Collector::start(answers.iter().copied()).await;
         let (tracer, exporter) = Tracer::new(collector.settings(settings)).expect("valid");
-        record(&tracer, count);
+        record_spans(&tracer, count);
         collector.serve(exporter.run(async {})).await;
-        let requests = collector.requests();
-        let counts = requests.iter().map(|request| {
-            let export = serde_json::from_str(&request.body).expect("valid");
-            spans(&export).len()
-        });
-        (counts.collect(), tracer.dropped_spans())
+        (counts(&collector), tracer.dropped_spans())
     })
+}
+
+/// Returns the number of spans in each request.
+fn counts(collector: &Collector) -> Vec<usize> {
+    let requests = collector.requests();
+    let count = |request: &collector::Request| {
+        let export = serde_json::from_str(&request.body).expect("valid");
+        spans(&export).len()
+    };
+    requests.iter().map(count).collect()
 }
 
 fn with_timeout(timeout: Duration) -> TraceSettings {
@@ -116,26 +125,42 @@ fn all_that_waits_is_exported_at_the_end_in_batches() {
 }
 
 #[test]
-fn a_full_batch_is_exported_at_once() {
+fn a_full_batch_or_the_end_wakes_the_exporter() {
+    let record = || {
+        let own = TraceParent::parse(SENT).expect("valid");
+        Box::new(Record::new(record::SERVER, "ping".to_owned(), own, 0))
+    };
+    for capacity in [10, BATCH, 2048] {
+        let queue = Queue::new(capacity);
+        let mut waiting = tokio_test::task::spawn(queue.filled());
+        for _ in 1..capacity.min(BATCH) {
+            queue.push(record());
+            tokio_test::assert_pending!(waiting.poll());
+        }
+        queue.push(record());
+        assert!(waiting.is_woken(), "{capacity}");
+        tokio_test::assert_ready!(waiting.poll());
+        // One that has not waited yet does not wait.
+        tokio_test::assert_ready!(tokio_test::task::spawn(queue.filled()).poll());
+    }
+    let queue = Queue::new(10);
+    let mut waiting = tokio_test::task::spawn(queue.filled());
+    tokio_test::assert_pending!(waiting.poll());
+    queue.close();
+    assert!(waiting.is_woken());
+    tokio_test::assert_ready!(waiting.poll());
+}
+
+#[test]
+fn a_batch_that_is_being_sent_at_the_end_is_not_lost() {
     block_on(async {
-        let collector = Collector::start([Answer::Ok]).await;
+        let again = Answer::With("503 Service Unavailable", "", "");
+        let collector = Collector::start([again, Answer::Ok]).await;
         let (tracer, exporter) = Tracer::new(collector.settings(everything())).expect("valid");
-        let recording = async {
-            // The exporter waits already.
-            tokio::task::yield_now().await;
-            record(&tracer, 511);
-            tokio::task::yield_now().await;
-            record(&tracer, 1);
-            pending::<()>().await;
-        };
-        let exporting = async {
-            tokio::select! {
-                () = exporter.run(pending()) => {}
-                () = recording => {}
-            }
-        };
-        collector.serve_until(1, exporting).await;
-        assert_eq!(collector.requests().len(), 1);
+        record_spans(&tracer, 520);
+        collector.serve(exporter.run(collector.arrival())).await;
+        assert_eq!(counts(&collector), [512, 512, 8]);
+        assert_eq!(tracer.dropped_spans(), 0);
     });
 }
 
@@ -150,7 +175,7 @@ fn a_span_waits_for_others_for_seconds_only() {
         // With a paused clock no collector answers in time, so that the span counts as dropped.
         let collector = Collector::start([Answer::Hang]).await;
         let (tracer, exporter) = Tracer::new(collector.settings(everything())).expect("valid");
-        record(&tracer, 1);
+        record_spans(&tracer, 1);
         let dropped = async {
             time::sleep(Duration::from_secs(4)).await;
             let early = tracer.dropped_spans();
@@ -207,7 +232,9 @@ fn a_redirect_is_not_followed() {
 #[test]
 fn a_collector_that_asks_for_more_time_than_there_is_gets_no_second_request() {
     let later = Answer::With("503 Service Unavailable", "retry-after: 3600\r\n", "");
-    assert_eq!(export(&[later, Answer::Ok], everything(), 3), (vec![3], 3));
+    // Longer than the test may last, so that the batch is given up at once.
+    let settings = with_timeout(Duration::from_mins(30));
+    assert_eq!(export(&[later, Answer::Ok], settings, 3), (vec![3], 3));
 }
 
 #[test]
@@ -285,7 +312,7 @@ fn failures_are_logged_once_a_minute_and_without_secrets() {
                 ..everything()
             };
             let (tracer, exporter) = Tracer::new(settings).expect("valid");
-            record(&tracer, 1100);
+            record_spans(&tracer, 1100);
             exporter.run(async {}).await;
             assert_eq!(tracer.dropped_spans(), 1100);
         });
