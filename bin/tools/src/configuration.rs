@@ -30,6 +30,7 @@ use std::path::PathBuf;
 use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
+pub(crate) use ziggurat_http::TelemetrySettings;
 pub(crate) use ziggurat_runtime::{
     Address, ConfigSources, Secret, config::LoadError, file::FileError,
 };
@@ -94,8 +95,8 @@ pub(crate) struct Configuration {
     pub(crate) state: Option<State>,
     /// Settings of the audit trail, if there is one.
     pub(crate) audit: Option<AuditTrail>,
-    /// Address of the page of metrics, if there is one.
-    pub(crate) metrics_address: Option<Address>,
+    /// Settings of metrics and traces.
+    pub(crate) telemetry: TelemetrySettings,
     /// Log levels and format.
     pub(crate) logs: Logs,
     /// True if clients get the causes of failures, and requests are logged.
@@ -191,7 +192,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         },
         state: State::read(&file.section("state")),
         audit: AuditTrail::read(&file.section("audit")),
-        metrics_address: file.metrics_address(),
+        telemetry: TelemetrySettings::read(file),
         logs: Logs::read(file),
         debug: is_debug,
         secret_file: path("secret_file", "ZIGGURAT_SECRET_FILE"),

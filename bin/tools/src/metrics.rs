@@ -20,7 +20,7 @@ use crate::{
 
 /// Starts the metrics, if there is an address to read them at.
 pub(crate) fn start(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
-    if configuration.metrics_address.is_none() {
+    if configuration.telemetry.metrics_address.is_none() {
         return Metrics::off();
     }
     let known = databases(&configuration.databases)
@@ -58,7 +58,7 @@ pub(crate) fn learn_tools(metrics: &Metrics, mcp: &Mcp) {
 /// # Errors
 /// Fails if the server cannot listen on the address.
 pub(crate) fn serve(configuration: &Configuration, app: &mut App) -> anyhow::Result<()> {
-    let Some(address) = &configuration.metrics_address else {
+    let Some(address) = &configuration.telemetry.metrics_address else {
         return Ok(());
     };
     let page = MetricsPage::listen(address, app.observation.metrics.clone());

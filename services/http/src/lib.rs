@@ -46,6 +46,7 @@ pub mod payload;
 mod preflight;
 mod ready;
 mod refusal;
+mod telemetry;
 mod tls;
 
 pub use self::{
@@ -60,5 +61,6 @@ pub use self::{
     preflight::{Preflight, PreflightLayer},
     ready::{Readiness, Report, Status},
     refusal::Refusal,
+    telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings},
     tls::{OptionalTls, Tls, TlsError},
 };

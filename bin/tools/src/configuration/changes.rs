@@ -58,6 +58,7 @@ impl Changes {
             ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),
             ("audit", one.audit == two.audit),
+            ("telemetry", one.telemetry == two.telemetry),
             ("log", one.logs == two.logs),
             ("secret_file", one.secret_file == two.secret_file),
             (

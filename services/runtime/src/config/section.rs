@@ -12,7 +12,7 @@ use super::{
     keys::{is_near, join},
     yaml::{Node, Scalar},
 };
-use crate::{Address, ConfigSources, Environment, flags::Flags, logs::RawLog};
+use crate::{ConfigSources, Environment, flags::Flags, logs::RawLog};
 
 /// A section of a configuration, whose keys are read one after the other.
 #[derive(Clone)]
@@ -98,20 +98,6 @@ impl<'a> Section<'a> {
             self.reading.problem(key, problem);
         }
         log
-    }
-
-    /// Reads the address of the page of metrics, and warns of one that other machines can reach.
-    #[must_use]
-    pub fn metrics_address(&self) -> Option<Address> {
-        let key = self.section("telemetry").section("metrics").key("address");
-        let address = key.parsed(str::parse::<Address>)?;
-        if !address.is_loopback() {
-            self.warn(
-                "telemetry.metrics.address: other machines can read the metrics, which need no \
-                 token",
-            );
-        }
-        Some(address)
     }
 
     /// Adds a problem with the whole section.

@@ -1,0 +1,165 @@
+//! Settings of metrics and traces, which all servers have.
+
+use std::{fs, io, path::PathBuf, process, str::FromStr, time::Duration};
+
+use thiserror::Error;
+use ziggurat_runtime::{Address, config::Section};
+use ziggurat_telemetry::traces::{
+    ExportHeaders, Exporter, InvalidExportHeader, InvalidTraceSettings, TraceSettings, Tracer,
+};
+
+/// Limit on the spans that wait for their export.
+const MAX_QUEUE: usize = 1 << 20;
+
+/// Limit on the size of the file of header fields.
+const MAX_HEADERS: u64 = 64 << 10;
+
+/// The section `telemetry` of a configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TelemetrySettings {
+    /// Address of the page of metrics, if there is one.
+    pub metrics_address: Option<Address>,
+    /// Settings of traces, if they are exported.
+    pub otlp: Option<OtlpSettings>,
+    /// Comments in the statements that PostgreSQL gets.
+    pub sql_comment: SqlCommentKind,
+    /// True if providers of models are told the trace of a call.
+    pub propagate_to_providers: bool,
+}
+
+/// Export of traces to a collector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtlpSettings {
+    url: String,
+    headers_file: Option<PathBuf>,
+    ratio: f64,
+    parent: bool,
+    timeout: Duration,
+    queue: usize,
+}
+
+/// Kind of the comments in statements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SqlCommentKind {
+    /// No comment.
+    #[default]
+    Off,
+    /// The caller, the request and the tool.
+    Call,
+    /// The same, and the trace.
+    Trace,
+}
+
+/// Error of the settings of traces.
+#[derive(Debug, Error)]
+#[error("telemetry.otlp.{0}")]
+pub struct TelemetryError(#[source] Problem);
+
+#[derive(Debug, Error)]
+enum Problem {
+    #[error("headers_file: {0}")]
+    File(io::Error),
+    #[error("headers_file: larger than 64 KiB")]
+    Long,
+    #[error("headers_file: {0}")]
+    Header(InvalidExportHeader),
+    #[error("{0}")]
+    Settings(InvalidTraceSettings),
+}
+
+// === impl TelemetrySettings ===
+
+impl TelemetrySettings {
+    /// Reads the section, and warns of an address that other machines can reach.
+    #[must_use]
+    pub fn read(file: &Section<'_>) -> Self {
+        let file = file.section("telemetry");
+        let metrics_address = file.section("metrics").key("address");
+        let metrics_address = metrics_address.parsed(str::parse::<Address>);
+        if metrics_address.as_ref().is_some_and(|it| !it.is_loopback()) {
+            file.warn(
+                "telemetry.metrics.address: other machines can read the metrics, which need no \
+                 token",
+            );
+        }
+        Self {
+            metrics_address,
+            otlp: OtlpSettings::read(&file.section("otlp")),
+            sql_comment: file
+                .key("sql_comment")
+                .parsed(str::parse)
+                .unwrap_or_default(),
+            propagate_to_providers: file
+                .key("propagate_to_providers")
+                .boolean()
+                .unwrap_or(false),
+        }
+    }
+}
+
+// === impl OtlpSettings ===
+
+impl OtlpSettings {
+    fn read(file: &Section<'_>) -> Option<Self> {
+        let usual = TraceSettings::default();
+        let url = file.key("url").text();
+        let settings = Self {
+            url: url.clone().unwrap_or_default(),
+            headers_file: file.key("headers_file").path(),
+            ratio: file.key("ratio").decimal(0.0..=1.0).unwrap_or(usual.ratio),
+            parent: file.key("parent").boolean().unwrap_or(usual.follow_parent),
+            timeout: file.key("timeout").some_time().unwrap_or(usual.timeout),
+            queue: file
+                .key("queue")
+                .whole(1..=MAX_QUEUE)
+                .unwrap_or(usual.queue),
+        };
+        url.map(|_| settings)
+    }
+
+    /// Starts the traces of a program.
+    ///
+    /// # Errors
+    /// Fails if the address or the file of header fields cannot be used.
+    pub fn start(&self, name: &str, version: &str) -> Result<(Tracer, Exporter), TelemetryError> {
+        let headers = self.headers().map_err(TelemetryError)?;
+        let settings = TraceSettings {
+            url: self.url.clone(),
+            headers,
+            ratio: self.ratio,
+            follow_parent: self.parent,
+            timeout: self.timeout,
+            queue: self.queue,
+            service_name: name.to_owned(),
+            service_version: version.to_owned(),
+            service_instance: process::id().to_string(),
+        };
+        Tracer::new(settings).map_err(|error| TelemetryError(Problem::Settings(error)))
+    }
+
+    fn headers(&self) -> Result<ExportHeaders, Problem> {
+        let Some(path) = &self.headers_file else {
+            return Ok(ExportHeaders::default());
+        };
+        if fs::metadata(path).map_err(Problem::File)?.len() > MAX_HEADERS {
+            return Err(Problem::Long);
+        }
+        let text = fs::read_to_string(path).map_err(Problem::File)?;
+        text.parse().map_err(Problem::Header)
+    }
+}
+
+// === impl SqlCommentKind ===
+
+impl FromStr for SqlCommentKind {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "off" => Ok(Self::Off),
+            "call" => Ok(Self::Call),
+            "trace" => Ok(Self::Trace),
+            _ => Err("must be off, call or trace"),
+        }
+    }
+}
