@@ -162,9 +162,7 @@ impl App {
             warn!("conversations were left in two files; the next start merges them");
         }
         // Last, so that the calls that were cut off have their records.
-        if let Some(trail) = observation.trail {
-            trail.close(CLOSE_TIMEOUT).await;
-        }
+        observation.close(CLOSE_TIMEOUT).await;
     }
 }
 

@@ -9,9 +9,14 @@ use ziggurat_accounts::{Account, Identity};
 use ziggurat_answers::{CallFacts, ErrorReason, Facts};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
 use ziggurat_databases::Databases;
+use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
 use ziggurat_mcp::{Admission, Caller, End, Failure, ObservedCall, Observer, Outcome};
-use ziggurat_telemetry::{Call as EndedCall, Metrics};
+use ziggurat_postgres::statement::{CallComment, CallContext};
+use ziggurat_telemetry::{
+    Call as EndedCall, Metrics,
+    traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
+};
 
 /// Seconds after which a client may try again when no record can be written.
 pub(crate) const RETRY_SECONDS: u16 = 5;
@@ -28,9 +33,11 @@ pub(crate) struct OverStdio;
 
 /// Observes MCP calls for the audit trail and the metrics.
 pub(crate) struct CallObserver {
-    audit: Option<Audit>,
-    metrics: Metrics,
-    databases: Databases,
+    pub(crate) audit: Option<Audit>,
+    pub(crate) metrics: Metrics,
+    pub(crate) tracer: Tracer,
+    pub(crate) sql_comment: SqlCommentKind,
+    pub(crate) databases: Databases,
 }
 
 /// A call that is observed.
@@ -40,6 +47,7 @@ struct RunningCall {
     is_required: bool,
     facts: CallFacts,
     measured: Option<MeasuredCall>,
+    span: ServerSpan,
 }
 
 /// A call that is measured.
@@ -74,6 +82,10 @@ struct Text<'a>(Cow<'a, str>);
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Meta<'a> {
+    #[serde(borrow)]
+    traceparent: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    tracestate: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
     client: Option<Client<'a>>,
 }
@@ -90,28 +102,78 @@ struct Client<'a> {
 // === impl CallObserver ===
 
 impl CallObserver {
-    /// Observes calls for the audit trail, if there is one, and the metrics, if they are on.
-    pub(crate) fn new(audit: Option<Audit>, metrics: Metrics, databases: Databases) -> Self {
-        Self {
-            audit,
-            metrics,
-            databases,
+    /// Begins the span of a call, below that of its caller.
+    fn span(
+        &self,
+        call: &Call,
+        caller: &Caller,
+        subject: Option<&str>,
+        meta: &Meta<'_>,
+    ) -> ServerSpan {
+        let Some(method) = method(call).filter(|_| self.tracer.is_on()) else {
+            return ServerSpan::default();
+        };
+        let context = caller.context();
+        let mut incoming = Incoming::default().with_headers(&call.head().headers);
+        // Only clients that negotiate a revision know these members.
+        if context.is_negotiated() {
+            incoming = incoming.with_meta(meta.traceparent.as_deref(), meta.tracestate.as_deref());
         }
+        let identity = caller.extension::<Identity>();
+        let mut span = self.tracer.begin(method, incoming, identity.is_some());
+        let id = call.id().map(ToString::to_string);
+        span.set_mcp(context.revision().as_str(), id.as_deref());
+        if let Some(tool) = subject.filter(|_| method != READ) {
+            span.set_tool(tool);
+        }
+        span.set_transport(if caller.extension::<OverStdio>().is_some() {
+            Transport::Pipe
+        } else {
+            Transport::Tcp
+        });
+        span
+    }
+
+    /// Returns what PostgreSQL is told about a call.
+    fn comment(&self, caller: &Caller, subject: Option<&str>) -> Option<CallComment> {
+        if self.sql_comment == SqlCommentKind::Off {
+            return None;
+        }
+        let identity = caller.extension::<Identity>();
+        let token = identity.map(|identity| identity.token().to_string());
+        let account = identity.map(Identity::account);
+        let named = named(account.as_ref(), token.as_deref());
+        Some(CallComment {
+            caller: match named.name {
+                "" => named.kind.to_owned(),
+                name => format!("{}:{name}", named.kind),
+            },
+            request: caller.extension().map(RequestId::to_string),
+            tool: subject.map(str::to_owned),
+            has_trace: self.sql_comment == SqlCommentKind::Trace,
+        })
     }
 
     /// Begins the record of a call, unless calls of its method have none.
-    fn record(&self, call: &Call, caller: &Caller, subject: Option<&str>) -> Option<AuditCall> {
+    fn record(
+        &self,
+        call: &Call,
+        caller: &Caller,
+        subject: Option<&str>,
+        meta: &Meta<'_>,
+        trace: &Trace,
+    ) -> Option<AuditCall> {
         let audit = self.audit.as_ref()?;
         let identity = caller.extension::<Identity>();
         let context = caller.context();
         let is_stdio = caller.extension::<OverStdio>().is_some();
-        let meta = caller.meta(call).map(serde_json::from_str);
-        let meta: Meta<'_> = meta.and_then(Result::ok).unwrap_or_default();
+        let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
         let token = identity.map(|identity| identity.token().to_string());
         let account = identity.map(Identity::account);
         let start = CallStart {
             request_id: caller.extension().map_or("", RequestId::as_str),
+            trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: if is_stdio { "stdio" } else { "http" },
             face: match (is_stdio, context.is_negotiated()) {
                 (true, _) => "",
@@ -181,7 +243,12 @@ impl CallObserver {
 impl Observer for CallObserver {
     fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
         let subject = caller.subject(call);
-        let record = self.record(call, caller, subject.as_deref());
+        let meta = caller.meta(call).map(serde_json::from_str);
+        let meta: Meta<'_> = meta.and_then(Result::ok).unwrap_or_default();
+        let span = self.span(call, caller, subject.as_deref(), &meta);
+        let record = self.record(call, caller, subject.as_deref(), &meta, span.trace());
+        let comment = self.comment(caller, subject.as_deref());
+        let context = CallContext::new(span.trace().clone(), comment);
         let measured = method(call).filter(|_| self.metrics.is_on());
         let measured = measured.map(|method| MeasuredCall {
             metrics: self.metrics.clone(),
@@ -190,16 +257,17 @@ impl Observer for CallObserver {
             caller_kind: kind(caller.extension().map(Identity::account).as_ref()),
             began: Instant::now(),
         });
-        if record.is_none() && measured.is_none() {
+        if record.is_none() && method(call).is_none() {
             return None;
         }
-        let facts = CallFacts::default();
+        let facts = CallFacts::new(context);
         caller.set_extension(facts.clone());
         Some(Box::new(RunningCall {
             record,
             is_required: record_is_required(self.audit.as_ref()),
             facts,
             measured,
+            span,
         }))
     }
 }
@@ -225,6 +293,7 @@ impl ObservedCall for RunningCall {
         if let Some(measured) = &self.measured {
             measured.end(&facts, &end, verdict);
         }
+        end_span(self.span, &facts, &end, verdict);
         if let Some(record) = self.record {
             add_end(&record, facts, &end);
             record.end(verdict);
@@ -246,6 +315,26 @@ impl MeasuredCall {
             duration: self.began.elapsed(),
         });
         self.metrics.result_bytes(database, end.bytes);
+    }
+}
+
+/// Adds what is known at the end of a call to its span, and ends it.
+fn end_span(mut span: ServerSpan, facts: &Facts, end: &End, verdict: Verdict) {
+    if !span.trace().is_sampled() {
+        return;
+    }
+    if let Some(database) = &facts.database {
+        span.set_database(database.name());
+    }
+    if let Some(rows) = facts.rows {
+        span.set_rows(rows);
+    }
+    span.set_verdict(verdict.as_str());
+    match (verdict, end.code) {
+        (Verdict::Ok | Verdict::Asked, _) => {}
+        (_, Some(code)) => span.set_error(&code.to_string()),
+        (Verdict::Error, None) => span.set_error("tool_error"),
+        (verdict, None) => span.set_error(verdict.as_str()),
     }
 }
 

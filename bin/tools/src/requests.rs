@@ -35,6 +35,8 @@ pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/read
 pub(crate) struct RequestObserver {
     pub(crate) audit: Option<Audit>,
     pub(crate) metrics: Metrics,
+    /// True if requests get an id.
+    pub(crate) has_ids: bool,
 }
 
 // === impl RequestObserver ===
@@ -42,7 +44,7 @@ pub(crate) struct RequestObserver {
 impl RequestObserver {
     /// Returns whether there is anything to do.
     pub(crate) fn is_on(&self) -> bool {
-        self.audit.is_some() || self.metrics.is_on()
+        self.metrics.is_on() || self.has_ids
     }
 
     /// Begins the record of a request, if there is an audit trail.
@@ -65,8 +67,7 @@ impl RequestObserver {
         }))
     }
 
-    /// Gives a request an id if it is recorded, which its response and its record have, and counts
-    /// it. The refusal of its token is recorded, because an unauthenticated request is no call.
+    /// Gives a request an id, which its response and its record have, and counts it. The refusal of its token is recorded, because an unauthenticated request is no call.
     pub(crate) fn identify<B, C>(
         &self,
         request: &mut http::Request<B>,
@@ -75,32 +76,37 @@ impl RequestObserver {
             .metrics
             .is_on()
             .then(|| count_request(self.metrics.clone(), FACES, request));
-        let recorded = self.audit.clone().map(|audit| {
+        let id = self.has_ids.then(|| {
             let given = request.extensions().get().cloned();
             let id: RequestId = given.unwrap_or_else(RequestId::generate);
             request.extensions_mut().insert(id.clone());
-            (audit, id, target(request), client_ip(request))
+            id
         });
+        let recorded = self
+            .audit
+            .clone()
+            .map(|audit| (audit, target(request), client_ip(request)));
         move |mut response| {
             if let Some(count) = count {
                 count(&response);
             }
-            if let Some((audit, id, method, ip)) = recorded {
-                if response.status() == StatusCode::UNAUTHORIZED {
-                    audit.denied(&CallStart {
-                        request_id: id.as_str(),
-                        transport: "http",
-                        method: &method,
-                        caller: Caller {
-                            ip,
-                            ..Caller::default()
-                        },
-                        ..CallStart::default()
-                    });
-                }
-                if let Ok(value) = HeaderValue::from_str(id.as_str()) {
-                    response.headers_mut().entry(REQUEST_ID).or_insert(value);
-                }
+            if let Some((audit, method, ip)) = recorded
+                && response.status() == StatusCode::UNAUTHORIZED
+            {
+                audit.denied(&CallStart {
+                    request_id: id.as_ref().map_or("", RequestId::as_str),
+                    transport: "http",
+                    method: &method,
+                    caller: Caller {
+                        ip,
+                        ..Caller::default()
+                    },
+                    ..CallStart::default()
+                });
+            }
+            let value = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
+            if let Some(value) = value {
+                response.headers_mut().entry(REQUEST_ID).or_insert(value);
             }
             response
         }

@@ -274,6 +274,7 @@ fn observer(app: &App) -> RequestObserver {
     RequestObserver {
         audit: app.observation.audit().cloned(),
         metrics: app.observation.metrics.clone(),
+        has_ids: app.observation.has_request_ids(),
     }
 }
 

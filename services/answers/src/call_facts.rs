@@ -2,16 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use ziggurat_mcp::ToolRequest;
-use ziggurat_postgres::{database::Database, error::QueryError};
+use ziggurat_mcp::{Caller, ToolRequest};
+use ziggurat_postgres::{database::Database, error::QueryError, statement::CallContext};
 use ziggurat_runtime::lock;
 
 /// Facts about a call that only its tool learns, for records and metrics.
 ///
 /// An observer of the calls stores it in the extensions of the caller and reads it when the call
-/// has ended. Without an observer there is none, and nothing is noted.
+/// has ended. Without an observer there is none, and nothing is noted. It also tells the tool the
+/// context for its statements.
 #[derive(Clone, Debug, Default)]
-pub struct CallFacts(Arc<Mutex<Facts>>);
+pub struct CallFacts {
+    facts: Arc<Mutex<Facts>>,
+    context: CallContext,
+}
 
 /// The facts about a call so far.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +44,22 @@ pub enum ErrorReason {
 // === impl CallFacts ===
 
 impl CallFacts {
+    /// Makes the facts of a call, whose statements have a context.
+    #[must_use]
+    pub fn new(context: CallContext) -> Self {
+        Self {
+            facts: Arc::default(),
+            context,
+        }
+    }
+
+    /// Returns the context for the statements of a caller's call.
+    #[must_use]
+    pub fn context(caller: &Caller) -> CallContext {
+        let facts: Option<&Self> = caller.extension();
+        facts.map(|facts| facts.context.clone()).unwrap_or_default()
+    }
+
     /// Returns the facts of a call, if it has an observer.
     #[must_use]
     pub fn of(request: &ToolRequest) -> Option<&Self> {
@@ -49,27 +69,27 @@ impl CallFacts {
     /// Returns the facts so far.
     #[must_use]
     pub fn facts(&self) -> Facts {
-        lock(&self.0).clone()
+        lock(&self.facts).clone()
     }
 
     /// Sets the database.
     pub(crate) fn set_database(&self, database: &Arc<Database>) {
-        lock(&self.0).database = Some(Arc::clone(database));
+        lock(&self.facts).database = Some(Arc::clone(database));
     }
 
     /// Sets the number of rows of the result.
     pub fn set_rows(&self, rows: u64) {
-        lock(&self.0).rows = Some(rows);
+        lock(&self.facts).rows = Some(rows);
     }
 
     /// Sets the reason for an error.
     pub(crate) fn set_reason(&self, reason: ErrorReason) {
-        lock(&self.0).reason = Some(reason);
+        lock(&self.facts).reason = Some(reason);
     }
 
     /// Notes the error of a statement.
     pub fn set_error(&self, error: &QueryError) {
-        let mut facts = lock(&self.0);
+        let mut facts = lock(&self.facts);
         facts.reason = match error {
             QueryError::Refused(_) => Some(ErrorReason::Refused),
             QueryError::Silent => Some(ErrorReason::Timeout),

@@ -14,7 +14,7 @@ use ziggurat_postgres::{
     error::{Phase, QueryError},
     metadata::Metadata,
     quoted,
-    statement::Statement,
+    statement::{CallContext, Statement},
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
@@ -122,7 +122,8 @@ impl ToolHandler for CountRows {
             let metadata = client::metadata(&current).await?;
             count.qualify(&metadata);
         }
-        let counted = count.run(&current).await;
+        let context = CallFacts::context(request.caller());
+        let counted = count.run(&current, context).await;
         if let (Some(facts), Err(error)) = (CallFacts::of(&request), &counted) {
             facts.set_error(error);
         }
@@ -207,12 +208,13 @@ impl Count {
         errors.for_request(request)
     }
 
-    async fn run(&self, current: &Current) -> Result<String, QueryError> {
+    async fn run(&self, current: &Current, call: CallContext) -> Result<String, QueryError> {
         let database = current.database();
         let statement = match &self.condition {
             Some(condition) => Statement::wrapped(database, &self.before(), condition, AFTER)?,
             None => Statement::read_only(database, &self.from())?,
         };
+        let statement = statement.with_call(call);
         let mut rows = statement.run(current.pool().lease().await?).await?;
         let mut count = String::new();
         while let Some(row) = rows.try_next().await? {

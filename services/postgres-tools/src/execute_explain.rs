@@ -18,7 +18,7 @@ use ziggurat_mcp::{
 use ziggurat_postgres::{
     database::MAX_ROWS,
     error::{Phase, QueryError},
-    statement::{Statement, Window},
+    statement::{CallContext, Statement, Window},
 };
 
 use self::{findings::Findings, select::is_select, structured::Explained};
@@ -113,7 +113,8 @@ impl ToolHandler for ExecuteExplain {
         let question = Question::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
-        let plan = question.ask(&current).await;
+        let context = CallFacts::context(request.caller());
+        let plan = question.ask(&current, context).await;
         if let (Some(facts), Err(error)) = (CallFacts::of(&request), &plan) {
             facts.set_error(error);
         }
@@ -184,7 +185,7 @@ impl Question {
         }
     }
 
-    async fn ask(&self, current: &Current) -> Result<String, QueryError> {
+    async fn ask(&self, current: &Current, call: CallContext) -> Result<String, QueryError> {
         let window = Window {
             offset: 0,
             rows: MAX_ROWS,
@@ -192,7 +193,8 @@ impl Question {
         let command = self.command();
         let statement = Statement::wrapped(current.database(), &command, &self.query, "")?;
         let lease = current.pool().lease().await?;
-        let mut rows = statement.with_window(window).run(lease).await?;
+        let statement = statement.with_window(window).with_call(call);
+        let mut rows = statement.run(lease).await?;
         let mut plan = String::new();
         let mut is_cut = false;
         while let Some(row) = rows.try_next().await? {

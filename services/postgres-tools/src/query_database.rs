@@ -165,7 +165,8 @@ impl QueryDatabase {
         let statement = Statement::new(current.database(), query)
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
-            .with_large_rows(self.large_rows.clone());
+            .with_large_rows(self.large_rows.clone())
+            .with_call(CallFacts::context(request.caller()));
         if let Some(question) = confirm::question(current, query, &statement, request).await? {
             return Ok(question);
         }
@@ -204,7 +205,8 @@ impl QueryDatabase {
         let statement = Statement::read_only(&database, query)
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(&database))
-            .with_large_rows(self.large_rows.clone());
+            .with_large_rows(self.large_rows.clone())
+            .with_call(CallFacts::context(request.caller()));
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_options(options)
             .with_call(request)

@@ -65,6 +65,7 @@
 //! A read-only EXPLAIN is rolled back: `EXPLAIN ANALYZE CREATE TABLE … AS` runs what it explains,
 //! and PostgreSQL does not check there whether the transaction is read-only.
 
+mod call_context;
 mod executor;
 #[cfg(test)]
 mod tests;
@@ -80,6 +81,8 @@ use super::{
     pool::Lease,
     rows::{Handoff, Rows},
 };
+
+pub use self::call_context::{CallComment, CallContext};
 
 /// Default limit on the size of a row.
 const MAX_ROW_BYTES: usize = 4 << 20;
@@ -105,6 +108,7 @@ pub struct Statement {
     outlives: bool,
     max_row_bytes: usize,
     large_rows: Option<LargeRows>,
+    call: CallContext,
 }
 
 /// Range of the rows of a result.
@@ -225,6 +229,7 @@ impl Statement {
             outlives: shape.outlives(),
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
+            call: CallContext::default(),
             text: text.into(),
         })
     }
@@ -250,6 +255,12 @@ impl Statement {
     /// Sets the limit that its large rows share with other statements.
     pub fn with_large_rows(mut self, large_rows: LargeRows) -> Self {
         self.large_rows = Some(large_rows);
+        self
+    }
+
+    /// Sets the call that it runs for.
+    pub fn with_call(mut self, call: CallContext) -> Self {
+        self.call = call;
         self
     }
 

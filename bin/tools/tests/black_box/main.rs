@@ -45,4 +45,5 @@ mod tools_explain;
 mod tools_query;
 mod tools_schema;
 mod tools_similarity;
+mod traces;
 mod values;

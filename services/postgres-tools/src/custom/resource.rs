@@ -8,7 +8,7 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 
-use ziggurat_answers::{Fence, ResultFormat};
+use ziggurat_answers::{CallFacts, Fence, ResultFormat};
 
 /// Limit on the bytes of rows in a resource, because the number of rows is not known in advance.
 const MAX_BYTES: usize = 4 << 20;
@@ -75,6 +75,7 @@ impl Rows {
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
+        let statement = statement.with_call(CallFacts::context(caller));
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| unreadable(error.into()))?;
         let mut rows = statement.run(lease).await.map_err(unreadable)?;

@@ -34,11 +34,13 @@ pub(super) fn execute(
     handoff: Handoff,
 ) -> impl Future<Output = Result<Summary, QueryError>> + Send {
     let log = StatementLog::open(&lease, &statement);
+    let comment = statement.call.comment(log.span());
     let mut run = Execution {
         lease,
         handoff,
         progress: Progress::default(),
         columns: None,
+        comment,
         statement,
     };
     async move {
@@ -55,6 +57,8 @@ struct Execution {
     progress: Progress,
     /// Columns, known after PostgreSQL has parsed the text, or before the first row.
     columns: Option<Arc<[Column]>>,
+    /// Comment before the statement, empty if there is none. It is ASCII.
+    comment: String,
 }
 
 /// Reason for the end of an attempt.
@@ -162,7 +166,9 @@ impl Execution {
     async fn at_once(&mut self) -> Result<Summary, AttemptError> {
         let is_limited = self.statement.route != Route::CursorAtOnce;
         let is_one = self.lease.session().takes_one_message();
-        let mut sql = String::with_capacity(WRAPPER_CAPACITY + self.statement.text.len());
+        let size = WRAPPER_CAPACITY + self.comment.len() + self.statement.text.len();
+        let mut sql = String::with_capacity(size);
+        sql.push_str(&self.comment);
         if is_one {
             self.write_opening("SET TRANSACTION", &mut sql);
         } else {
@@ -252,12 +258,13 @@ impl Execution {
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
         self.begin(route != Route::Script).await?;
         let (sql, lead, skip) = if route == Route::Cursor {
-            let mut sql = String::new();
+            let mut sql = self.comment.clone();
             let lead = self.write_cursor(&mut sql);
             (sql, lead, 0)
         } else {
-            let sql = self.statement.text.to_string();
-            (sql, self.statement.lead, self.statement.window.offset)
+            let sql = [&*self.comment, &*self.statement.text].concat();
+            let lead = self.comment.len() + self.statement.lead;
+            (sql, lead, self.statement.window.offset)
         };
         let client = self.lease.begin();
         client.queue(&sql);
@@ -286,7 +293,7 @@ impl Execution {
     }
 
     fn queue_opening(&mut self) {
-        let mut opening = String::new();
+        let mut opening = self.comment.clone();
         self.write_opening("BEGIN", &mut opening);
         self.lease.begin().queue(&opening);
     }

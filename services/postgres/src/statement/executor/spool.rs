@@ -59,8 +59,9 @@ impl Execution {
     fn spooled(&self) -> (String, usize) {
         let window = self.statement.window;
         let mut sql = format!(
-            "DECLARE {CURSOR} SCROLL CURSOR FOR \
-             WITH kept AS MATERIALIZED (SELECT * FROM ("
+            "{}DECLARE {CURSOR} SCROLL CURSOR FOR \
+             WITH kept AS MATERIALIZED (SELECT * FROM (",
+            self.comment
         );
         let lead = sql.len();
         sql.push_str(&self.statement.text);

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use tracing::{Level, debug, enabled};
-use ziggurat_telemetry::Metrics;
+use ziggurat_telemetry::{Metrics, traces::StatementSpan};
 
 use super::Statement;
 use crate::{LOG_TARGET, database::Database, error::QueryError, pool::Lease, rows::Summary};
@@ -49,9 +49,10 @@ const KNOWN_COMMANDS: [&str; 37] = [
     "VALUES",
 ];
 
-/// Log record and metrics of a statement, if they are wanted.
+/// Log record, metrics and span of a statement, as far as they are wanted.
 pub(super) struct StatementLog {
     running: Option<Running>,
+    span: Option<StatementSpan>,
 }
 
 struct Running {
@@ -75,11 +76,27 @@ impl StatementLog {
             command: known(&statement.command),
             began: Instant::now(),
         });
-        Self { running }
+        let span = statement
+            .call
+            .begin(lease.database().name(), &statement.text);
+        Self { running, span }
+    }
+
+    /// Returns the span of the statement, if its call has a trace.
+    pub(super) fn span(&self) -> Option<&StatementSpan> {
+        self.span.as_ref()
     }
 
     /// Records the duration, which includes the time of the reader, and the result.
     pub(super) fn close(self, done: &Result<Summary, QueryError>) {
+        if let (Some(mut span), Err(error)) = (self.span, done) {
+            match error {
+                QueryError::Failed { report, .. } => span.set_status_code(&report.sqlstate),
+                QueryError::Silent => span.set_error("timeout"),
+                QueryError::Connection(_) => span.set_error("connection"),
+                _ => span.set_error("_OTHER"),
+            }
+        }
         let Some(running) = self.running else {
             return;
         };

@@ -1,0 +1,176 @@
+//! Tests of traces and of comments in statements.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    revisions::{ask, result},
+    support::{Client, Home, Postgres},
+};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT: &str = "00f067aa0ba902b7";
+
+/// Shows the message that PostgreSQL runs.
+const OWN_MESSAGE: &str =
+    "SELECT query FROM pg_stat_activity WHERE pid = pg_backend_pid() AND 'value 7' <> ''";
+
+/// A collector of traces, which keeps the bodies of all requests.
+struct Collector {
+    address: String,
+    bodies: mpsc::Receiver<Value>,
+}
+
+impl Collector {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let (sender, bodies) = mpsc::channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let body = receive(stream.expect("a connection"));
+                if sender.send(body).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { address, bodies }
+    }
+
+    /// Returns the spans of all requests so far, at least those of one.
+    fn spans(&self) -> Vec<Value> {
+        let first = self.bodies.recv_timeout(Duration::from_secs(30));
+        let bodies = [first.expect("a request")].into_iter();
+        let bodies = bodies.chain(self.bodies.try_iter());
+        let spans = bodies.flat_map(|body| {
+            let spans = &body["resourceSpans"][0]["scopeSpans"][0]["spans"];
+            spans.as_array().expect("spans").clone()
+        });
+        spans.collect()
+    }
+}
+
+/// Reads a request, answers it, and returns its body.
+fn receive(mut stream: TcpStream) -> Value {
+    let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).expect("a line") > 2 {
+        let header = line.to_ascii_lowercase();
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\
+                  connection: close\r\n\r\n{}";
+    stream.write_all(answer.as_bytes()).expect("a client");
+    serde_json::from_slice(&body).expect("JSON")
+}
+
+fn home(postgres: &Postgres, telemetry: &str) -> Home {
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!("databases:\n{entry}telemetry: {telemetry}\n"));
+    home
+}
+
+fn params(sql: &str) -> Value {
+    json!({"name": "query_database", "arguments": {"query": sql}})
+}
+
+/// Returns the value of an attribute of a span.
+fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
+    let attributes = span["attributes"].as_array().expect("attributes");
+    let found = attributes.iter().find(|it| it["key"] == key);
+    found.map_or(&Value::Null, |it| &it["value"])
+}
+
+fn text(client: &Client, sql: &str) -> String {
+    let result = result(client, "tools/call", &params(sql));
+    result["content"][0]["text"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn a_trace_of_a_client_ends_in_the_comment_of_the_statement() {
+    let postgres = Postgres::new();
+    let collector = Collector::new();
+    let url = format!("http://{}/v1/traces", collector.address);
+    let telemetry = format!("{{otlp: {{url: {url}, ratio: 0}}, sql_comment: trace}}");
+    let home = home(&postgres, &telemetry);
+    let token = home.token("main");
+    let (mut program, client) = home.serve(&[]);
+    let client = client.bearing(&token);
+    let mut params = params(OWN_MESSAGE);
+    params["_meta"] = json!({"traceparent": format!("00-{TRACE}-{PARENT}-01")});
+    let answer = result(&client, "tools/call", &params).to_string();
+    ask(&client, "tools/call", &self::params("SELECT nothing"));
+    program.signal(Signal::TERM);
+    assert!(program.ended().success());
+    let spans = collector.spans();
+    let [statement, call] = &spans[..] else {
+        panic!("{spans:?}");
+    };
+    assert_eq!(call["name"], "tools/call query_database");
+    assert_eq!((&call["traceId"], &call["parentSpanId"]), (&json!(TRACE), &json!(PARENT)));
+    assert_eq!(attribute(call, "ziggurat.verdict")["stringValue"], "ok");
+    assert_eq!(attribute(call, "ziggurat.rows")["intValue"], "1");
+    assert_eq!(statement["name"], "main");
+    assert_eq!(statement["parentSpanId"], call["spanId"]);
+    assert_eq!(attribute(statement, "db.query.summary")["stringValue"], "SELECT");
+    let own = statement["spanId"].as_str().expect("an id");
+    assert!(answer.contains(&format!("traceparent='00-{TRACE}-{own}-01'")), "{answer}");
+    let exported = json!(spans).to_string();
+    assert!(!exported.contains("value 7") && !exported.contains(&token), "{exported}");
+}
+
+#[test]
+fn a_comment_names_the_caller_and_leaves_positions_as_they_are() {
+    let postgres = Postgres::with("CREATE TABLE book AS SELECT 1 AS id");
+    let texts = ["off", "call"].map(|kind| {
+        let home = home(&postgres, &format!("{{sql_comment: {kind}}}"));
+        let (_program, client) = home.serve(&["-no-auth"]);
+        let mut errors = Vec::new();
+        for sql in [
+            "SELECT nothing FROM book",
+            "SELECT nothing FROM book LIMIT 3",
+            "EXPLAIN SELECT nothing FROM book",
+            "WITH a AS (SELECT nothing FROM book) TABLE a",
+        ] {
+            errors.push(text(&client, sql));
+        }
+        (text(&client, OWN_MESSAGE), errors)
+    });
+    let [(plain, errors), (commented, others)] = &texts;
+    assert!(!plain.contains("caller="), "{plain}");
+    let comment = commented.split("/*").nth(1).expect("a comment");
+    assert!(comment.starts_with("caller='local',request='"), "{commented}");
+    assert!(comment.contains("',tool='query_database'*/"), "{commented}");
+    assert!(errors[0].contains("LINE 1: SELECT nothing FROM book\n               ^"), "{errors:?}");
+    assert_eq!(errors, others);
+}
+
+#[test]
+fn a_wrong_setting_of_traces_names_its_key() {
+    let postgres = Postgres::new();
+    for (telemetry, expected) in [
+        ("{otlp: {url: nowhere}}", "telemetry.otlp.url"),
+        ("{otlp: {url: 'http://127.0.0.1:1/v1/traces', ratio: 2}}", "telemetry.otlp.ratio"),
+        ("{sql_comment: all}", "telemetry.sql_comment: must be off, call or trace"),
+        ("{otlp: {url: 'http://127.0.0.1:1/', headers_file: none}}", "telemetry.otlp.headers_file"),
+    ] {
+        let home = home(&postgres, telemetry);
+        let ran = home.ran(&["-http", "-addr", "127.0.0.1:0", "-no-auth"], "");
+        assert!(ran.stderr.contains(expected), "{telemetry}: {}", ran.stderr);
+        assert_eq!(ran.code, Some(1));
+    }
+}

@@ -1,0 +1,68 @@
+//! The call that a statement runs for.
+
+use std::sync::Arc;
+
+use ziggurat_telemetry::traces::{SqlComment, StatementSpan, Trace};
+
+/// The trace of a call, and what PostgreSQL is told about the call in a comment; by default nothing
+/// of both.
+#[derive(Clone, Debug, Default)]
+pub struct CallContext(Option<Arc<Context>>);
+
+#[derive(Debug)]
+struct Context {
+    trace: Trace,
+    comment: Option<CallComment>,
+}
+
+/// Contents of the comment before the statements of a call.
+#[derive(Clone, Debug, Default)]
+pub struct CallComment {
+    /// The kind and the name of the caller, such as `user:alice`.
+    pub caller: String,
+    /// The id of the request.
+    pub request: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// True if the comment names the trace.
+    pub has_trace: bool,
+}
+
+// === impl CallContext ===
+
+impl CallContext {
+    /// Describes a call by its trace, and by a comment if PostgreSQL gets one.
+    #[must_use]
+    pub fn new(trace: Trace, comment: Option<CallComment>) -> Self {
+        if comment.is_none() && trace.id().is_none() {
+            return Self::default();
+        }
+        Self(Some(Arc::new(Context { trace, comment })))
+    }
+
+    /// Returns the trace of the call, if it has one.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        self.0.as_ref().map(|context| &context.trace)
+    }
+
+    /// Begins the span of a statement.
+    pub(super) fn begin(&self, database: &str, text: &str) -> Option<StatementSpan> {
+        Some(self.0.as_ref()?.trace.statement(database, text))
+    }
+
+    /// Returns the comment before a statement with this span.
+    pub(super) fn comment(&self, span: Option<&StatementSpan>) -> String {
+        let Some(comment) = self.0.as_ref().and_then(|call| call.comment.as_ref()) else {
+            return String::new();
+        };
+        let traceparent = span.and_then(StatementSpan::traceparent);
+        SqlComment {
+            caller: Some(&comment.caller),
+            request: comment.request.as_deref(),
+            tool: comment.tool.as_deref(),
+            traceparent: traceparent.filter(|_| comment.has_trace),
+        }
+        .to_string()
+    }
+}
