@@ -1,4 +1,4 @@
-//! What operators see of the calls: the audit trail and the metrics.
+//! Observation of the calls: audit trail, metrics and traces.
 
 use std::time::Duration;
 
