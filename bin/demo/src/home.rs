@@ -1,6 +1,7 @@
 //! The files of the servers: configurations, tokens, users.
 
 use std::{
+    fmt::Write as _,
     fs::{self, DirBuilder, OpenOptions, Permissions},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
@@ -63,9 +64,29 @@ impl Home {
         &self.folder
     }
 
-    /// Writes the configuration of `ziggurat-tools` for this database, and returns its path.
-    pub(crate) fn configure_tools(&self, database: &Address) -> anyhow::Result<PathBuf> {
-        self.configure("ziggurat-tools.yaml", &self.tools(database))
+    /// Writes the configuration of `ziggurat-tools` for this database, and returns its path. With
+    /// a port for its metrics, the server also writes an audit trail.
+    pub(crate) fn configure_tools(
+        &self,
+        database: &Address,
+        metrics: Option<u16>,
+    ) -> anyhow::Result<PathBuf> {
+        let mut text = self.tools(database);
+        if let Some(port) = metrics {
+            let file = Value::from(self.audit_file().to_string_lossy());
+            write!(
+                text,
+                "audit:\n  file: {file}\n\
+                 telemetry:\n  metrics:\n    address: 127.0.0.1:{port}\n"
+            )
+            .expect("a string takes all that is written");
+        }
+        self.configure("ziggurat-tools.yaml", &text)
+    }
+
+    /// Returns the path of the audit trail of `ziggurat-tools`.
+    pub(crate) fn audit_file(&self) -> PathBuf {
+        self.folder.join("audit.jsonl")
     }
 
     /// Writes the configuration of `ziggurat-rag`, which listens on this port.

@@ -97,7 +97,8 @@ fn serve(
     signals: Signals,
 ) -> anyhow::Result<ExitCode> {
     let database = shop.address();
-    let configuration = home.configure_tools(&database)?;
+    let metrics = (!arguments.stdio).then(answers::free_port).transpose()?;
+    let configuration = home.configure_tools(&database, metrics)?;
     let program = env::current_exe().context("finding the program itself")?;
     let mut passing_on = JoinSet::new();
     passing_on.spawn_on(signals.pass_on(), runtime.handle());
@@ -115,6 +116,8 @@ fn serve(
         let welcome = Welcome {
             address,
             answers: answers.address,
+            metrics: metrics.unwrap_or_default(),
+            audit: &home.audit_file(),
             token: home.token.expose_secret(),
             password: home.password.expose_secret(),
             server: shop.version(),

@@ -9,6 +9,10 @@ pub(crate) struct Welcome<'a> {
     pub(crate) address: SocketAddr,
     /// The address of `ziggurat-rag`.
     pub(crate) answers: SocketAddr,
+    /// The port of the metrics of `ziggurat-tools`.
+    pub(crate) metrics: u16,
+    /// The path of its audit trail.
+    pub(crate) audit: &'a Path,
     pub(crate) token: &'a str,
     pub(crate) password: &'a str,
     /// The version of PostgreSQL.
@@ -25,6 +29,8 @@ impl fmt::Display for Welcome<'_> {
         let Self {
             address,
             answers,
+            metrics,
+            audit,
             token,
             password,
             server,
@@ -32,7 +38,7 @@ impl fmt::Display for Welcome<'_> {
             profile,
             kept,
         } = *self;
-        let profile = profile.display();
+        let (profile, audit) = (profile.display(), audit.display());
         let url = format!("http://{address}/mcp");
         let http = Server::http(&url, token);
         let stdio = Server::stdio(program, kept);
@@ -50,6 +56,8 @@ for MCP clients, and ziggurat-rag, which answers questions from its handbook.
   Vectors   made by the server itself, of words: for trying out similarity_search
             and generate_embedding without a key (embedding.provider: local)
   Questions http://{answers}/ (a page; the answers are quotes, there is no model)
+  Metrics   http://127.0.0.1:{metrics}/metrics (of ziggurat-tools, for Prometheus)
+  Audit     {audit} (a line for each call)
 
 Ask it something:
 

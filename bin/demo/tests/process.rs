@@ -265,6 +265,37 @@ fn the_printed_line_for_curl_works() {
 }
 
 #[test]
+fn the_metrics_and_the_audit_trail_show_a_call() {
+    let demo = Demo::start(&[]);
+    demo.query("SELECT count(*) FROM customers");
+    let line = |name: &str| {
+        let line = demo
+            .welcome
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name));
+        let place = line.expect(name).split_whitespace().next();
+        place.expect("a place").to_owned()
+    };
+    let url = line("Metrics");
+    let host = url
+        .strip_prefix("http://")
+        .and_then(|it| it.strip_suffix("/metrics"));
+    let page = ziggurat_black_box::Client::new(host.expect("a URL").to_owned());
+    let page = page.get("/metrics").body;
+    assert!(
+        page.contains(r#"tool="query_database",database="shop",verdict="ok""#),
+        "{page}"
+    );
+    let path = line("Audit");
+    // The record is written soon after the answer.
+    until("the record", || {
+        fs::read_to_string(&path).is_ok_and(|trail| trail.contains(r#""kind":"call""#))
+    });
+    demo.stop();
+    assert!(!Path::new(&path).exists(), "{path}");
+}
+
+#[test]
 fn the_printed_lines_for_the_handbook_answer_whole_and_as_a_stream() {
     let demo = Demo::start(&[]);
     let lines = demo.welcome.lines();

@@ -97,7 +97,10 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
 
 fn text(client: &Client, sql: &str) -> String {
     let result = result(client, "tools/call", &params(sql));
-    result["content"][0]["text"].as_str().expect("a text").to_owned()
+    result["content"][0]["text"]
+        .as_str()
+        .expect("a text")
+        .to_owned()
 }
 
 #[test]
@@ -121,16 +124,28 @@ fn a_trace_of_a_client_ends_in_the_comment_of_the_statement() {
         panic!("{spans:?}");
     };
     assert_eq!(call["name"], "tools/call query_database");
-    assert_eq!((&call["traceId"], &call["parentSpanId"]), (&json!(TRACE), &json!(PARENT)));
+    assert_eq!(
+        (&call["traceId"], &call["parentSpanId"]),
+        (&json!(TRACE), &json!(PARENT))
+    );
     assert_eq!(attribute(call, "ziggurat.verdict")["stringValue"], "ok");
     assert_eq!(attribute(call, "ziggurat.rows")["intValue"], "1");
     assert_eq!(statement["name"], "main");
     assert_eq!(statement["parentSpanId"], call["spanId"]);
-    assert_eq!(attribute(statement, "db.query.summary")["stringValue"], "SELECT");
+    assert_eq!(
+        attribute(statement, "db.query.summary")["stringValue"],
+        "SELECT"
+    );
     let own = statement["spanId"].as_str().expect("an id");
-    assert!(answer.contains(&format!("traceparent='00-{TRACE}-{own}-01'")), "{answer}");
+    assert!(
+        answer.contains(&format!("traceparent='00-{TRACE}-{own}-01'")),
+        "{answer}"
+    );
     let exported = json!(spans).to_string();
-    assert!(!exported.contains("value 7") && !exported.contains(&token), "{exported}");
+    assert!(
+        !exported.contains("value 7") && !exported.contains(&token),
+        "{exported}"
+    );
 }
 
 #[test]
@@ -153,9 +168,15 @@ fn a_comment_names_the_caller_and_leaves_positions_as_they_are() {
     let [(plain, errors), (commented, others)] = &texts;
     assert!(!plain.contains("caller="), "{plain}");
     let comment = commented.split("/*").nth(1).expect("a comment");
-    assert!(comment.starts_with("caller='local',request='"), "{commented}");
+    assert!(
+        comment.starts_with("caller='local',request='"),
+        "{commented}"
+    );
     assert!(comment.contains("',tool='query_database'*/"), "{commented}");
-    assert!(errors[0].contains("LINE 1: SELECT nothing FROM book\n               ^"), "{errors:?}");
+    assert!(
+        errors[0].contains("LINE 1: SELECT nothing FROM book\n               ^"),
+        "{errors:?}"
+    );
     assert_eq!(errors, others);
 }
 
@@ -164,9 +185,18 @@ fn a_wrong_setting_of_traces_names_its_key() {
     let postgres = Postgres::new();
     for (telemetry, expected) in [
         ("{otlp: {url: nowhere}}", "telemetry.otlp.url"),
-        ("{otlp: {url: 'http://127.0.0.1:1/v1/traces', ratio: 2}}", "telemetry.otlp.ratio"),
-        ("{sql_comment: all}", "telemetry.sql_comment: must be off, call or trace"),
-        ("{otlp: {url: 'http://127.0.0.1:1/', headers_file: none}}", "telemetry.otlp.headers_file"),
+        (
+            "{otlp: {url: 'http://127.0.0.1:1/v1/traces', ratio: 2}}",
+            "telemetry.otlp.ratio",
+        ),
+        (
+            "{sql_comment: all}",
+            "telemetry.sql_comment: must be off, call or trace",
+        ),
+        (
+            "{otlp: {url: 'http://127.0.0.1:1/', headers_file: none}}",
+            "telemetry.otlp.headers_file",
+        ),
     ] {
         let home = home(&postgres, telemetry);
         let ran = home.ran(&["-http", "-addr", "127.0.0.1:0", "-no-auth"], "");
