@@ -11,7 +11,7 @@ use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller,
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
-use ziggurat_mcp::{Admission, Caller, End, Failure, ObservedCall, Observer, Outcome};
+use ziggurat_mcp::{Admission, Caller, End, Failure, LogFields, ObservedCall, Observer, Outcome};
 use ziggurat_postgres::statement::{CallComment, CallContext};
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
@@ -139,15 +139,8 @@ impl CallObserver {
         if self.sql_comment == SqlCommentKind::Off {
             return None;
         }
-        let identity = caller.extension::<Identity>();
-        let token = identity.map(|identity| identity.token().to_string());
-        let account = identity.map(Identity::account);
-        let named = named(account.as_ref(), token.as_deref());
         Some(CallComment {
-            caller: match named.name {
-                "" => named.kind.to_owned(),
-                name => format!("{}:{name}", named.kind),
-            },
+            caller: shown(caller),
             request: caller.extension().map(RequestId::to_string),
             tool: subject.map(str::to_owned),
             has_trace: self.sql_comment == SqlCommentKind::Trace,
@@ -260,6 +253,11 @@ impl Observer for CallObserver {
         if record.is_none() && method(call).is_none() {
             return None;
         }
+        let shown = shown(caller);
+        caller.set_extension(LogFields {
+            caller: Some(shown.into()),
+            trace_id: span.trace().id().map(|id| id.to_string().into()),
+        });
         let facts = CallFacts::new(context);
         caller.set_extension(facts.clone());
         Some(Box::new(RunningCall {
@@ -396,6 +394,18 @@ pub(crate) fn named<'a>(account: Option<&'a Account>, token: Option<&'a str>) ->
         },
         token: digits,
         ip: None,
+    }
+}
+
+/// Returns the kind and the name of a caller, such as `user:alice`.
+fn shown(caller: &Caller) -> String {
+    let identity = caller.extension::<Identity>();
+    let token = identity.map(|identity| identity.token().to_string());
+    let account = identity.map(Identity::account);
+    let named = named(account.as_ref(), token.as_deref());
+    match named.name {
+        "" => named.kind.to_owned(),
+        name => format!("{}:{name}", named.kind),
     }
 }
 

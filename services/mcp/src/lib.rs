@@ -153,7 +153,7 @@ pub use self::{
     future::ResponseFuture,
     method::{Method, MethodFuture},
     notify::{Notifier, Progress},
-    observe::{Admission, End, NotAdmitted, ObservedCall, Observer, Outcome},
+    observe::{Admission, End, LogFields, NotAdmitted, ObservedCall, Observer, Outcome},
     prompt::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Prompts,
         Rendered, Role, Template,

@@ -1,6 +1,6 @@
 //! Observation of calls from their beginning to their end, for records, metrics and limits.
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use ziggurat_layers::json_rpc::Call;
 
@@ -67,6 +67,16 @@ pub struct End {
 /// response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAdmitted;
+
+/// Fields of the log line of a tool's call; an [`Observer`] stores them in the extensions of the
+/// caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFields {
+    /// The kind and the name of the caller.
+    pub caller: Option<Arc<str>>,
+    /// The id of the trace.
+    pub trace_id: Option<Arc<str>>,
+}
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,15 +16,16 @@ use ziggurat_layers::{
 };
 
 use crate::{
-    Caller, End, Error, ObservedCall, Outcome, Piece, Reported, ToolResult, body::Pieces,
-    tool::Content,
+    Caller, End, Error, LogFields, ObservedCall, Outcome, Piece, Reported, ToolResult,
+    body::Pieces, tool::Content,
 };
 
 /// Target of the events about calls of tools: one for each call when it ends, and at the debug
 /// level one when it begins.
 ///
-/// They have the fields `tool`, `outcome`, `duration_ms`, `id` (of the JSON-RPC message) and
-/// `request_id` (of the HTTP request, if it has one), and contain no arguments or results. A call
+/// They have the fields `tool`, `outcome`, `duration_ms`, `id` (of the JSON-RPC message),
+/// `request_id` (of the HTTP request, if it has one) and those of [`LogFields`], and contain no
+/// arguments or results. A call
 /// that succeeds is `info`, one that reports an error or is refused `warn`, a fault of the server
 /// `error`.
 pub const LOG_TARGET: &str = "ziggurat::tool_calls";
@@ -40,6 +41,7 @@ pub(super) struct Record {
     tool: String,
     id: Option<Id>,
     request_id: Option<RequestId>,
+    fields: LogFields,
     began: Instant,
     outcome: Outcome,
     /// Set if the call may end after its response has begun.
@@ -64,14 +66,15 @@ impl Record {
             tool,
             id: call.id().cloned(),
             request_id: caller.extension().cloned(),
+            fields: caller.extension().cloned().unwrap_or_default(),
             began: Instant::now(),
             outcome: Outcome::Cancelled,
             observed: None,
             bytes: 0,
         };
         if enabled!(target: LOG_TARGET, Level::DEBUG) {
-            let (tool, id, request_id) = record.names();
-            debug!(target: LOG_TARGET, tool, id, request_id, "tool call begins");
+            let [tool, id, request_id, caller, trace_id] = record.names();
+            debug!(target: LOG_TARGET, tool, id, request_id, caller, trace_id, "tool call begins");
         }
         record
     }
@@ -128,13 +131,16 @@ impl Record {
         }
     }
 
-    fn names(&self) -> (&str, Option<&str>, Option<&str>) {
+    /// Returns the tool, the ids of the call and the request, the caller, and the id of the trace.
+    fn names(&self) -> [Option<&str>; 5] {
         let id = self.id.as_ref();
-        (
-            shortened(&self.tool),
+        [
+            Some(shortened(&self.tool)),
             id.map(|id| shortened(id.as_str().unwrap_or(id.as_json()))),
             self.request_id.as_ref().map(RequestId::as_str),
-        )
+            self.fields.caller.as_deref(),
+            self.fields.trace_id.as_deref(),
+        ]
     }
 }
 
@@ -142,18 +148,20 @@ impl Drop for Record {
     fn drop(&mut self) {
         let duration_ms = self.began.elapsed().as_secs_f64() * 1e3;
         let outcome = self.outcome.as_str();
-        let (tool, id, request_id) = self.names();
+        let [tool, id, request_id, caller, trace_id] = self.names();
         // The level of an event has to be a constant.
+        macro_rules! log {
+            ($level:ident) => {
+                $level!(
+                    target: LOG_TARGET,
+                    tool, outcome, duration_ms, id, request_id, caller, trace_id, "tool call"
+                )
+            };
+        }
         match self.outcome {
-            Outcome::Ok | Outcome::Asked | Outcome::Cancelled => {
-                info!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
-            }
-            Outcome::Failed => {
-                error!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
-            }
-            _ => {
-                warn!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
-            }
+            Outcome::Ok | Outcome::Asked | Outcome::Cancelled => log!(info),
+            Outcome::Failed => log!(error),
+            _ => log!(warn),
         }
         if let Some(observed) = self.observed.take() {
             let bytes = self.bytes;

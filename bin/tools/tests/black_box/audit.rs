@@ -169,6 +169,21 @@ fn a_record_says_who_ran_which_statement_and_keeps_values_and_tokens_out() {
 }
 
 #[test]
+fn the_log_has_the_caller_of_a_call_and_the_id_of_its_record() {
+    let mut audited = Audited::new("");
+    let token = audited.home.token("main");
+    audited.home.set("ZIGGURAT_MCP_LOG_LEVEL", "info");
+    let (program, stranger) = audited.home.serve(&[]);
+    query(&stranger.bearing(&token), "SELECT 1");
+    let line = program.wait_for("tool call");
+    let line: Value = serde_json::from_str(&line).expect("JSON");
+    let calls = audited.calls(program);
+    assert_eq!(line["fields"]["request_id"], calls[0]["request_id"]);
+    let name = calls[0]["caller"]["name"].as_str().expect("a name");
+    assert_eq!(line["fields"]["caller"], format!("token:{name}"));
+}
+
+#[test]
 fn a_changed_record_is_found() {
     let audited = Audited::new("");
     let (program, client) = audited.home.serve(&["-no-auth"]);
