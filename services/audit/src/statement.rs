@@ -1,5 +1,6 @@
 //! Forms in which statements are recorded.
 
+use ziggurat_runtime::redact::Redactor;
 use ziggurat_sql::{Lexer, Token};
 
 use crate::{StatementForm, chain::Hex, line};
@@ -67,6 +68,10 @@ impl Statement {
     /// Appends the member `statement`.
     pub(crate) fn write(&mut self, out: &mut Vec<u8>) {
         self.write_digest(out);
+        // A text may name its connection by a URL with a password.
+        if self.text.contains("://") {
+            self.text = Redactor::default().redact(&self.text);
+        }
         if self.form == Form::Original {
             self.text = normalized(&self.text);
             self.form = Form::Final;
@@ -193,6 +198,26 @@ mod tests {
         let expected =
             format!(",\"statement\":{{\"sha256\":\"{digest}\",\"text\":\"SELECT 'Ada'\"}}");
         assert_eq!(written(StatementForm::Text, text), expected);
+    }
+
+    #[test]
+    fn the_password_of_a_url_is_left_out() {
+        let url = "postgres://ada:open-sesame-7@db.example/shop";
+        for (form, length) in [
+            (StatementForm::Normalized, 0),
+            (StatementForm::Text, 20_000),
+        ] {
+            let text = format!("connect to {url} and SELECT {}", "a".repeat(length));
+            let line = written(form, &text);
+            assert!(
+                !line.contains("sesame") && line.contains("db.example"),
+                "{line}"
+            );
+            assert!(
+                line.contains(Hex::digest(text.as_bytes()).as_str()),
+                "{line}"
+            );
+        }
     }
 
     #[test]
