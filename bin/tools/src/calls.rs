@@ -313,6 +313,9 @@ impl MeasuredCall {
             duration: self.began.elapsed(),
         });
         self.metrics.result_bytes(database, end.bytes);
+        if facts.reason == Some(ErrorReason::Limited) {
+            self.metrics.limit_reached("logins");
+        }
     }
 }
 
@@ -425,7 +428,8 @@ fn verdict(outcome: Outcome, reason: Option<ErrorReason>) -> Verdict {
         (Outcome::Asked, _) => Verdict::Asked,
         (Outcome::Cancelled, _) => Verdict::Cancelled,
         (Outcome::Reported, Some(ErrorReason::Timeout)) => Verdict::Timeout,
-        (Outcome::Reported, Some(ErrorReason::Denied)) => Verdict::Denied,
+        (Outcome::Reported | Outcome::Refused, Some(ErrorReason::Denied)) => Verdict::Denied,
+        (Outcome::Reported | Outcome::Refused, Some(ErrorReason::Limited)) => Verdict::Limited,
         (Outcome::Reported, Some(ErrorReason::Refused))
         | (Outcome::InvalidArguments | Outcome::Refused, _) => Verdict::Refused,
         (Outcome::Reported, None) => Verdict::Error,

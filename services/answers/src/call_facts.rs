@@ -35,8 +35,10 @@ pub struct Facts {
 pub enum ErrorReason {
     /// A rule of this server forbids the statement, or PostgreSQL because it may only read.
     Refused,
-    /// The caller may not use the database.
+    /// The caller may not use the database, or its password is wrong.
     Denied,
+    /// A limit was reached.
+    Limited,
     /// The statement took too long.
     Timeout,
 }
@@ -83,7 +85,7 @@ impl CallFacts {
     }
 
     /// Sets the reason for an error.
-    pub(crate) fn set_reason(&self, reason: ErrorReason) {
+    pub fn set_reason(&self, reason: ErrorReason) {
         lock(&self.facts).reason = Some(reason);
     }
 

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ziggurat_accounts::{Accounts, LoginError, Session};
+use ziggurat_answers::{CallFacts, ErrorReason};
 use ziggurat_mcp::{
     Error, Failure, Property, Schema, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
     Visibility,
@@ -89,7 +90,21 @@ impl ToolHandler for AuthenticateUser {
         };
         let client = request.caller().client_ip();
         let session = accounts.login(&username, password, client).await;
+        if let (Some(facts), Err(error)) = (CallFacts::of(&request), &session)
+            && let Some(reason) = reason(error)
+        {
+            facts.set_reason(reason);
+        }
         Ok(answer(&session.map_err(refusal)?))
+    }
+}
+
+/// Returns why a login was refused; a fault of the server is no refusal.
+fn reason(error: &LoginError) -> Option<ErrorReason> {
+    match error {
+        LoginError::RateLimited { .. } => Some(ErrorReason::Limited),
+        LoginError::Busy { .. } | LoginError::Unavailable { .. } | LoginError::Internal(_) => None,
+        _ => Some(ErrorReason::Denied),
     }
 }
 

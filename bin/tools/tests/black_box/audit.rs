@@ -184,6 +184,35 @@ fn the_log_has_the_caller_of_a_call_and_the_id_of_its_record() {
 }
 
 #[test]
+fn a_login_with_a_wrong_password_is_denied_and_one_too_many_is_limited() {
+    let audited = Audited::new("");
+    audited.home.token("main");
+    audited.home.user("ada", "the password of ada");
+    let (program, client) = audited.home.serve(&[]);
+    let login = |password: &str| {
+        let arguments = json!({"username": "ada", "password": password});
+        let params = json!({"name": "authenticate_user", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        client.post("/mcp/v1", &call.to_string());
+    };
+    login("the password of ada");
+    (0..12).for_each(|_| login("another"));
+    let calls = audited.calls(program);
+    let verdicts: Vec<_> = calls
+        .iter()
+        .filter_map(|call| call["verdict"].as_str())
+        .collect();
+    assert_eq!(verdicts[..2], ["ok", "denied"]);
+    assert_eq!(verdicts.last(), Some(&"limited"), "{verdicts:?}");
+    assert_eq!(verdicts.len(), 13);
+    let trail = fs::read_to_string(audited.home.file("audit.jsonl")).expect("a trail");
+    assert!(
+        !trail.contains("another") && !trail.contains("the password"),
+        "{trail}"
+    );
+}
+
+#[test]
 fn a_changed_record_is_found() {
     let audited = Audited::new("");
     let (program, client) = audited.home.serve(&["-no-auth"]);
