@@ -277,10 +277,11 @@ impl ObservedCall for RunningCall {
         let record = self.record.clone().filter(|_| self.is_required)?;
         Some(Box::pin(async move {
             record.open().await.map_err(|error| {
-                Failure::new("audit is unavailable")
+                let failure = Failure::new("audit is unavailable")
                     .with_source(error)
                     .with_status(StatusCode::SERVICE_UNAVAILABLE)
-                    .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
+                    .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+                failure.into()
             })
         }))
     }

@@ -107,7 +107,10 @@ impl ResponseFuture {
             let (caller, call) = waiting.call.take().expect("admitted once");
             self.state = match admitted {
                 Ok(()) => waiting.shared.clone().dispatch(encoder, caller, call),
-                Err(failure) => State::Ready(Some(Err(Fault::NotAdmitted(failure)))),
+                Err(error) => {
+                    let is_tool = call.method() == "tools/call";
+                    State::Ready(Some(Err(Fault::not_admitted(error, is_tool))))
+                }
             };
         }
         let reply = match &mut self.state {

@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc};
 
 use ziggurat_layers::json_rpc::Call;
 
-use crate::{Caller, Failure};
+use crate::{Caller, Error};
 
 /// Follows calls to their end, whatever becomes of them.
 ///
@@ -38,7 +38,9 @@ pub trait Observer: Send + Sync {
 /// A call that an [`Observer`] follows.
 pub trait ObservedCall: Send {
     /// Returns a future that the call waits for before it is answered; `None` if it need not wait,
-    /// which is the default. A call that is not admitted ends with the failure.
+    /// which is the default. A call that is not admitted ends with the error. One that is
+    /// [reported](Error::Reported) is the result of a tool, and of other methods the data of an
+    /// internal error.
     fn admission(&mut self) -> Option<Admission> {
         None
     }
@@ -49,7 +51,7 @@ pub trait ObservedCall: Send {
 
 /// The decision whether a call is answered.
 // Boxed: only calls that wait for an observer have one.
-pub type Admission = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+pub type Admission = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +65,8 @@ pub struct End {
     pub bytes: u64,
 }
 
-/// Marks the reply to a call that the [`Observer`] did not admit, in the extensions of its HTTP
-/// response.
+/// Marks the reply to a call that the [`Observer`] did not admit because of a failure, in the
+/// extensions of its HTTP response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAdmitted;
 

@@ -41,11 +41,26 @@ pub(crate) enum Fault {
     Resource(Failure),
     /// The observer of the calls did not admit it.
     NotAdmitted(Failure),
+    /// The same, with a text for the model or the user.
+    NotAdmittedFor {
+        reason: Reported,
+        is_tool: bool,
+    },
 }
 
 // === impl Fault ===
 
 impl Fault {
+    /// Makes the fault of a call, possibly of a tool, that was not admitted.
+    pub(crate) fn not_admitted(error: crate::Error, is_tool: bool) -> Self {
+        match error {
+            crate::Error::Reported(reason) => Self::NotAdmittedFor { reason, is_tool },
+            crate::Error::Failed(failure) => Self::NotAdmitted(failure),
+            crate::Error::NotReady => Self::NotReady,
+            crate::Error::MissingCapabilities(missing) => Self::MissingCapabilities(missing),
+        }
+    }
+
     /// Returns the outcome of a call that ends with the fault.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
@@ -56,7 +71,7 @@ impl Fault {
             Self::DisabledTool(_) => Outcome::Disabled,
             Self::InvalidArguments(_) => Outcome::InvalidArguments,
             Self::NotReady => Outcome::NotReady,
-            Self::NotAdmitted(_) => Outcome::NotAdmitted,
+            Self::NotAdmitted(_) | Self::NotAdmittedFor { .. } => Outcome::NotAdmitted,
             Self::Tool(failure) | Self::Resource(failure) if failure.is_fault() => Outcome::Failed,
             Self::Params(_) | Self::MissingCapabilities(_) | Self::Tool(_) | Self::Resource(_) => {
                 Outcome::Refused
@@ -102,6 +117,13 @@ impl Encoder {
             Fault::NotReady if self.is_negotiated => return self.tool_error(NOT_READY),
             Fault::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
             Fault::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
+            Fault::NotAdmittedFor {
+                reason,
+                is_tool: true,
+            } => return self.tool_error(reason.as_str()),
+            Fault::NotAdmittedFor { reason, .. } => {
+                Error::new(Error::INTERNAL_ERROR, "Internal error").with_data(reason.as_str())
+            }
             Fault::NotAdmitted(failure) => {
                 let reply = failed("Internal error", failure, sanitizer);
                 return reply.with_extension(NotAdmitted);

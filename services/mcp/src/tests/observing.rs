@@ -14,7 +14,8 @@ type Note = (String, Option<End>);
 struct Noted {
     notes: Notes,
     method: String,
-    is_admitted: bool,
+    /// The params of the call, which say whether it is refused.
+    params: String,
 }
 
 impl Notes {
@@ -35,18 +36,19 @@ impl Observer for Notes {
         Some(Box::new(Noted {
             notes: self.clone(),
             method: call.method().to_owned(),
-            is_admitted: !call.raw_params().unwrap_or_default().contains("refuse"),
+            params: call.raw_params().unwrap_or_default().to_owned(),
         }))
     }
 }
 
 impl ObservedCall for Noted {
     fn admission(&mut self) -> Option<Admission> {
-        let is_admitted = self.is_admitted;
-        Some(Box::pin(async move {
-            let refused = || Failure::new("not now");
-            is_admitted.then_some(()).ok_or_else(refused)
-        }))
+        let admitted = match &self.params {
+            params if params.contains("refuse") => Err(Failure::new("not now").into()),
+            params if params.contains("limit") => Err(Error::said("too many")),
+            _ => Ok(()),
+        };
+        Some(Box::pin(async { admitted }))
     }
 
     fn end(self: Box<Self>, end: End) {
@@ -145,6 +147,19 @@ fn each_call_has_one_end_with_its_outcome() {
     }
     let who = ask(&mcp, "tools/call", r#"{"name":"a-who"}"#);
     assert!(who.contains("observed"), "{who}");
+}
+
+#[test]
+fn a_call_that_is_not_admitted_for_a_reason_gets_it_in_the_form_of_its_method() {
+    let mcp = server().with_observer(Notes::default());
+    let tool = ask(&mcp, "tools/call", r#"{"name":"says","limit":1}"#);
+    assert!(
+        tool.contains(r#""text":"too many""#) && tool.contains(r#""isError":true"#),
+        "{tool}"
+    );
+    let prompt = ask(&mcp, "prompts/get", r#"{"name":"recites","limit":1}"#);
+    let error = r#""error":{"code":-32603,"message":"Internal error","data":"too many"}"#;
+    assert!(prompt.contains(error), "{prompt}");
 }
 
 #[test]
