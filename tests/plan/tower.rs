@@ -42,6 +42,8 @@ fn optional(layer: &str) -> &'static str {
         Some("origins") => "Origin",
         Some("log_request") => "Requests",
         Some("records") => "Records",
+        Some("counted") => "Counts",
+        Some("exchanges") => "Exchanges",
         Some("traffic") => "Traffic",
         Some("platform::add_request_id") => "RequestId",
         unknown => panic!("{unknown:?} is not in the picture yet"),

@@ -11,6 +11,7 @@ use ziggurat_account_service::{
 };
 use ziggurat_accounts::WallClock;
 use ziggurat_runtime::{duration, file, flags::Flags};
+use ziggurat_telemetry::Metrics;
 
 use self::secrets::{Destination, to_json};
 use crate::{
@@ -30,7 +31,7 @@ pub(crate) async fn run(
     arguments: &Arguments,
     configuration: &Configuration,
 ) -> anyhow::Result<String> {
-    let services = Services::open(configuration).await?;
+    let services = Services::open(configuration, &Metrics::off()).await?;
     let outcome = act(arguments, configuration, &services).await;
     services.close().await;
     outcome

@@ -16,6 +16,7 @@ use std::{
 use http::Uri;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
 use ziggurat_accounts::WallClock;
+use ziggurat_http::TelemetrySettings;
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     host::{Hosts, InvalidHost},
@@ -44,6 +45,8 @@ pub(crate) struct Configuration {
     pub(crate) attempts: Attempts,
     pub(crate) max_body_bytes: u64,
     pub(crate) tests: TestSettings,
+    /// Settings of metrics and traces.
+    pub(crate) telemetry: TelemetrySettings,
     /// Log level and format, used where no variable sets them.
     pub(crate) log: RawLog,
 }

@@ -8,6 +8,7 @@ mod admin;
 mod arguments;
 mod configuration;
 mod logs;
+mod observation;
 mod services;
 mod serving;
 mod stack;

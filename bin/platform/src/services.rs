@@ -5,6 +5,7 @@ use tokio::task::JoinSet;
 use ziggurat_account_service::{Keys, Store};
 use ziggurat_postgres::pool::Pools;
 use ziggurat_state::StateDatabase;
+use ziggurat_telemetry::Metrics;
 
 use crate::configuration::Configuration;
 
@@ -23,7 +24,10 @@ impl Services {
     ///
     /// # Errors
     /// Fails if a file cannot be used.
-    pub(crate) async fn open(configuration: &Configuration) -> anyhow::Result<Self> {
+    pub(crate) async fn open(
+        configuration: &Configuration,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Self> {
         let folder = &configuration.data_folder;
         let keys = Keys::open(folder).context("the signing keys cannot be used")?;
         let mut tasks = JoinSet::new();
@@ -37,7 +41,7 @@ impl Services {
             }
             Some(url) => {
                 let database = StateDatabase::describe(url.expose(), |_| {})?;
-                let (pools, reaper) = Pools::new();
+                let (pools, reaper) = Pools::with_metrics(metrics.clone());
                 tasks.spawn(reaper.run());
                 let state = StateDatabase::new(&pools, database);
                 (Store::replicated(state), Some(pools))

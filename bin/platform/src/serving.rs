@@ -1,17 +1,21 @@
 //! Runs the server until it is stopped.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::{
+    net::{SocketAddr, ToSocketAddrs as _},
+    sync::{Arc, atomic::AtomicUsize},
+};
 
 use anyhow::Context as _;
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
-use ziggurat_account_service::Tokens;
+use ziggurat_account_service::{Keys, Tokens};
 use ziggurat_http::{OptionalTls, Readiness, Tls};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_runtime::{listen, open_files, signals, watch::Folders};
 use ziggurat_serve::{Limits, Server};
+use ziggurat_telemetry::Metrics;
 
-use crate::{configuration::Configuration, services::Services, stack};
+use crate::{configuration::Configuration, observation::Observation, services::Services, stack};
 
 /// Maximum number of client connections.
 const MAX_CONNECTIONS: usize = 4096;
@@ -32,7 +36,8 @@ pub(crate) async fn serve(
         info!("shutting down");
         stopping.stop();
     };
-    let services = Services::open(configuration).await?;
+    let observation = Observation::start(&configuration.telemetry)?;
+    let services = Services::open(configuration, &observation.metrics).await?;
     if let Err(error) = services.store.check().await {
         let error: &dyn std::error::Error = &error;
         warn!(error, "the store is unreachable; the server keeps trying");
@@ -47,6 +52,7 @@ pub(crate) async fn serve(
     let outcome = serve_on(
         configuration,
         &services,
+        &observation,
         readiness,
         (listener, address),
         stop,
@@ -54,12 +60,14 @@ pub(crate) async fn serve(
     )
     .await;
     services.close().await;
+    observation.close().await;
     outcome
 }
 
 async fn serve_on(
     configuration: &Configuration,
     services: &Services,
+    observation: &Observation,
     readiness: Readiness,
     (listener, address): (TcpListener, SocketAddr),
     stop: impl Future<Output = ()>,
@@ -76,7 +84,11 @@ async fn serve_on(
     if tls.is_none() && !address.ip().is_loopback() {
         warn!(%address, "secrets and tokens are sent unencrypted to clients of this address");
     }
-    let web = Server::new(limits).with_cut_off(cut_off.clone());
+    let connections = Arc::new(AtomicUsize::new(0));
+    observation.count_connections(Arc::clone(&connections));
+    let web = Server::new(limits)
+        .with_connection_count(connections)
+        .with_cut_off(cut_off.clone());
     let web = web.with_acceptor(OptionalTls(tls));
     let settings = configuration.token_settings(address);
     info!("tokens are issued by {}", settings.issuer);
@@ -93,14 +105,9 @@ async fn serve_on(
         services.store.clone(),
         tokens,
         cut_off,
+        observation,
     )?;
-    let mut tasks = JoinSet::new();
-    let store = services.store.clone();
-    tasks.spawn(readiness.watch_shared(move || {
-        let store = store.clone();
-        async move { store.check().await }
-    }));
-    tasks.spawn(follow_keys(services.keys.clone()));
+    let mut tasks = start_tasks(configuration, services, observation, readiness)?;
     let scheme = if configuration.server.tls.is_some() {
         "https"
     } else {
@@ -113,15 +120,38 @@ async fn serve_on(
     outcome.context("cannot accept connections")
 }
 
+/// Starts the tasks that run until the server ends.
+fn start_tasks(
+    configuration: &Configuration,
+    services: &Services,
+    observation: &Observation,
+    readiness: Readiness,
+) -> anyhow::Result<JoinSet<()>> {
+    let mut tasks = JoinSet::new();
+    observation.serve(&configuration.telemetry, &services.store, &mut tasks)?;
+    let store = services.store.clone();
+    tasks.spawn(readiness.watch_shared(move || {
+        let store = store.clone();
+        async move { store.check().await }
+    }));
+    tasks.spawn(follow_keys(
+        services.keys.clone(),
+        observation.metrics.clone(),
+    ));
+    Ok(tasks)
+}
+
 /// Reloads the keys when their file changes.
-async fn follow_keys(keys: ziggurat_account_service::Keys) {
+async fn follow_keys(keys: Keys, metrics: Metrics) {
     let mut folders = Folders::new("signing keys");
     folders.follow([keys.path()]);
     // Triggers a first read, because the file may have changed after the keys were read.
     folders.trigger();
     loop {
         folders.changed().await;
-        if let Err(error) = keys.reload() {
+        let reloaded = keys.reload();
+        metrics.reload(if reloaded.is_ok() { "ok" } else { "failed" });
+        if let Err(error) = reloaded {
             let error: &dyn std::error::Error = &error;
             error!(
                 error,

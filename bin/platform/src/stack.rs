@@ -4,9 +4,10 @@ use std::net::IpAddr;
 
 use anyhow::Context as _;
 use axum::{Router, routing::get};
+use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{AroundLayer, ExceptLayer, Readiness, headers};
+use ziggurat_http::{AroundLayer, CountedRefusal, ExceptLayer, Readiness, headers};
 use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
@@ -19,7 +20,10 @@ use ziggurat_layers::{
 };
 use ziggurat_serve::HttpService;
 
-use crate::configuration::Configuration;
+use crate::{
+    configuration::Configuration,
+    observation::{Observation, count, count_exchange},
+};
 
 /// Paths of probes, allowed for any host and without a token.
 const PROBES: [&str; 1] = ["/ready"];
@@ -35,14 +39,25 @@ pub(crate) fn build(
     store: Store,
     tokens: Tokens,
     cut_off: CutOff,
+    observation: &Observation,
 ) -> anyhow::Result<impl HttpService> {
     let hosts = configuration.server.hosts(address);
     let hosts = hosts.context("server.allowed_hosts")?;
     // Clients are programs, so only pages of this machine and of the service itself are allowed.
     let origins = Origins::loopback().with_own(&hosts);
+    let metrics = &observation.metrics;
+    let refusal = |reason| CountedRefusal::new(metrics.clone(), reason, ErrorFormat);
     let limit = configuration.server.rate_limit.map(|quota| {
-        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(ErrorFormat);
+        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(refusal("limit"));
         ExceptLayer::new(&PROBES, limit)
+    });
+    let counted = metrics.is_on().then(|| {
+        let metrics = metrics.clone();
+        AroundLayer::new(move |request: &mut Request<_>| count(&metrics, request))
+    });
+    let exchanges = metrics.is_on().then(|| {
+        let metrics = metrics.clone();
+        AroundLayer::new(move |request: &mut Request<_>| count_exchange(&metrics, request))
     });
     let description =
         LinkValue::service_desc(platform::DESCRIPTION).context("the path of the description")?;
@@ -61,20 +76,24 @@ pub(crate) fn build(
             configuration.server.trusted.clone(),
             configuration.server.header.clone(),
         ))
+        // Counts requests by their responses, refusals included.
+        .layer(option_layer(counted))
         // Before everything that takes time, but for probes.
         .layer(option_layer(limit))
         // Refuses requests for other hosts and pages of other origins before reading anything.
         .layer(
             HostLayer::new(hosts)
                 .with_exempt(PROBES)
-                .with_render(ErrorFormat),
+                .with_render(refusal("host")),
         )
-        .layer(OriginLayer::new(origins).with_render(ErrorFormat))
+        .layer(OriginLayer::new(origins).with_render(refusal("origin")))
+        // Counts the tokens that are issued, and the exchanges that fail.
+        .layer(option_layer(exchanges))
         // Ends requests that still run when the shutdown time is over.
         .layer(ShutdownLayer::new(cut_off).with_render(ErrorFormat))
         // One body limit for all routes.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(ErrorFormat))
-        .service(routes(configuration, readiness, store, tokens)))
+        .service(routes(configuration, readiness, store, tokens, observation)))
 }
 
 /// Serves the accounts and the probe, with hooks for tests of clients if they are configured.
@@ -83,12 +102,14 @@ fn routes(
     readiness: Readiness,
     store: Store,
     tokens: Tokens,
+    observation: &Observation,
 ) -> Router {
     let clock = &configuration.tests.clock;
     let mut options = Options::default();
     options.attempts = configuration.attempts;
     options.clock = clock.clone();
     options.document = ziggurat_openapi::PLATFORM;
+    options.tracer = observation.tracer.clone();
     let [ready] = PROBES;
     let service = platform::service(store, tokens, &options).route(ready, get(readiness));
     #[cfg(feature = "test-support")]

@@ -55,6 +55,7 @@ mod tenants;
 #[cfg(test)]
 mod tests;
 mod token;
+mod traces;
 mod unix_time;
 mod users;
 mod well_known;
@@ -63,6 +64,7 @@ use axum::{Router, routing::get};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use ziggurat_accounts::WallClock;
 use ziggurat_http::Document;
+use ziggurat_telemetry::traces::Tracer;
 
 #[cfg(feature = "test-support")]
 pub use self::hooks::Hooks;
@@ -70,14 +72,14 @@ pub use self::{
     error::AccountError,
     id::{Id, InvalidId},
     keys::{KeyError, Keys},
-    oauth::Attempts,
+    oauth::{Attempts, EXCHANGE},
     record::{ApiClient, Invite, Membership, Tenant, User},
     reply::ErrorFormat,
     request_id::add_request_id,
     role::Role,
     store::{
-        ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits, Owner,
-        Revocation, Store, TenantDraft,
+        AccountCounts, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,
+        Owner, Revocation, Store, TenantDraft,
     },
     token::{Principal, TokenSettings, Tokens},
     unix_time::UnixTime,
@@ -97,6 +99,8 @@ pub struct Options {
     pub clock: WallClock,
     /// The OpenAPI document as JSON.
     pub document: &'static str,
+    /// Tracer that begins a span for each request.
+    pub tracer: Tracer,
 }
 
 /// Builds the OpenAPI document, without the endpoints for servers that trust this service.
@@ -129,14 +133,16 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
         users::routes(store.clone()),
         described("/account/v1/open-api", document.clone()),
     ];
-    known
-        .into_iter()
-        .fold(Router::new(), Router::merge)
-        // Added before the fallback, so that unknown paths get 404 without authentication.
-        .route_layer(authentication::layer(store.clone(), tokens.clone()))
-        .merge(described(DESCRIPTION, document))
+    let known = known.into_iter().fold(Router::new(), Router::merge);
+    let public = described(DESCRIPTION, document)
         .merge(exchange)
-        .merge(well_known::routes(store, tokens))
+        .merge(well_known::routes(store.clone(), tokens.clone()));
+    let tracer = &options.tracer;
+    // Within the authentication, because only callers with a token decide about traces.
+    traces::traced(known, tracer, true)
+        // Added before the fallback, so that unknown paths get 404 without authentication.
+        .route_layer(authentication::layer(store, tokens))
+        .merge(traces::traced(public, tracer, false))
         .fallback(async || reply::no_route())
 }
 

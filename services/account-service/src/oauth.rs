@@ -26,6 +26,9 @@ use super::{
     reply::{ErrorBody, ErrorFormat, Refused, invalid, no_method, unauthorized},
 };
 
+/// Path of the exchange.
+pub const EXCHANGE: &str = "/account/v1/oauth/token";
+
 /// Headers that forbid caching of the response.
 pub(super) const NO_STORE: AppendHeaders<[(HeaderName, &str); 1]> =
     AppendHeaders([(header::CACHE_CONTROL, "no-store")]);
@@ -132,7 +135,7 @@ pub(super) fn routes(
         .layer(by_address)
         .fallback(async || no_method());
     Router::new()
-        .route("/account/v1/oauth/token", endpoint)
+        .route(EXCHANGE, endpoint)
         .with_state(Arc::new(exchange))
 }
 

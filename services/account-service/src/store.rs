@@ -3,6 +3,7 @@
 //! Each tenant sees its own records only. Secrets are stored as digests.
 
 mod clients;
+mod counts;
 mod engine;
 mod invites;
 mod members;
@@ -23,6 +24,7 @@ use super::UnixTime;
 pub(crate) use self::{clients::ClientChange, users::UserChange};
 pub use self::{
     clients::{ClientDraft, CreatedClient, Credential},
+    counts::AccountCounts,
     invites::{CreatedInvite, InviteDraft},
     members::Owner,
     revocations::Revocation,

@@ -1,6 +1,7 @@
 //! The rules of the account interface, on both stores.
 
 mod clients;
+mod counts;
 mod exchange;
 mod members;
 mod roles;

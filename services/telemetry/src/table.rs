@@ -126,7 +126,7 @@ pub(crate) static TABLE: [Metric; 27] = [
         name: "ziggurat_pool_connections",
         kind: Kind::Gauge,
         labels: &[&label::DATABASE, &label::POOL_STATE],
-        programs: CALLED,
+        programs: ALL,
         help: "Open connections of the pool of a database.",
     },
     Metric {
@@ -134,7 +134,7 @@ pub(crate) static TABLE: [Metric; 27] = [
         name: "ziggurat_pool_wait_seconds",
         kind: Kind::Histogram,
         labels: &[&label::DATABASE],
-        programs: CALLED,
+        programs: ALL,
         help: "Time that calls waited for a connection of the pool.",
     },
     Metric {
@@ -142,7 +142,7 @@ pub(crate) static TABLE: [Metric; 27] = [
         name: "ziggurat_connections_opened_total",
         kind: Kind::Counter,
         labels: &[&label::DATABASE],
-        programs: CALLED,
+        programs: ALL,
         help: "Connections that were opened to a database.",
     },
     Metric {
@@ -150,7 +150,7 @@ pub(crate) static TABLE: [Metric; 27] = [
         name: "ziggurat_connections_failed_total",
         kind: Kind::Counter,
         labels: &[&label::DATABASE],
-        programs: CALLED,
+        programs: ALL,
         help: "Connections to a database that could not be opened.",
     },
     Metric {
@@ -223,7 +223,7 @@ pub(crate) static TABLE: [Metric; 27] = [
         kind: Kind::Counter,
         labels: &[&label::RELOAD_RESULT],
         programs: ALL,
-        help: "Reloads of the configuration; after a failed one the old configuration stays.",
+        help: "Reloads of the configuration, and of signing keys; after a failed one the old ones stay.",
     },
     Metric {
         id: Id::Provider,

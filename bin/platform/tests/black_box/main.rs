@@ -6,4 +6,5 @@ mod guards;
 mod serving;
 mod stores;
 mod support;
+mod telemetry;
 mod trust;

@@ -1,0 +1,193 @@
+//! Metrics and traces of the server.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use arc_swap::ArcSwap;
+use http::{Request, Response, StatusCode};
+use tokio::{sync::oneshot, task::JoinSet, time};
+use tracing::{debug, info};
+use ziggurat_account_service::{AccountCounts, EXCHANGE, Store};
+use ziggurat_http::{MetricsPage, TelemetrySettings, count_request};
+use ziggurat_telemetry::{AccountCount, Known, Metrics, Program, Set, traces::Tracer};
+
+/// Name of the server in its spans.
+const NAME: &str = "ziggurat-platform";
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Paths under which the server is reached.
+const FACES: &[&str] = &["/account/v1", "/.well-known", "/ready"];
+
+/// Name of the database that replicas share.
+const STATE: &str = "state";
+
+/// Time between counts of the accounts. A count reads all of them, and its age does not matter.
+const COUNT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Time for the last export of spans.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The metrics and the traces; each may be off.
+pub(crate) struct Observation {
+    pub(crate) metrics: Metrics,
+    pub(crate) tracer: Tracer,
+    exports: JoinSet<()>,
+    /// Ends the exports when it is dropped.
+    stop: oneshot::Sender<()>,
+}
+
+// === impl Observation ===
+
+impl Observation {
+    /// Starts the metrics, and the export of traces.
+    ///
+    /// # Errors
+    /// Fails if the settings of the export cannot be used.
+    pub(crate) fn start(settings: &TelemetrySettings) -> anyhow::Result<Self> {
+        let known = Known::default()
+            .with(Set::Faces, FACES.iter().copied())
+            .with(Set::Databases, [STATE]);
+        let metrics = if settings.metrics_address.is_some() {
+            Metrics::new(Program::Platform, VERSION, &known)
+        } else {
+            Metrics::off()
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (mut tracer, mut exports) = (Tracer::off(), JoinSet::new());
+        if let Some(otlp) = &settings.otlp {
+            let (started, exporter) = otlp.start(NAME, VERSION)?;
+            exports.spawn(exporter.run(async {
+                // The sender sends nothing; it is dropped.
+                let _ = stopped.await;
+            }));
+            let counted = started.clone();
+            metrics.read_dropped_spans(move || counted.dropped_spans());
+            tracer = started;
+        }
+        Ok(Self {
+            metrics,
+            tracer,
+            exports,
+            stop,
+        })
+    }
+
+    /// Shows the number of open connections.
+    pub(crate) fn count_connections(&self, connections: Arc<AtomicUsize>) {
+        self.metrics.read_http_connections(move || {
+            let connections = connections.load(Ordering::Relaxed);
+            connections.try_into().unwrap_or(u64::MAX)
+        });
+    }
+
+    /// Serves the page of metrics, and counts the accounts for it, if there is one.
+    ///
+    /// # Errors
+    /// Fails if the server cannot listen on the address.
+    pub(crate) fn serve(
+        &self,
+        settings: &TelemetrySettings,
+        store: &Store,
+        tasks: &mut JoinSet<()>,
+    ) -> anyhow::Result<()> {
+        let Some(address) = &settings.metrics_address else {
+            return Ok(());
+        };
+        let page = MetricsPage::listen(address, self.metrics.clone());
+        let page =
+            page.with_context(|| format!("telemetry.metrics: cannot listen on {address}"))?;
+        info!("metrics on http://{}/metrics", page.address());
+        tasks.spawn(page.serve());
+        let counts = Arc::<ArcSwap<Vec<AccountCount>>>::default();
+        tasks.spawn(count_accounts(store.clone(), Arc::clone(&counts)));
+        self.metrics
+            .read_accounts(move || counts.load().as_ref().clone());
+        Ok(())
+    }
+
+    /// Exports the spans that wait, within a time.
+    pub(crate) async fn close(self) {
+        drop(self.stop);
+        // The rest is lost if the collector does not answer.
+        let exported = time::timeout(CLOSE_TIMEOUT, self.exports.join_all());
+        exported.await.ok();
+    }
+}
+
+/// Counts the accounts again and again. A page shows the last count, because it must not wait for
+/// the store.
+async fn count_accounts(store: Store, counts: Arc<ArcSwap<Vec<AccountCount>>>) {
+    let mut ticks = time::interval(COUNT_INTERVAL);
+    ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        match store.counts().await {
+            Ok(found) => counts.store(Arc::new(by_kind(&found))),
+            // The store logs that it is unreachable, and the last count stays.
+            Err(error) => debug!(%error, "the accounts cannot be counted"),
+        }
+    }
+}
+
+fn by_kind(counts: &AccountCounts) -> Vec<AccountCount> {
+    let counts = [
+        ("tenant", counts.tenants),
+        ("user", counts.users),
+        ("client", counts.clients),
+        ("invite", counts.invites),
+    ];
+    let counts = counts.map(|(kind, count)| AccountCount { kind, count });
+    counts.into()
+}
+
+/// Counts a request by its response.
+pub(crate) fn count<B, C>(
+    metrics: &Metrics,
+    request: &Request<B>,
+) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
+    let metrics = metrics.clone();
+    // A wrong secret is no refused token.
+    let is_exchange = request.uri().path() == EXCHANGE;
+    let count = count_request(metrics.clone(), FACES, request);
+    move |response| {
+        if is_exchange && response.status() == StatusCode::UNAUTHORIZED {
+            metrics.http_request("/account/v1", StatusCode::UNAUTHORIZED);
+        } else {
+            count(&response);
+        }
+        response
+    }
+}
+
+/// Counts the result of an exchange, if the request is one.
+pub(crate) fn count_exchange<B, C>(
+    metrics: &Metrics,
+    request: &Request<B>,
+) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
+    let is_exchange = request.uri().path() == EXCHANGE;
+    let metrics = is_exchange.then(|| metrics.clone());
+    move |response| {
+        if let Some(metrics) = metrics {
+            let status = response.status();
+            let result = match status {
+                StatusCode::TOO_MANY_REQUESTS => "limited",
+                status if status.is_success() => "ok",
+                status if status.is_server_error() => "failed",
+                _ => "refused",
+            };
+            metrics.token_issued(result);
+            // The limit on all requests is further out.
+            if result == "limited" {
+                metrics.limit_reached("logins");
+            }
+        }
+        response
+    }
+}
