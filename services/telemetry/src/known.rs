@@ -58,7 +58,7 @@ impl Set {
         match self {
             Self::Methods => "methods of the program",
             Self::Tools => "tools, built in and defined by the operator",
-            Self::Databases => "configured databases",
+            Self::Databases => "configured databases; `state` is that of `ziggurat-platform`",
             Self::Pipelines => "configured pipelines",
             Self::Providers => "configured providers of models",
             Self::Faces => "paths under which the server is reached",

@@ -6,10 +6,10 @@ use crate::{
 };
 
 const INTRODUCTION: &str = "\
-# Metrics
+# Metrics reference
 
-The page `/metrics` of each program has these metrics. They are generated from the table that the
-programs record by.
+The page `/metrics` of each program has these metrics. This chapter is generated from the table that
+the programs record by; [Metrics and traces](metrics.md) describes how to use them.
 
 A label that does not apply is absent. A value that is not listed below, such as a tool that is not
 configured, is counted as `other`, so that clients cannot make series. Callers are never labels, only
@@ -63,4 +63,20 @@ fn label_row(metric: &Metric, label: &Label) -> String {
 fn code(words: impl Iterator<Item = &'static str>) -> String {
     let words: Vec<_> = words.map(|word| format!("`{word}`")).collect();
     words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use ziggurat_runtime::committed;
+
+    use super::*;
+
+    #[test]
+    fn the_chapter_of_the_book_is_the_reference() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/src/metrics-reference.md"
+        );
+        committed::assert_current(path, &reference());
+    }
 }

@@ -215,7 +215,7 @@ pub(crate) static TABLE: [Metric; 27] = [
         kind: Kind::Counter,
         labels: &[],
         programs: ALL,
-        help: "Spans that were dropped because the queue of the exporter was full.",
+        help: "Spans that were dropped by a full queue, a failed export or the collector.",
     },
     Metric {
         id: Id::Reloads,

@@ -138,6 +138,22 @@ fn unknown_keys_are_errors_and_keys_without_an_effect_are_warned_about() {
     );
 }
 
+#[test]
+fn the_configurations_of_the_chapter_about_metrics_are_good() {
+    let chapter = include_str!("../../../../docs/src/metrics.md");
+    let blocks = chapter.split("```yaml\n").skip(1);
+    let blocks = blocks.filter(|block| block.starts_with("telemetry:"));
+    let mut seen = 0;
+    for block in blocks {
+        let home = Home::new();
+        home.configure(block.split("```").next().unwrap_or_default());
+        let ran = home.ran(&["-check-config"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{block}");
+        seen += 1;
+    }
+    assert_eq!(seen, 2);
+}
+
 /// Accepts exports, and sends the body of each.
 fn collector() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
