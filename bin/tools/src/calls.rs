@@ -5,6 +5,7 @@ use std::{borrow::Cow, ops::Deref, sync::Arc, time::Instant};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use tracing::{Level, enabled};
 use ziggurat_accounts::{Account, Identity};
 use ziggurat_answers::{CallFacts, ErrorReason, Facts};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
@@ -162,7 +163,7 @@ impl CallObserver {
         let is_stdio = caller.extension::<OverStdio>().is_some();
         let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
-        let token = identity.map(|identity| identity.token().to_string());
+        let token = identity.map(|identity| format!("{:.8}", identity.token()));
         let account = identity.map(Identity::account);
         let start = CallStart {
             request_id: caller.extension().map_or("", RequestId::as_str),
@@ -253,11 +254,14 @@ impl Observer for CallObserver {
         if record.is_none() && method(call).is_none() {
             return None;
         }
-        let shown = shown(caller);
-        caller.set_extension(LogFields {
-            caller: Some(shown.into()),
-            trace_id: span.trace().id().map(|id| id.to_string().into()),
-        });
+        // The log of calls is off by default.
+        if enabled!(target: ziggurat_mcp::LOG_TARGET, Level::INFO) {
+            let shown = shown(caller);
+            caller.set_extension(LogFields {
+                caller: Some(shown.into()),
+                trace_id: span.trace().id().map(|id| id.to_string().into()),
+            });
+        }
         let facts = CallFacts::new(context);
         caller.set_extension(facts.clone());
         Some(Box::new(RunningCall {
@@ -385,9 +389,10 @@ impl Deref for Text<'_> {
     }
 }
 
-/// Describes the holder of a token; without authentication, the local user.
+/// Describes the holder of a token by the first eight digits of its digest; without
+/// authentication, the local user.
 pub(crate) fn named<'a>(account: Option<&'a Account>, token: Option<&'a str>) -> AuditCaller<'a> {
-    let digits = token.and_then(|token| token.get(..8)).unwrap_or_default();
+    let digits = token.unwrap_or_default();
     AuditCaller {
         kind: kind(account),
         name: match account {
@@ -404,7 +409,7 @@ pub(crate) fn named<'a>(account: Option<&'a Account>, token: Option<&'a str>) ->
 /// Returns the kind and the name of a caller, such as `user:alice`.
 fn shown(caller: &Caller) -> String {
     let identity = caller.extension::<Identity>();
-    let token = identity.map(|identity| identity.token().to_string());
+    let token = identity.map(|identity| format!("{:.8}", identity.token()));
     let account = identity.map(Identity::account);
     let named = named(account.as_ref(), token.as_deref());
     match named.name {

@@ -52,7 +52,7 @@ impl RequestObserver {
         let audit = self.audit.as_ref()?;
         let identity = request.extensions().get::<Identity>();
         let account = identity.map(Identity::account);
-        let token = identity.map(|identity| identity.token().to_string());
+        let token = identity.map(|identity| format!("{:.8}", identity.token()));
         let id = request.extensions().get::<RequestId>();
         Some(audit.begin(&CallStart {
             request_id: id.map_or("", RequestId::as_str),

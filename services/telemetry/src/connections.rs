@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    known::FIRST,
     label,
     metrics::{Metrics, State},
 };
@@ -14,10 +15,14 @@ pub struct CountedConnection(Option<Counted>);
 struct Counted {
     state: Arc<State>,
     database: usize,
-    /// States of the connection before and while this exists.
-    before: Option<&'static str>,
-    now: &'static str,
+    /// Numbers of the states of the connection before and while this exists.
+    before: Option<usize>,
+    now: usize,
 }
+
+/// Numbers of the values of the label [`POOL_STATE`](label::POOL_STATE).
+const IDLE: usize = FIRST;
+const BUSY: usize = FIRST + 1;
 
 // === impl Metrics ===
 
@@ -25,7 +30,7 @@ impl Metrics {
     /// Records a new connection to a database.
     #[must_use]
     pub fn connection_opened(&self, database: &str) -> CountedConnection {
-        let counted = self.counted(database, None, "idle");
+        let counted = self.counted(database, None, IDLE);
         if let Some(counted) = &counted.0 {
             let opened = &counted.state.recorded.connections_opened;
             opened.at(counted.database).add(1);
@@ -36,15 +41,10 @@ impl Metrics {
     /// Records that a call uses an open connection to a database.
     #[must_use]
     pub fn connection_lent(&self, database: &str) -> CountedConnection {
-        self.counted(database, Some("idle"), "busy")
+        self.counted(database, Some(IDLE), BUSY)
     }
 
-    fn counted(
-        &self,
-        database: &str,
-        before: Option<&'static str>,
-        now: &'static str,
-    ) -> CountedConnection {
+    fn counted(&self, database: &str, before: Option<usize>, now: usize) -> CountedConnection {
         CountedConnection(self.state().map(|state| {
             let database = state.names.load().id(&label::DATABASE, database);
             let state = Arc::clone(state);
@@ -64,12 +64,10 @@ impl Metrics {
 
 impl Counted {
     fn change(&self, count: i64) {
-        let names = self.state.names.load();
         let gauges = self.state.recorded.pool_connections.at(self.database);
-        let gauge = |state| gauges.at(names.id(&label::POOL_STATE, state));
-        gauge(self.now).add(count);
+        gauges.at(self.now).add(count);
         if let Some(before) = self.before {
-            gauge(before).add(-count);
+            gauges.at(before).add(-count);
         }
     }
 }
@@ -82,7 +80,7 @@ impl Drop for Counted {
 
 impl fmt::Debug for CountedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.0.as_ref().map(|counted| counted.now);
-        f.debug_tuple("CountedConnection").field(&state).finish()
+        let is_busy = self.0.as_ref().map(|counted| counted.now == BUSY);
+        f.debug_tuple("CountedConnection").field(&is_busy).finish()
     }
 }

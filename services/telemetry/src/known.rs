@@ -11,7 +11,7 @@ pub(crate) const OTHER: usize = 0;
 pub(crate) const ABSENT: usize = 1;
 
 /// Number of the first value with a name.
-const FIRST: usize = 2;
+pub(crate) const FIRST: usize = 2;
 
 /// Names per set. A program that is reloaded with new names again and again stays below it.
 const MAX_NAMES: usize = 4096;
@@ -37,9 +37,9 @@ pub enum Set {
 #[derive(Clone, Debug, Default)]
 pub struct Known(BTreeMap<Set, Vec<String>>);
 
-/// Names of all sets with their numbers, which never change.
+/// Names of all sets, in their order, with their numbers, which never change.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(BTreeMap<Set, SetNames>);
+pub(crate) struct Names([SetNames; Set::COUNT]);
 
 /// Names of one set.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,9 @@ struct SetNames {
 // === impl Set ===
 
 impl Set {
+    /// Number of sets.
+    const COUNT: usize = Self::Faces as usize + 1;
+
     /// Returns the words for the values of a label in the reference.
     pub(crate) const fn words(self) -> &'static str {
         match self {
@@ -84,11 +87,16 @@ impl Names {
     /// Adds the names that are new, as far as there is room for them.
     pub(crate) fn add(&mut self, known: &Known) {
         for (set, names) in &known.0 {
-            let numbered = self.0.entry(*set).or_default();
+            let numbered = &mut self.0[*set as usize];
             for name in names {
                 numbered.add(name);
             }
         }
+    }
+
+    fn of(&self, set: Set) -> &SetNames {
+        // Each set has a place.
+        &self.0[set as usize]
     }
 
     /// Returns the number of a value.
@@ -101,7 +109,7 @@ impl Names {
                 .iter()
                 .position(|known| *known == value)
                 .map(|position| position + FIRST),
-            Values::Known(set) => self.0.get(&set).and_then(|names| names.id(value)),
+            Values::Known(set) => self.of(set).id(value),
             Values::Build => None,
         };
         found.unwrap_or(OTHER)
@@ -113,7 +121,7 @@ impl Names {
             (OTHER, _) => Some("other"),
             (ABSENT, _) => Some(""),
             (_, Values::Fixed(values)) => values.get(id - FIRST).copied(),
-            (_, Values::Known(set)) => self.0.get(set)?.by_id.get(id - FIRST).map(|name| &**name),
+            (_, Values::Known(set)) => self.of(*set).by_id.get(id - FIRST).map(|name| &**name),
             (_, Values::Build) => None,
         }
     }
@@ -122,7 +130,7 @@ impl Names {
     pub(crate) fn ids(&self, label: &Label) -> impl Iterator<Item = usize> + use<> {
         let count = match label.values {
             Values::Fixed(values) => values.len(),
-            Values::Known(set) => self.0.get(&set).map_or(0, |names| names.by_id.len()),
+            Values::Known(set) => self.of(set).by_id.len(),
             Values::Build => 0,
         };
         FIRST..FIRST + count

@@ -1,6 +1,6 @@
 //! The context of a trace that a caller sends (W3C Trace Context, level 1).
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{fmt, sync::Arc};
 
 use http::HeaderMap;
 
@@ -48,7 +48,6 @@ pub struct TraceParent {
 pub struct Incoming {
     header: Option<Context>,
     meta: Option<Context>,
-    arrival: Option<Instant>,
 }
 
 /// A parent with the `tracestate` that belongs to it.
@@ -119,18 +118,6 @@ impl Incoming {
         let state = tracestate.and_then(state);
         self.meta = meta.map(|parent| Context { parent, state });
         self
-    }
-
-    /// Sets the time at which the span begins, if it is before that of
-    /// [`Tracer::begin`](super::Tracer::begin).
-    #[must_use]
-    pub fn with_arrival(mut self, arrival: Instant) -> Self {
-        self.arrival = Some(arrival);
-        self
-    }
-
-    pub(super) const fn arrival(&self) -> Option<Instant> {
-        self.arrival
     }
 
     /// Returns the parent and the link.

@@ -100,7 +100,6 @@ impl Tracer {
         let Some(shared) = &self.0 else {
             return ServerSpan::default();
         };
-        let arrival = incoming.arrival();
         let (parent, link) = incoming.into_parent_and_link();
         let sent = parent.as_ref().map(|context| context.parent);
         let trace_id = sent.map_or_else(TraceId::random, |parent| parent.trace_id);
@@ -117,7 +116,7 @@ impl Tracer {
             is_sampled,
         };
         let state = parent.and_then(|context| context.state);
-        let clock = is_sampled.then(|| Arc::new(Clock::new(Arc::clone(&shared.queue), arrival)));
+        let clock = is_sampled.then(|| Arc::new(Clock::new(Arc::clone(&shared.queue))));
         let recorder = clock.as_ref().map(|clock| {
             let name = record::cut(method).to_owned();
             let mut record = Record::new(record::SERVER, name, own, clock.begin_unix_nano);
@@ -219,14 +218,12 @@ impl Trace {
 // === impl Clock ===
 
 impl Clock {
-    fn new(queue: Arc<Queue>, arrival: Option<Instant>) -> Self {
-        let now = Instant::now();
-        let begin = arrival.unwrap_or(now);
+    fn new(queue: Arc<Queue>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let since = since.unwrap_or_default().saturating_sub(now - begin);
+        let since = since.unwrap_or_default();
         Self {
             queue,
-            begin,
+            begin: Instant::now(),
             begin_unix_nano: since.as_nanos().try_into().unwrap_or(u64::MAX),
         }
     }

@@ -1,7 +1,5 @@
 //! Tests of spans as a collector gets them.
 
-use std::time::{Duration, Instant};
-
 use opentelemetry_proto::tonic::trace::v1::{span::SpanKind, status::StatusCode};
 
 use super::*;
@@ -170,27 +168,23 @@ fn with_two_contexts_the_one_of_the_message_is_the_parent_and_the_other_a_link()
 }
 
 #[test]
-fn a_span_lasts_from_the_arrival_of_the_call_to_its_drop() {
+fn a_span_lasts_until_it_is_dropped() {
     let now = || {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("a time");
         u64::try_from(now.as_nanos()).expect("before the year 2500")
     };
-    let hour = Duration::from_hours(1);
-    let arrival = Instant::now().checked_sub(hour).expect("a time");
     let before = now();
     let export = exported(everything(), |tracer| {
-        let incoming = Incoming::default().with_arrival(arrival);
-        let call = tracer.begin("ping", incoming, false);
+        let call = tracer.begin("ping", Incoming::default(), false);
         drop(call.trace().provider("openai"));
     });
     let after = now();
     let [provider, call] = spans(&export) else {
         panic!("two spans: {export:?}");
     };
-    let hour = u64::try_from(hour.as_nanos()).expect("small");
     let second = 1_000_000_000;
-    assert!(call.start_time_unix_nano.abs_diff(before - hour) < 60 * second);
-    assert!(provider.start_time_unix_nano + second > before);
+    assert!(call.start_time_unix_nano + second > before);
+    assert!(call.start_time_unix_nano <= provider.start_time_unix_nano);
     assert!(provider.start_time_unix_nano <= provider.end_time_unix_nano);
     assert!(provider.end_time_unix_nano <= call.end_time_unix_nano);
     assert!(call.end_time_unix_nano <= after + second);
