@@ -3,7 +3,6 @@
 //! Each setting is looked up in that order and has a default. The process environment and the
 //! location of the program are never read here: both come in as [`ConfigSources`].
 
-mod audit;
 mod auth;
 mod builtins;
 pub(crate) mod changes;
@@ -30,13 +29,13 @@ use std::path::PathBuf;
 use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
+pub(crate) use ziggurat_audit::TrailSettings;
 pub(crate) use ziggurat_http::TelemetrySettings;
 pub(crate) use ziggurat_runtime::{
     Address, ConfigSources, Secret, config::LoadError, file::FileError,
 };
 
 pub(crate) use self::{
-    audit::AuditTrail,
     auth::{Auth, TrustedIssuer},
     builtins::Builtins,
     databases::Entry,
@@ -94,7 +93,7 @@ pub(crate) struct Configuration {
     /// Database in which replicas share their state, if there are several.
     pub(crate) state: Option<State>,
     /// Settings of the audit trail, if there is one.
-    pub(crate) audit: Option<AuditTrail>,
+    pub(crate) audit: Option<TrailSettings>,
     /// Settings of metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
     /// Log levels and format.
@@ -191,7 +190,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
         },
         state: State::read(&file.section("state")),
-        audit: AuditTrail::read(&file.section("audit")),
+        audit: TrailSettings::read(file),
         telemetry: TelemetrySettings::read(file),
         logs: Logs::read(file),
         debug: is_debug,

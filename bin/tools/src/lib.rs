@@ -21,7 +21,6 @@ mod requests;
 mod serving;
 mod stack;
 mod state;
-mod trail;
 
 use std::{
     ffi::OsString,
@@ -218,7 +217,7 @@ fn command_record(
     let (Some(flag), Some(trail)) = (command.recorded(), &configuration.audit) else {
         return Ok(None);
     };
-    let audit = AdminAudit::new(trail.settings()?);
+    let audit = AdminAudit::new(trail.settings().context("audit.key_file")?);
     let record = audit.begin(flag, &admin::account());
     Ok(Some(record.context("the command cannot be recorded")?))
 }

@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use anyhow::Context as _;
 use serde_json::Value;
 use tracing::info;
+use ziggurat_audit::Trail;
 use ziggurat_http::MetricsPage;
 use ziggurat_mcp::Mcp;
-use ziggurat_telemetry::{AuditCounts, Known, Metrics, Program, Set};
+use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::{
     app::App,
@@ -15,7 +16,6 @@ use crate::{
     catalogue::VERSION,
     configuration::{Configuration, Entry},
     requests::FACES,
-    trail::Trail,
 };
 
 /// Starts the metrics, if there is an address to read them at.
@@ -29,15 +29,8 @@ pub(crate) fn start(configuration: &Configuration, trail: Option<&Trail>) -> Met
         .with(Set::Faces, FACES.iter().copied());
     let metrics = Metrics::new(Program::Tools, VERSION, &known);
     if let Some(trail) = trail {
-        let audit = trail.audit.clone();
-        metrics.read_audit(move || {
-            let counts = audit.counts();
-            AuditCounts {
-                records: counts.records,
-                missed: counts.missed,
-                failures: counts.failures,
-            }
-        });
+        let audit = trail.audit().clone();
+        metrics.read_audit(move || audit.counts());
     }
     metrics
 }

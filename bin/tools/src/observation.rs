@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::{sync::oneshot, task::JoinSet, time};
-use ziggurat_audit::Audit;
+use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_mcp::Mcp;
@@ -17,7 +17,6 @@ use crate::{
     catalogue::{NAME, VERSION},
     configuration::Configuration,
     metrics,
-    trail::Trail,
 };
 
 /// The audit trail, the metrics and the traces of a server; each may be off.
@@ -46,7 +45,7 @@ impl Observation {
     /// Fails if the file of the trail cannot be used, or another server writes it, and if traces
     /// cannot be exported with these settings.
     pub(crate) fn start(configuration: &Configuration) -> anyhow::Result<Self> {
-        let trail = Trail::open(configuration)?;
+        let trail = Trail::open(configuration.audit.as_ref())?;
         let metrics = metrics::start(configuration, trail.as_ref());
         let telemetry = &configuration.telemetry;
         let (mut tracer, mut export) = (Tracer::off(), None);
@@ -80,7 +79,7 @@ impl Observation {
 
     /// Returns the audit trail, if there is one.
     pub(crate) fn audit(&self) -> Option<&Audit> {
-        self.trail.as_ref().map(|trail| &trail.audit)
+        self.trail.as_ref().map(Trail::audit)
     }
 
     /// Returns whether anything is observed.

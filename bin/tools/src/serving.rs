@@ -1,18 +1,11 @@
 //! Serving over HTTP or standard input and output until shutdown.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{io, net::SocketAddr};
 
 use anyhow::Context as _;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
-use ziggurat_http::{OptionalTls, Tls};
+use ziggurat_http::{OptionalTls, Tls, connection_count};
 use ziggurat_mcp::{
     protocol::ProtocolLayer,
     stdio::{self, Stdio},
@@ -83,17 +76,10 @@ async fn serve_http(
     limits.shutdown_grace = configuration.limits.shutdown_grace;
     let tls = http.tls.as_ref();
     let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, tls.chain.as_deref()));
-    let connections = Arc::new(AtomicUsize::new(0));
     let server = Server::new(limits)
-        .with_connection_count(Arc::clone(&connections))
+        .with_connection_count(connection_count(&app.observation.metrics))
         .with_cut_off(app.cut_off.clone())
         .with_acceptor(OptionalTls(tls.transpose()?));
-    app.observation.metrics.read_http_connections(move || {
-        connections
-            .load(Ordering::Relaxed)
-            .try_into()
-            .unwrap_or(u64::MAX)
-    });
     let listener = http.address.candidates().and_then(listen::on_first);
     let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
     let address = listener.local_addr().context("reading the address")?;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use ziggurat_telemetry::AuditCounts;
 
 use crate::{
     Call, CallStart, Destination, Fsync, Methods, OpenError, Settings, Verdict, Writer,
@@ -20,17 +21,6 @@ use crate::{
 /// Handle to an audit trail; clones share the trail.
 #[derive(Clone)]
 pub struct Audit(Arc<Handle>);
-
-/// Figures of an audit trail since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Number of lines that were written.
-    pub records: u64,
-    /// Number of records that were not written, of which the trail has only the number.
-    pub missed: u64,
-    /// Number of attempts to write that failed.
-    pub failures: u64,
-}
 
 struct Handle {
     settings: Settings,
@@ -125,8 +115,8 @@ impl Audit {
 
     /// Returns the figures for a page of metrics.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> AuditCounts {
+        AuditCounts {
             records: self.0.queue.records.load(Relaxed),
             missed: self.0.queue.missed.load(Relaxed),
             failures: self.0.queue.failures.load(Relaxed),

@@ -4,10 +4,15 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
+use crate::KeyError;
+
 /// Reason why an audit trail cannot be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The key cannot be read.
+    #[error("audit.key_file")]
+    Key(#[from] KeyError),
     /// Another server writes to the file.
     #[error("the audit file {} is in use", .0.display())]
     InUse(PathBuf),

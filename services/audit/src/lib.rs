@@ -5,6 +5,8 @@
 //! a thread of the program; only the short lines of [`Call::open`] are written by the tasks that
 //! wait for them, unless each is synced. [`verify`] finds changed, removed, added and moved lines.
 //!
+//! A program reads its settings with [`TrailSettings`] and runs the writer with [`Trail`].
+//!
 //! The crate knows nothing of protocols and accounts: the program says which calls there are, and
 //! never hands over tokens, passwords or results.
 //!
@@ -77,21 +79,25 @@ mod names;
 mod queue;
 mod record;
 mod recovery;
+mod section;
 mod settings;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod verify;
 mod writer;
 
 pub use self::{
     admin::{AdminAudit, AdminCall},
-    audit::{Audit, Counts},
+    audit::Audit,
     call::{Call, Unavailable},
     chain::{Key, KeyError},
     error::OpenError,
     record::{CallStart, Caller, Verdict},
+    section::TrailSettings,
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
+    trail::Trail,
     verify::{Report, verify},
     writer::Writer,
 };

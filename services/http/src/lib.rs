@@ -56,7 +56,7 @@ pub use self::{
     except::{Except, ExceptLayer},
     headers::headers,
     health::health,
-    metrics::{CountedRefusal, MetricsPage, count_request},
+    metrics::{CountedRefusal, MetricsPage, connection_count, count_request},
     payload::{Malformed, Payload},
     preflight::{Preflight, PreflightLayer},
     ready::{Readiness, Report, Status},

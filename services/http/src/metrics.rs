@@ -1,6 +1,15 @@
 //! The page of metrics on a listener of its own, and the metrics of requests.
 
-use std::{error::Error, future::pending, io, net::SocketAddr};
+use std::{
+    error::Error,
+    future::pending,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use http::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
@@ -97,6 +106,18 @@ impl<B, R: Render<B>> Render<B> for CountedRefusal<R> {
         }
         self.render.render(rejection)
     }
+}
+
+/// Returns the count of open connections that a server keeps for its metrics.
+#[must_use]
+pub fn connection_count(metrics: &Metrics) -> Arc<AtomicUsize> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let read = Arc::clone(&count);
+    metrics.read_http_connections(move || {
+        let open = read.load(Ordering::Relaxed);
+        open.try_into().unwrap_or(u64::MAX)
+    });
+    count
 }
 
 /// Counts the response to a request by the first of the `faces` that its path is or begins with.

@@ -1,17 +1,16 @@
-//! The audit trail of a running server.
+//! The audit trail of a running program.
 
 use std::time::Duration;
 
 use tokio::{task::JoinSet, time};
 use tracing::warn;
-use ziggurat_audit::Audit;
 
-use crate::configuration::Configuration;
+use crate::{Audit, OpenError, TrailSettings};
 
-/// The audit trail and the thread that writes it.
+/// An audit trail and the thread that writes it.
 #[derive(Debug)]
-pub(crate) struct Trail {
-    pub(crate) audit: Audit,
+pub struct Trail {
+    audit: Audit,
     writer: JoinSet<()>,
 }
 
@@ -22,18 +21,27 @@ impl Trail {
     ///
     /// # Errors
     /// Fails if the file cannot be used, or another server writes it.
-    pub(crate) fn open(configuration: &Configuration) -> anyhow::Result<Option<Self>> {
-        let Some(trail) = &configuration.audit else {
+    ///
+    /// # Panics
+    /// Panics outside a Tokio runtime.
+    pub fn open(settings: Option<&TrailSettings>) -> Result<Option<Self>, OpenError> {
+        let Some(settings) = settings else {
             return Ok(None);
         };
-        let (audit, run) = Audit::open(trail.settings()?)?;
+        let (audit, run) = Audit::open(settings.settings()?)?;
         let mut writer = JoinSet::new();
         writer.spawn_blocking(move || run.run());
         Ok(Some(Self { audit, writer }))
     }
 
+    /// Returns the handle to the trail.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
     /// Writes the records that are left, within a time.
-    pub(crate) async fn close(mut self, limit: Duration) {
+    pub async fn close(mut self, limit: Duration) {
         self.audit.close();
         let written = async { while self.writer.join_next().await.is_some() {} };
         if time::timeout(limit, written).await.is_err() {

@@ -1,10 +1,10 @@
-//! Settings of the audit trail.
+//! The section `audit` of a configuration.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use ziggurat_audit::{Destination, Fsync, Key, Methods, Settings, StatementForm};
 use ziggurat_runtime::config::Section;
+
+use crate::{Destination, Fsync, Key, KeyError, Methods, Settings, StatementForm};
 
 /// Limit on the size of a file of the trail that an operator can set.
 const MAX_FILE: u64 = 1 << 40;
@@ -12,34 +12,36 @@ const MAX_FILE: u64 = 1 << 40;
 /// Limit on the number of old files that an operator can set.
 const MAX_KEPT: usize = 1_000_000;
 
-/// Settings of the audit trail.
+/// Settings of an audit trail as a configuration has them, with the key still in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AuditTrail {
+pub struct TrailSettings {
     /// Place of the records.
-    pub(crate) destination: Destination,
+    pub destination: Destination,
     /// True if nothing may run that cannot be recorded.
-    pub(crate) required: bool,
+    pub required: bool,
     /// Form in which statements are recorded.
-    pub(crate) statement: StatementForm,
+    pub statement: StatementForm,
     /// True if the arguments of tools are recorded.
-    pub(crate) arguments: bool,
+    pub arguments: bool,
     /// Methods that are recorded.
-    pub(crate) methods: Methods,
+    pub methods: Methods,
     /// Times at which the file is synced.
-    pub(crate) fsync: Fsync,
+    pub fsync: Fsync,
     /// Size from which the next record goes to a new file; 0 means never.
-    pub(crate) max_bytes: u64,
+    pub max_bytes: u64,
     /// Number of old files that are kept; 0 means all.
-    pub(crate) keep: usize,
+    pub keep: usize,
     /// File with the key that makes the chain an HMAC.
-    pub(crate) key_file: Option<PathBuf>,
+    pub key_file: Option<PathBuf>,
 }
 
-// === impl AuditTrail ===
+// === impl TrailSettings ===
 
-impl AuditTrail {
-    /// Reads the section; `None` if it names no file.
-    pub(super) fn read(file: &Section<'_>) -> Option<Self> {
+impl TrailSettings {
+    /// Reads the section `audit`; `None` if it names no file.
+    #[must_use]
+    pub fn read(file: &Section<'_>) -> Option<Self> {
+        let file = file.section("audit");
         let usual = Settings::new(Destination::Stderr);
         let destination = file.key("file");
         let text = destination.text();
@@ -70,7 +72,7 @@ impl AuditTrail {
     }
 
     /// Takes relative paths as relative to the folder of the configuration file.
-    pub(super) fn resolve(&mut self, folder: &Path) {
+    pub fn resolve(&mut self, folder: &Path) {
         if let Destination::File(path) = &mut self.destination {
             *path = folder.join(&*path);
         }
@@ -83,7 +85,7 @@ impl AuditTrail {
     ///
     /// # Errors
     /// Fails if the key cannot be read.
-    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+    pub fn settings(&self) -> Result<Settings, KeyError> {
         let key = self.key_file.as_deref().map(Key::read);
         Ok(Settings {
             required: self.required,
@@ -93,7 +95,7 @@ impl AuditTrail {
             fsync: self.fsync,
             max_bytes: self.max_bytes,
             keep: self.keep,
-            key: key.transpose().context("audit.key_file")?,
+            key: key.transpose()?,
             ..Settings::new(self.destination.clone())
         })
     }
