@@ -25,7 +25,8 @@ use serde_json::value::RawValue;
 
 use self::{chunks::Reading, fault::Fault, openai::Format};
 use super::{
-    Chunk, Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, Request, Usage,
+    Chunk, Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, Request, Streaming,
+    Usage,
 };
 
 pub use self::chunks::Chunks;
@@ -202,7 +203,22 @@ impl Completer {
         let Some((http, api)) = &self.inner.source else {
             return Ok(Reply::of(local::answer(prompt)));
         };
-        let mut attempt = self.attempt(*api, prompt, false);
+        let mut measured = http.begin("completion");
+        let reply = self.reply(http, *api, prompt, deadline).await;
+        measured.end(reply.as_ref().map(|reply| reply.usage));
+        let reply = reply?;
+        self.inner.meter.add(reply.usage);
+        Ok(reply)
+    }
+
+    async fn reply(
+        &self,
+        http: &Http,
+        api: Api,
+        prompt: &Prompt,
+        deadline: Deadline,
+    ) -> Result<Reply, Error> {
+        let mut attempt = self.attempt(api, prompt, false);
         let answer: Box<RawValue> = loop {
             match http.json(&attempt.request()?, deadline).await {
                 Ok(answer) => break answer,
@@ -217,9 +233,7 @@ impl Completer {
             Api::Gemini => gemini::reply(body),
             Api::Ollama => ollama::reply(body),
         };
-        let reply = reply.map_err(|fault| fault.of(http))?;
-        self.inner.meter.add(reply.usage);
-        Ok(reply)
+        reply.map_err(|fault| fault.of(http))
     }
 
     /// Sends a prompt and streams the reply.
@@ -241,14 +255,9 @@ impl Completer {
         let Some((http, api)) = &self.inner.source else {
             return Ok(Chunks::ready(local::answer(prompt)));
         };
-        let mut attempt = self.attempt(*api, prompt, true);
-        let answer = loop {
-            match http.open(&attempt.request()?, deadline).await {
-                Ok(answer) => break answer,
-                Err(error) => attempt.adapt(error)?,
-            }
-        };
-        let format = attempt.keep();
+        let mut measured = http.begin("completion");
+        let opened = self.open(http, *api, prompt, deadline).await;
+        let (format, answer) = opened.inspect_err(|error| measured.end(Err(error)))?;
         // Boxed: one per stream, not per event.
         let reading = match api {
             Api::Anthropic => Reading::events(Box::new(anthropic::Reader::default())),
@@ -264,7 +273,25 @@ impl Completer {
             reading,
             meter,
             inner.idle,
+            measured,
         ))
+    }
+
+    /// Sends a prompt until a reply begins, which is streamed in the returned format.
+    async fn open(
+        &self,
+        http: &Http,
+        api: Api,
+        prompt: &Prompt,
+        deadline: Deadline,
+    ) -> Result<(Format, Streaming), Error> {
+        let mut attempt = self.attempt(api, prompt, true);
+        loop {
+            match http.open(&attempt.request()?, deadline).await {
+                Ok(answer) => return Ok((attempt.keep(), answer)),
+                Err(error) => attempt.adapt(error)?,
+            }
+        }
     }
 
     /// Checks that the provider is reachable and accepts the credentials.

@@ -152,7 +152,13 @@ impl Embedder {
     pub async fn embed_by(&self, text: &str, deadline: Deadline) -> Result<Embedding, Error> {
         let input_type = self.inner.input_type.as_deref();
         let embedding = match self.http() {
-            Some(http) => formats::embed(http, self.model(), input_type, text, deadline).await?,
+            Some(http) => {
+                let mut measured = http.begin("embedding");
+                let embedding = formats::embed(http, self.model(), input_type, text, deadline);
+                let embedding = embedding.await;
+                measured.end(embedding.as_ref().map(|embedding| embedding.usage));
+                embedding?
+            }
             None => Embedding::free(local::embed(text).to_vec()),
         };
         self.inner.meter.add(embedding.usage);

@@ -19,6 +19,7 @@ use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
 use ziggurat_runtime::{redact::Redactor, retry_after};
+use ziggurat_telemetry::Metrics;
 
 use super::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error};
 
@@ -81,6 +82,7 @@ struct Inner {
     redactor: Redactor,
     timeouts: Timeouts,
     retry: Retry,
+    metrics: Metrics,
 }
 
 // === impl Http ===
@@ -108,6 +110,7 @@ impl Http {
                 redactor,
                 timeouts: access.timeouts,
                 retry: access.retry,
+                metrics: access.metrics.clone(),
             }),
         })
     }
@@ -116,6 +119,11 @@ impl Http {
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.inner.provider
+    }
+
+    /// Returns the metrics of the calls to it.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
     }
 
     /// Returns whether the other has the same address, key and headers, so that both have the same

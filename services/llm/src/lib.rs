@@ -19,6 +19,7 @@ pub mod headers;
 mod http;
 pub mod key;
 mod local;
+mod measured;
 mod models;
 mod ping;
 mod provider;
@@ -32,7 +33,10 @@ mod usage;
 /// They never contain prompts or replies.
 pub const LOG_TARGET: &str = "ziggurat::llm";
 
-use self::http::{Request, Streaming};
+use self::{
+    http::{Request, Streaming},
+    measured::MeasuredCall,
+};
 
 pub use self::{
     completion::{Chunks, Completer},

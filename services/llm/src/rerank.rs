@@ -83,7 +83,10 @@ impl Reranker {
             top_k: (1..documents.len()).contains(&top_k).then_some(top_k),
         };
         let request = Request::post(&["rerank"], &ask)?;
-        let answer: RerankResponse = self.http.json(&request, deadline).await?;
+        let mut measured = self.http.begin("rerank");
+        let answer: Result<RerankResponse, _> = self.http.json(&request, deadline).await;
+        measured.end(answer.as_ref().map(|answer| answer.usage.usage()));
+        let answer = answer?;
         tracing::debug!(target: LOG_TARGET, usage = ?answer.usage.usage(), "texts were put in order");
         Ok(answer.data)
     }

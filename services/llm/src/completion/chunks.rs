@@ -10,7 +10,7 @@ use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 use ziggurat_text::events::{EventDecoder, MAX_BYTES};
 
 use super::{Fault, StreamReader};
-use crate::{Chunk, Error, Http, Meter, Streaming};
+use crate::{Chunk, Error, Http, MeasuredCall, Meter, Streaming};
 
 /// A streamed reply. Dropping it cancels the request.
 ///
@@ -29,6 +29,7 @@ struct Upstream {
     reading: Reading,
     meter: Arc<Meter>,
     idle: Duration,
+    measured: MeasuredCall,
 }
 
 /// Parses the bytes of a response into chunks.
@@ -53,6 +54,7 @@ impl Chunks {
         reading: Reading,
         meter: Arc<Meter>,
         idle: Duration,
+        measured: MeasuredCall,
     ) -> Self {
         let upstream = Upstream {
             http,
@@ -60,6 +62,7 @@ impl Chunks {
             reading,
             meter,
             idle,
+            measured,
         };
         Self {
             upstream: Some(upstream),
@@ -101,6 +104,9 @@ impl Chunks {
             }
             let upstream = self.upstream.as_mut()?;
             let outcome = upstream.advance(&mut self.queue).await;
+            if let Err(error) = &outcome {
+                upstream.measured.end(Err(error));
+            }
             if !matches!(outcome, Ok(false)) {
                 self.upstream = None;
             }
@@ -138,6 +144,7 @@ impl Upstream {
         let is_over = read.map_err(|fault| fault.of(&self.http))?;
         if let Some(Chunk::End { usage, .. }) = queue.back() {
             self.meter.add(*usage);
+            self.measured.end(Ok(*usage));
         }
         if is_over && bytes.is_some() {
             // The end of the body has often arrived, too; after reading it, the next request can

@@ -8,6 +8,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_runtime::redact::Redactor;
+use ziggurat_telemetry::Metrics;
 
 use crate::{Provider, Retry, headers};
 
@@ -32,6 +33,8 @@ pub struct Access {
     pub timeouts: Timeouts,
     /// Its retries.
     pub retry: Retry,
+    /// Metrics of the calls to it.
+    pub metrics: Metrics,
 }
 
 /// Timeouts of a provider.
