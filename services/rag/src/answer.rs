@@ -6,6 +6,7 @@ use ziggurat_llm::Deadline;
 
 use super::{
     failure::Failure,
+    observation::ObservedQuestion,
     pipeline::{NO_RESULTS, Pipeline},
     request::Query,
     retrieval::Passage,
@@ -52,14 +53,17 @@ pub(super) async fn answer(
     pipeline: &Pipeline,
     query: Query,
     deadline: Deadline,
+    question: &mut ObservedQuestion,
 ) -> Result<Answered, Failure> {
-    deadline.cut(answer_by(pipeline, query, deadline)).await?
+    let answered = answer_by(pipeline, query, deadline, question);
+    deadline.cut(answered).await?
 }
 
 async fn answer_by(
     pipeline: &Pipeline,
     mut query: Query,
     deadline: Deadline,
+    question: &mut ObservedQuestion,
 ) -> Result<Answered, Failure> {
     let shows_sources = pipeline.shows_sources(&query);
     let (shows_sources, notice) = match shows_sources {
@@ -67,6 +71,7 @@ async fn answer_by(
         Err(notice) => (false, Some(notice)),
     };
     let passages = pipeline.find(&query, deadline).await?;
+    question.set_rows(passages.len());
     if passages.is_empty() {
         return Ok(Answered {
             answer: NO_RESULTS.to_owned(),
@@ -78,7 +83,9 @@ async fn answer_by(
     let prompt = pipeline.prompt(&mut query, &passages)?;
     // Frees passages that the answer does not show before the long wait for the model.
     let sources = if shows_sources { passages } else { Vec::new() };
+    let stage = pipeline.begin("model");
     let reply = pipeline.completer().complete_by(&prompt, deadline).await?;
+    drop(stage);
     pipeline.note(&reply.stop);
     Ok(Answered {
         answer: reply.text().into_owned(),

@@ -5,6 +5,7 @@ use std::error::Error;
 use http::StatusCode;
 use rand::rngs::SysError;
 use thiserror::Error;
+use ziggurat_audit::Verdict;
 use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
 use ziggurat_llm::{self as llm, Class, Elapsed};
 
@@ -72,6 +73,17 @@ impl Failure {
         };
         let fault = StatusCode::INTERNAL_SERVER_ERROR;
         Rejection::new(fault, "execution_error", class.sentence())
+    }
+
+    /// Returns the end of the question in the words of the audit trail.
+    pub(super) fn verdict(&self) -> Verdict {
+        match self {
+            Self::Late => Verdict::Timeout,
+            Self::Stopped => Verdict::Cancelled,
+            Self::Filter(_) => Verdict::Refused,
+            Self::Provider(_) | Self::Retrieval(..) => Verdict::Error,
+            Self::Random(_) | Self::Panicked => Verdict::Failed,
+        }
     }
 
     /// Logs the failure without secrets. Only the code that sends the response calls this.

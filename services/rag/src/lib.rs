@@ -29,12 +29,14 @@
 //! # What the program adds
 //!
 //! The program adds the `Link` header and turns panics into responses, both with [`ErrorLine`]
-//! where they render a body. There is no authentication: that is the task of a proxy in front.
+//! where they render a body. It opens the audit trail and serves the metrics of an
+//! [`Observation`]. There is no authentication: that is the task of a proxy in front.
 
 mod answer;
 mod failure;
 pub mod filter;
 mod health;
+mod observation;
 mod page;
 mod pipeline;
 mod pipelines;
@@ -44,6 +46,7 @@ mod reply;
 mod request;
 mod rerank;
 pub mod retrieval;
+mod stages;
 mod stats;
 mod stream;
 #[cfg(test)]
@@ -70,6 +73,7 @@ use self::{
 };
 
 pub use self::{
+    observation::{METHOD, Observation},
     pipeline::{Parts, Pipeline},
     pipelines::Pipelines,
     reply::ErrorLine,
@@ -110,6 +114,8 @@ pub struct Options {
     pub document: &'static str,
     /// Signal that ends streams when the server stops.
     pub cut_off: CutOff,
+    /// Records, measures and traces questions.
+    pub observation: Observation,
 }
 
 /// OpenAPI description of this server.
@@ -196,6 +202,7 @@ impl Default for Options {
             max_query: MAX_QUERY,
             document: "",
             cut_off: CutOff::default(),
+            observation: Observation::default(),
         }
     }
 }

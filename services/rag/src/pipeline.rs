@@ -1,10 +1,14 @@
 //! A pipeline: its tables, its providers and its settings.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
+use ziggurat_postgres::database::Database;
 use ziggurat_runtime::lock;
 
 use super::{
@@ -14,6 +18,7 @@ use super::{
     request::Query,
     rerank::Rerank,
     retrieval::{Passage, ProbeError, Question, Retriever},
+    stages::Stage,
 };
 
 /// Default limit on the results that a request may ask for; a larger configured `top_n` raises it.
@@ -92,6 +97,15 @@ impl Pipeline {
 
     pub(super) fn completer(&self) -> &Completer {
         &self.parts.completer
+    }
+
+    pub(super) fn database(&self) -> &Arc<Database> {
+        self.parts.retriever.database()
+    }
+
+    /// Begins a stage of a question.
+    pub(super) fn begin(&self, stage: &'static str) -> Stage {
+        self.parts.retriever.stages().begin(stage)
     }
 
     /// Checks that the database responds and that at least one table can be searched with vectors
@@ -174,12 +188,14 @@ impl Pipeline {
             disable_hybrid: query.disable_hybrid,
         };
         let embedding = async {
+            let _stage = self.begin("embed");
             let embedding = parts.embedder.embed_by(&query.text, deadline).await?;
             Ok(embedding.vector)
         };
         let passages = parts.retriever.find(&question, embedding).await?;
         match &parts.reranker {
             Some(rerank) if !passages.is_empty() => {
+                let _stage = self.begin("rerank");
                 let ordered = rerank.order(&query.text, passages, deadline, self.name());
                 ordered.await
             }

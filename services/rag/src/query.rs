@@ -1,15 +1,16 @@
 //! `POST /v1/pipelines/{name}`: a question to a pipeline.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, mem, sync::Arc};
 
 use axum::{
-    body::Body,
+    body::{Body, HttpBody as _},
     extract::{Request, State},
     response::Response,
 };
 use http::{HeaderMap, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
+use ziggurat_audit::Verdict;
 use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
 use ziggurat_llm::Deadline;
 use ziggurat_serve::{is_json, sse::EventStream};
@@ -17,6 +18,7 @@ use ziggurat_serve::{is_json, sse::EventStream};
 use super::{
     Options,
     answer::{Answered, answer},
+    observation::ObservedQuestion,
     pipeline::Pipeline,
     pipelines::Pipelines,
     reply::{ErrorLine, ErrorResponse, Refused, json},
@@ -66,12 +68,21 @@ pub(super) async fn query(
     State((pipelines, options)): State<(Pipelines, Arc<Options>)>,
     request: Request,
 ) -> Result<Response, Refused> {
+    let mut question = options.observation.begin(&request);
     // An unknown pipeline is refused before the size of the body is checked.
-    let pipeline = find(&pipelines, &request)?;
-    let respond = service_fn(|request| respond(&pipeline, request, &options));
+    let pipeline = find(&pipelines, &request)
+        .inspect_err(|refused| question.refuse(refused.rejection().status()))?;
+    let respond = service_fn(|request| {
+        let question = mem::take(&mut question);
+        respond(&pipeline, request, &options, question)
+    });
     let limit = BodyLimitLayer::new(MAX_BODY).with_message(TOO_LARGE);
     let limited = limit.with_render(ErrorLine).layer(respond);
-    limited.oneshot(request).await
+    limited
+        .oneshot(request)
+        .await
+        // The limit has refused a question that is still here.
+        .inspect(|response| question.refuse(response.status()))
 }
 
 /// Reads a question and answers it.
@@ -79,26 +90,49 @@ async fn respond(
     pipeline: &Arc<Pipeline>,
     request: Request<LimitedBody<Body>>,
     options: &Options,
+    mut question: ObservedQuestion,
 ) -> Result<Response, Refused> {
     let version = request.version();
-    let query = Query::read(whole(request.into_body()).await?, options.max_query)?;
-    pipeline.check(&query)?;
+    let query = admit(pipeline, request, options, &mut question)
+        .await
+        .inspect_err(|refused| question.refuse(refused.rejection().status()))?;
     if query.stream {
-        let events = EventStream::new(events(Arc::clone(pipeline), query, options));
+        let events = events(Arc::clone(pipeline), query, options, question);
+        let events = EventStream::new(events);
         let events = events.with_keep_alive(options.keep_alive);
         return Ok(events.into_response(version).map(Body::new));
     }
     let deadline = Deadline::after(options.timeouts.request);
     // Boxed: the future is large, and every layer that passes it on would need space for it on the
     // stack.
-    match Box::pin(answer(pipeline, query, deadline)).await {
-        Ok(answer) => Ok(json(&answer)),
+    match Box::pin(answer(pipeline, query, deadline, &mut question)).await {
+        Ok(answer) => {
+            let response = json(&answer);
+            question.add_bytes(response.body().size_hint().exact());
+            question.end(Verdict::Ok, response.status());
+            Ok(response)
+        }
         Err(failure) => {
             let rejection = failure.rejection(options.retrieval_error_codes);
+            question.end(failure.verdict(), rejection.status());
             failure.log(pipeline.name());
             Err(rejection.into())
         }
     }
+}
+
+/// Reads a question, checks it, and waits until it may be answered.
+async fn admit(
+    pipeline: &Pipeline,
+    request: Request<LimitedBody<Body>>,
+    options: &Options,
+    question: &mut ObservedQuestion,
+) -> Result<Query, Refused> {
+    let query = Query::read(whole(request.into_body()).await?, options.max_query)?;
+    question.set_question(&query.text, pipeline.database());
+    pipeline.check(&query)?;
+    question.open().await?;
+    Ok(query)
 }
 
 /// Finds the pipeline that a request names.
@@ -115,7 +149,7 @@ fn find(pipelines: &Pipelines, request: &Request) -> Result<Arc<Pipeline>, Refus
 }
 
 /// Returns the last segment of a path, decoded; invalid escapes stay unchanged.
-fn name(path: &str) -> Cow<'_, str> {
+pub(super) fn name(path: &str) -> Cow<'_, str> {
     let (_, name) = path.rsplit_once('/').unwrap_or_default();
     percent_decode_str(name).decode_utf8_lossy()
 }

@@ -58,9 +58,13 @@ use std::{fmt, iter, sync::Arc};
 use futures_util::future;
 use tracing::warn;
 use ziggurat_llm as llm;
-use ziggurat_postgres::pool::Pool;
+use ziggurat_postgres::{database::Database, pool::Pool};
+use ziggurat_telemetry::Metrics;
 
-use super::filter::{CheckedFilter, RawFilter};
+use super::{
+    filter::{CheckedFilter, RawFilter},
+    stages::Stages,
+};
 
 pub use self::{
     backend::{Backend, UnknownBackend},
@@ -143,10 +147,10 @@ pub struct Passage {
 #[derive(Clone)]
 pub struct Retriever {
     inner: Arc<Inner>,
+    stages: Stages,
 }
 
 struct Inner {
-    pipeline: String,
     pool: Pool,
     options: SearchOptions,
     tables: Vec<TableSearch>,
@@ -178,13 +182,30 @@ impl Retriever {
             .zip(iter::repeat(pool.clone()))
             .map(|(table, pool)| TableSearch::new(table, pipeline, pool, is_hybrid));
         Self {
+            stages: Stages::new(pipeline),
             inner: Arc::new(Inner {
-                pipeline: pipeline.to_owned(),
                 pool,
                 options,
                 tables: tables.collect(),
             }),
         }
+    }
+
+    /// Measures the searches, and the other stages of questions to the pipeline.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
+        Self {
+            stages: self.stages.with_metrics(metrics),
+            ..self
+        }
+    }
+
+    pub(super) fn stages(&self) -> &Stages {
+        &self.stages
+    }
+
+    pub(super) fn database(&self) -> &Arc<Database> {
+        self.inner.pool.database()
     }
 
     /// Inspects the tables and logs what prevents a search of them or makes it slow. An unreachable
@@ -251,6 +272,7 @@ impl Retriever {
             inner.options.hybrid && inner.options.vector_weight < 1.0 && !question.disable_hybrid;
         let vector = async {
             let embedding = embedding.await.map_err(Failure::Embedding)?;
+            let _stage = self.stages.begin("vector");
             let arms = inner.tables.iter();
             Ok(future::join_all(arms.map(|table| table.closest(&request, &embedding))).await)
         };
@@ -258,12 +280,13 @@ impl Retriever {
             if !is_hybrid {
                 return Ok(Vec::new());
             }
+            let _stage = self.stages.begin("keyword");
             let arms = inner.tables.iter();
             Ok(future::join_all(arms.map(|table| table.keyword_search(&request))).await)
         };
         // If the embedding fails, the keyword search is cancelled at once.
         let (vector, words) = future::try_join(vector, words).await?;
-        inner.log_unfit(&vector);
+        self.log_unfit(&vector);
         let mut outcome = Outcome::default();
         let mut words = words.into_iter();
         let hits = vector.into_iter().map(|found| Hits {
@@ -278,33 +301,29 @@ impl Retriever {
         }
         Ok(passages)
     }
-}
 
-impl fmt::Debug for Retriever {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Retriever")
-            .field("pipeline", &self.inner.pipeline)
-            .finish_non_exhaustive()
-    }
-}
-
-// === impl Inner ===
-
-impl Inner {
     /// Logs the tables that the filter of a request does not match the tables, if it fits others. If it fits
     /// none, the client gets an error.
     fn log_unfit<T>(&self, found: &[Result<T, SearchFailure>]) {
         if !found.iter().any(Result::is_ok) {
             return;
         }
-        for (table, found) in self.tables.iter().zip(found) {
+        for (table, found) in self.inner.tables.iter().zip(found) {
             if matches!(found, Err(SearchFailure::Unfit)) {
                 warn!(
-                    pipeline = self.pipeline,
+                    pipeline = self.stages.pipeline(),
                     table = table.name(),
                     "the filter of a request does not match the table"
                 );
             }
         }
+    }
+}
+
+impl fmt::Debug for Retriever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retriever")
+            .field("pipeline", &self.stages.pipeline())
+            .finish_non_exhaustive()
     }
 }

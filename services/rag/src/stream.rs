@@ -8,9 +8,11 @@
 use std::{mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, Stream, stream};
+use http::StatusCode;
 use serde::Serialize;
 use tracing::debug;
 use utoipa::ToSchema;
+use ziggurat_audit::Verdict;
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_llm::{Chunk, Chunks, Deadline};
 use ziggurat_serve::sse::Event;
@@ -18,8 +20,10 @@ use ziggurat_serve::sse::Event;
 use super::{
     Options,
     failure::Failure,
+    observation::ObservedQuestion,
     pipeline::{NO_RESULTS, Pipeline},
     request::Query,
+    stages::Stage,
 };
 
 /// An event of a stream. The last one is `done` or `error`, and nothing follows it.
@@ -48,11 +52,14 @@ struct AnswerStream {
     cut_off: CutOff,
     /// Deadline for the whole answer.
     end: Deadline,
-    stage: Stage,
+    step: Step,
+    question: ObservedQuestion,
+    /// Runs while the model answers.
+    model: Stage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum Step {
     /// The search has not started.
     Pending(Box<Pending>),
     /// The model is answering.
@@ -80,6 +87,7 @@ pub(super) fn events(
     pipeline: Arc<Pipeline>,
     query: Query,
     options: &Options,
+    question: ObservedQuestion,
 ) -> impl Stream<Item = Event> + Send + use<> {
     let timeouts = &options.timeouts;
     let pending = Pending {
@@ -92,7 +100,9 @@ pub(super) fn events(
         has_retrieval_codes: options.retrieval_error_codes,
         cut_off: options.cut_off.clone(),
         end: Deadline::after(timeouts.stream_max),
-        stage: Stage::Pending(Box::new(pending)),
+        step: Step::Pending(Box::new(pending)),
+        question,
+        model: Stage::default(),
     };
     stream::unfold(state, async |mut state| {
         let event = state.next().await?;
@@ -105,7 +115,7 @@ pub(super) fn events(
 impl AnswerStream {
     /// Returns the next event; `None` after the last.
     async fn next(&mut self) -> Option<Event> {
-        if matches!(self.stage, Stage::Ended) {
+        if matches!(self.step, Step::Ended) {
             return None;
         }
         // A panic would break off the body without a final event.
@@ -116,32 +126,46 @@ impl AnswerStream {
             () = cut_off.happened() => Ok(Err(Failure::Stopped)),
         };
         let failure = match text {
-            Ok(Ok(Some(text))) => return Some(event(&StreamEvent::Chunk { content: &text })),
+            Ok(Ok(Some(text))) => return Some(self.event(&StreamEvent::Chunk { content: &text })),
             Ok(Ok(None)) => {
-                self.stage = Stage::Ended;
-                return Some(event(&StreamEvent::Done));
+                let event = self.event(&StreamEvent::Done);
+                self.end(Verdict::Ok, StatusCode::OK);
+                return Some(event);
             }
             Ok(Err(failure)) => failure,
             Err(_) => Failure::Panicked,
         };
-        self.stage = Stage::Ended;
         let rejection = failure.rejection(self.has_retrieval_codes);
-        failure.log(self.pipeline.name());
         let error = rejection.message();
-        Some(event(&StreamEvent::Error { error }))
+        let event = self.event(&StreamEvent::Error { error });
+        self.end(failure.verdict(), rejection.status());
+        failure.log(self.pipeline.name());
+        Some(event)
+    }
+
+    fn event(&mut self, event: &StreamEvent<'_>) -> Event {
+        let event = Event::json(event).expect("strings");
+        self.question.add_bytes(event.size().try_into().ok());
+        event
+    }
+
+    fn end(&mut self, verdict: Verdict, status: StatusCode) {
+        self.step = Step::Ended;
+        self.model = Stage::default();
+        self.question.end(verdict, status);
     }
 
     /// Returns the next text; `None` after the last.
     async fn next_text(&mut self) -> Result<Option<String>, Failure> {
-        match mem::replace(&mut self.stage, Stage::LastText) {
-            Stage::Pending(pending) => {
+        match mem::replace(&mut self.step, Step::LastText) {
+            Step::Pending(pending) => {
                 let deadline = pending.first_text.or_earlier(self.end);
                 // Boxed, so that its memory is freed before the rest of the answer arrives.
                 let text = Box::pin(self.first_text(*pending, deadline));
                 deadline.cut(text).await?
             }
-            Stage::Answering(chunks) => self.end.cut(self.continue_text(chunks)).await?,
-            Stage::LastText | Stage::Ended => Ok(None),
+            Step::Answering(chunks) => self.end.cut(self.continue_text(chunks)).await?,
+            Step::LastText | Step::Ended => Ok(None),
         }
     }
 
@@ -156,12 +180,14 @@ impl AnswerStream {
         } = pending;
         // Boxed for the same reason: a search takes tens of kilobytes until it ends.
         let passages = Box::pin(self.pipeline.find(&query, deadline)).await?;
+        self.question.set_rows(passages.len());
         if passages.is_empty() {
             return Ok(Some(NO_RESULTS.to_owned()));
         }
         let prompt = self.pipeline.prompt(&mut query, &passages)?;
         // The prompt contains them, so their memory is freed before the long wait for the model.
         drop(passages);
+        self.model = self.pipeline.begin("model");
         let chunks = self.pipeline.completer().stream_by(&prompt, deadline);
         let chunks = chunks.await?.with_idle(idle);
         self.continue_text(Box::new(chunks)).await
@@ -172,7 +198,7 @@ impl AnswerStream {
         loop {
             match chunks.next().await.transpose()? {
                 Some(Chunk::Text(text)) => {
-                    self.stage = Stage::Answering(chunks);
+                    self.step = Step::Answering(chunks);
                     return Ok(Some(text));
                 }
                 // The prompt offers no tools.
@@ -189,7 +215,7 @@ impl AnswerStream {
 
 impl Drop for AnswerStream {
     fn drop(&mut self) {
-        if !matches!(self.stage, Stage::Ended) {
+        if !matches!(self.step, Step::Ended) {
             let pipeline = self.pipeline.name();
             debug!(
                 pipeline,
@@ -197,8 +223,4 @@ impl Drop for AnswerStream {
             );
         }
     }
-}
-
-fn event(event: &StreamEvent<'_>) -> Event {
-    Event::json(event).expect("strings")
 }

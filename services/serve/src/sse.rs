@@ -78,6 +78,12 @@ impl Event {
         frame.extend_from_slice(b"\n\n");
         Ok(Self(frame.into()))
     }
+
+    /// Returns the number of bytes that are sent for it.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
 }
 
 // === impl EventStream ===

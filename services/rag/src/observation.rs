@@ -1,0 +1,204 @@
+//! What operators see of questions: the audit trail, metrics and traces.
+
+use std::{sync::Arc, time::Instant};
+
+use axum::extract::Request;
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
+use ziggurat_layers::{client_ip::ClientIp, reject::Rejection, sanitize::RequestId};
+use ziggurat_postgres::database::Database;
+use ziggurat_telemetry::{
+    Call as EndedCall, Metrics,
+    traces::{Incoming, ServerSpan, Tracer, Transport},
+};
+
+use super::{query, reply::Refused};
+
+/// Method of a question in the audit trail, the metrics and the traces.
+pub const METHOD: &str = "POST /v1/pipelines/{name}";
+
+/// The path under which questions arrive.
+const FACE: &str = "/v1/pipelines";
+
+/// The server knows no accounts.
+const CALLER: &str = "local";
+
+/// Seconds after which a client may try again when no record can be written.
+const RETRY_SECONDS: u16 = 5;
+
+/// Observes questions. Each part may be off.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// The audit trail, if there is one.
+    pub audit: Option<Audit>,
+    /// The metrics of calls.
+    pub metrics: Metrics,
+    /// The traces.
+    pub tracer: Tracer,
+}
+
+/// A question that is observed. Dropped before its end, it counts as cancelled.
+#[derive(Debug, Default)]
+pub(super) struct ObservedQuestion(Option<Box<Running>>);
+
+#[derive(Debug)]
+struct Running {
+    record: Option<AuditCall>,
+    metrics: Metrics,
+    span: ServerSpan,
+    database: Option<Arc<Database>>,
+    bytes: u64,
+    began: Instant,
+}
+
+// === impl Observation ===
+
+impl Observation {
+    /// Begins to observe a question.
+    pub(super) fn begin(&self, request: &Request) -> ObservedQuestion {
+        if self.audit.is_none() && !self.metrics.is_on() && !self.tracer.is_on() {
+            return ObservedQuestion::default();
+        }
+        let incoming = Incoming::default().with_headers(request.headers());
+        let mut span = self.tracer.begin(METHOD, incoming, false);
+        span.set_transport(Transport::Tcp);
+        ObservedQuestion(Some(Box::new(Running {
+            record: self
+                .audit
+                .as_ref()
+                .map(|audit| record(audit, request, &span)),
+            metrics: self.metrics.clone(),
+            span,
+            database: None,
+            bytes: 0,
+            began: Instant::now(),
+        })))
+    }
+}
+
+/// Begins the record of a question.
+fn record(audit: &Audit, request: &Request, span: &ServerSpan) -> AuditCall {
+    let extensions = request.extensions();
+    let trace_id = span.trace().id().map(|id| id.to_string());
+    audit.begin(&CallStart {
+        request_id: extensions.get().map_or("", RequestId::as_str),
+        trace_id: trace_id.as_deref().unwrap_or_default(),
+        transport: "http",
+        face: FACE,
+        caller: Caller {
+            kind: CALLER,
+            ip: extensions.get().map(ClientIp::client),
+            ..Caller::default()
+        },
+        method: METHOD,
+        pipeline: &query::name(request.uri().path()),
+        ..CallStart::default()
+    })
+}
+
+// === impl ObservedQuestion ===
+
+impl ObservedQuestion {
+    /// Sets the question, of which at most a digest is recorded, and its database.
+    pub(super) fn set_question(&mut self, text: &str, database: &Arc<Database>) {
+        let Some(running) = &mut self.0 else { return };
+        if let Some(record) = &running.record {
+            record.question(text);
+            record.database(database.name());
+        }
+        running.span.set_database(database.name());
+        running.database = Some(Arc::clone(database));
+    }
+
+    /// Waits until the audit trail says that the question is about to be answered, if that is
+    /// required.
+    ///
+    /// # Errors
+    /// Fails if that cannot be recorded.
+    pub(super) async fn open(&self) -> Result<(), Refused> {
+        let record = self.0.as_ref().and_then(|running| running.record.as_ref());
+        let Some(record) = record else { return Ok(()) };
+        record.open().await.map_err(|_| {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            Rejection::new(status, "audit_unavailable", "Audit is unavailable")
+                .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
+                .into()
+        })
+    }
+
+    /// Sets the number of passages that were found.
+    pub(super) fn set_rows(&mut self, rows: usize) {
+        let Some(running) = &mut self.0 else { return };
+        let rows = rows.try_into().unwrap_or(u64::MAX);
+        running.span.set_rows(rows);
+        if let Some(record) = &running.record {
+            record.rows(rows);
+        }
+    }
+
+    /// Adds bytes of the answer.
+    pub(super) fn add_bytes(&mut self, bytes: Option<u64>) {
+        if let (Some(running), Some(bytes)) = (&mut self.0, bytes) {
+            running.bytes = running.bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Ends a question that is refused.
+    pub(super) fn refuse(&mut self, status: StatusCode) {
+        let verdict = match status {
+            StatusCode::NOT_FOUND => Verdict::Unknown,
+            StatusCode::REQUEST_TIMEOUT => Verdict::Timeout,
+            status if status.is_server_error() => Verdict::Failed,
+            _ => Verdict::Refused,
+        };
+        self.end(verdict, status);
+    }
+
+    /// Ends the question. Only the first end counts.
+    pub(super) fn end(&mut self, verdict: Verdict, status: StatusCode) {
+        if let Some(running) = self.0.take() {
+            running.end(verdict, Some(status));
+        }
+    }
+}
+
+impl Drop for ObservedQuestion {
+    fn drop(&mut self) {
+        if let Some(running) = self.0.take() {
+            running.end(Verdict::Cancelled, None);
+        }
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    fn end(mut self, verdict: Verdict, status: Option<StatusCode>) {
+        let database = self
+            .database
+            .as_ref()
+            .map_or("", |database| database.name());
+        self.metrics.call_ended(&EndedCall {
+            method: METHOD,
+            database,
+            verdict: verdict.as_str(),
+            caller_kind: CALLER,
+            duration: self.began.elapsed(),
+            ..EndedCall::default()
+        });
+        self.metrics.result_bytes(database, self.bytes);
+        self.span.set_verdict(verdict.as_str());
+        let code = status.filter(|status| !status.is_success());
+        if let Some(code) = &code {
+            self.span.set_error(code.as_str());
+        }
+        let Some(record) = self.record else { return };
+        if let Some(code) = &code {
+            record.code(code.as_str());
+        }
+        if self.bytes > 0 {
+            record.bytes(self.bytes);
+        }
+        record.end(verdict);
+    }
+}
