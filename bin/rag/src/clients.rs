@@ -9,6 +9,7 @@ use ziggurat_llm::{
     key::{self, KeyError},
 };
 use ziggurat_rag_service::Rerank;
+use ziggurat_telemetry::Metrics;
 
 use crate::{
     configuration::{self, ConfigSources, Model, ModelSource, Pipeline},
@@ -31,6 +32,7 @@ pub(crate) struct BuildContext<'a> {
     pub(crate) http_clients: &'a HttpClients,
     pub(crate) sources: &'a ConfigSources,
     pub(crate) secrets: &'a Secrets,
+    pub(crate) metrics: &'a Metrics,
     /// Limit on the idle time of a provider in a stream.
     pub(crate) idle: Duration,
 }
@@ -196,6 +198,7 @@ impl BuildContext<'_> {
             key,
             headers: rerank.headers.clone(),
             timeouts: rerank.timeouts,
+            metrics: self.metrics.clone(),
             ..Access::default()
         };
         self.hide(&access);
@@ -210,6 +213,7 @@ impl BuildContext<'_> {
             headers: model.headers.clone(),
             timeouts: model.timeouts,
             retry: model.retry,
+            metrics: self.metrics.clone(),
         };
         self.hide(&access);
         access

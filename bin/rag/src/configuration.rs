@@ -22,6 +22,8 @@ use std::{
 };
 
 use thiserror::Error;
+use ziggurat_audit::TrailSettings;
+use ziggurat_http::TelemetrySettings;
 use ziggurat_runtime::{
     config::{self, Input, Section},
     file::FileError,
@@ -45,6 +47,10 @@ pub(crate) struct Configuration {
     pub(crate) server: Server,
     /// In the order of the file; never empty.
     pub(crate) pipelines: Vec<Pipeline>,
+    /// Settings of the audit trail, if there is one.
+    pub(crate) audit: Option<TrailSettings>,
+    /// Metrics and traces.
+    pub(crate) telemetry: TelemetrySettings,
     /// Log level and format, used if no environment variable sets them.
     pub(crate) log: RawLog,
 }
@@ -108,7 +114,19 @@ impl Configuration {
     pub(crate) fn load(path: &Path, sources: &ConfigSources) -> Result<Loaded, LoadError> {
         let flags = Flags::default();
         let input = Input::new(sources, &flags).with_expansion();
-        Ok(input.load(Some(path), read)?)
+        let mut loaded = input.load(Some(path), read)?;
+        if let (Some(audit), Some(folder)) = (&mut loaded.value.audit, path.parent()) {
+            audit.resolve(folder);
+        }
+        Ok(loaded)
+    }
+
+    /// Returns the keys whose values differ and need a restart.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let mut keys = self.server.differences(&other.server);
+        keys.extend((self.audit != other.audit).then_some("audit"));
+        keys.extend((self.telemetry != other.telemetry).then_some("telemetry"));
+        keys
     }
 }
 
@@ -118,6 +136,8 @@ fn read(file: &Section<'_>) -> Configuration {
     let defaults = Defaults::read(&file.section("defaults"), &key_files);
     Configuration {
         server,
+        audit: TrailSettings::read(file),
+        telemetry: TelemetrySettings::read(file),
         log: file.log(),
         pipelines: pipelines::read(&file.key("pipelines"), &defaults),
     }

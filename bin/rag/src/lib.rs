@@ -10,6 +10,7 @@ mod arguments;
 mod clients;
 mod configuration;
 mod logs;
+mod observation;
 mod reload;
 mod secrets;
 mod serving;
@@ -28,6 +29,7 @@ use anyhow::Context as _;
 use tracing::{error, info};
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::console::{self, print_error};
+use ziggurat_telemetry::Metrics;
 
 use crate::{
     app::PipelineBuilder,
@@ -121,7 +123,7 @@ fn check(config: Option<&Path>) -> ExitCode {
 
 /// Returns the reasons why pipelines of a valid configuration cannot be built.
 fn without_clients(configuration: &Configuration, sources: ConfigSources) -> Vec<String> {
-    let builder = PipelineBuilder::new(Pools::new().0, sources, Secrets::default());
+    let builder = PipelineBuilder::new(Pools::new().0, sources, Secrets::default(), Metrics::off());
     let pipelines = configuration.pipelines.iter();
     pipelines
         .filter_map(|pipeline| builder.clients(pipeline, configuration, None).err())

@@ -12,19 +12,22 @@ use tokio::{
     task::spawn_blocking,
 };
 use tracing::{debug, error, info, warn};
+use ziggurat_rag_service::Observation;
 use ziggurat_runtime::watch::{Folders, Stamp, settled};
 
 use crate::{
     app::{App, PipelineBuilder, PipelineSet, Reusable},
-    configuration::{Configuration, Loaded, Server},
+    configuration::{Configuration, Loaded},
+    observation::note_reload,
 };
 
 /// Applies changes of the configuration files to the running server.
 pub(crate) struct Reload {
     path: PathBuf,
     builder: Arc<PipelineBuilder>,
-    /// The settings of the server, which only a restart changes.
-    server: Server,
+    /// The configuration of the start, of which a part is changed by a restart only.
+    started: Configuration,
+    observation: Observation,
     folders: Folders,
     /// The state of the files when they were last read.
     last: Stamps,
@@ -47,13 +50,18 @@ enum Failure {
 impl Reload {
     /// Starts to watch: changes from now on are noticed by [`run`](Self::run). After this call,
     /// SIGHUP no longer ends the process.
-    pub(crate) fn new(loaded: Loaded, builder: Arc<PipelineBuilder>) -> Self {
+    pub(crate) fn new(
+        loaded: Loaded,
+        builder: Arc<PipelineBuilder>,
+        observation: Observation,
+    ) -> Self {
         let hangups = signal(SignalKind::hangup())
             .inspect_err(|error| warn!(%error, "cannot listen to SIGHUP"));
         Self {
             path: loaded.path,
             builder,
-            server: loaded.value.server,
+            started: loaded.value,
+            observation,
             folders: Folders::new("configuration files"),
             last: Stamps::new(),
             missing: BTreeSet::new(),
@@ -68,6 +76,9 @@ impl Reload {
         info!("watching for configuration changes");
         loop {
             let is_asked = self.changed().await;
+            if is_asked && let Some(audit) = &self.observation.audit {
+                audit.reopen();
+            }
             if is_asked || self.has_settled(app).await {
                 self.reload(app).await;
             }
@@ -120,9 +131,14 @@ impl Reload {
         // Reading files may block, so it runs outside of the async tasks.
         let made = spawn_blocking(move || make(&path, &builder, &reusable)).await;
         self.missing.clear();
+        let loaded = made.as_ref().ok().and_then(|made| made.as_ref().ok());
+        note_reload(
+            &self.observation,
+            loaded.map(|(configuration, _)| configuration),
+        );
         match made {
             Ok(Ok((configuration, set))) => {
-                self.compare(&configuration.server);
+                self.compare(&configuration);
                 app.replace(set);
                 let pipelines = configuration.pipelines.len();
                 info!(pipelines, "configuration reloaded");
@@ -157,8 +173,8 @@ impl Reload {
         self.folders.follow(self.last.keys());
     }
 
-    fn compare(&self, server: &Server) {
-        let differences = self.server.differences(server);
+    fn compare(&self, configuration: &Configuration) {
+        let differences = self.started.differences(configuration);
         if !differences.is_empty() {
             let keys = differences.join(",");
             warn!(

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tracing::{info, warn};
-use ziggurat_http::{OptionalTls, Tls};
+use ziggurat_http::{OptionalTls, Tls, connection_count};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::{listen, open_files, signals};
@@ -18,6 +18,7 @@ use ziggurat_serve::{Limits, Server as Web};
 use crate::{
     app::{App, PipelineBuilder, Reusable},
     configuration::{self, ConfigSources, Loaded},
+    observation::Observed,
     reload::Reload,
     secrets::Secrets,
     stack,
@@ -39,8 +40,13 @@ pub(crate) async fn serve(
     let stop = stopped()?;
     let configuration = &loaded.value;
     let server = configuration.server.clone();
-    let (pools, reaper) = Pools::new();
-    let builder = Arc::new(PipelineBuilder::new(pools.clone(), sources, secrets));
+    // First, so that a second server on the same trail changes nothing.
+    let observed = Observed::start(configuration)?;
+    let observation = observed.observation.clone();
+    let metrics = observation.metrics.clone();
+    let (pools, reaper) = Pools::with_metrics(metrics.clone());
+    let builder = PipelineBuilder::new(pools.clone(), sources, secrets, metrics.clone());
+    let builder = Arc::new(builder);
     let set = builder
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
@@ -51,7 +57,8 @@ pub(crate) async fn serve(
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
-    let tower = stack::build(&server, first.ip(), app.pipelines.clone(), &cut_off)?;
+    let pipelines = app.pipelines.clone();
+    let tower = stack::build(&server, first.ip(), pipelines, &cut_off, &observation)?;
     let readiness = app.pipelines.readiness().clone();
     let stop = async move {
         stop.await;
@@ -59,7 +66,8 @@ pub(crate) async fn serve(
     };
     let web = Web::new(limits(&server)).with_cut_off(cut_off);
     let web = web.with_acceptor(OptionalTls(tls));
-    let mut reload = Reload::new(loaded, builder);
+    let web = web.with_connection_count(connection_count(&metrics));
+    let mut reload = Reload::new(loaded, builder, observation);
     announce(&server, &bound, listening);
     let outcome = {
         tokio::select! {
@@ -70,6 +78,8 @@ pub(crate) async fn serve(
     // It also holds the pools, and connections close when the last holder is dropped.
     drop(reload);
     app.shut_down().await;
+    // Last, so that the questions that were cut off have their records.
+    observed.shut_down().await;
     outcome.context("cannot accept connections")
 }
 

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use anyhow::Context as _;
+use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
-use ziggurat_http::{AllowedOrigins, AroundLayer, CorsLayer, ExceptLayer};
+use ziggurat_http::{AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, ExceptLayer};
 use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
@@ -13,10 +14,10 @@ use ziggurat_layers::{
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
-use ziggurat_rag_service::{self as rag, ErrorLine, Options, Pipelines, Timeouts};
+use ziggurat_rag_service::{self as rag, ErrorLine, Observation, Options, Pipelines, Timeouts};
 use ziggurat_serve::HttpService;
 
-use crate::{configuration::Server, logs::log_request};
+use crate::{configuration::Server, logs::log_request, observation::observe_request};
 
 /// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
@@ -30,19 +31,30 @@ pub(crate) fn build(
     address: IpAddr,
     pipelines: Pipelines,
     cut_off: &CutOff,
+    observation: &Observation,
 ) -> anyhow::Result<impl HttpService> {
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
+    let refusal = |reason| CountedRefusal::new(observation.metrics.clone(), reason, ErrorLine);
     let origins = origins(server, &hosts);
+    let origins = origins.map(|origins| origins.with_render(refusal("origin")));
     let limit = server.rate_limit.map(|quota| {
-        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(ErrorLine);
+        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(refusal("limit"));
         ExceptLayer::new(&PROBES, limit)
     });
     let description =
         LinkValue::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
+    let observed = observation.clone();
+    let is_observed = observed.audit.is_some() || observed.metrics.is_on();
+    let records = is_observed.then(|| {
+        AroundLayer::new(move |request: &mut Request<_>| observe_request(&observed, request))
+    });
+
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.
         .layer(AroundLayer::new(log_request))
+        // Counts requests, and gives them the id that their records have.
+        .layer(option_layer(records))
         // Outside of the guards, so that pages can also read refusals and failures.
         .layer(option_layer(cors(server)))
         // Adds the `Link` header to every JSON response, failures included.
@@ -56,13 +68,16 @@ pub(crate) fn build(
         .layer(
             HostLayer::new(hosts)
                 .with_exempt(PROBES)
-                .with_render(ErrorLine),
+                .with_render(refusal("host")),
         )
         .layer(option_layer(origins))
         // Answers requests that still run at the end of the shutdown time; streams end themselves.
         .layer(ShutdownLayer::new(cut_off.clone()).with_render(ErrorLine))
         // The service limits the body itself, after it has found the pipeline.
-        .service(rag::service(pipelines, options(server, cut_off))))
+        .service(rag::service(
+            pipelines,
+            options(server, cut_off, observation),
+        )))
 }
 
 /// Lets pages of the listed origins read responses.
@@ -73,18 +88,17 @@ fn cors(server: &Server) -> Option<CorsLayer> {
 
 /// Refuses pages of other origins than those listed, this machine and the server itself, unless all
 /// are allowed.
-fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer<ErrorLine>> {
+fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer> {
     let origins = match &server.cors {
         Some(listed) if listed.iter().any(|origin| origin == "*") => return None,
         Some(listed) => Origins::exactly(listed),
         None => Origins::loopback(),
     };
-    let guard = OriginLayer::new(origins.with_own(hosts));
-    Some(guard.with_render(ErrorLine))
+    Some(OriginLayer::new(origins.with_own(hosts)))
 }
 
 /// Returns the options of the service.
-fn options(server: &Server, cut_off: &CutOff) -> Options {
+fn options(server: &Server, cut_off: &CutOff, observation: &Observation) -> Options {
     Options {
         timeouts: Timeouts {
             request: server.request_timeout,
@@ -97,5 +111,6 @@ fn options(server: &Server, cut_off: &CutOff) -> Options {
         max_query: server.max_query_bytes,
         document: crate::DOCUMENT,
         cut_off: cut_off.clone(),
+        observation: observation.clone(),
     }
 }

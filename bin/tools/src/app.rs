@@ -80,7 +80,7 @@ impl App {
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared.clone()))
             .transpose()?;
-        let providers = Providers::default();
+        let providers = Providers::new(observation.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
         let mcp = catalogue::service(
             configuration,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tracing::info;
 use ziggurat_audit::Trail;
 use ziggurat_http::MetricsPage;
+use ziggurat_llm::Provider;
 use ziggurat_mcp::Mcp;
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
@@ -26,6 +27,7 @@ pub(crate) fn start(configuration: &Configuration, trail: Option<&Trail>) -> Met
     let known = databases(&configuration.databases)
         .with(Set::Methods, METHODS)
         .with(Set::Methods, REQUESTS.iter().cloned())
+        .with(Set::Providers, Provider::ALL.map(Provider::name))
         .with(Set::Faces, FACES.iter().copied());
     let metrics = Metrics::new(Program::Tools, VERSION, &known);
     if let Some(trail) = trail {

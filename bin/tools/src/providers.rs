@@ -5,6 +5,7 @@ use std::{sync::OnceLock, time::Duration};
 use anyhow::Context as _;
 use ziggurat_llm::{self as llm, Access, Http, Provider, Timeouts};
 use ziggurat_postgres_tools as tools;
+use ziggurat_telemetry::Metrics;
 
 use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
 
@@ -17,16 +18,27 @@ const OLLAMA_TIMEOUT: Duration = Duration::from_mins(1);
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     client: OnceLock<reqwest::Client>,
+    metrics: Metrics,
 }
 
 // === impl Providers ===
 
 impl Providers {
+    /// Measures the calls to providers.
+    pub(crate) fn new(metrics: Metrics) -> Self {
+        let client = OnceLock::new();
+        Self { client, metrics }
+    }
+
     /// Creates a client of a provider; connects to nothing.
     ///
     /// # Errors
     /// Fails if the provider cannot be used as configured.
     pub(crate) fn http_client(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
+        let access = &Access {
+            metrics: self.metrics.clone(),
+            ..access.clone()
+        };
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
         }

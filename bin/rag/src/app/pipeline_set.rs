@@ -18,6 +18,7 @@ use ziggurat_postgres::{
     pool::{Pool, Pools},
 };
 use ziggurat_rag_service::{Parts, Pipeline as Served, retrieval::Retriever};
+use ziggurat_telemetry::Metrics;
 
 use super::first_connection::FirstConnection;
 use crate::{
@@ -33,6 +34,7 @@ pub(crate) struct PipelineBuilder {
     http_clients: HttpClients,
     sources: ConfigSources,
     secrets: Secrets,
+    metrics: Metrics,
     /// Number of databases so far, which makes the names of pools unique.
     count: AtomicU64,
 }
@@ -60,12 +62,18 @@ struct PooledDatabase {
 // === impl PipelineBuilder ===
 
 impl PipelineBuilder {
-    pub(crate) fn new(pools: Pools, sources: ConfigSources, secrets: Secrets) -> Self {
+    pub(crate) fn new(
+        pools: Pools,
+        sources: ConfigSources,
+        secrets: Secrets,
+        metrics: Metrics,
+    ) -> Self {
         Self {
             pools,
             http_clients: HttpClients::default(),
             sources,
             secrets,
+            metrics,
             count: AtomicU64::new(0),
         }
     }
@@ -85,6 +93,7 @@ impl PipelineBuilder {
             http_clients: &self.http_clients,
             sources: &self.sources,
             secrets: &self.secrets,
+            metrics: &self.metrics,
             idle: configuration.server.stream_idle_timeout,
         };
         Clients::of(pipeline, context, before)
@@ -118,6 +127,7 @@ impl PipelineBuilder {
         let position = self.position(set, &pipeline.database, &before.databases);
         let pool = set.databases[position].pool.clone();
         let retriever = Retriever::new(pool, name, pipeline.tables.clone(), pipeline.search);
+        let retriever = retriever.with_metrics(self.metrics.clone());
         let first = &mut set.first_connections[position];
         first.retrievers.push((name.clone(), retriever.clone()));
         let clients = &set.clients[name];

@@ -1,0 +1,180 @@
+//! What operators see of questions: the audit trail, metrics and traces.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http::{HeaderName, HeaderValue, Request, Response};
+use tokio::{sync::oneshot, task::JoinSet};
+use tracing::info;
+use ziggurat_audit::{Trail, Verdict};
+use ziggurat_http::{MetricsPage, count_request};
+use ziggurat_layers::sanitize::RequestId;
+use ziggurat_llm::Provider;
+use ziggurat_rag_service::{METHOD, Observation};
+use ziggurat_telemetry::{Known, Metrics, Program, Set, traces::Tracer};
+
+use crate::configuration::Configuration;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The paths under which the server is reached.
+const FACES: &[&str] = &[
+    "/v1/pipelines",
+    "/v1/stats",
+    "/v1/health",
+    "/v1/live",
+    "/v1/openapi.json",
+    "/ready",
+];
+
+/// Time for the last records and spans.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The audit trail, the metrics and the traces of a server; each may be off.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    pub(crate) observation: Observation,
+    trail: Option<Trail>,
+    page: JoinSet<()>,
+    /// Ends the exporter when it is dropped.
+    stop_exporter: Option<oneshot::Sender<()>>,
+    exporter: JoinSet<()>,
+}
+
+// === impl Observed ===
+
+impl Observed {
+    /// Opens the audit trail, and starts the metrics, their page, and the export of traces.
+    ///
+    /// # Errors
+    /// Fails if the file of the trail or the address of the page cannot be used, or the settings of
+    /// the traces.
+    pub(crate) fn start(configuration: &Configuration) -> anyhow::Result<Self> {
+        let trail = Trail::open(configuration.audit.as_ref())?;
+        let metrics = metrics(configuration, trail.as_ref());
+        let mut observed = Self {
+            observation: Observation {
+                audit: trail.as_ref().map(Trail::audit).cloned(),
+                metrics,
+                tracer: Tracer::off(),
+            },
+            trail,
+            page: JoinSet::new(),
+            stop_exporter: None,
+            exporter: JoinSet::new(),
+        };
+        observed.serve_page(configuration)?;
+        observed.export_traces(configuration)?;
+        Ok(observed)
+    }
+
+    fn serve_page(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
+        let Some(address) = &configuration.telemetry.metrics_address else {
+            return Ok(());
+        };
+        let page = MetricsPage::listen(address, self.observation.metrics.clone());
+        let page =
+            page.with_context(|| format!("telemetry.metrics: cannot listen on {address}"))?;
+        info!("metrics on http://{}/metrics", page.address());
+        self.page.spawn(page.serve());
+        Ok(())
+    }
+
+    fn export_traces(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
+        let Some(otlp) = &configuration.telemetry.otlp else {
+            return Ok(());
+        };
+        let (tracer, exporter) = otlp.start("ziggurat-rag", env!("CARGO_PKG_VERSION"))?;
+        let dropped = tracer.clone();
+        let metrics = &self.observation.metrics;
+        metrics.read_dropped_spans(move || dropped.dropped_spans());
+        self.observation.tracer = tracer;
+        let (stop, stopped) = oneshot::channel();
+        self.stop_exporter = Some(stop);
+        self.exporter.spawn(exporter.run(async move {
+            // Either the end was sent, or the sender is gone.
+            let _ = stopped.await;
+        }));
+        Ok(())
+    }
+
+    /// Writes the records and spans that are left.
+    pub(crate) async fn shut_down(mut self) {
+        drop(self.stop_exporter.take());
+        let exported = async { while self.exporter.join_next().await.is_some() {} };
+        // Spans that are left are dropped.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, exported).await;
+        if let Some(trail) = self.trail {
+            trail.close(CLOSE_TIMEOUT).await;
+        }
+    }
+}
+
+/// Starts the metrics, if there is an address to read them at.
+fn metrics(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
+    if configuration.telemetry.metrics_address.is_none() {
+        return Metrics::off();
+    }
+    let known = names(configuration)
+        .with(Set::Methods, [METHOD])
+        .with(Set::Providers, Provider::ALL.map(Provider::name))
+        .with(Set::Faces, FACES.iter().copied());
+    let metrics = Metrics::new(Program::Rag, env!("CARGO_PKG_VERSION"), &known);
+    if let Some(trail) = trail {
+        let audit = trail.audit().clone();
+        metrics.read_audit(move || audit.counts());
+    }
+    metrics
+}
+
+/// Returns the names of pipelines and databases.
+fn names(configuration: &Configuration) -> Known {
+    let pipelines = configuration.pipelines.iter();
+    let databases = pipelines.clone().map(|pipeline| pipeline.database.name());
+    Known::default()
+        .with(Set::Databases, databases)
+        .with(Set::Pipelines, pipelines.map(|pipeline| &pipeline.name))
+}
+
+/// Records and counts a reload of the configuration, which is `None` if it failed.
+pub(crate) fn note_reload(observation: &Observation, loaded: Option<&Configuration>) {
+    let (verdict, result) = match loaded {
+        Some(configuration) => {
+            observation.metrics.learn(&names(configuration));
+            (Verdict::Ok, "ok")
+        }
+        None => (Verdict::Error, "failed"),
+    };
+    observation.metrics.reload(result);
+    if let Some(audit) = &observation.audit {
+        audit.reload(verdict);
+    }
+}
+
+/// Counts a request. If questions are recorded, it gets an id that its response and its record
+/// have.
+pub(crate) fn observe_request<B, C>(
+    observation: &Observation,
+    request: &mut Request<B>,
+) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
+    let metrics = &observation.metrics;
+    let count = metrics
+        .is_on()
+        .then(|| count_request(metrics.clone(), FACES, request));
+    let id = observation.audit.is_some().then(|| {
+        let given = request.extensions().get().cloned();
+        let id: RequestId = given.unwrap_or_else(RequestId::generate);
+        request.extensions_mut().insert(id.clone());
+        id
+    });
+    move |mut response| {
+        if let Some(count) = count {
+            count(&response);
+        }
+        let id = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
+        if let Some(id) = id {
+            response.headers_mut().entry(REQUEST_ID).or_insert(id);
+        }
+        response
+    }
+}
