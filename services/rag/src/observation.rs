@@ -1,4 +1,4 @@
-//! What operators see of questions: the audit trail, metrics and traces.
+//! Observation of questions for operators: the audit trail, metrics and traces.
 
 use std::{sync::Arc, time::Instant};
 

@@ -4,6 +4,7 @@ mod answers;
 mod endpoints;
 mod faults;
 mod log;
+mod observation;
 mod sockets;
 mod streams;
 

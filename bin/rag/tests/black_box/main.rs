@@ -1,6 +1,7 @@
 //! Tests of the program from the outside, in the order of the specification.
 
 mod answers;
+mod audit;
 mod checking;
 mod command_line;
 mod cors;
@@ -9,3 +10,4 @@ mod logs;
 mod reload;
 mod serving;
 mod support;
+mod telemetry;
