@@ -30,7 +30,7 @@ use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
 pub(crate) use ziggurat_audit::TrailSettings;
-pub(crate) use ziggurat_http::TelemetrySettings;
+pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 pub(crate) use ziggurat_runtime::{
     Address, ConfigSources, Secret, config::LoadError, file::FileError,
 };
@@ -96,6 +96,8 @@ pub(crate) struct Configuration {
     pub(crate) audit: Option<TrailSettings>,
     /// Settings of metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
+    /// Kind of the comments in statements.
+    pub(crate) sql_comment: SqlCommentKind,
     /// Log levels and format.
     pub(crate) logs: Logs,
     /// True if clients get the causes of failures, and requests are logged.
@@ -192,6 +194,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         state: State::read(&file.section("state")),
         audit: TrailSettings::read(file),
         telemetry: TelemetrySettings::read(file),
+        sql_comment: SqlCommentKind::read(file),
         logs: Logs::read(file),
         debug: is_debug,
         secret_file: path("secret_file", "ZIGGURAT_SECRET_FILE"),

@@ -60,7 +60,7 @@ impl Observation {
             metrics,
             tracer,
             export,
-            sql_comment: telemetry.sql_comment,
+            sql_comment: configuration.sql_comment,
         })
     }
 

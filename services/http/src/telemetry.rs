@@ -21,10 +21,6 @@ pub struct TelemetrySettings {
     pub metrics_address: Option<Address>,
     /// Settings of traces, if they are exported.
     pub otlp: Option<OtlpSettings>,
-    /// Comments in the statements that PostgreSQL gets.
-    pub sql_comment: SqlCommentKind,
-    /// True if providers of models are told the trace of a call.
-    pub propagate_to_providers: bool,
 }
 
 /// Export of traces to a collector.
@@ -85,14 +81,6 @@ impl TelemetrySettings {
         Self {
             metrics_address,
             otlp: OtlpSettings::read(&file.section("otlp")),
-            sql_comment: file
-                .key("sql_comment")
-                .parsed(str::parse)
-                .unwrap_or_default(),
-            propagate_to_providers: file
-                .key("propagate_to_providers")
-                .boolean()
-                .unwrap_or(false),
         }
     }
 }
@@ -150,6 +138,15 @@ impl OtlpSettings {
 }
 
 // === impl SqlCommentKind ===
+
+impl SqlCommentKind {
+    /// Reads `telemetry.sql_comment`, which servers have that run statements of callers.
+    #[must_use]
+    pub fn read(file: &Section<'_>) -> Self {
+        let key = file.section("telemetry").key("sql_comment");
+        key.parsed(str::parse).unwrap_or_default()
+    }
+}
 
 impl FromStr for SqlCommentKind {
     type Err = &'static str;

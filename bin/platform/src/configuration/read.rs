@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use http::{HeaderName, Uri};
 use ziggurat_account_service::{Attempts, Limits};
-use ziggurat_http::{SqlCommentKind, TelemetrySettings};
+use ziggurat_http::TelemetrySettings;
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
     Secret,
@@ -47,19 +47,8 @@ pub(super) fn configuration(file: &Section<'_>) -> Configuration {
             kept
         },
         tests: tests(file),
-        telemetry: telemetry(file),
+        telemetry: TelemetrySettings::read(file),
     }
-}
-
-fn telemetry(file: &Section<'_>) -> TelemetrySettings {
-    let settings = TelemetrySettings::read(file);
-    if settings.sql_comment != SqlCommentKind::Off {
-        file.warn("telemetry.sql_comment: has no effect, because callers send no statements");
-    }
-    if settings.propagate_to_providers {
-        file.warn("telemetry.propagate_to_providers: has no effect, because there are none");
-    }
-    settings
 }
 
 fn server(server: &Section<'_>) -> ServerSettings {

@@ -120,22 +120,13 @@ fn limited_requests_are_counted_and_the_page_answers_local_hosts_only() {
 }
 
 #[test]
-fn unknown_keys_are_errors_and_keys_without_an_effect_are_warned_about() {
+fn unknown_keys_are_errors() {
     let home = Home::new();
     home.configure("telemetry: {metrics: {adress: 127.0.0.1:0}}\n");
     let ran = home.ran(&["-check-config"]);
     assert_eq!(ran.code, Some(1));
     let expected = "unknown key 'telemetry.metrics.adress'";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-    home.configure("telemetry: {sql_comment: call, propagate_to_providers: true}\n");
-    let ran = home.ran(&["-check-config"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(
-        ran.stderr.matches("has no effect").count(),
-        2,
-        "{}",
-        ran.stderr
-    );
 }
 
 #[test]

@@ -59,6 +59,7 @@ impl Changes {
             ("state", one.state == two.state),
             ("audit", one.audit == two.audit),
             ("telemetry", one.telemetry == two.telemetry),
+            ("telemetry.sql_comment", one.sql_comment == two.sql_comment),
             ("log", one.logs == two.logs),
             ("secret_file", one.secret_file == two.secret_file),
             (
