@@ -48,6 +48,11 @@ class People(unittest.TestCase):
     def test_the_unix_account_is_no_person(self):
         self.assertEqual(found('/// Runs as `nobody`.\nconst A: &str = "nobody";'), [])
 
+    def test_the_key_of_a_configuration_is_no_person(self):
+        source = '/// Reads `everyone`.\nfn f() { g("everyone"); h("{for: {everyone: true}}") }'
+        self.assertEqual(found(source), [])
+        self.assertEqual(found('f("as everyone: true")'), [(1, 2)])
+
     def test_strings_and_lifetimes_do_not_hide_comments(self):
         source = "fn f<'a>(c: char) { g('\"', '\\'', b'\"', \"//\") } // nobody\n"
         self.assertEqual(found(source), [(1, 2)])
