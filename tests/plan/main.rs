@@ -30,6 +30,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/account-client",
         "services/audit",
         "services/http",
+        "services/limits",
         "services/llm",
         "services/postgres",
     ],

@@ -1,0 +1,76 @@
+//! Names of callers, and the digests that they are counted by.
+
+use std::fmt;
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+/// Name of a caller, by its kind. A token, an address or a connection is no part of it, so a new
+/// one does not bring a new allowance.
+///
+/// ```
+/// use ziggurat_limits::CallerId;
+///
+/// let alice = CallerId::User("alice");
+/// assert_eq!(alice.digest(), CallerId::User("alice").digest());
+/// assert_ne!(alice.digest(), CallerId::Token("alice").digest());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerId<'a> {
+    /// An API token, by its id and never by the token itself.
+    Token(&'a str),
+    /// A user, by name.
+    User(&'a str),
+    /// A client of an issuer. All clients with one subject share an allowance.
+    Client {
+        /// Subject of the token.
+        subject: &'a str,
+        /// Client that the token was issued to.
+        client: Option<&'a str>,
+        /// Tenant of the client.
+        tenant: Option<&'a str>,
+    },
+    /// The local user, of standard input and of servers without authentication.
+    Local,
+}
+
+/// SHA-256 of the kind and the name of a caller, equal in all replicas.
+///
+/// ```
+/// use ziggurat_limits::{CallerDigest, CallerId};
+///
+/// let digest = CallerId::User("alice").digest();
+/// let stored: [u8; 32] = digest.0;
+/// assert_eq!(CallerDigest(stored), digest);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallerDigest(pub [u8; 32]);
+
+// === impl CallerId ===
+
+impl CallerId<'_> {
+    /// Returns the digest that the caller is counted by.
+    #[must_use]
+    pub fn digest(&self) -> CallerDigest {
+        let (kind, name) = match *self {
+            Self::Token(id) => ("token:", id),
+            Self::User(name) => ("user:", name),
+            Self::Client { subject, .. } => ("client:", subject),
+            Self::Local => ("local:", ""),
+        };
+        let mut context = Context::new(&SHA256);
+        context.update(kind.as_bytes());
+        context.update(name.as_bytes());
+        let mut digest = [0; 32];
+        digest.copy_from_slice(context.finish().as_ref());
+        CallerDigest(digest)
+    }
+}
+
+// === impl CallerDigest ===
+
+impl fmt::Debug for CallerDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = self.0.iter();
+        digits.try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,132 @@
+//! Calls of a caller in a window.
+
+use std::{
+    num::NonZeroU32,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use ziggurat_layers::{
+    clock::Clock,
+    rate_limit::{Key, Policy as _, Quota, Remaining, Steady},
+};
+
+use super::nanos;
+
+/// Calls of one caller. The policies have one key each, so that they are dropped with the caller.
+#[derive(Debug)]
+pub(crate) struct Calls<C> {
+    clock: C,
+    admitted: Steady<C>,
+    /// Refused calls, which have a quota of the same size: beyond both, the caller is flooding.
+    refused: Steady<C>,
+    /// Time of the clock at which all calls of a window are available again, in nanoseconds.
+    full_at: AtomicU64,
+    /// Time of the clock up to which the caller is flooding, in nanoseconds.
+    flooding_until: AtomicU64,
+}
+
+// === impl Calls ===
+
+impl<C: Clock + Clone> Calls<C> {
+    pub(super) fn new(clock: &C) -> Self {
+        // Each call brings the quota of its rule.
+        let any = Quota::new(NonZeroU32::MIN, Duration::from_secs(1)).expect("a second is valid");
+        let policy = || Steady::new(any).with_max_keys(1).with_clock(clock.clone());
+        Self {
+            admitted: policy(),
+            refused: policy(),
+            full_at: AtomicU64::new(0),
+            flooding_until: AtomicU64::new(0),
+            clock: clock.clone(),
+        }
+    }
+
+    /// Admits a call, or returns the time until the next.
+    pub(crate) fn admit(&self, quota: Quota) -> Result<(), Duration> {
+        let now = self.now();
+        match self.admitted.admit(Key::UNKNOWN, quota) {
+            Ok(remaining) => {
+                let full_at = now.saturating_add(nanos(remaining.reset().unwrap_or_default()));
+                self.full_at.fetch_max(full_at, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(limited) => {
+                let wait = match self.refused.admit(Key::UNKNOWN, quota) {
+                    Ok(left) if left.count() > 0 => 0,
+                    Ok(left) => {
+                        let until_full = nanos(left.reset().unwrap_or_default());
+                        let others = u64::from(quota.count()) - 1;
+                        until_full.saturating_sub(interval(quota).saturating_mul(others))
+                    }
+                    Err(flooding) => nanos(flooding.retry_after()),
+                };
+                let until = now.saturating_add(wait);
+                self.flooding_until.fetch_max(until, Ordering::Relaxed);
+                Err(limited.retry_after())
+            }
+        }
+    }
+
+    /// Returns the time for which the caller is flooding.
+    pub(crate) fn flooding(&self) -> Option<Duration> {
+        let until = self.flooding_until.load(Ordering::Relaxed);
+        // Most callers never flood, and need no look at the clock.
+        let wait = if until == 0 {
+            0
+        } else {
+            until.saturating_sub(self.now())
+        };
+        (wait > 0).then(|| Duration::from_nanos(wait))
+    }
+
+    /// Returns the calls that are left, and the time until all are available.
+    pub(crate) fn remaining(&self, quota: Quota) -> Remaining {
+        let until_full = self.until_full();
+        let used = until_full.div_ceil(interval(quota));
+        let left = u64::from(quota.count()).saturating_sub(used);
+        let remaining = Remaining::new(u32::try_from(left).unwrap_or(u32::MAX));
+        if until_full == 0 {
+            return remaining;
+        }
+        remaining.with_reset(Duration::from_nanos(until_full))
+    }
+
+    /// Returns the time of the clock at which all calls of a window are available.
+    pub(super) fn full_at(&self) -> Duration {
+        Duration::from_nanos(self.full_at.load(Ordering::Relaxed))
+    }
+
+    /// Returns the nanoseconds until all calls of a window are available.
+    pub(super) fn until_full(&self) -> u64 {
+        let full_at = self.full_at.load(Ordering::Relaxed);
+        full_at.saturating_sub(self.now())
+    }
+
+    /// Uses the calls up to a time of the clock, but no more than those of one window.
+    pub(super) fn use_until(&self, time: Duration, quota: Quota) {
+        let missing = time.saturating_sub(self.clock.now()).min(quota.period());
+        let seconds =
+            Duration::from_secs(missing.as_secs() + u64::from(missing.subsec_nanos() > 0));
+        // One call of such a quota uses all of this time.
+        let Ok(used) = Quota::new(NonZeroU32::MIN, seconds) else {
+            return;
+        };
+        // Admitted: nothing is used of a new policy.
+        let _ = self.admit(used);
+    }
+
+    fn now(&self) -> u64 {
+        nanos(self.clock.now())
+    }
+}
+
+/// Returns the period of a quota in nanoseconds.
+pub(super) fn period_nanos(quota: Quota) -> u64 {
+    nanos(quota.period())
+}
+
+/// Returns the nanoseconds in which one call becomes available.
+fn interval(quota: Quota) -> u64 {
+    (period_nanos(quota) / u64::from(quota.count())).max(1)
+}
