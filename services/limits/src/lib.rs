@@ -77,7 +77,7 @@
 //!
 //! # Memory
 //!
-//! The counts of 10,000 callers are kept (`max_callers`), at about a kilobyte each. When there are
+//! The counts of 10,000 callers are kept (`max_callers`), at one to two kilobytes each. When there are
 //! more, the callers that have used the least share of their limits are dropped, the oldest first;
 //! callers with a running call never are. From then on a new caller starts with as much used as the
 //! most that a dropped caller had used: rows and bytes until midnight, calls until those would be

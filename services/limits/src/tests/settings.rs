@@ -47,11 +47,17 @@ fn the_first_entry_that_fits_decides() {
 }
 
 #[test]
-fn a_caller_that_no_entry_fits_has_no_limits() {
-    let (limits, _) = limits(settings("callers: [{for: {users: [alice]}, calls: 1/s}]"));
+fn a_caller_that_no_entry_fits_or_whose_entry_is_empty_has_no_limits() {
+    let (limits, _) = limits(Settings::default());
+    assert!(limits.of(&ALICE).is_none());
+    limits.replace(settings(
+        "callers: [{for: {users: [alice]}, calls: 1/s}, {for: {users: [root]}}]",
+    ));
     assert!(limits.of(&ALICE).is_some());
     assert!(limits.of(&BOB).is_none());
-    assert!(Limits::new(Settings::default()).of(&ALICE).is_none());
+    assert!(limits.of(&CallerId::User("root")).is_none());
+    limits.replace(settings("callers: [{for: {everyone: true}}]"));
+    assert!(limits.of(&ALICE).is_none());
 }
 
 #[test]

@@ -122,7 +122,9 @@ async fn a_replaced_limit_counts_the_statements_that_run() {
     limits.replace(for_all("concurrent: 2"));
     running.push(now().await.expect("two of two"));
     assert!(now().await.is_err());
+    // A lowered limit that is raised again while more statements run.
     limits.replace(for_all("concurrent: 1"));
+    assert!(now().await.is_err());
     limits.replace(for_all("concurrent: 4"));
     for _ in 0..2 {
         running.push(now().await.expect("four of four"));
