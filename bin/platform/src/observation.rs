@@ -1,20 +1,13 @@
 //! Metrics and traces of the server.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use http::{Request, Response, StatusCode};
-use tokio::{sync::oneshot, task::JoinSet, time};
-use tracing::{debug, info};
+use tokio::{task::JoinSet, time};
+use tracing::debug;
 use ziggurat_account_service::{AccountCounts, EXCHANGE, Store};
-use ziggurat_http::{MetricsPage, TelemetrySettings, count_request};
+use ziggurat_http::{MetricsPage, TelemetrySettings, TraceExport, count_request};
 use ziggurat_telemetry::{AccountCount, Known, Metrics, Program, Set, traces::Tracer};
 
 /// Name of the server in its spans.
@@ -38,9 +31,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Observation {
     pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
-    exports: JoinSet<()>,
-    /// Ends the exports when it is dropped.
-    stop: oneshot::Sender<()>,
+    export: TraceExport,
 }
 
 // === impl Observation ===
@@ -59,32 +50,12 @@ impl Observation {
         } else {
             Metrics::off()
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let (mut tracer, mut exports) = (Tracer::off(), JoinSet::new());
-        if let Some(otlp) = &settings.otlp {
-            let (started, exporter) = otlp.start(NAME, VERSION)?;
-            exports.spawn(exporter.run(async {
-                // The sender sends nothing; it is dropped.
-                let _ = stopped.await;
-            }));
-            let counted = started.clone();
-            metrics.read_dropped_spans(move || counted.dropped_spans());
-            tracer = started;
-        }
+        let (tracer, export) = TraceExport::start(settings, NAME, VERSION, &metrics)?;
         Ok(Self {
             metrics,
             tracer,
-            exports,
-            stop,
+            export,
         })
-    }
-
-    /// Shows the number of open connections.
-    pub(crate) fn count_connections(&self, connections: Arc<AtomicUsize>) {
-        self.metrics.read_http_connections(move || {
-            let connections = connections.load(Ordering::Relaxed);
-            connections.try_into().unwrap_or(u64::MAX)
-        });
     }
 
     /// Serves the page of metrics, and counts the accounts for it, if there is one.
@@ -97,13 +68,9 @@ impl Observation {
         store: &Store,
         tasks: &mut JoinSet<()>,
     ) -> anyhow::Result<()> {
-        let Some(address) = &settings.metrics_address else {
+        let Some(page) = MetricsPage::listen(settings, &self.metrics)? else {
             return Ok(());
         };
-        let page = MetricsPage::listen(address, self.metrics.clone());
-        let page =
-            page.with_context(|| format!("telemetry.metrics: cannot listen on {address}"))?;
-        info!("metrics on http://{}/metrics", page.address());
         tasks.spawn(page.serve());
         let counts = Arc::<ArcSwap<Vec<AccountCount>>>::default();
         tasks.spawn(count_accounts(store.clone(), Arc::clone(&counts)));
@@ -114,10 +81,7 @@ impl Observation {
 
     /// Exports the spans that wait, within a time.
     pub(crate) async fn close(self) {
-        drop(self.stop);
-        // The rest is lost if the collector does not answer.
-        let exported = time::timeout(CLOSE_TIMEOUT, self.exports.join_all());
-        exported.await.ok();
+        self.export.close(CLOSE_TIMEOUT).await;
     }
 }
 

@@ -1,15 +1,12 @@
 //! Runs the server until it is stopped.
 
-use std::{
-    net::{SocketAddr, ToSocketAddrs as _},
-    sync::{Arc, atomic::AtomicUsize},
-};
+use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use anyhow::Context as _;
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
 use ziggurat_account_service::{Keys, Tokens};
-use ziggurat_http::{OptionalTls, Readiness, Tls};
+use ziggurat_http::{OptionalTls, Readiness, Tls, connection_count};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_runtime::{listen, open_files, signals, watch::Folders};
 use ziggurat_serve::{Limits, Server};
@@ -84,10 +81,8 @@ async fn serve_on(
     if tls.is_none() && !address.ip().is_loopback() {
         warn!(%address, "secrets and tokens are sent unencrypted to clients of this address");
     }
-    let connections = Arc::new(AtomicUsize::new(0));
-    observation.count_connections(Arc::clone(&connections));
     let web = Server::new(limits)
-        .with_connection_count(connections)
+        .with_connection_count(connection_count(&observation.metrics))
         .with_cut_off(cut_off.clone());
     let web = web.with_acceptor(OptionalTls(tls));
     let settings = configuration.token_settings(address);

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use http::{HeaderName, HeaderValue, Request, Response};
-use tokio::{sync::oneshot, task::JoinSet};
-use tracing::info;
+use tokio::task::JoinSet;
 use ziggurat_audit::{Trail, Verdict};
-use ziggurat_http::{MetricsPage, count_request};
+use ziggurat_http::{MetricsPage, TraceExport, count_request};
 use ziggurat_layers::sanitize::RequestId;
 use ziggurat_llm::Provider;
 use ziggurat_rag_service::{METHOD, Observation};
-use ziggurat_telemetry::{Known, Metrics, Program, Set, traces::Tracer};
+use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::configuration::Configuration;
+
+/// Name of the server in its spans.
+const NAME: &str = "ziggurat-rag";
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -35,10 +38,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Observed {
     pub(crate) observation: Observation,
     trail: Option<Trail>,
-    page: JoinSet<()>,
-    /// Ends the exporter when it is dropped.
-    stop_exporter: Option<oneshot::Sender<()>>,
-    exporter: JoinSet<()>,
+    /// Serves the page of metrics until it is dropped.
+    _page: JoinSet<()>,
+    export: TraceExport,
 }
 
 // === impl Observed ===
@@ -52,58 +54,24 @@ impl Observed {
     pub(crate) fn start(configuration: &Configuration) -> anyhow::Result<Self> {
         let trail = Trail::open(configuration.audit.as_ref())?;
         let metrics = metrics(configuration, trail.as_ref());
-        let mut observed = Self {
+        let telemetry = &configuration.telemetry;
+        let (tracer, export) = TraceExport::start(telemetry, NAME, VERSION, &metrics)?;
+        let page = MetricsPage::listen(telemetry, &metrics)?;
+        Ok(Self {
             observation: Observation {
                 audit: trail.as_ref().map(Trail::audit).cloned(),
                 metrics,
-                tracer: Tracer::off(),
+                tracer,
             },
             trail,
-            page: JoinSet::new(),
-            stop_exporter: None,
-            exporter: JoinSet::new(),
-        };
-        observed.serve_page(configuration)?;
-        observed.export_traces(configuration)?;
-        Ok(observed)
-    }
-
-    fn serve_page(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
-        let Some(address) = &configuration.telemetry.metrics_address else {
-            return Ok(());
-        };
-        let page = MetricsPage::listen(address, self.observation.metrics.clone());
-        let page =
-            page.with_context(|| format!("telemetry.metrics: cannot listen on {address}"))?;
-        info!("metrics on http://{}/metrics", page.address());
-        self.page.spawn(page.serve());
-        Ok(())
-    }
-
-    fn export_traces(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
-        let Some(otlp) = &configuration.telemetry.otlp else {
-            return Ok(());
-        };
-        let (tracer, exporter) = otlp.start("ziggurat-rag", env!("CARGO_PKG_VERSION"))?;
-        let dropped = tracer.clone();
-        let metrics = &self.observation.metrics;
-        metrics.read_dropped_spans(move || dropped.dropped_spans());
-        self.observation.tracer = tracer;
-        let (stop, stopped) = oneshot::channel();
-        self.stop_exporter = Some(stop);
-        self.exporter.spawn(exporter.run(async move {
-            // Either the end was sent, or the sender is gone.
-            let _ = stopped.await;
-        }));
-        Ok(())
+            _page: page.map(MetricsPage::serve).into_iter().collect(),
+            export,
+        })
     }
 
     /// Writes the records and spans that are left.
-    pub(crate) async fn shut_down(mut self) {
-        drop(self.stop_exporter.take());
-        let exported = async { while self.exporter.join_next().await.is_some() {} };
-        // Spans that are left are dropped.
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, exported).await;
+    pub(crate) async fn shut_down(self) {
+        self.export.close(CLOSE_TIMEOUT).await;
         if let Some(trail) = self.trail {
             trail.close(CLOSE_TIMEOUT).await;
         }
@@ -119,7 +87,7 @@ fn metrics(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
         .with(Set::Methods, [METHOD])
         .with(Set::Providers, Provider::ALL.map(Provider::name))
         .with(Set::Faces, FACES.iter().copied());
-    let metrics = Metrics::new(Program::Rag, env!("CARGO_PKG_VERSION"), &known);
+    let metrics = Metrics::new(Program::Rag, VERSION, &known);
     if let Some(trail) = trail {
         let audit = trail.audit().clone();
         metrics.read_audit(move || audit.counts());

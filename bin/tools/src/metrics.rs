@@ -2,9 +2,7 @@
 
 use std::sync::LazyLock;
 
-use anyhow::Context as _;
 use serde_json::Value;
-use tracing::info;
 use ziggurat_audit::Trail;
 use ziggurat_http::MetricsPage;
 use ziggurat_llm::Provider;
@@ -53,13 +51,10 @@ pub(crate) fn learn_tools(metrics: &Metrics, mcp: &Mcp) {
 /// # Errors
 /// Fails if the server cannot listen on the address.
 pub(crate) fn serve(configuration: &Configuration, app: &mut App) -> anyhow::Result<()> {
-    let Some(address) = &configuration.telemetry.metrics_address else {
-        return Ok(());
-    };
-    let page = MetricsPage::listen(address, app.observation.metrics.clone());
-    let page = page.with_context(|| format!("telemetry.metrics: cannot listen on {address}"))?;
-    info!("metrics on http://{}/metrics", page.address());
-    app.run(page.serve());
+    let page = MetricsPage::listen(&configuration.telemetry, &app.observation.metrics)?;
+    if let Some(page) = page {
+        app.run(page.serve());
+    }
     Ok(())
 }
 

@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::{sync::oneshot, task::JoinSet, time};
 use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
-use ziggurat_http::SqlCommentKind;
+use ziggurat_http::{SqlCommentKind, TraceExport};
 use ziggurat_mcp::Mcp;
-use ziggurat_telemetry::{
-    Metrics,
-    traces::{Exporter, Tracer},
-};
+use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
     calls::CallObserver,
@@ -25,15 +21,8 @@ pub(crate) struct Observation {
     trail: Option<Trail>,
     pub(crate) metrics: Metrics,
     tracer: Tracer,
-    export: Option<Export>,
+    export: TraceExport,
     sql_comment: SqlCommentKind,
-}
-
-/// The task that exports traces, and its end.
-#[derive(Debug)]
-struct Export {
-    stop: oneshot::Sender<()>,
-    task: JoinSet<()>,
 }
 
 // === impl Observation ===
@@ -48,13 +37,7 @@ impl Observation {
         let trail = Trail::open(configuration.audit.as_ref())?;
         let metrics = metrics::start(configuration, trail.as_ref());
         let telemetry = &configuration.telemetry;
-        let (mut tracer, mut export) = (Tracer::off(), None);
-        if let Some(otlp) = &telemetry.otlp {
-            let (started, exporter) = otlp.start(NAME, VERSION)?;
-            let dropped = started.clone();
-            metrics.read_dropped_spans(move || dropped.dropped_spans());
-            (tracer, export) = (started, Some(Export::start(exporter)));
-        }
+        let (tracer, export) = TraceExport::start(telemetry, NAME, VERSION, &metrics)?;
         Ok(Self {
             trail,
             metrics,
@@ -69,12 +52,7 @@ impl Observation {
         if let Some(trail) = self.trail {
             trail.close(limit).await;
         }
-        if let Some(mut export) = self.export {
-            // Its receiver is gone if the task has ended.
-            export.stop.send(()).ok();
-            let sent = time::timeout(limit, export.task.join_next());
-            sent.await.ok();
-        }
+        self.export.close(limit).await;
     }
 
     /// Returns the audit trail, if there is one.
@@ -109,19 +87,5 @@ impl Observation {
             sql_comment: self.sql_comment,
             databases: databases.clone(),
         })
-    }
-}
-
-// === impl Export ===
-
-impl Export {
-    fn start(exporter: Exporter) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let run = exporter.run(async {
-            // The sender is gone only if the server is.
-            stopped.await.ok();
-        });
-        let task = JoinSet::from_iter([run]);
-        Self { stop, task }
     }
 }

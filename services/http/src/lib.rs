@@ -61,6 +61,6 @@ pub use self::{
     preflight::{Preflight, PreflightLayer},
     ready::{Readiness, Report, Status},
     refusal::Refusal,
-    telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings},
+    telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings, TraceExport},
     tls::{OptionalTls, Tls, TlsError},
 };

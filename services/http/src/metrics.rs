@@ -14,7 +14,7 @@ use std::{
 use http::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 use tower::{ServiceBuilder, util::option_layer};
-use tracing::error;
+use tracing::{error, info};
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
     reject::{Rejection, Render},
@@ -22,6 +22,8 @@ use ziggurat_layers::{
 use ziggurat_runtime::{Address, listen};
 use ziggurat_serve::{Limits, Server};
 use ziggurat_telemetry::{Metrics, MetricsService};
+
+use crate::{TelemetryError, TelemetrySettings};
 
 /// Limit on the connections of programs that read the page.
 const MAX_CONNECTIONS: usize = 16;
@@ -45,26 +47,33 @@ pub struct CountedRefusal<R> {
 // === impl MetricsPage ===
 
 impl MetricsPage {
-    /// Listens on an address.
+    /// Listens on the address of the page, if there is one, and logs it.
     ///
     /// # Errors
     /// Fails if the address cannot be used.
     ///
     /// # Panics
     /// Panics outside a Tokio runtime.
-    pub fn listen(address: &Address, metrics: Metrics) -> io::Result<Self> {
+    pub fn listen(
+        settings: &TelemetrySettings,
+        metrics: &Metrics,
+    ) -> Result<Option<Self>, TelemetryError> {
+        let Some(address) = &settings.metrics_address else {
+            return Ok(None);
+        };
+        let page = Self::bind(address, metrics.clone());
+        let page = page.map_err(|error| TelemetryError::Page(address.clone(), error))?;
+        info!("metrics on http://{}/metrics", page.address);
+        Ok(Some(page))
+    }
+
+    fn bind(address: &Address, metrics: Metrics) -> io::Result<Self> {
         let listener = listen::on_first(address.candidates()?)?;
         Ok(Self {
             address: listener.local_addr()?,
             listener,
             metrics,
         })
-    }
-
-    /// Returns the address that it listens on.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Serves the page until it is dropped, or the listener fails. On the loopback address it

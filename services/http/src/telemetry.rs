@@ -3,9 +3,13 @@
 use std::{fs, io, path::PathBuf, process, str::FromStr, time::Duration};
 
 use thiserror::Error;
+use tokio::{sync::oneshot, task::JoinSet, time};
 use ziggurat_runtime::{Address, config::Section};
-use ziggurat_telemetry::traces::{
-    ExportHeaders, Exporter, InvalidExportHeader, InvalidTraceSettings, TraceSettings, Tracer,
+use ziggurat_telemetry::{
+    Metrics,
+    traces::{
+        ExportHeaders, Exporter, InvalidExportHeader, InvalidTraceSettings, TraceSettings, Tracer,
+    },
 };
 
 /// Limit on the spans that wait for their export.
@@ -46,20 +50,31 @@ pub enum SqlCommentKind {
     Trace,
 }
 
-/// Error of the settings of traces.
-#[derive(Debug, Error)]
-#[error("telemetry.otlp.{0}")]
-pub struct TelemetryError(#[source] Problem);
+/// The task that exports the traces of a program, if they are exported.
+#[derive(Debug, Default)]
+pub struct TraceExport {
+    /// Ends the task when it is dropped.
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinSet<()>,
+}
 
+/// Error of the section `telemetry`.
 #[derive(Debug, Error)]
-enum Problem {
-    #[error("headers_file: {0}")]
+pub enum TelemetryError {
+    /// The page of metrics cannot be served.
+    #[error("telemetry.metrics: cannot listen on {0}: {1}")]
+    Page(Address, io::Error),
+    /// The file of header fields cannot be read.
+    #[error("telemetry.otlp.headers_file: {0}")]
     File(io::Error),
-    #[error("headers_file: larger than 64 KiB")]
+    /// The file of header fields is too large.
+    #[error("telemetry.otlp.headers_file: larger than 64 KiB")]
     Long,
-    #[error("headers_file: {0}")]
+    /// A line of the file is no header field.
+    #[error("telemetry.otlp.headers_file: {0}")]
     Header(InvalidExportHeader),
-    #[error("{0}")]
+    /// A setting of traces is invalid.
+    #[error("telemetry.otlp.{0}")]
     Settings(InvalidTraceSettings),
 }
 
@@ -105,15 +120,10 @@ impl OtlpSettings {
         url.map(|_| settings)
     }
 
-    /// Starts the traces of a program.
-    ///
-    /// # Errors
-    /// Fails if the address or the file of header fields cannot be used.
-    pub fn start(&self, name: &str, version: &str) -> Result<(Tracer, Exporter), TelemetryError> {
-        let headers = self.headers().map_err(TelemetryError)?;
+    fn start(&self, name: &str, version: &str) -> Result<(Tracer, Exporter), TelemetryError> {
         let settings = TraceSettings {
             url: self.url.clone(),
-            headers,
+            headers: self.headers()?,
             ratio: self.ratio,
             follow_parent: self.parent,
             timeout: self.timeout,
@@ -122,18 +132,55 @@ impl OtlpSettings {
             service_version: version.to_owned(),
             service_instance: process::id().to_string(),
         };
-        Tracer::new(settings).map_err(|error| TelemetryError(Problem::Settings(error)))
+        Tracer::new(settings).map_err(TelemetryError::Settings)
     }
 
-    fn headers(&self) -> Result<ExportHeaders, Problem> {
+    fn headers(&self) -> Result<ExportHeaders, TelemetryError> {
         let Some(path) = &self.headers_file else {
             return Ok(ExportHeaders::default());
         };
-        if fs::metadata(path).map_err(Problem::File)?.len() > MAX_HEADERS {
-            return Err(Problem::Long);
+        if fs::metadata(path).map_err(TelemetryError::File)?.len() > MAX_HEADERS {
+            return Err(TelemetryError::Long);
         }
-        let text = fs::read_to_string(path).map_err(Problem::File)?;
-        text.parse().map_err(Problem::Header)
+        let text = fs::read_to_string(path).map_err(TelemetryError::File)?;
+        text.parse().map_err(TelemetryError::Header)
+    }
+}
+
+// === impl TraceExport ===
+
+impl TraceExport {
+    /// Starts the traces of a program, if they are exported, and shows dropped spans in its metrics.
+    ///
+    /// # Errors
+    /// Fails if the address or the file of header fields cannot be used.
+    pub fn start(
+        settings: &TelemetrySettings,
+        name: &str,
+        version: &str,
+        metrics: &Metrics,
+    ) -> Result<(Tracer, Self), TelemetryError> {
+        let Some(otlp) = &settings.otlp else {
+            return Ok((Tracer::off(), Self::default()));
+        };
+        let (tracer, exporter) = otlp.start(name, version)?;
+        let dropped = tracer.clone();
+        metrics.read_dropped_spans(move || dropped.dropped_spans());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let run = exporter.run(async {
+            // Nothing is sent: the sender is dropped.
+            stopped.await.ok();
+        });
+        let task = JoinSet::from_iter([run]);
+        let stop = Some(stop);
+        Ok((tracer, Self { stop, task }))
+    }
+
+    /// Exports the spans that are left, within a time.
+    pub async fn close(self, limit: Duration) {
+        drop(self.stop);
+        // The rest is lost if the collector does not answer.
+        time::timeout(limit, self.task.join_all()).await.ok();
     }
 }
 
