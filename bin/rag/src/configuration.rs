@@ -22,7 +22,6 @@ use std::{
 };
 
 use thiserror::Error;
-use ziggurat_audit::TrailSettings;
 use ziggurat_http::TelemetrySettings;
 use ziggurat_runtime::{
     config::{self, Input, Section},
@@ -48,7 +47,7 @@ pub(crate) struct Configuration {
     /// In the order of the file; never empty.
     pub(crate) pipelines: Vec<Pipeline>,
     /// Settings of the audit trail, if there is one.
-    pub(crate) audit: Option<TrailSettings>,
+    pub(crate) audit: Option<ziggurat_audit::Settings>,
     /// Metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
     /// Log level and format, used if no environment variable sets them.
@@ -136,7 +135,7 @@ fn read(file: &Section<'_>) -> Configuration {
     let defaults = Defaults::read(&file.section("defaults"), &key_files);
     Configuration {
         server,
-        audit: TrailSettings::read(file),
+        audit: ziggurat_audit::Settings::read(file),
         telemetry: TelemetrySettings::read(file),
         log: file.log(),
         pipelines: pipelines::read(&file.key("pipelines"), &defaults),

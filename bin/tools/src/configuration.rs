@@ -29,7 +29,6 @@ use std::path::PathBuf;
 use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
-pub(crate) use ziggurat_audit::TrailSettings;
 pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 pub(crate) use ziggurat_runtime::{
     Address, ConfigSources, Secret, config::LoadError, file::FileError,
@@ -93,7 +92,7 @@ pub(crate) struct Configuration {
     /// Database in which replicas share their state, if there are several.
     pub(crate) state: Option<State>,
     /// Settings of the audit trail, if there is one.
-    pub(crate) audit: Option<TrailSettings>,
+    pub(crate) audit: Option<ziggurat_audit::Settings>,
     /// Settings of metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
     /// Kind of the comments in statements.
@@ -192,7 +191,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
         },
         state: State::read(&file.section("state")),
-        audit: TrailSettings::read(file),
+        audit: ziggurat_audit::Settings::read(file),
         telemetry: TelemetrySettings::read(file),
         sql_comment: SqlCommentKind::read(file),
         logs: Logs::read(file),

@@ -217,7 +217,7 @@ fn command_record(
     let (Some(flag), Some(trail)) = (command.recorded(), &configuration.audit) else {
         return Ok(None);
     };
-    let audit = AdminAudit::new(trail.settings().context("audit.key_file")?);
+    let audit = AdminAudit::new(trail.clone());
     let record = audit.begin(flag, &admin::account());
     Ok(Some(record.context("the command cannot be recorded")?))
 }

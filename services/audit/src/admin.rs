@@ -121,6 +121,7 @@ impl std::fmt::Debug for AdminCall {
 
 /// Writes one line under the lock of the file.
 fn write<T>(settings: &Settings, format: impl FnOnce(&mut Journal) -> T) -> Result<T, OpenError> {
+    let key = settings.key()?;
     let (output, found) = match &settings.destination {
         Destination::Stderr => (
             Output::Stderr { is_torn: false },
@@ -135,7 +136,7 @@ fn write<T>(settings: &Settings, format: impl FnOnce(&mut Journal) -> T) -> Resu
             (Output::File(file), found)
         }
     };
-    let mut journal = Journal::new(output, settings, &instance(), &found);
+    let mut journal = Journal::new(output, settings, key, &instance(), &found);
     journal.recovered(&found);
     let formatted = format(&mut journal);
     let written = journal.commit().and_then(|_| journal.sync());

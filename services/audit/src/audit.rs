@@ -37,9 +37,10 @@ impl Audit {
     /// whose end is missing gets a `call` line of verdict `lost`; for this, the file is read whole.
     ///
     /// # Errors
-    /// Fails if the file is in use, cannot be read or written, or does not end with a record.
+    /// Fails if the key cannot be read, and if the file is in use, cannot be read or written, or does
+    /// not end with a record.
     pub fn open(settings: Settings) -> Result<(Self, Writer), OpenError> {
-        let instance = instance();
+        let (instance, key) = (instance(), settings.key()?);
         let (output, found) = match &settings.destination {
             Destination::Stderr => (
                 Output::Stderr { is_torn: false },
@@ -53,7 +54,7 @@ impl Audit {
                 (Output::File(file), found)
             }
         };
-        let mut journal = Journal::new(output, &settings, &instance, &found);
+        let mut journal = Journal::new(output, &settings, key, &instance, &found);
         journal.start(&found).map_err(OpenError::Write)?;
         let queue = Arc::new(Queue::default());
         let line_writer = LineWriter::new(Arc::clone(&queue), journal);

@@ -63,7 +63,13 @@ struct Position {
 // === impl Journal ===
 
 impl Journal {
-    pub(crate) fn new(output: Output, settings: &Settings, instance: &str, found: &Found) -> Self {
+    pub(crate) fn new(
+        output: Output,
+        settings: &Settings,
+        key: Option<Key>,
+        instance: &str,
+        found: &Found,
+    ) -> Self {
         let position = Position {
             seq: found.seq,
             link: found.link,
@@ -71,7 +77,7 @@ impl Journal {
         Self {
             output,
             instance: instance.to_owned(),
-            key: settings.key.clone(),
+            key,
             fsync: settings.fsync,
             buffer: Vec::new(),
             next: position,

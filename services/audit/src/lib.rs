@@ -5,7 +5,7 @@
 //! a thread of the program; only the short lines of [`Call::open`] are written by the tasks that
 //! wait for them, unless each is synced. [`verify`] finds changed, removed, added and moved lines.
 //!
-//! A program reads its settings with [`TrailSettings`] and runs the writer with [`Trail`].
+//! A program reads its settings with [`Settings::read`] and runs the writer with [`Trail`].
 //!
 //! The crate knows nothing of protocols and accounts: the program says which calls there are, and
 //! never hands over tokens, passwords or results.
@@ -95,7 +95,6 @@ pub use self::{
     chain::{Key, KeyError},
     error::OpenError,
     record::{CallStart, Caller, Verdict},
-    section::TrailSettings,
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,
     verify::{Report, verify},

@@ -1,10 +1,10 @@
 //! The section `audit` of a configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ziggurat_runtime::config::Section;
 
-use crate::{Destination, Fsync, Key, KeyError, Methods, Settings, StatementForm};
+use crate::{Destination, Settings};
 
 /// Limit on the size of a file of the trail that an operator can set.
 const MAX_FILE: u64 = 1 << 40;
@@ -12,32 +12,7 @@ const MAX_FILE: u64 = 1 << 40;
 /// Limit on the number of old files that an operator can set.
 const MAX_KEPT: usize = 1_000_000;
 
-/// Settings of an audit trail as a configuration has them, with the key still in its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrailSettings {
-    /// Place of the records.
-    pub destination: Destination,
-    /// True if nothing may run that cannot be recorded.
-    pub required: bool,
-    /// Form in which statements are recorded.
-    pub statement: StatementForm,
-    /// True if the arguments of tools are recorded.
-    pub arguments: bool,
-    /// Methods that are recorded.
-    pub methods: Methods,
-    /// Times at which the file is synced.
-    pub fsync: Fsync,
-    /// Size from which the next record goes to a new file; 0 means never.
-    pub max_bytes: u64,
-    /// Number of old files that are kept; 0 means all.
-    pub keep: usize,
-    /// File with the key that makes the chain an HMAC.
-    pub key_file: Option<PathBuf>,
-}
-
-// === impl TrailSettings ===
-
-impl TrailSettings {
+impl Settings {
     /// Reads the section `audit`; `None` if it names no file.
     #[must_use]
     pub fn read(file: &Section<'_>) -> Option<Self> {
@@ -79,24 +54,5 @@ impl TrailSettings {
         if let Some(path) = &mut self.key_file {
             *path = folder.join(&*path);
         }
-    }
-
-    /// Returns the settings, with the key from its file.
-    ///
-    /// # Errors
-    /// Fails if the key cannot be read.
-    pub fn settings(&self) -> Result<Settings, KeyError> {
-        let key = self.key_file.as_deref().map(Key::read);
-        Ok(Settings {
-            required: self.required,
-            statement: self.statement,
-            arguments: self.arguments,
-            methods: self.methods,
-            fsync: self.fsync,
-            max_bytes: self.max_bytes,
-            keep: self.keep,
-            key: key.transpose()?,
-            ..Settings::new(self.destination.clone())
-        })
     }
 }

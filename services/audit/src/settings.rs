@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use thiserror::Error;
 use ziggurat_runtime::duration;
 
-use crate::chain::Key;
+use crate::chain::{Key, KeyError};
 
 /// Settings of an audit trail.
 ///
@@ -23,7 +23,7 @@ use crate::chain::Key;
 /// assert_eq!(settings.max_bytes, 104_857_600);
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Place of the records.
     pub destination: Destination,
@@ -41,8 +41,8 @@ pub struct Settings {
     pub max_bytes: u64,
     /// Number of old files that are kept; 0 means all.
     pub keep: usize,
-    /// Key that makes the chain an HMAC.
-    pub key: Option<Key>,
+    /// File with the key that makes the chain an HMAC.
+    pub key_file: Option<PathBuf>,
 }
 
 /// Place of the records.
@@ -109,8 +109,13 @@ impl Settings {
             fsync: Fsync::default(),
             max_bytes: 104_857_600,
             keep: 0,
-            key: None,
+            key_file: None,
         }
+    }
+
+    /// Reads the key, if there is one.
+    pub(crate) fn key(&self) -> Result<Option<Key>, KeyError> {
+        self.key_file.as_deref().map(Key::read).transpose()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::{task::JoinSet, time};
 use tracing::warn;
 
-use crate::{Audit, OpenError, TrailSettings};
+use crate::{Audit, OpenError, Settings};
 
 /// An audit trail and the thread that writes it.
 #[derive(Debug)]
@@ -24,11 +24,11 @@ impl Trail {
     ///
     /// # Panics
     /// Panics outside a Tokio runtime.
-    pub fn open(settings: Option<&TrailSettings>) -> Result<Option<Self>, OpenError> {
+    pub fn open(settings: Option<&Settings>) -> Result<Option<Self>, OpenError> {
         let Some(settings) = settings else {
             return Ok(None);
         };
-        let (audit, run) = Audit::open(settings.settings()?)?;
+        let (audit, run) = Audit::open(settings.clone())?;
         let mut writer = JoinSet::new();
         writer.spawn_blocking(move || run.run());
         Ok(Some(Self { audit, writer }))

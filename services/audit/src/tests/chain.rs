@@ -106,8 +106,10 @@ fn the_report_names_the_file_the_line_and_the_record() {
 fn with_a_key_a_chain_without_it_is_broken() {
     let trail = Trail::new();
     let key = Key::new(b"swordfish");
+    let key_file = trail.path.with_file_name("key");
+    fs::write(&key_file, "swordfish").expect("written");
     finish(started(Settings {
-        key: Some(key.clone()),
+        key_file: Some(key_file),
         ..trail.settings()
     }));
     let files = [trail.path.clone()];
