@@ -12,6 +12,7 @@ mod folder;
 mod http;
 mod postgres;
 mod program;
+mod telemetry;
 mod waiting;
 
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub use self::{
     http::{Answer, Client},
     postgres::Postgres,
     program::{Program, Ran},
+    telemetry::{Collector, MetricsPage, spans_of},
     waiting::{connect, ended, output, output_of, received, until},
 };
 

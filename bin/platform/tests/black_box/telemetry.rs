@@ -1,36 +1,12 @@
 //! Tests of the page of metrics and of the export of traces.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    sync::mpsc::{Receiver, channel},
-    thread,
-};
-
 use rustix::process::Signal;
-use serde_json::{Value, json};
-use ziggurat_black_box::{Client, Postgres, Program, received, until};
+use serde_json::json;
+use ziggurat_black_box::{Client, Collector, MetricsPage, Postgres, spans_of, until};
 
 use crate::support::{Home, exchange};
 
 const METRICS: &str = "telemetry: {metrics: {address: 127.0.0.1:0}}\n";
-
-/// Returns a client of the page of metrics.
-fn page_of(program: &Program) -> Client {
-    let line = program.wait_for("metrics on http://");
-    let address = line.split("http://").nth(1).expect("an address");
-    let address = address.split('/').next().expect("a host");
-    Client::new(address.to_owned())
-}
-
-/// Returns the value of a series.
-fn value(page: &Client, series: &str) -> Option<f64> {
-    let answer = page.get("/metrics");
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let text = answer.body;
-    let line = text.lines().find_map(|line| line.strip_prefix(series));
-    line.map(|rest| rest.trim().parse().expect("a number"))
-}
 
 #[test]
 fn requests_tokens_and_accounts_are_counted() {
@@ -39,7 +15,7 @@ fn requests_tokens_and_accounts_are_counted() {
         "rate_limit: {{failures_per_client: 2 per hour}}\n{METRICS}"
     ));
     let (program, session, made) = home.started();
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     let wrong = json!("no such secret");
     for status in [401, 401, 429] {
         let answer = exchange(&session.client, &json!("no such client"), &wrong);
@@ -72,14 +48,14 @@ fn requests_tokens_and_accounts_are_counted() {
         (r#"reloads_total{result="failed"}"#, 0.0),
     ] {
         let series = format!("ziggurat_{series}");
-        assert_eq!(value(&page, &series), Some(expected), "{series}");
+        assert_eq!(page.value(&series), Some(expected), "{series}");
     }
-    assert!(value(&page, "ziggurat_http_connections").is_some());
-    let accounts = |kind: &str| value(&page, &format!(r#"ziggurat_accounts{{kind="{kind}"}}"#));
+    assert!(page.value("ziggurat_http_connections").is_some());
+    let accounts = |kind: &str| page.value(&format!(r#"ziggurat_accounts{{kind="{kind}"}}"#));
     until("the accounts are counted", || accounts("tenant").is_some());
     let kinds = ["tenant", "user", "client", "invite"];
     assert_eq!(kinds.map(accounts), [1.0, 1.0, 1.0, 0.0].map(Some));
-    let text = page.get("/metrics").body;
+    let text = page.text();
     for secret in [&made["client_secret"], &made["client_id"], &wrong] {
         let secret = secret.as_str().expect("a text");
         assert!(!text.contains(secret), "{text}");
@@ -93,11 +69,11 @@ fn connections_to_the_database_of_the_accounts_are_counted() {
     home.set("ZIGGURAT_PLATFORM_STATE_URL", postgres.url());
     home.configure(METRICS);
     let (program, _session, _) = home.started();
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     let series = r#"ziggurat_connections_opened_total{database="state"}"#;
-    assert!(value(&page, series) >= Some(1.0));
+    assert!(page.value(series) >= Some(1.0));
     let series = r#"ziggurat_connections_failed_total{database="state"}"#;
-    assert_eq!(value(&page, series), Some(0.0));
+    assert_eq!(page.value(series), Some(0.0));
 }
 
 #[test]
@@ -105,7 +81,7 @@ fn limited_requests_are_counted_and_the_page_answers_local_hosts_only() {
     let home = Home::new();
     home.configure(&format!("server: {{rate_limit: 1 per hour}}\n{METRICS}"));
     let (program, client) = home.serve();
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     for status in [200, 429] {
         assert_eq!(client.get("/.well-known/jwks.json").status, status);
     }
@@ -113,10 +89,10 @@ fn limited_requests_are_counted_and_the_page_answers_local_hosts_only() {
         r#"ziggurat_refused_total{reason="limit"}"#,
         r#"ziggurat_limits_reached_total{limit="requests"}"#,
     ] {
-        assert_eq!(value(&page, series), Some(1.0), "{series}");
+        assert_eq!(page.value(series), Some(1.0), "{series}");
     }
     let host = "host: evil.example\r\n";
-    assert_eq!(page.send("GET", "/metrics", host, "").status, 403);
+    assert_eq!(page.0.send("GET", "/metrics", host, "").status, 403);
 }
 
 #[test]
@@ -145,47 +121,10 @@ fn the_configurations_of_the_chapter_about_metrics_are_good() {
     assert_eq!(seen, 2);
 }
 
-/// Accepts exports, and sends the body of each.
-fn collector() -> (String, Receiver<Value>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!(
-        "http://{}/v1/traces",
-        listener.local_addr().expect("an address")
-    );
-    let (sender, receiver) = channel();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let body = export(stream.expect("a connection"));
-            if sender.send(body).is_err() {
-                return;
-            }
-        }
-    });
-    (url, receiver)
-}
-
-/// Reads one export and accepts it.
-fn export(mut stream: TcpStream) -> Value {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let parsed = text.split_once("\r\n\r\n");
-        let parsed = parsed.and_then(|(_, body)| serde_json::from_str(body).ok());
-        if let Some(body) = parsed {
-            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
-            stream.write_all(answer.as_bytes()).expect("sent");
-            return body;
-        }
-        let read = stream.read(&mut buffer).expect("a request");
-        assert!(read > 0, "half a request: {text}");
-        bytes.extend_from_slice(&buffer[..read]);
-    }
-}
-
 #[test]
 fn requests_have_spans_below_those_of_their_callers_and_without_ids() {
-    let (url, exports) = collector();
+    let collector = Collector::start();
+    let url = &collector.url;
     let home = Home::new();
     home.configure(&format!(
         "telemetry: {{otlp: {{url: '{url}', ratio: 0}}}}\n"
@@ -203,16 +142,13 @@ fn requests_have_spans_below_those_of_their_callers_and_without_ids() {
     program.signal(Signal::TERM);
     assert_eq!(program.ended().code(), Some(0));
 
-    let export = received(&exports);
-    let spans = export["resourceSpans"][0]["scopeSpans"][0]["spans"]
-        .as_array()
-        .expect("spans")
-        .clone();
-    assert_eq!(spans.len(), 1, "{export}");
+    let exports = collector.exports();
+    let spans = spans_of(&exports);
+    assert_eq!(spans.len(), 1, "{exports:?}");
     assert_eq!(spans[0]["name"], "GET /account/v1/clients/{id}");
     assert_eq!(spans[0]["traceId"], trace);
     assert_eq!(spans[0]["parentSpanId"], "00f067aa0ba902b7");
-    let text = export.to_string();
+    let text = json!(exports).to_string();
     assert!(text.contains("ziggurat-platform"), "{text}");
     for secret in [id, &session.token] {
         assert!(!text.contains(secret), "{text}");

@@ -1,38 +1,15 @@
 //! Tests of the page of metrics and of traces.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpListener,
-    thread,
-};
-
 use rustix::process::Signal;
-use serde_json::{Value, json};
-use ziggurat_black_box::Program;
+use serde_json::json;
+use ziggurat_black_box::{Collector, MetricsPage, spans_of};
 use ziggurat_fake_providers::{Fake, Turn};
 
-use crate::support::{Client, Home, asking, library, nowhere, pipeline, question, server};
+use crate::support::{Home, asking, library, nowhere, pipeline, question, server};
 
 const METRICS: &str = "telemetry: {metrics: {address: '127.0.0.1:0'}}\n";
 
 const FERNS: &str = "What do ferns like?";
-
-/// Returns a client of the page of metrics.
-fn page_of(program: &Program) -> Client {
-    let line = program.wait_for("metrics on http://");
-    let address = line.split("http://").nth(1).expect("an address");
-    let address = address.split('/').next().expect("a host");
-    Client::new(address.to_owned())
-}
-
-/// Returns the value of a series.
-fn value(page: &Client, series: &str) -> Option<f64> {
-    let answer = page.get("/metrics");
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let text = answer.body;
-    let line = text.lines().find_map(|line| line.strip_prefix(series));
-    line.map(|rest| rest.trim().parse().expect("a number"))
-}
 
 #[test]
 fn questions_their_stages_and_calls_to_providers_are_measured() {
@@ -41,7 +18,7 @@ fn questions_their_stages_and_calls_to_providers_are_measured() {
     let mut home = Home::with(&format!("{}{METRICS}pipelines:\n{list}", server("")));
     home.set("ANTHROPIC_API_KEY", "sk-ant-wq8JkLmN2pRs7TuV");
     let (program, client) = home.serve();
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     fake.next(Turn::text("Shade."));
     client.post("/v1/pipelines/docs", &question(FERNS));
     fake.next(Turn::text("Shade."));
@@ -55,19 +32,13 @@ fn questions_their_stages_and_calls_to_providers_are_measured() {
 
     let stages = ["embed", "vector", "keyword", "model"].map(|stage| {
         let labels = format!(r#"pipeline="docs",stage="{stage}""#);
-        value(
-            &page,
-            &format!("ziggurat_pipeline_seconds_count{{{labels}}}"),
-        )
+        page.value(&format!("ziggurat_pipeline_seconds_count{{{labels}}}"))
     });
     assert_eq!(stages, [Some(3.0); 4]);
     let calls = |labels: &str| {
         let method = r#"method="POST /v1/pipelines/{name}""#;
         let kind = r#"caller_kind="local""#;
-        value(
-            &page,
-            &format!("ziggurat_calls_total{{{method},{labels},{kind}}}"),
-        )
+        page.value(&format!("ziggurat_calls_total{{{method},{labels},{kind}}}"))
     };
     let (_, database) = postgres.environment()[2].clone();
     let docs = |verdict: &str| calls(&format!(r#"database="{database}",verdict="{verdict}""#));
@@ -75,19 +46,12 @@ fn questions_their_stages_and_calls_to_providers_are_measured() {
     assert_eq!(calls(r#"verdict="unknown""#), Some(3.0));
     let provider = |outcome: &str| {
         let labels = format!(r#"provider="anthropic",kind="completion",outcome="{outcome}""#);
-        value(
-            &page,
-            &format!("ziggurat_provider_seconds_count{{{labels}}}"),
-        )
+        page.value(&format!("ziggurat_provider_seconds_count{{{labels}}}"))
     };
     assert_eq!((provider("ok"), provider("error")), (Some(2.0), Some(1.0)));
     let tokens = r#"ziggurat_provider_tokens_total{provider="anthropic",direction="output"}"#;
-    assert!(
-        value(&page, tokens) > Some(0.0),
-        "{}",
-        page.get("/metrics").body
-    );
-    let text = page.get("/metrics").body;
+    assert!(page.value(tokens) > Some(0.0), "{}", page.text());
+    let text = page.text();
     assert!(
         !text.contains("invented") && !text.contains("ferns"),
         "{text}"
@@ -99,7 +63,7 @@ fn requests_connections_and_refusals_are_counted() {
     let list = nowhere("lost", "");
     let home = Home::with(&format!("{}{METRICS}pipelines:\n{list}", server("")));
     let (program, client) = home.serve();
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     client.post("/v1/pipelines/lost", &question(FERNS));
     let host = client.send("GET", "/v1/stats", "host: evil.example\r\n", "");
     assert_eq!(host.status, 403, "{host:?}");
@@ -114,9 +78,9 @@ fn requests_connections_and_refusals_are_counted() {
             1.0,
         ),
     ] {
-        assert_eq!(value(&page, series), Some(expected), "{series}");
+        assert_eq!(page.value(series), Some(expected), "{series}");
     }
-    assert!(value(&page, "ziggurat_http_connections").is_some());
+    assert!(page.value("ziggurat_http_connections").is_some());
 }
 
 #[test]
@@ -129,7 +93,7 @@ fn pipelines_of_a_reload_have_series_of_their_own() {
     };
     let home = Home::with(&configured("one"));
     let (program, client) = home.serve();
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     program.wait_for("watching for configuration changes");
     program.until_it_says("configuration reloaded", || {
         home.configure(&configured("two"));
@@ -145,7 +109,7 @@ fn pipelines_of_a_reload_have_series_of_their_own() {
         (r#"ziggurat_reloads_total{result="failed"}"#, 1.0),
         ("ziggurat_audit_missed_total", 0.0),
     ] {
-        assert_eq!(value(&page, series), Some(expected), "{series}");
+        assert_eq!(page.value(series), Some(expected), "{series}");
     }
 }
 
@@ -166,17 +130,13 @@ fn changed_settings_of_the_audit_trail_and_of_telemetry_need_a_restart() {
 #[test]
 fn a_question_has_a_span_below_that_of_its_client() {
     let postgres = library();
-    let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!(
-        "http://{}/v1/traces",
-        collector.local_addr().expect("bound")
-    );
+    let collector = Collector::start();
+    let url = &collector.url;
     let list = pipeline("docs", &postgres, "");
     let home = Home::with(&format!(
         "{}telemetry: {{otlp: {{url: '{url}', ratio: 1}}}}\naudit: {{file: audit.jsonl}}\npipelines:\n{list}",
         server("")
     ));
-    let exported = thread::spawn(move || exported(&collector));
     let (mut program, client) = home.serve();
     let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
     let header = format!("traceparent: 00-{trace}-{parent}-01\r\n");
@@ -184,8 +144,9 @@ fn a_question_has_a_span_below_that_of_its_client() {
     assert_eq!(answer.status, 200, "{answer:?}");
     program.signal(Signal::TERM);
     assert!(program.ended().success(), "{}", program.log());
-    let exported = exported.join().expect("exported");
-    let span = &exported["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+    let exports = collector.exports();
+    let span = &spans_of(&exports)[0];
+    let exported = json!(exports).to_string();
     assert_eq!(span["name"], "POST /v1/pipelines/{name}", "{exported}");
     assert_eq!(
         (&span["traceId"], &span["parentSpanId"]),
@@ -194,33 +155,10 @@ fn a_question_has_a_span_below_that_of_its_client() {
     let verdict = json!({"key": "ziggurat.verdict", "value": {"stringValue": "ok"}});
     let attributes = span["attributes"].as_array().expect("attributes");
     assert!(attributes.contains(&verdict), "{span}");
-    assert!(!exported.to_string().contains("ferns"), "{exported}");
+    assert!(!exported.contains("ferns"), "{exported}");
     let trail = std::fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
     assert!(
         trail.contains(&format!("\"trace_id\":\"{trace}\"")),
         "{trail}"
     );
-}
-
-/// Returns the first export that a collector gets.
-fn exported(collector: &TcpListener) -> Value {
-    let (stream, _) = collector.accept().expect("a connection");
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).expect("a line");
-        let line = line.trim().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().expect("a number");
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).expect("a body");
-    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
-    reader.get_mut().write_all(answer).expect("answered");
-    serde_json::from_slice(&body).expect("JSON")
 }

@@ -1,11 +1,11 @@
 //! Tests of the page of metrics.
 
 use serde_json::{Value, json};
-use ziggurat_black_box::until;
+use ziggurat_black_box::{MetricsPage, until};
 
 use crate::{
     revisions::{ask, result},
-    support::{Client, Home, Postgres, Program},
+    support::{Client, Home, Postgres},
 };
 
 /// A server with metrics, and a client of their page.
@@ -29,23 +29,6 @@ impl Measured {
     }
 }
 
-/// Returns a client of the page of metrics.
-fn page_of(program: &Program) -> Client {
-    let line = program.wait_for("metrics on http://");
-    let address = line.split("http://").nth(1).expect("an address");
-    let address = address.split('/').next().expect("a host");
-    Client::new(address.to_owned())
-}
-
-/// Returns the value of a series.
-fn value(page: &Client, series: &str) -> Option<f64> {
-    let answer = page.get("/metrics");
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let text = answer.body;
-    let line = text.lines().find_map(|line| line.strip_prefix(series));
-    line.map(|rest| rest.trim().parse().expect("a number"))
-}
-
 fn query(client: &Client, sql: &str) -> Value {
     let params = json!({"name": "query_database", "arguments": {"query": sql}});
     result(client, "tools/call", &params)
@@ -57,7 +40,7 @@ fn calls_statements_and_requests_are_counted_with_bounded_labels() {
     let token = measured.home.token("main");
     let (program, stranger) = measured.home.serve(&[]);
     let client = stranger.bearing(&token);
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     query(&client, "SELECT generate_series(1, 7)");
     query(&client, "SELECT * FROM nothing");
     for number in 0..3 {
@@ -69,7 +52,7 @@ fn calls_statements_and_requests_are_counted_with_bounded_labels() {
     let host = client.send("GET", "/api/databases", "host: evil.example\r\n", "");
     assert_eq!(host.status, 403, "{host:?}");
 
-    let calls = |labels: &str| value(&page, &format!("ziggurat_calls_total{{{labels}}}"));
+    let calls = |labels: &str| page.value(&format!("ziggurat_calls_total{{{labels}}}"));
     let tool = r#"method="tools/call",tool="query_database",database="main""#;
     assert_eq!(
         calls(&format!(r#"{tool},verdict="ok",caller_kind="token""#)),
@@ -100,16 +83,13 @@ fn calls_statements_and_requests_are_counted_with_bounded_labels() {
             0.0,
         ),
     ] {
-        assert_eq!(value(&page, series), Some(expected), "{series}");
+        assert_eq!(page.value(series), Some(expected), "{series}");
     }
-    let bytes = value(&page, r#"ziggurat_result_bytes_total{database="main"}"#);
+    let bytes = page.value(r#"ziggurat_result_bytes_total{database="main"}"#);
     assert!(bytes > Some(50.0), "{bytes:?}");
-    let opened = value(
-        &page,
-        r#"ziggurat_connections_opened_total{database="main"}"#,
-    );
+    let opened = page.value(r#"ziggurat_connections_opened_total{database="main"}"#);
     assert!(opened >= Some(1.0), "{opened:?}");
-    let text = page.get("/metrics").body;
+    let text = page.text();
     assert!(
         !text.contains("invented") && !text.contains(&token),
         "{text}"
@@ -120,17 +100,18 @@ fn calls_statements_and_requests_are_counted_with_bounded_labels() {
 fn the_page_answers_local_hosts_and_one_path_only() {
     let measured = Measured::new("");
     let (program, client) = measured.home.serve(&["-no-auth"]);
-    let page = page_of(&program);
-    assert_eq!(page.get("/").status, 404);
-    assert_eq!(page.send("POST", "/metrics", "", "").status, 405);
+    let page = MetricsPage::of(&program);
+    assert_eq!(page.0.get("/").status, 404);
+    assert_eq!(page.0.send("POST", "/metrics", "", "").status, 405);
     assert_eq!(
-        page.send("GET", "/metrics", "host: evil.example\r\n", "")
+        page.0
+            .send("GET", "/metrics", "host: evil.example\r\n", "")
             .status,
         403
     );
     assert_eq!(client.get("/metrics").status, 404);
     let accept = "accept: application/openmetrics-text\r\n";
-    let answer = page.send("GET", "/metrics", accept, "");
+    let answer = page.0.send("GET", "/metrics", accept, "");
     assert!(answer.body.ends_with("# EOF\n"), "{answer:?}");
 }
 
@@ -138,11 +119,11 @@ fn the_page_answers_local_hosts_and_one_path_only() {
 fn the_audit_trail_and_the_connections_are_on_the_page() {
     let measured = Measured::new("audit: {file: audit.jsonl}\n");
     let (program, client) = measured.home.serve(&["-no-auth"]);
-    let page = page_of(&program);
+    let page = MetricsPage::of(&program);
     query(&client, "SELECT 1");
     // The record is written soon after the answer.
-    let records = || value(&page, "ziggurat_audit_records_total");
+    let records = || page.value("ziggurat_audit_records_total");
     until("the record", || records() >= Some(1.0));
-    assert_eq!(value(&page, "ziggurat_audit_missed_total"), Some(0.0));
-    assert!(value(&page, "ziggurat_http_connections").is_some());
+    assert_eq!(page.value("ziggurat_audit_missed_total"), Some(0.0));
+    assert!(page.value("ziggurat_http_connections").is_some());
 }

@@ -1,15 +1,8 @@
 //! Tests of traces and of comments in statements.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use ziggurat_black_box::{Collector, spans_of};
 
 use crate::{
     revisions::{ask, result},
@@ -22,60 +15,6 @@ const PARENT: &str = "00f067aa0ba902b7";
 /// Shows the message that PostgreSQL runs.
 const OWN_MESSAGE: &str =
     "SELECT query FROM pg_stat_activity WHERE pid = pg_backend_pid() AND 'value 7' <> ''";
-
-/// A collector of traces, which keeps the bodies of all requests.
-struct Collector {
-    address: String,
-    bodies: mpsc::Receiver<Value>,
-}
-
-impl Collector {
-    fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address").to_string();
-        let (sender, bodies) = mpsc::channel();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let body = receive(stream.expect("a connection"));
-                if sender.send(body).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { address, bodies }
-    }
-
-    /// Returns the spans of all requests so far, at least those of one.
-    fn spans(&self) -> Vec<Value> {
-        let first = self.bodies.recv_timeout(Duration::from_secs(30));
-        let bodies = [first.expect("a request")].into_iter();
-        let bodies = bodies.chain(self.bodies.try_iter());
-        let spans = bodies.flat_map(|body| {
-            let spans = &body["resourceSpans"][0]["scopeSpans"][0]["spans"];
-            spans.as_array().expect("spans").clone()
-        });
-        spans.collect()
-    }
-}
-
-/// Reads a request, answers it, and returns its body.
-fn receive(mut stream: TcpStream) -> Value {
-    let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
-    let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line).expect("a line") > 2 {
-        let header = line.to_ascii_lowercase();
-        if let Some(value) = header.strip_prefix("content-length:") {
-            length = value.trim().parse().expect("a number");
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).expect("a body");
-    let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\
-                  connection: close\r\n\r\n{}";
-    stream.write_all(answer.as_bytes()).expect("a client");
-    serde_json::from_slice(&body).expect("JSON")
-}
 
 fn home(postgres: &Postgres, telemetry: &str) -> Home {
     let home = Home::new();
@@ -106,8 +45,8 @@ fn text(client: &Client, sql: &str) -> String {
 #[test]
 fn a_trace_of_a_client_ends_in_the_comment_of_the_statement() {
     let postgres = Postgres::new();
-    let collector = Collector::new();
-    let url = format!("http://{}/v1/traces", collector.address);
+    let collector = Collector::start();
+    let url = &collector.url;
     let telemetry = format!("{{otlp: {{url: {url}, ratio: 0}}, sql_comment: trace}}");
     let home = home(&postgres, &telemetry);
     let token = home.token("main");
@@ -119,7 +58,7 @@ fn a_trace_of_a_client_ends_in_the_comment_of_the_statement() {
     ask(&client, "tools/call", &self::params("SELECT nothing"));
     program.signal(Signal::TERM);
     assert!(program.ended().success());
-    let spans = collector.spans();
+    let spans = spans_of(&collector.exports());
     let [statement, call] = &spans[..] else {
         panic!("{spans:?}");
     };
