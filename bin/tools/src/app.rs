@@ -46,7 +46,7 @@ pub(crate) struct App {
     pub(crate) readiness: Readiness,
     /// Cuts off requests in flight when their time at shutdown is over.
     pub(crate) cut_off: CutOff,
-    /// The audit trail and the metrics.
+    /// The audit trail, the metrics and the limits of callers.
     pub(crate) observation: Observation,
     pools: Pools,
     reaper: JoinSet<()>,

@@ -1,18 +1,21 @@
 //! Observation of MCP calls, for the audit trail and the metrics.
 
-use std::{borrow::Cow, ops::Deref, sync::Arc, time::Instant};
+use std::{borrow::Cow, future::ready, ops::Deref, sync::Arc, time::Instant};
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tracing::{Level, enabled};
-use ziggurat_accounts::{Account, Identity};
-use ziggurat_answers::{CallFacts, ErrorReason, Facts};
+use ziggurat_accounts::{Holder, Identity};
+use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
-use ziggurat_mcp::{Admission, Caller, End, Failure, LogFields, ObservedCall, Observer, Outcome};
+use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
+use ziggurat_mcp::{
+    Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome,
+};
 use ziggurat_postgres::statement::{CallComment, CallContext};
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
@@ -25,6 +28,9 @@ pub(crate) const RETRY_SECONDS: u16 = 5;
 /// Methods of the calls that have records and metrics.
 pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
 
+/// Tool whose calls are limited by failures and not by their number.
+const LOGIN: &str = "authenticate_user";
+
 /// Method whose subject is an address and not a name.
 const READ: &str = "resources/read";
 
@@ -34,6 +40,9 @@ pub(crate) struct OverStdio;
 
 /// Observes MCP calls for the audit trail and the metrics.
 pub(crate) struct CallObserver {
+    /// True if something but the limits of callers is on.
+    pub(crate) is_on: bool,
+    pub(crate) limits: Limits,
     pub(crate) audit: Option<Audit>,
     pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
@@ -49,6 +58,8 @@ struct RunningCall {
     facts: CallFacts,
     measured: Option<MeasuredCall>,
     span: ServerSpan,
+    /// The reason why the call does not run.
+    refused: Option<Refused>,
 }
 
 /// A call that is measured.
@@ -103,6 +114,14 @@ struct Client<'a> {
 // === impl CallObserver ===
 
 impl CallObserver {
+    /// Returns the allowance of a caller, if it has limits.
+    fn allowance(&self, caller: &Caller) -> Option<Arc<Allowance>> {
+        if caller.extension::<OverStdio>().is_some() {
+            return self.limits.of(&CallerId::Local).map(Arc::new);
+        }
+        caller.extension().cloned()
+    }
+
     /// Begins the span of a call, below that of its caller.
     fn span(
         &self,
@@ -163,8 +182,7 @@ impl CallObserver {
         let is_stdio = caller.extension::<OverStdio>().is_some();
         let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
-        let token = identity.map(|identity| format!("{:.8}", identity.token()));
-        let account = identity.map(Identity::account);
+        let digits = digits(identity);
         let start = CallStart {
             request_id: caller.extension().map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
@@ -177,7 +195,7 @@ impl CallObserver {
             revision: context.revision().as_str(),
             caller: AuditCaller {
                 ip: caller.client_ip(),
-                ..named(account.as_ref(), token.as_deref())
+                ..named(identity, &digits)
             },
             client_name: client.map_or("", |client| &client.name),
             client_version: client.map_or("", |client| &client.version),
@@ -236,7 +254,15 @@ impl CallObserver {
 
 impl Observer for CallObserver {
     fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        let allowance = self.allowance(caller);
+        if !self.is_on && allowance.is_none() {
+            return None;
+        }
         let subject = caller.subject(call);
+        let refused = allowance
+            .as_ref()
+            .filter(|_| method(call).is_some() && subject.as_deref() != Some(LOGIN))
+            .and_then(|allowance| allowance.call().err());
         let meta = caller.meta(call).map(serde_json::from_str);
         let meta: Meta<'_> = meta.and_then(Result::ok).unwrap_or_default();
         let span = self.span(call, caller, subject.as_deref(), &meta);
@@ -248,7 +274,7 @@ impl Observer for CallObserver {
             metrics: self.metrics.clone(),
             method,
             tool: subject.filter(|_| method != READ).unwrap_or_default(),
-            caller_kind: kind(caller.extension().map(Identity::account).as_ref()),
+            caller_kind: kind(caller.extension()),
             began: Instant::now(),
         });
         if record.is_none() && method(call).is_none() {
@@ -262,7 +288,11 @@ impl Observer for CallObserver {
                 trace_id: span.trace().id().map(|id| id.to_string().into()),
             });
         }
-        let facts = CallFacts::new(context);
+        let limits = allowance.map(CallLimits::new).unwrap_or_default();
+        let facts = CallFacts::new(context, limits);
+        if let Some(refused) = &refused {
+            facts.set_reason(ErrorReason::Limited(refused.key()));
+        }
         caller.set_extension(facts.clone());
         Some(Box::new(RunningCall {
             record,
@@ -270,6 +300,7 @@ impl Observer for CallObserver {
             facts,
             measured,
             span,
+            refused,
         }))
     }
 }
@@ -278,6 +309,9 @@ impl Observer for CallObserver {
 
 impl ObservedCall for RunningCall {
     fn admission(&mut self) -> Option<Admission> {
+        if let Some(refused) = self.refused {
+            return Some(Box::pin(ready(Err(Error::said(refused.to_string())))));
+        }
         let record = self.record.clone().filter(|_| self.is_required)?;
         Some(Box::pin(async move {
             record.open().await.map_err(|error| {
@@ -291,6 +325,7 @@ impl ObservedCall for RunningCall {
     }
 
     fn end(self: Box<Self>, end: End) {
+        self.facts.own_limits().count_rest(end.bytes);
         let facts = self.facts.facts();
         let verdict = verdict(end.outcome, facts.reason);
         if let Some(measured) = &self.measured {
@@ -318,8 +353,8 @@ impl MeasuredCall {
             duration: self.began.elapsed(),
         });
         self.metrics.result_bytes(database, end.bytes);
-        if facts.reason == Some(ErrorReason::Limited) {
-            self.metrics.limit_reached("logins");
+        if let Some(ErrorReason::Limited(limit)) = facts.reason {
+            self.metrics.limit_reached(limit);
         }
     }
 }
@@ -389,42 +424,43 @@ impl Deref for Text<'_> {
     }
 }
 
-/// Describes the holder of a token by the first eight digits of its digest; without
+/// Describes a caller by its name and the first digits of its token's digest; without
 /// authentication, the local user.
-pub(crate) fn named<'a>(account: Option<&'a Account>, token: Option<&'a str>) -> AuditCaller<'a> {
-    let digits = token.unwrap_or_default();
+pub(crate) fn named<'a>(identity: Option<&'a Identity>, digits: &'a str) -> AuditCaller<'a> {
     AuditCaller {
-        kind: kind(account),
-        name: match account {
+        kind: kind(identity),
+        name: match identity.map(Identity::holder) {
             None => "",
-            Some(Account::User(name)) => name,
-            Some(Account::Client(subject)) => subject,
-            Some(_) => digits,
+            Some(Holder::Program { id, .. }) => id,
+            Some(Holder::User { name, .. }) => name,
+            Some(Holder::Client { subject, .. }) => subject,
         },
         token: digits,
         ip: None,
     }
 }
 
+/// Returns the first eight digits of a token's digest.
+pub(crate) fn digits(identity: Option<&Identity>) -> String {
+    identity.map_or_else(String::new, |identity| format!("{:.8}", identity.token()))
+}
+
 /// Returns the kind and the name of a caller, such as `user:alice`.
 fn shown(caller: &Caller) -> String {
-    let identity = caller.extension::<Identity>();
-    let token = identity.map(|identity| format!("{:.8}", identity.token()));
-    let account = identity.map(Identity::account);
-    let named = named(account.as_ref(), token.as_deref());
+    let named = named(caller.extension(), "");
     match named.name {
         "" => named.kind.to_owned(),
         name => format!("{}:{name}", named.kind),
     }
 }
 
-/// Returns the kind of the holder of a token.
-pub(crate) fn kind(account: Option<&Account>) -> &'static str {
-    match account {
+/// Returns the kind of a caller.
+pub(crate) fn kind(identity: Option<&Identity>) -> &'static str {
+    match identity.map(Identity::holder) {
         None => "local",
-        Some(Account::User(_)) => "user",
-        Some(Account::Client(_)) => "client",
-        Some(_) => "token",
+        Some(Holder::Program { .. }) => "token",
+        Some(Holder::User { .. }) => "user",
+        Some(Holder::Client { .. }) => "client",
     }
 }
 
@@ -435,7 +471,10 @@ fn verdict(outcome: Outcome, reason: Option<ErrorReason>) -> Verdict {
         (Outcome::Cancelled, _) => Verdict::Cancelled,
         (Outcome::Reported, Some(ErrorReason::Timeout)) => Verdict::Timeout,
         (Outcome::Reported | Outcome::Refused, Some(ErrorReason::Denied)) => Verdict::Denied,
-        (Outcome::Reported | Outcome::Refused, Some(ErrorReason::Limited)) => Verdict::Limited,
+        (
+            Outcome::Reported | Outcome::Refused | Outcome::NotAdmitted | Outcome::Failed,
+            Some(ErrorReason::Limited(_)),
+        ) => Verdict::Limited,
         (Outcome::Reported, Some(ErrorReason::Refused))
         | (Outcome::InvalidArguments | Outcome::Refused, _) => Verdict::Refused,
         (Outcome::Reported, None) => Verdict::Error,

@@ -87,6 +87,8 @@ pub(crate) struct Configuration {
     pub(crate) schema: SchemaAnswers,
     /// Limits for clients.
     pub(crate) limits: Limits,
+    /// Limits by identity.
+    pub(crate) callers: ziggurat_limits::Settings,
     /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
@@ -171,6 +173,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let data_folder = path("data_dir", "ZIGGURAT_DATA_DIR");
     let data_folder = file.sources().path_or(data_folder, "data");
     let (http, mcp) = (file.section("http"), file.section("mcp"));
+    let limits = file.section("limits");
     let auth = http.section("auth");
     let has_auth = auth::is_enabled(&auth);
     // A connection URL alone is for a client that starts the server as a child process.
@@ -185,7 +188,8 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         builtins: builtins::read(&file.section("builtins")),
         results: results::read(&file.section("results")),
         schema: SchemaAnswers::read(&file.section("schema")),
-        limits: Limits::read(&file.section("limits")),
+        limits: Limits::read(&limits),
+        callers: ziggurat_limits::Settings::read(&limits),
         protocol: Protocol {
             stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),

@@ -11,6 +11,7 @@ mod calls;
 mod catalogue;
 mod configuration;
 mod knowledge;
+mod limits;
 mod logs;
 mod metrics;
 mod observation;

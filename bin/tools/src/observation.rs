@@ -1,10 +1,11 @@
-//! Observation of the calls: audit trail, metrics and traces.
+//! Observation of the calls, audit trail, metrics and traces, and the limits of callers.
 
 use std::time::Duration;
 
 use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
+use ziggurat_limits::Limits;
 use ziggurat_mcp::Mcp;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
@@ -15,11 +16,12 @@ use crate::{
     metrics,
 };
 
-/// The audit trail, the metrics and the traces of a server; each may be off.
+/// The audit trail, the metrics, the traces and the limits of a server; each may be off.
 #[derive(Debug)]
 pub(crate) struct Observation {
     trail: Option<Trail>,
     pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
     tracer: Tracer,
     export: TraceExport,
     sql_comment: SqlCommentKind,
@@ -41,6 +43,7 @@ impl Observation {
         Ok(Self {
             trail,
             metrics,
+            limits: Limits::new(configuration.callers.clone()),
             tracer,
             export,
             sql_comment: configuration.sql_comment,
@@ -61,7 +64,7 @@ impl Observation {
     }
 
     /// Returns whether anything is observed.
-    pub(crate) fn is_on(&self) -> bool {
+    fn is_on(&self) -> bool {
         self.trail.is_some()
             || self.metrics.is_on()
             || self.tracer.is_on()
@@ -74,13 +77,12 @@ impl Observation {
         self.trail.is_some() || self.tracer.is_on() || has_comments
     }
 
-    /// Observes the calls of a service, if anything is observed.
+    /// Observes the calls of a service, and applies the limits of callers, which a reload may add.
     pub(crate) fn observe(&self, mcp: Mcp, databases: &Databases) -> Mcp {
-        if !self.is_on() {
-            return mcp;
-        }
         metrics::learn_tools(&self.metrics, &mcp);
         mcp.with_observer(CallObserver {
+            is_on: self.is_on(),
+            limits: self.limits.clone(),
             audit: self.audit().cloned(),
             metrics: self.metrics.clone(),
             tracer: self.tracer.clone(),

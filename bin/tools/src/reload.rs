@@ -5,6 +5,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
+use ziggurat_limits::Limits;
 use ziggurat_telemetry::Metrics;
 
 use crate::{
@@ -31,12 +32,13 @@ pub(crate) fn reload_on_hangup(
     running: Configuration,
     source: Source,
     databases: Databases,
+    limits: Limits,
     audit: Option<Audit>,
     metrics: Metrics,
 ) -> anyhow::Result<impl Future<Output = ()>> {
     let hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
     Ok(reload_at(
-        hangups, running, source, databases, audit, metrics,
+        hangups, running, source, databases, limits, audit, metrics,
     ))
 }
 
@@ -45,6 +47,7 @@ async fn reload_at(
     mut running: Configuration,
     source: Source,
     databases: Databases,
+    limits: Limits,
     audit: Option<Audit>,
     metrics: Metrics,
 ) {
@@ -83,6 +86,10 @@ async fn reload_at(
             databases.replace(app::configured(&loaded.value));
             metrics.learn(&database_names(&loaded.value.databases));
             running.databases = loaded.value.databases;
+        }
+        if changes.callers {
+            limits.replace(loaded.value.callers.clone());
+            running.callers = loaded.value.callers;
         }
         info!("configuration reloaded from {}", loaded.path.display());
         record(Verdict::Ok);

@@ -18,7 +18,7 @@ use ziggurat_mcp::NotAdmitted;
 use ziggurat_telemetry::{Call as EndedCall, Metrics};
 
 use crate::{
-    calls::{RETRY_SECONDS, kind, named},
+    calls::{RETRY_SECONDS, digits, kind, named},
     metrics,
 };
 
@@ -51,8 +51,7 @@ impl RequestObserver {
     fn record(&self, request: &Request) -> Option<AuditCall> {
         let audit = self.audit.as_ref()?;
         let identity = request.extensions().get::<Identity>();
-        let account = identity.map(Identity::account);
-        let token = identity.map(|identity| format!("{:.8}", identity.token()));
+        let digits = digits(identity);
         let id = request.extensions().get::<RequestId>();
         Some(audit.begin(&CallStart {
             request_id: id.map_or("", RequestId::as_str),
@@ -60,7 +59,7 @@ impl RequestObserver {
             face: "/api",
             caller: Caller {
                 ip: client_ip(request),
-                ..named(account.as_ref(), token.as_deref())
+                ..named(identity, &digits)
             },
             method: &target(request),
             ..CallStart::default()
@@ -127,7 +126,7 @@ pub(crate) async fn observe_request(
         return unavailable();
     }
     let method = target(&request);
-    let caller_kind = kind(request.extensions().get().map(Identity::account).as_ref());
+    let caller_kind = kind(request.extensions().get());
     let response = next.run(request).await;
     let status = response.status();
     let verdict = verdict(status);

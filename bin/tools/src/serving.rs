@@ -47,6 +47,7 @@ pub(crate) async fn serve(
                 configuration.clone(),
                 source,
                 app.databases.clone(),
+                app.observation.limits.clone(),
                 app.observation.audit().cloned(),
                 app.observation.metrics.clone(),
             );

@@ -14,7 +14,8 @@ use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
-    AroundLayer, CountedRefusal, Document, ExceptLayer, PreflightLayer, Refusal, headers, health,
+    AdmitLayer, AroundLayer, CountedRefusal, Document, ExceptLayer, PreflightLayer, Refusal,
+    headers, health,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -41,6 +42,7 @@ use crate::{
     app::App,
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
+    limits::RequestLimits,
     logs::log_traffic,
     requests::{RequestObserver, observe_request, show_unavailable},
 };
@@ -96,6 +98,7 @@ pub(crate) fn build(
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
     let limit = limit.map(|limit| limit.with_render(refusal("limit")));
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
+    let limits = request_limits(app);
     let observer = observer(app);
     let records = observer
         .is_on()
@@ -141,6 +144,10 @@ pub(crate) fn build(
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
         .layer(option_layer(bearer.map(with_open_paths)))
+        // Limits callers by the identity that their token proves.
+        .layer(AdmitLayer::new(move |request: &mut Request<_>| {
+            limits.admit(request)
+        }))
         .service(routes))
 }
 
@@ -189,8 +196,12 @@ fn calls(app: &App, max_bytes: u64) -> Router {
 fn databases(app: &App, bearer: Option<BearerLayer<TokenVerifier>>, max_bytes: u64) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
     let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
+    let limits = request_limits(app);
     let endpoints = ServiceBuilder::new()
         .layer(option_layer(bearer))
+        .layer(AdmitLayer::new(move |request: &mut Request<_>| {
+            limits.admit(request)
+        }))
         .layer(BodyLimitLayer::new(max_bytes))
         .service(recorded(routes, app));
     let paths = DATABASES.into_iter();
@@ -260,13 +271,25 @@ fn chat(app: &App) -> Router {
     recorded(areas.fold(Router::new(), Router::merge), app)
 }
 
-/// Observes each request to these routes, if there is an audit trail or metrics are on.
+/// Counts each request to these routes as a call of its caller, and observes it if there is an audit
+/// trail or metrics are on.
 fn recorded(routes: Router, app: &App) -> Router {
+    let limits = request_limits(app);
+    let routes = routes.layer(AdmitLayer::new(move |request: &mut Request<_>| {
+        limits.count(request)
+    }));
     let observer = observer(app);
     if observer.is_on() {
         routes.layer(from_fn_with_state(observer, observe_request))
     } else {
         routes
+    }
+}
+
+fn request_limits(app: &App) -> RequestLimits {
+    RequestLimits {
+        limits: app.observation.limits.clone(),
+        metrics: app.observation.metrics.clone(),
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Selection {
 pub enum Holder {
     /// A program, with an API token that an administrator created.
     Program {
+        /// Id of the token in the token file.
+        id: Arc<str>,
         /// The only database it may use; `None` for the first configured one.
         database: Option<Arc<str>>,
     },
@@ -148,8 +150,10 @@ mod tests {
             let databases = Arc::default();
             Identity::new(TokenHash::of(token), Holder::User { name, databases })
         };
-        let program =
-            |token: &str| Identity::new(TokenHash::of(token), Holder::Program { database: None });
+        let program = |token: &str| {
+            let (id, database) = (token.into(), None);
+            Identity::new(TokenHash::of(token), Holder::Program { id, database })
+        };
         let (one, two) = (user("alice", "one"), user("alice", "two"));
         assert_ne!(one.token(), two.token());
         assert_eq!(one.account(), two.account());

@@ -168,12 +168,13 @@ fn a_token_identifies_its_holder_until_it_expires() {
         },
         setup.clock.now(),
     );
-    let token = made.expect("made").token;
+    let made = made.expect("made");
+    let token = made.token;
     assert!(!setup.is_good(&token), "the server has not looked yet");
     setup.reload();
     let identity = setup.whose(&token).expect("good");
-    let database = Some("staging".into());
-    assert_eq!(*identity.holder(), Holder::Program { database });
+    let (id, database) = (made.record.id.into(), Some("staging".into()));
+    assert_eq!(*identity.holder(), Holder::Program { id, database });
     assert_eq!(identity.token(), TokenHash::of(token.expose_secret()));
     assert!(!setup.is_good(&"another".into()));
 

@@ -50,7 +50,8 @@ impl TokenIndex {
         let mut by_token = HashMap::new();
         for token in tokens.records().filter(|token| !token.is_expired(now)) {
             let database = token.database.as_deref().map(Arc::from);
-            let identity = Identity::new(token.hash, Holder::Program { database });
+            let id = Arc::from(&*token.id);
+            let identity = Identity::new(token.hash, Holder::Program { id, database });
             let ends = token.expires_at;
             by_token.insert(token.hash, ValidToken { identity, ends });
         }

@@ -2,19 +2,22 @@
 
 use std::sync::{Arc, Mutex};
 
-use ziggurat_mcp::{Caller, ToolRequest};
+use ziggurat_mcp::{Caller, Reported, ToolRequest};
 use ziggurat_postgres::{database::Database, error::QueryError, statement::CallContext};
 use ziggurat_runtime::lock;
+
+use crate::CallLimits;
 
 /// Facts about a call that only its tool learns, for records and metrics.
 ///
 /// An observer of the calls stores it in the extensions of the caller and reads it when the call
 /// has ended. Without an observer there is none, and nothing is noted. It also tells the tool the
-/// context for its statements.
+/// context for its statements, and the limits of the caller.
 #[derive(Clone, Debug, Default)]
 pub struct CallFacts {
     facts: Arc<Mutex<Facts>>,
     context: CallContext,
+    limits: CallLimits,
 }
 
 /// The facts about a call so far.
@@ -37,8 +40,8 @@ pub enum ErrorReason {
     Refused,
     /// The caller may not use the database, or its password is wrong.
     Denied,
-    /// A limit was reached.
-    Limited,
+    /// The limit with this name was reached.
+    Limited(&'static str),
     /// The statement took too long.
     Timeout,
 }
@@ -46,12 +49,13 @@ pub enum ErrorReason {
 // === impl CallFacts ===
 
 impl CallFacts {
-    /// Makes the facts of a call, whose statements have a context.
+    /// Makes the facts of a call, whose statements have a context and whose caller has limits.
     #[must_use]
-    pub fn new(context: CallContext) -> Self {
+    pub fn new(context: CallContext, limits: CallLimits) -> Self {
         Self {
             facts: Arc::default(),
             context,
+            limits,
         }
     }
 
@@ -60,6 +64,42 @@ impl CallFacts {
     pub fn context(caller: &Caller) -> CallContext {
         let facts: Option<&Self> = caller.extension();
         facts.map(|facts| facts.context.clone()).unwrap_or_default()
+    }
+
+    /// Returns the limits of a caller.
+    #[must_use]
+    pub fn limits(caller: &Caller) -> CallLimits {
+        let facts: Option<&Self> = caller.extension();
+        facts.map(|facts| facts.limits.clone()).unwrap_or_default()
+    }
+
+    /// Returns the limits of the caller of this call.
+    #[must_use]
+    pub fn own_limits(&self) -> &CallLimits {
+        &self.limits
+    }
+
+    /// Returns the limit on the cost of a statement of the caller.
+    #[must_use]
+    pub fn max_cost(caller: &Caller) -> Option<f64> {
+        caller.extension::<Self>()?.limits.max_cost()
+    }
+
+    /// Waits until the caller may run a statement in a database, but no longer than for a
+    /// connection, and checks that it may be sent rows and bytes today.
+    ///
+    /// # Errors
+    /// Fails if a limit of the caller is reached.
+    pub async fn admit(caller: &Caller, database: &Database) -> Result<(), Reported> {
+        let Some(facts) = caller.extension::<Self>() else {
+            return Ok(());
+        };
+        let patience = database.settings().lease_timeout;
+        let admitted = facts.limits.admit(patience).await;
+        admitted.map_err(|refused| {
+            facts.set_reason(ErrorReason::Limited(refused.key()));
+            Reported::new(refused.to_string())
+        })
     }
 
     /// Returns the facts of a call, if it has an observer.
@@ -94,6 +134,7 @@ impl CallFacts {
         let mut facts = lock(&self.facts);
         facts.reason = match error {
             QueryError::Refused(_) => Some(ErrorReason::Refused),
+            QueryError::TooCostly { .. } => Some(ErrorReason::Limited("max_cost")),
             QueryError::Silent => Some(ErrorReason::Timeout),
             QueryError::Failed { report, .. } => {
                 facts.code = Some(report.sqlstate.clone());

@@ -8,6 +8,7 @@ use std::{
 
 use ziggurat_accounts::Identity;
 use ziggurat_databases::{Current, Databases, MetadataError};
+use ziggurat_limits::Refused;
 use ziggurat_mcp::{Caller, Error, Property, Reported, ToolDescriptor, ToolRequest};
 use ziggurat_postgres::{
     error::{QueryError, Report},
@@ -133,6 +134,16 @@ fn no_client(cause: &impl Display) -> Reported {
     Reported::new(format!(
         "Failed to get database client: {cause}\nCheck the connection settings of the server."
     ))
+}
+
+/// Describes a statement that did not run because of its cost.
+#[must_use]
+pub fn too_costly(cost: Option<f64>, max: f64) -> Reported {
+    let refused = match cost {
+        Some(cost) => Refused::MaxCost { cost, max },
+        None => Refused::UnknownCost { max },
+    };
+    Reported::new(refused.to_string())
 }
 
 /// Returns the message of PostgreSQL, with detail and hint on separate lines.

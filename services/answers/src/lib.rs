@@ -5,6 +5,7 @@
 //! [`ziggurat_postgres`].
 
 mod call_facts;
+mod call_limits;
 pub mod client;
 mod result_format;
 mod sql_error;
@@ -14,6 +15,7 @@ pub mod test_server;
 
 pub use self::{
     call_facts::{CallFacts, ErrorReason, Facts},
+    call_limits::{CallLimits, Left},
     result_format::{CallFormat, Fence, ResultFormat, ShowHidden, write_cut_note},
     sql_error::SqlErrors,
     table::Table,

@@ -118,6 +118,7 @@ impl SqlErrors {
     pub fn unreported(&self, error: &QueryError) -> Reported {
         Reported::new(match error {
             QueryError::Lease(error) => return client::unavailable(error),
+            QueryError::TooCostly { cost, max } => return client::too_costly(*cost, *max),
             QueryError::Empty => "Query is empty",
             QueryError::Refused(refusal) => {
                 let mut text = refusal.to_string();

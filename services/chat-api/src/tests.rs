@@ -26,8 +26,8 @@ fn served() -> Router {
 }
 
 fn program(database: Option<&str>) -> Identity {
-    let database = database.map(Arc::from);
-    Identity::new(TokenHash::of("program"), Holder::Program { database })
+    let (id, database) = ("token-1".into(), database.map(Arc::from));
+    Identity::new(TokenHash::of("program"), Holder::Program { id, database })
 }
 
 fn user(name: &str) -> Identity {

@@ -86,9 +86,10 @@ impl Configured {
     pub(crate) fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
         match identity.map(Identity::holder) {
             None => true,
-            Some(Holder::Program { database: None }) => is_first,
+            Some(Holder::Program { database: None, .. }) => is_first,
             Some(Holder::Program {
                 database: Some(bound),
+                ..
             }) => **bound == *self.database.name(),
             Some(Holder::User { name, databases }) => {
                 let name_is = |listed: &String| **listed == **name;

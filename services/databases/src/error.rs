@@ -69,7 +69,7 @@ impl NoDatabase {
             Some(Holder::Client { .. }) => {
                 Self::ForToken("no database is available to this client".to_owned())
             }
-            Some(Holder::Program { database }) => Self::ForToken(match database {
+            Some(Holder::Program { database, .. }) => Self::ForToken(match database {
                 Some(name) => format!("database '{name}' not configured"),
                 None => "no databases are configured".to_owned(),
             }),

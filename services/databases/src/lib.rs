@@ -18,7 +18,7 @@
 //! let (pools, _reaper) = Pools::new();
 //! let databases = Databases::new(pools, [named("shop")?, named("docs")?]);
 //!
-//! let program = Identity::new(TokenHash::of("a token"), Holder::Program { database: None });
+//! let program = Identity::new(TokenHash::of("a token"), Holder::Program { id: "token-1".into(), database: None });
 //! let seen: Vec<_> = databases.visible(Some(&program));
 //! assert_eq!(seen.len(), 1, "an unbound token is bound to the first");
 //! assert_eq!(databases.visible(None).len(), 2);

@@ -26,8 +26,8 @@ fn databases(list: impl IntoIterator<Item = Configured>) -> Databases {
 }
 
 fn program(bound: Option<&str>) -> Identity {
-    let database = bound.map(Arc::from);
-    Identity::new(TokenHash::of("program"), Holder::Program { database })
+    let (id, database) = ("token-1".into(), bound.map(Arc::from));
+    Identity::new(TokenHash::of("program"), Holder::Program { id, database })
 }
 
 fn user(name: &str, restricted_to: &[&str]) -> Identity {

@@ -35,6 +35,7 @@
 //! everything inside it may take long, the layers `host` and `origin` and [`PreflightLayer`], because
 //! a preflight carries no token, then authentication, then the routes.
 
+mod admit;
 mod around;
 mod cors;
 mod document;
@@ -50,6 +51,7 @@ mod telemetry;
 mod tls;
 
 pub use self::{
+    admit::{Admit, AdmitLayer},
     around::{Around, AroundLayer},
     cors::{AllowedOrigins, Cors, CorsLayer},
     document::Document,

@@ -16,7 +16,8 @@ use crate::{
 /// Allowance of one caller. It keeps the limits that were configured when the call began.
 ///
 /// A call asks in this order: [`call`](Self::call), then, after its arguments are checked,
-/// [`statement`](Self::statement), [`day`](Self::day) and [`cost`](Self::cost).
+/// [`statement`](Self::statement) and [`day`](Self::day), and compares the estimate of PostgreSQL with
+/// [`max_cost`](Self::max_cost).
 #[derive(Debug)]
 pub struct Allowance<C = System> {
     pub(crate) rule: Arc<Rule>,
@@ -124,17 +125,6 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
     #[must_use]
     pub fn max_cost(&self) -> Option<f64> {
         self.rule.max_cost
-    }
-
-    /// Checks the estimated cost of a statement.
-    ///
-    /// # Errors
-    /// Fails if it is above the limit, or no number.
-    pub fn cost(&self, cost: f64) -> Result<(), Refused> {
-        match self.rule.max_cost {
-            Some(max) if cost.is_nan() || cost > max => Err(Refused::MaxCost { cost, max }),
-            _ => Ok(()),
-        }
     }
 
     /// Adds the fields `RateLimit-Policy` and `RateLimit`, if something that they announce is

@@ -38,8 +38,9 @@
 //! alice.call()?;
 //! let permit: StatementPermit = alice.statement(Duration::from_secs(5)).await?;
 //! alice.day()?;
-//! if alice.max_cost().is_some() {
-//!     let refused: Refused = alice.cost(600_000.5).unwrap_err();
+//! let cost = 600_000.5;
+//! if let Some(max) = alice.max_cost().filter(|max| cost > *max) {
+//!     let refused = Refused::MaxCost { cost, max };
 //!     let sentence = "The statement was not run: its estimated cost 600000.5 is above 500000.";
 //!     assert_eq!(refused.to_string(), sentence);
 //! }

@@ -55,6 +55,15 @@ pub enum Refused {
         /// The limit.
         max: f64,
     },
+    /// The cost of the statement is unknown.
+    #[error(
+        "The statement was not run: its cost cannot be estimated, and may be at most {max}. Send \
+         one query or change at a time."
+    )]
+    UnknownCost {
+        /// The limit.
+        max: f64,
+    },
 }
 
 // === impl Refused ===
@@ -68,7 +77,7 @@ impl Refused {
             Self::Concurrent { .. } => "concurrent",
             Self::RowsPerDay { .. } => "rows_per_day",
             Self::BytesPerDay { .. } => "bytes_per_day",
-            Self::MaxCost { .. } => "max_cost",
+            Self::MaxCost { .. } | Self::UnknownCost { .. } => "max_cost",
         }
     }
 
@@ -89,7 +98,7 @@ impl Refused {
             | Self::RowsPerDay { retry_after }
             | Self::BytesPerDay { retry_after } => Some(whole_seconds(retry_after)),
             Self::Concurrent { .. } => Some(whole_seconds(RETRY)),
-            Self::MaxCost { .. } => None,
+            Self::MaxCost { .. } | Self::UnknownCost { .. } => None,
         }
     }
 }

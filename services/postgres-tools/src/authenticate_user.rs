@@ -102,7 +102,7 @@ impl ToolHandler for AuthenticateUser {
 /// Returns why a login was refused; a fault of the server is no refusal.
 fn reason(error: &LoginError) -> Option<ErrorReason> {
     match error {
-        LoginError::RateLimited { .. } => Some(ErrorReason::Limited),
+        LoginError::RateLimited { .. } => Some(ErrorReason::Limited("logins")),
         LoginError::Busy { .. } | LoginError::Unavailable { .. } | LoginError::Internal(_) => None,
         _ => Some(ErrorReason::Denied),
     }

@@ -7,14 +7,14 @@ use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
+    Annotations, Caller, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
     ToolHandler, ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
     error::{Phase, QueryError},
     metadata::Metadata,
     quoted,
-    statement::{CallContext, Statement},
+    statement::Statement,
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
@@ -122,8 +122,8 @@ impl ToolHandler for CountRows {
             let metadata = client::metadata(&current).await?;
             count.qualify(&metadata);
         }
-        let context = CallFacts::context(request.caller());
-        let counted = count.run(&current, context).await;
+        CallFacts::admit(request.caller(), current.database()).await?;
+        let counted = count.run(&current, request.caller()).await;
         if let (Some(facts), Err(error)) = (CallFacts::of(&request), &counted) {
             facts.set_error(error);
         }
@@ -208,13 +208,15 @@ impl Count {
         errors.for_request(request)
     }
 
-    async fn run(&self, current: &Current, call: CallContext) -> Result<String, QueryError> {
+    async fn run(&self, current: &Current, caller: &Caller) -> Result<String, QueryError> {
         let database = current.database();
         let statement = match &self.condition {
             Some(condition) => Statement::wrapped(database, &self.before(), condition, AFTER)?,
             None => Statement::read_only(database, &self.from())?,
         };
-        let statement = statement.with_call(call);
+        let statement = statement
+            .with_max_cost(CallFacts::max_cost(caller))
+            .with_call(CallFacts::context(caller));
         let mut rows = statement.run(current.pool().lease().await?).await?;
         let mut count = String::new();
         while let Some(row) = rows.try_next().await? {
@@ -237,6 +239,7 @@ impl Count {
     fn complaint(&self, error: &QueryError) -> Reported {
         let problem = match error {
             QueryError::Refused(refusal) => return Reported::new(refusal.to_string()),
+            QueryError::TooCostly { cost, max } => return client::too_costly(*cost, *max),
             QueryError::Lease(error) => return client::unavailable(error),
             QueryError::Failed { phase, report } => match phase {
                 Phase::Begin => {

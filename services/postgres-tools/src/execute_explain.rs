@@ -12,13 +12,13 @@ use serde::Deserialize;
 use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    Annotations, Caller, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
     database::MAX_ROWS,
     error::{Phase, QueryError},
-    statement::{CallContext, Statement, Window},
+    statement::{Statement, Window},
 };
 
 use self::{findings::Findings, select::is_select, structured::Explained};
@@ -113,8 +113,8 @@ impl ToolHandler for ExecuteExplain {
         let question = Question::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
-        let context = CallFacts::context(request.caller());
-        let plan = question.ask(&current, context).await;
+        CallFacts::admit(request.caller(), current.database()).await?;
+        let plan = question.ask(&current, request.caller()).await;
         if let (Some(facts), Err(error)) = (CallFacts::of(&request), &plan) {
             facts.set_error(error);
         }
@@ -185,7 +185,7 @@ impl Question {
         }
     }
 
-    async fn ask(&self, current: &Current, call: CallContext) -> Result<String, QueryError> {
+    async fn ask(&self, current: &Current, caller: &Caller) -> Result<String, QueryError> {
         let window = Window {
             offset: 0,
             rows: MAX_ROWS,
@@ -193,7 +193,10 @@ impl Question {
         let command = self.command();
         let statement = Statement::wrapped(current.database(), &command, &self.query, "")?;
         let lease = current.pool().lease().await?;
-        let statement = statement.with_window(window).with_call(call);
+        let statement = statement
+            .with_window(window)
+            .with_max_cost(CallFacts::max_cost(caller))
+            .with_call(CallFacts::context(caller));
         let mut rows = statement.run(lease).await?;
         let mut plan = String::new();
         let mut is_cut = false;
@@ -223,6 +226,7 @@ impl Question {
     fn complaint(&self, error: &QueryError) -> Reported {
         Reported::new(match error {
             QueryError::Refused(refusal) => refusal.to_string(),
+            QueryError::TooCostly { cost, max } => return client::too_costly(*cost, *max),
             QueryError::Lease(error) => return client::unavailable(error),
             QueryError::Failed { phase, report } => match phase {
                 Phase::Begin => format!("Failed to begin transaction: {report}"),

@@ -147,6 +147,7 @@ impl QueryDatabase {
         let current = client::chosen(&self.databases, request, database).await?;
         let label = client::label(&self.databases, request, &current);
         let place = client::heading(&self.databases, request, &current);
+        CallFacts::admit(request.caller(), current.database()).await?;
         let answer = self.run_in(&current, [place, label.clone()], query, options, request);
         let answer = answer.await;
         answer.map_err(|error| client::labelled(&label, error))
@@ -166,6 +167,7 @@ impl QueryDatabase {
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone())
+            .with_max_cost(CallFacts::max_cost(request.caller()))
             .with_call(CallFacts::context(request.caller()));
         if let Some(question) = confirm::question(current, query, &statement, request).await? {
             return Ok(question);
@@ -201,11 +203,13 @@ impl QueryDatabase {
             let text = "Connection command executed successfully. No query to run.";
             return Ok(options.done(text));
         }
+        CallFacts::admit(request.caller(), &database).await?;
         let errors = |text: &Arc<str>| SqlErrors::ad_hoc(&database, Arc::clone(text));
         let statement = Statement::read_only(&database, query)
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone())
+            .with_max_cost(CallFacts::max_cost(request.caller()))
             .with_call(CallFacts::context(request.caller()));
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_options(options)

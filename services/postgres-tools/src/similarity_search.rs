@@ -23,7 +23,7 @@ use ziggurat_mcp::{
 use ziggurat_postgres::error::QueryError;
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
-use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{CallFacts, CallFormat, ResultFormat, SqlErrors, client};
 
 use crate::{Embedder, embedder::EmbedError};
 
@@ -196,6 +196,7 @@ impl ToolHandler for SimilaritySearch {
         let database = arguments.database.0.take();
         let search_call = SearchCall::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
+        CallFacts::admit(request.caller(), current.database()).await?;
         let label = client::label(&self.databases, &request, &current);
         let errors = || SqlErrors::new(&current, "").for_request(&request);
         let errors = request.is_negotiated().then(errors);

@@ -40,6 +40,14 @@ pub enum QueryError {
     /// Large rows of other statements use all the memory allowed for them.
     #[error("too much memory is in use for large rows")]
     NoRoom,
+    /// Its estimated cost is above the limit, or there is no estimate.
+    #[error("the estimated cost is above the limit")]
+    TooCostly {
+        /// The estimate of PostgreSQL.
+        cost: Option<f64>,
+        /// The limit.
+        max: f64,
+    },
     /// There is no connection to run it on.
     #[error("no connection")]
     Lease(#[from] LeaseError),

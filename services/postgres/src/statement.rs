@@ -39,6 +39,11 @@
 //! running, and all positions refer to the caller's text alone. On a database that allows writes
 //! the text may have several statements; the rows are those of the first one that returns any.
 //!
+//! # Costs
+//!
+//! A text with a limit on its cost is sent in three writes: PostgreSQL parses it, then plans it in
+//! the same transaction (`EXPLAIN`), with the LIMIT that it will have, and then runs it.
+//!
 //! # Settings
 //!
 //! Each statement sends its settings as `SET LOCAL`, so none stays on the connection. Behind a
@@ -108,6 +113,7 @@ pub struct Statement {
     outlives: bool,
     max_row_bytes: usize,
     large_rows: Option<LargeRows>,
+    max_cost: Option<f64>,
     call: CallContext,
 }
 
@@ -229,6 +235,7 @@ impl Statement {
             outlives: shape.outlives(),
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
+            max_cost: None,
             call: CallContext::default(),
             text: text.into(),
         })
@@ -255,6 +262,14 @@ impl Statement {
     /// Sets the limit that its large rows share with other statements.
     pub fn with_large_rows(mut self, large_rows: LargeRows) -> Self {
         self.large_rows = Some(large_rows);
+        self
+    }
+
+    /// Sets a limit on the cost that PostgreSQL estimates for it, in its own unit. A statement above
+    /// it does not run, nor one that PostgreSQL cannot estimate. One that plans nothing, such as a
+    /// SHOW, has no cost.
+    pub fn with_max_cost(mut self, max_cost: Option<f64>) -> Self {
+        self.max_cost = max_cost;
         self
     }
 
@@ -349,6 +364,15 @@ impl Route {
             Self::Trial
         } else {
             Self::Plain
+        }
+    }
+
+    /// Returns whether the text becomes part of another one, which PostgreSQL may not be able to
+    /// parse.
+    fn wraps(self) -> bool {
+        match self {
+            Self::Limited | Self::Nested | Self::CursorAtOnce | Self::Cursor | Self::Spool => true,
+            Self::Plain | Self::Trial | Self::Script => false,
         }
     }
 }

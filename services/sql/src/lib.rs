@@ -21,6 +21,7 @@
 
 mod guard;
 mod pairs;
+mod planned;
 mod policy;
 mod settings;
 mod spelling;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use self::{
     guard::Refusal,
+    planned::Planned,
     policy::{Danger, Policy},
     statement_shape::{Bounds, StatementShape},
 };

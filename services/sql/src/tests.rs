@@ -1,4 +1,5 @@
 mod pairs;
+mod planned;
 mod put_back_bytes;
 
 use proptest::prelude::*;

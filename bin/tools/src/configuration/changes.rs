@@ -7,6 +7,8 @@ use super::Configuration;
 pub(crate) struct Changes {
     /// True if databases were added, removed or changed; they are replaced at run time.
     pub(crate) databases: bool,
+    /// True if the limits of callers changed; they are replaced at run time.
+    pub(crate) callers: bool,
     /// Changed sections that need a restart.
     pub(crate) need_restart: Vec<&'static str>,
 }
@@ -72,6 +74,7 @@ impl Changes {
         let are_same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_same(b));
         Self {
             databases: !are_same,
+            callers: one.callers != two.callers,
             need_restart: sections
                 .into_iter()
                 .filter_map(|(section, is_same)| (!is_same).then_some(section))

@@ -16,6 +16,7 @@ mod first_minutes;
 mod framing;
 mod http_rules;
 mod knowledge;
+mod limits;
 mod logins;
 mod logs;
 mod manual;

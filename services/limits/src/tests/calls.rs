@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use ziggurat_layers::rate_limit::{Key, Policy as _, Quota, Steady};
 
 use super::*;
+use crate::Refused;
 
 fn quota(text: &str) -> Quota {
     text.parse().expect(text)
@@ -105,22 +106,24 @@ fn replaced_limits_keep_the_counts_and_calls_that_have_begun_keep_their_limits()
 }
 
 #[test]
-fn costs_are_refused_above_the_limit() {
+fn refusals_of_costs_name_the_limit_and_suggest_no_wait() {
     let (limits, _) = limits(for_all("max_cost: 500000"));
-    let allowance = of(&limits, ALICE);
-    assert_eq!(allowance.max_cost(), Some(500_000.0));
-    assert_eq!(allowance.cost(499_999.99), Ok(()));
-    assert_eq!(allowance.cost(500_000.0), Ok(()));
-    let refused = allowance.cost(500_000.01).expect_err("above");
-    let sentence = "The statement was not run: its estimated cost 500000.01 is above 500000.";
-    assert_eq!(refused.to_string(), sentence);
-    assert_eq!(
-        (refused.key(), refused.retry_after_seconds()),
-        ("max_cost", None)
-    );
-    assert!(allowance.cost(f64::NAN).is_err());
+    let max = of(&limits, ALICE).max_cost().expect("a limit");
+    let cost = 500_000.01;
+    let refused = [Refused::MaxCost { cost, max }, Refused::UnknownCost { max }];
+    let sentences = [
+        "The statement was not run: its estimated cost 500000.01 is above 500000.",
+        "The statement was not run: its cost cannot be estimated, and may be at most 500000. Send \
+         one query or change at a time.",
+    ];
+    for (refused, sentence) in refused.iter().zip(sentences) {
+        assert_eq!(refused.to_string(), sentence);
+        assert_eq!(
+            (refused.key(), refused.retry_after_seconds()),
+            ("max_cost", None)
+        );
+    }
     limits.replace(for_all("calls: 1/s"));
-    assert_eq!(of(&limits, ALICE).cost(f64::MAX), Ok(()));
     assert_eq!(of(&limits, ALICE).max_cost(), None);
 }
 

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{
-    Caller, Failure, ReadError, ResourceDescriptor, ResourceHandler, Resources, Unavailable,
+    Caller, Error, Failure, ReadError, ResourceDescriptor, ResourceHandler, Resources, Unavailable,
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 
@@ -74,6 +74,9 @@ impl Rows {
             .databases
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
+        CallFacts::admit(caller, current.database())
+            .await
+            .map_err(Error::from)?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
         let statement = statement.with_call(CallFacts::context(caller));
         let lease = current.pool().lease().await;
@@ -88,16 +91,20 @@ impl Rows {
         tsv.push_str(&fence.as_ref().map(Fence::first_line).unwrap_or_default());
         rows.write_header(&mut tsv, format.fields());
         tsv.push('\n');
+        let limits = CallFacts::limits(caller);
+        let (left, mut count) = (limits.left(), 0);
         while let Some(row) = rows.try_next().await.map_err(unreadable)? {
             let before = tsv.len();
             row.write_tsv(&mut tsv, format.fields())
                 .map_err(unreadable)?;
             tsv.push('\n');
-            if tsv.len() > MAX_BYTES {
+            if tsv.len() > MAX_BYTES || left.exceeded(count + 1, tsv.len()).is_some() {
                 tsv.truncate(before);
                 break;
             }
+            count += 1;
         }
+        limits.count(count, tsv.len());
         if let Some(fence) = fence {
             tsv.push_str(fence.last_line().trim_start());
         }
@@ -125,6 +132,7 @@ fn unreadable(error: QueryError) -> ReadError {
         }
         QueryError::Empty => "the query is empty".to_owned(),
         QueryError::Refused(refusal) => refusal.to_string(),
+        QueryError::TooCostly { .. } => "the query costs too much".to_owned(),
         QueryError::Failed { report, .. } => report.to_string(),
         QueryError::Row(_) => "a value is not text".to_owned(),
         QueryError::NoRoom => "too much memory is in use for large rows".to_owned(),

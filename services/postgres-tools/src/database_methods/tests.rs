@@ -76,7 +76,8 @@ fn the_databases_of_a_caller_can_be_listed_and_selected() {
 #[test]
 fn a_bound_token_cannot_leave_its_database_by_selecting_another() {
     let mcp = with_databases(server(), &databases());
-    let holder = Holder::Program { database: None };
+    let (id, database) = ("token-1".into(), None);
+    let holder = Holder::Program { id, database };
     let program = Identity::new(TokenHash::of("program"), holder);
     let said = outcome(&mcp, program, "svc/selectDatabase", r#"{"name":"docs"}"#);
     let error =

@@ -36,7 +36,8 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 /// Serves all layers around a service that answers with the name of the method.
 async fn start(tasks: &mut JoinSet<()>) -> TcpStream {
     let token = TokenHash::of("open-sesame");
-    let holder = Holder::Program { database: None };
+    let (id, database) = ("token-1".into(), None);
+    let holder = Holder::Program { id, database };
     let tokens = Hashed::from_iter([(token, Identity::new(token, holder))]);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");

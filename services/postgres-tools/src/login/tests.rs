@@ -48,7 +48,8 @@ fn refused() -> (u16, String) {
 }
 
 fn known() -> Identity {
-    let holder = Holder::Program { database: None };
+    let (id, database) = ("token-1".into(), None);
+    let holder = Holder::Program { id, database };
     Identity::new(TokenHash::of("token"), holder)
 }
 

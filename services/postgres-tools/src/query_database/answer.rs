@@ -8,8 +8,9 @@ use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use ziggurat_answers::{
-    CallFacts, CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note,
+    CallFacts, CallFormat, Fence, Left, ResultFormat, SqlErrors, Table, client, write_cut_note,
 };
+use ziggurat_limits::Refused;
 use ziggurat_mcp::{ListedTools, Piece, Reported, Structure, Text, ToolRequest, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
@@ -82,7 +83,7 @@ struct AnswerReader {
 }
 
 /// End of the rows of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum RowsEnd {
     /// Not reached yet.
     Open,
@@ -94,6 +95,8 @@ enum RowsEnd {
     Cut,
     /// The next row is larger than an answer may be.
     Oversized { bytes: usize },
+    /// The next row exceeds what the caller may be sent today.
+    UsedUp(Refused),
 }
 
 // === impl Request ===
@@ -211,6 +214,12 @@ impl Request {
             .unwrap_or_default()
     }
 
+    /// Returns what the caller may still be sent.
+    fn left(&self) -> Left {
+        let facts = self.facts.as_ref();
+        facts.map_or_else(Left::default, |facts| facts.own_limits().left())
+    }
+
     /// Describes which rows of the result the answer has.
     fn extent(&self, rows: u64, has_more: bool) -> String {
         let offset = self.window.offset;
@@ -251,6 +260,7 @@ impl Request {
                  that an answer may have. Ask for fewer or shorter columns, for example \
                  left(column, 1000)."
             ),
+            RowsEnd::UsedUp(refused) => writeln!(text, "Note: the rows end here. {refused}"),
             RowsEnd::Open | RowsEnd::Counted { .. } | RowsEnd::Done { .. } => Ok(()),
         }
         .expect("a string takes all that is written");
@@ -296,7 +306,7 @@ impl RowsEnd {
         match self {
             Self::Open => false,
             Self::Counted { has_more } | Self::Done { has_more } => has_more,
-            Self::Cut | Self::Oversized { .. } => true,
+            Self::Cut | Self::Oversized { .. } | Self::UsedUp(_) => true,
         }
     }
 }
@@ -322,8 +332,21 @@ impl AnswerReader {
         }
     }
 
-    /// Reads rows until the piece has this many bytes or the rows end.
+    /// Reads rows until the piece has this many bytes or the rows end, and counts them for the
+    /// limits of the caller.
     async fn fill(&mut self, bytes: usize) -> Result<(), QueryError> {
+        let (rows, text) = (self.count, self.piece.text_len());
+        self.read_rows(bytes).await?;
+        if let Some(facts) = &self.request.facts {
+            let bytes = self.piece.text_len() - text;
+            facts.own_limits().count(self.count - rows, bytes);
+        }
+        Ok(())
+    }
+
+    async fn read_rows(&mut self, bytes: usize) -> Result<(), QueryError> {
+        let left = self.request.left();
+        let (rows_before, text_before) = (self.count, self.piece.text_len());
         while self.piece.len() < bytes {
             let Some(row) = self.rows.try_next().await? else {
                 let summary = self.rows.summary();
@@ -343,6 +366,12 @@ impl AnswerReader {
             if !is_counted && self.count > 0 && size > self.request.max_bytes {
                 self.piece.cut(before);
                 self.end = RowsEnd::Cut;
+                return Ok(());
+            }
+            let text = self.piece.text_len() - text_before;
+            if let Some(refused) = left.exceeded(self.count + 1 - rows_before, text) {
+                self.piece.cut(before);
+                self.end = RowsEnd::UsedUp(refused);
                 return Ok(());
             }
             self.count += 1;
@@ -455,7 +484,7 @@ impl AnswerReader {
         }
         self.note_rows();
         self.piece.push_str(&self.request.end_of_rows());
-        let is_short = matches!(self.end, RowsEnd::Oversized { .. });
+        let is_short = matches!(self.end, RowsEnd::Oversized { .. } | RowsEnd::UsedUp(_));
         if !is_counted || is_short || self.has_cut_values {
             let notes = self.notes(self.end);
             let extent = self.request.extent(self.count, self.end.has_more());
@@ -485,6 +514,7 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
         QueryError::Empty => "Query is empty".to_owned(),
         QueryError::Refused(refusal) => refusal.to_string(),
+        QueryError::TooCostly { cost, max } => return client::too_costly(*cost, *max),
         QueryError::Failed { phase, report } => match phase {
             Phase::Begin => format!("Failed to begin transaction: {report}"),
             Phase::Commit => format!("Failed to commit transaction: {report}"),

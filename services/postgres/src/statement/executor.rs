@@ -1,5 +1,6 @@
 //! Executes one statement.
 
+mod cost;
 mod spool;
 mod statement_log;
 mod text;
@@ -125,16 +126,18 @@ impl Execution {
         {
             return Err(AttemptError::Failed(Refusal::Session.into()));
         }
-        match self.statement.route() {
-            Route::Limited | Route::Nested | Route::CursorAtOnce => match self.at_once().await {
-                Err(AttemptError::Unfit) => self.boxed_steps(Route::Plain).await,
-                done => done,
-            },
-            Route::Cursor | Route::Spool => match self.boxed_steps(self.statement.route()).await {
-                Err(AttemptError::Unfit) => self.boxed_steps(Route::Plain).await,
-                done => done,
-            },
+        let route = self.statement.route();
+        let done = match route {
+            Route::Limited | Route::Nested | Route::CursorAtOnce
+                if self.statement.max_cost.is_none() =>
+            {
+                self.at_once().await
+            }
             route => self.boxed_steps(route).await,
+        };
+        match done {
+            Err(AttemptError::Unfit) => self.boxed_steps(Route::Plain).await,
+            done => done,
         }
     }
 
@@ -256,29 +259,31 @@ impl Execution {
 
     /// Runs the statement in two writes.
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
-        self.begin(route != Route::Script).await?;
-        let (sql, lead, skip) = if route == Route::Cursor {
-            let mut sql = self.comment.clone();
-            let lead = self.write_cursor(&mut sql);
-            (sql, lead, 0)
-        } else {
-            let sql = [&*self.comment, &*self.statement.text].concat();
-            let lead = self.comment.len() + self.statement.lead;
-            (sql, lead, self.statement.window.offset)
+        self.begin(route).await?;
+        let mut sql = self.comment.clone();
+        let (lead, skip) = match route {
+            Route::Limited | Route::Nested => (self.write_limited(&mut sql), 0),
+            Route::Cursor | Route::CursorAtOnce => (self.write_cursor(&mut sql), 0),
+            _ => {
+                sql.push_str(&self.statement.text);
+                let lead = self.comment.len() + self.statement.lead;
+                (lead, self.statement.window.offset)
+            }
         };
         let client = self.lease.begin();
         client.queue(&sql);
         self.queue_ending(route);
         if let Err(error) = self.read_on(skip).await {
-            let is_unfit = route == Route::Cursor && self.progress.completed == 0;
+            let is_unfit = route.wraps() && self.progress.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, false).await);
         }
-        self.finish(route != Route::Cursor).await
+        self.finish(!route.wraps()).await
     }
 
-    /// Begins a transaction, and lets PostgreSQL parse the text if `is_proved`.
-    async fn begin(&mut self, is_proved: bool) -> Result<(), AttemptError> {
+    /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
+    async fn begin(&mut self, route: Route) -> Result<(), AttemptError> {
+        let is_proved = route != Route::Script;
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
@@ -289,7 +294,7 @@ impl Execution {
         if is_proved && let Err(error) = self.prove().await {
             return Err(self.stop(error, false, true).await);
         }
-        Ok(())
+        self.check_cost(route).await
     }
 
     fn queue_opening(&mut self) {

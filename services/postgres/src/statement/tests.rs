@@ -1,3 +1,4 @@
+mod cost;
 mod large;
 
 use std::time::Instant;

@@ -211,8 +211,8 @@ async fn callers_that_are_restricted_to_databases_cannot_use_urls() {
     let mut test_server = TestServer::with(PEOPLE).await;
     let (url, shown) = test_server.url();
     let program = |database: Option<&str>| {
-        let database = database.map(Arc::from);
-        Identity::new(TokenHash::of("program"), Holder::Program { database })
+        let (id, database) = ("token-1".into(), database.map(Arc::from));
+        Identity::new(TokenHash::of("program"), Holder::Program { id, database })
     };
     let client = Identity::new(
         TokenHash::of("client"),

@@ -20,7 +20,7 @@ impl Execution {
     pub(super) async fn spool(&mut self) -> Result<Summary, AttemptError> {
         // Parsed alone first, since a text that is one statement in parentheses may be several
         // without them.
-        self.begin(true).await?;
+        self.begin(Route::Spool).await?;
         let (sql, lead) = self.spooled();
         let counted = match self.count(&sql).await {
             Ok(counted) => counted,

@@ -1,0 +1,92 @@
+//! Limits of callers, on requests over HTTP.
+
+use std::sync::Arc;
+
+use axum::{extract::Request, response::IntoResponse as _, response::Response};
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_accounts::{Holder, Identity};
+use ziggurat_http::Refusal;
+use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
+use ziggurat_telemetry::Metrics;
+
+/// Applies the limits of callers to requests.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestLimits {
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+}
+
+// === impl RequestLimits ===
+
+impl RequestLimits {
+    /// Finds the allowance of the caller, which the response announces. A caller that goes on with
+    /// calls although many were refused is refused before its request is read.
+    pub(crate) fn admit<B>(
+        &self,
+        request: &mut http::Request<B>,
+    ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
+        let caller = id(request.extensions().get());
+        let allowance = self.limits.of(&caller).map(Arc::new);
+        if let Some(allowance) = &allowance {
+            if let Some(refused) = allowance.flooding() {
+                return Err(Box::new(self.refuse(allowance, refused)));
+            }
+            request.extensions_mut().insert(Arc::clone(allowance));
+        }
+        Ok(move |mut response: Response| {
+            if let Some(allowance) = allowance {
+                allowance.append_fields(response.headers_mut());
+            }
+            response
+        })
+    }
+
+    /// Counts a request that is a call of its own.
+    pub(crate) fn count(
+        &self,
+        request: &Request,
+    ) -> Result<impl FnOnce(Response) -> Response + use<>, Box<Response>> {
+        if let Some(allowance) = request.extensions().get::<Arc<Allowance>>() {
+            let admitted = allowance.call().and_then(|()| allowance.day());
+            admitted.map_err(|refused| Box::new(self.refusal(refused)))?;
+        }
+        Ok(|response| response)
+    }
+
+    fn refuse(&self, allowance: &Allowance, refused: Refused) -> Response {
+        let mut response = self.refusal(refused);
+        allowance.append_fields(response.headers_mut());
+        response
+    }
+
+    fn refusal(&self, refused: Refused) -> Response {
+        self.metrics.limit_reached(refused.key());
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let refusal = <Refusal>::new(status, "too_many_requests", "Too many requests");
+        let mut response = refusal.into_response();
+        if let Some(seconds) = refused.retry_after_seconds() {
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// Returns the name that a caller is counted by. Without authentication it is the local user.
+pub(crate) fn id(identity: Option<&Identity>) -> CallerId<'_> {
+    match identity.map(Identity::holder) {
+        None => CallerId::Local,
+        Some(Holder::Program { id, .. }) => CallerId::Token(id),
+        Some(Holder::User { name, .. }) => CallerId::User(name),
+        Some(Holder::Client {
+            subject,
+            client,
+            tenant,
+            ..
+        }) => CallerId::Client {
+            subject,
+            client: client.as_deref(),
+            tenant: tenant.as_deref(),
+        },
+    }
+}

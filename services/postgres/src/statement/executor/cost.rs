@@ -1,0 +1,103 @@
+//! Limit on the estimated cost of a statement.
+
+use serde::Deserialize;
+use ziggurat_sql::Planned;
+
+use super::{AttemptError, Execution, Route};
+use crate::{
+    driver::{DriverError, Event},
+    error::{Phase, QueryError},
+};
+
+/// Limit on the bytes of a plan; a statement whose plan is longer has no estimate.
+const MAX_PLAN_BYTES: usize = 1 << 20;
+
+const EXPLAIN: &str = "EXPLAIN (FORMAT JSON) ";
+
+/// A plan, of which only the cost is read.
+#[derive(Deserialize)]
+struct Explained {
+    #[serde(rename = "Plan")]
+    plan: Plan,
+}
+
+#[derive(Deserialize)]
+struct Plan {
+    #[serde(rename = "Total Cost")]
+    total_cost: f64,
+}
+
+impl Execution {
+    /// Lets PostgreSQL plan the text in the open transaction, which is rolled back if the cost is
+    /// above the limit.
+    pub(super) async fn check_cost(&mut self, route: Route) -> Result<(), AttemptError> {
+        let Some(max) = self.statement.max_cost else {
+            return Ok(());
+        };
+        let text = &*self.statement.text;
+        let planned = if route == Route::Script {
+            Planned::Unknown
+        } else {
+            Planned::of(text)
+        };
+        let cost = match planned {
+            Planned::Nothing => return Ok(()),
+            Planned::Unknown => None,
+            Planned::From(start) => {
+                let characters = text[..start].chars().count();
+                // Wide enough that positions do not become negative.
+                let mut sql = format!("{EXPLAIN:characters$}");
+                let lead = if matches!(route, Route::Limited | Route::Nested) {
+                    self.write_limited(&mut sql)
+                } else {
+                    let lead = sql.len() - characters + self.statement.lead;
+                    sql.push_str(&text[start..]);
+                    lead
+                };
+                match self.cost(&sql).await {
+                    Ok(cost) => cost,
+                    Err(error) => {
+                        let error = QueryError::new(error, Phase::Run, lead);
+                        return Err(self.stop(error, route.wraps(), true).await);
+                    }
+                }
+            }
+        };
+        if cost.is_some_and(|cost| cost <= max) {
+            return Ok(());
+        }
+        Err(self.refuse(QueryError::TooCostly { cost, max }).await)
+    }
+
+    /// Returns the estimated cost of a plan; `None` if the plan is too long.
+    async fn cost(&mut self, sql: &str) -> Result<Option<f64>, DriverError> {
+        let client = self.lease.begin();
+        client.set_max_row_bytes(MAX_PLAN_BYTES);
+        client.set_large_rows(None);
+        client.queue(sql);
+        client.flush().await?;
+        let mut cost = None;
+        while let Some(event) = client.next().await? {
+            if let Event::Row(row) = event {
+                let plans: Option<Vec<Explained>> = serde_json::from_str(row.text(0)?).ok();
+                // A rule of a table makes several plans of one statement.
+                cost = plans.map(|plans| plans.iter().map(|it| it.plan.total_cost).sum());
+            }
+        }
+        Ok(cost)
+    }
+
+    /// Ends the transaction of a statement that does not run.
+    async fn refuse(&mut self, error: QueryError) -> AttemptError {
+        let client = self.lease.begin();
+        client.queue("ROLLBACK");
+        match client.drain().await {
+            Ok(()) => {
+                self.lease.has_answered();
+                self.lease.settle();
+                AttemptError::Failed(error)
+            }
+            Err(lost) => AttemptError::Failed(QueryError::new(lost, Phase::Begin, 0)),
+        }
+    }
+}
