@@ -37,8 +37,8 @@ use ziggurat_layers::{
     shutdown::{CutOff, ShutdownLayer},
 };
 use ziggurat_mcp::{
-    Error, Mcp, Prompts, Resources, Schema, ServerInfo, ToolDescriptor, ToolHandler, ToolRequest,
-    ToolResult, Tools, dialect,
+    Caller, Error, Mcp, ObservedCall, Observer, Prompts, Resources, Schema, ServerInfo,
+    ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Tools, dialect,
     protocol::{self, ProtocolLayer},
 };
 
@@ -81,6 +81,15 @@ impl ToolHandler for Quick {
 
     async fn call(&self, _: ToolRequest) -> Result<ToolResult, Error> {
         Ok(ToolResult::text("done"))
+    }
+}
+
+/// Observes no call.
+struct Off;
+
+impl Observer for Off {
+    fn begin(&self, _: &Call, _: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        None
     }
 }
 
@@ -368,6 +377,12 @@ fn assert_calls_within_budget() {
     let about = ServerInfo::new("test", "0");
     let tools = Tools::new().with(Quick);
     let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
+    assert_calls_have_budgets(mcp.clone());
+    // Audit trail, metrics, traces and limits that are all off cost nothing.
+    assert_calls_have_budgets(mcp.with_observer(Off));
+}
+
+fn assert_calls_have_budgets(mcp: Mcp) {
     let exact = JsonRpcLayer::new()
         .with_dialect(dialect())
         .layer(mcp.clone());
