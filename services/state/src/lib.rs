@@ -1,4 +1,4 @@
-//! State of the servers: conversations, sessions and failed logins.
+//! State of the servers: conversations, sessions, failed logins and usage of callers.
 //!
 //! [`Conversations`] are stored in a file, or in PostgreSQL when several replicas of a server share
 //! them. A conversation belongs to one user; other users cannot find it.
@@ -51,7 +51,10 @@ pub use ziggurat_postgres::{driver::DriverError, pool::LeaseError};
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
     conversations::{Conversations, Page},
-    shared::{Answer, Attempt, LookUp, NewSession, SessionBatcher, Shared, SharedSession},
+    shared::{
+        Answer, Attempt, CallerUsage, LookUp, NewSession, SessionBatcher, Shared, SharedSession,
+        UsageExchange, UsagePage,
+    },
     sqlite::{FileOptions, Writer, prepare},
     state_database::{InvalidState, StateDatabase, migrator, within},
     statement::{Cell, Row, Value, postgres_rows, sqlite_query, sqlite_rows},

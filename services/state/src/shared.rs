@@ -1,4 +1,4 @@
-//! State that replicas share: sessions, selected databases, failed logins and used tickets.
+//! State that replicas share: sessions, selected databases, failed logins, used tickets and usage.
 //!
 //! Every request of a session reads it, so that a change at one replica holds for the next request
 //! at any other. Many requests share one statement (see [`SessionBatcher`]); other operations are
@@ -9,14 +9,16 @@ mod logins;
 mod session_batcher;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod used_tickets;
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_postgres::driver::{DriverError, query};
+use ziggurat_postgres::driver::{DriverError, Row, query};
 
 use super::{StateDatabase, StoreError, conversation::storable};
 
@@ -24,6 +26,7 @@ use self::session_batcher::LookUpRequest;
 pub use self::{
     logins::Attempt,
     session_batcher::{Answer, LookUp, SessionBatcher},
+    usage::{CallerUsage, UsageExchange, UsagePage},
 };
 
 /// Maximum number of waiting look-ups; any further one gets [`Answer::Unknown`].
@@ -144,4 +147,11 @@ impl Shared {
         // After the batcher has stopped, this replica accepts no session.
         let _ = self.ended.send(storable(user.to_owned()));
     }
+}
+
+/// Reads a digest of 32 bytes from a column in base64.
+fn digest(row: &Row, index: usize) -> Result<[u8; 32], DriverError> {
+    let digest = STANDARD.decode(row.text(index)?);
+    let digest = digest.map_err(DriverError::value)?;
+    <[u8; 32]>::try_from(&*digest).map_err(DriverError::value)
 }

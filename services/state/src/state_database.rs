@@ -298,6 +298,7 @@ fn migrations() -> Migrator {
         ),
         ("shared", include_str!("state_database/0002_shared.sql")),
         ("spent", include_str!("state_database/0003_spent.sql")),
+        ("usage", include_str!("state_database/0004_usage.sql")),
     ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator

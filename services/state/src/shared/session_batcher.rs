@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -18,7 +17,7 @@ use tracing::{info, warn};
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_postgres::driver::{DriverError, Row, Value, query};
 
-use super::SharedSession;
+use super::{SharedSession, digest};
 use crate::{StateDatabase, StoreError};
 
 /// Maximum number of sessions looked up in one statement.
@@ -203,9 +202,6 @@ async fn find(
 
 fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
     let moment = |seconds: i64| Timestamp::from_second(seconds).map_err(DriverError::value);
-    let token = STANDARD.decode(row.get::<String>(0)?);
-    let token = token.map_err(DriverError::value)?;
-    let token = <[u8; 32]>::try_from(&*token).map_err(DriverError::value)?;
     let account_made: Option<i64> = row.get(2)?;
     let session = SharedSession {
         user: row.get::<String>(1)?.into(),
@@ -213,7 +209,7 @@ fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
         left: Duration::try_from_secs_f64(row.get(3)?).unwrap_or_default(),
         selection: row.get::<Option<String>>(4)?.map(Arc::from),
     };
-    Ok((TokenHash::from_bytes(token), session))
+    Ok((TokenHash::from_bytes(digest(row, 0)?), session))
 }
 
 async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), StoreError> {

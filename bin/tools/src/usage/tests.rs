@@ -1,0 +1,188 @@
+use tokio::task::JoinSet;
+use ziggurat_layers::clock::ManualClock;
+use ziggurat_limits::{Allowance, CallerId, Settings};
+use ziggurat_postgres::{fixture::Fixture, pool::Pools};
+use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags, logs::captured::CapturedLog};
+use ziggurat_state::StateDatabase;
+
+use super::*;
+
+const ALICE: CallerId<'_> = CallerId::User("alice");
+const BOB: CallerId<'_> = CallerId::User("bob");
+
+/// One replica and its tasks.
+struct Replica {
+    exchanger: Exchanger<ManualClock>,
+    _tasks: JoinSet<()>,
+}
+
+impl Replica {
+    fn of(fixture: &Fixture, clock: &ManualClock) -> Self {
+        let mut settings = fixture.settings.clone();
+        settings.allow_writes = true;
+        let (pools, reaper) = Pools::new();
+        let database = settings.try_into().expect("a valid description");
+        let (shared, _batcher) = Shared::new(StateDatabase::new(&pools, database));
+        let limits = Limits::with_clock(settings_of_limits(), clock.clone());
+        Self {
+            exchanger: Exchanger::new(limits, &shared, clock.clone()),
+            _tasks: JoinSet::from_iter([reaper.run()]),
+        }
+    }
+
+    fn allowance(&self, caller: CallerId<'_>) -> Allowance<ManualClock> {
+        let limits = &self.exchanger.limits;
+        limits.of(&caller).expect("the caller has limits")
+    }
+
+    fn sends(&self, caller: CallerId<'_>, rows: u64, bytes: u64) {
+        let allowance = self.allowance(caller);
+        allowance.rows(rows);
+        allowance.bytes(bytes);
+    }
+
+    async fn exchanges(&mut self) {
+        let exchanged = self.exchanger.exchange().await;
+        exchanged.expect("the database answers");
+    }
+
+    /// Returns the rows and bytes that were sent to a caller as this replica knows it.
+    fn sent(&self, caller: CallerId<'_>) -> (u64, u64) {
+        let allowance = self.allowance(caller);
+        let left = allowance.rows_left().zip(allowance.bytes_left());
+        let (rows, bytes) = left.expect("both are limited");
+        (1000 - rows, 1000 - bytes)
+    }
+}
+
+fn settings_of_limits() -> Settings {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.yaml");
+    let text = "limits: {callers: [{for: {everyone: true}, rows_per_day: 1000, bytes_per_day: \
+                1000}]}";
+    std::fs::write(&path, text).expect("written");
+    let (sources, flags) = (ConfigSources::default(), Flags::default());
+    let input = Input::new(&sources, &flags);
+    let loaded = input.load(Some(&path), |file| Settings::read(&file.section("limits")));
+    loaded.expect("valid").value
+}
+
+/// Returns a clock a second after the midnight that began this day.
+fn clock() -> ManualClock {
+    let clock = ManualClock::new();
+    clock.advance(Duration::from_secs(System.date().as_secs() / DAY * DAY + 1));
+    clock
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_add_up_what_they_have_sent_and_count_it_once() {
+    let (fixture, clock) = (Fixture::new().await, clock());
+    let (mut one, mut two) = (Replica::of(&fixture, &clock), Replica::of(&fixture, &clock));
+    one.sends(ALICE, 300, 30);
+    two.sends(ALICE, 400, 40);
+    two.sends(BOB, 1, 0);
+    one.exchanges().await;
+    two.exchanges().await;
+    assert_eq!(two.sent(ALICE), (700, 70));
+    assert_eq!(one.sent(ALICE), (300, 30), "until it asks");
+    for _ in 0..3 {
+        one.exchanges().await;
+        two.exchanges().await;
+        for replica in [&one, &two] {
+            assert_eq!(replica.sent(ALICE), (700, 70));
+            assert_eq!(replica.sent(BOB), (1, 0));
+        }
+    }
+    one.sends(ALICE, 300, 0);
+    one.exchanges().await;
+    two.exchanges().await;
+    assert!(two.allowance(ALICE).day().is_err(), "used up at both");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_while_the_database_fails_and_each_change_is_logged_once() {
+    let (mut fixture, clock) = (Fixture::new().await, clock());
+    let (mut one, mut two) = (Replica::of(&fixture, &clock), Replica::of(&fixture, &clock));
+    let log = CapturedLog::default();
+    two.sends(ALICE, 7, 7);
+    two.exchanges().await;
+    fixture
+        .given("ALTER TABLE ziggurat.usage RENAME TO away")
+        .await;
+    for _ in 0..3 {
+        one.sends(ALICE, 10, 1);
+        let outcome = one.exchanger.exchange().await;
+        assert!(outcome.is_err());
+        let _guard = log.capture();
+        one.exchanger.log(outcome);
+    }
+    let logged = log.take();
+    assert_eq!(logged.lines().count(), 1, "{logged}");
+    assert!(logged.starts_with("WARN rows and bytes"), "{logged}");
+    fixture
+        .given("ALTER TABLE ziggurat.away RENAME TO usage")
+        .await;
+    for _ in 0..3 {
+        let outcome = one.exchanger.exchange().await;
+        let _guard = log.capture();
+        one.exchanger.log(outcome);
+    }
+    let logged = log.take();
+    assert_eq!(logged.lines().count(), 1, "{logged}");
+    assert!(logged.starts_with("INFO rows and bytes"), "{logged}");
+    two.exchanges().await;
+    for replica in [&one, &two] {
+        assert_eq!(replica.sent(ALICE), (37, 10));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_replica_learns_what_was_sent_today() {
+    let (fixture, clock) = (Fixture::new().await, clock());
+    let (mut one, mut two) = (Replica::of(&fixture, &clock), Replica::of(&fixture, &clock));
+    one.sends(ALICE, 300, 30);
+    one.exchanges().await;
+    two.sends(ALICE, 400, 40);
+    two.exchanges().await;
+    drop(one);
+    let mut one = Replica::of(&fixture, &clock);
+    one.sends(ALICE, 5, 5);
+    for _ in 0..2 {
+        one.exchanges().await;
+        two.exchanges().await;
+        for replica in [&one, &two] {
+            assert_eq!(replica.sent(ALICE), (705, 75));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_day_begins_at_midnight_at_all_replicas() {
+    let (fixture, clock) = (Fixture::new().await, clock());
+    let (mut one, mut two) = (Replica::of(&fixture, &clock), Replica::of(&fixture, &clock));
+    one.sends(ALICE, 300, 30);
+    one.exchanges().await;
+    two.exchanges().await;
+    // Not exchanged before the day ends.
+    one.sends(ALICE, 100, 0);
+    clock.advance(Duration::from_nanos(86_398_999_999_999));
+    two.exchanges().await;
+    assert_eq!(two.sent(ALICE), (300, 30));
+    clock.advance(Duration::from_nanos(1));
+    for _ in 0..2 {
+        one.exchanges().await;
+        two.exchanges().await;
+        for replica in [&one, &two] {
+            assert_eq!(replica.sent(ALICE), (0, 0));
+        }
+    }
+    one.sends(ALICE, 1, 2);
+    two.sends(ALICE, 3, 4);
+    for _ in 0..2 {
+        one.exchanges().await;
+        two.exchanges().await;
+    }
+    for replica in [&one, &two] {
+        assert_eq!(replica.sent(ALICE), (4, 6));
+    }
+}
