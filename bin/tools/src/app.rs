@@ -69,7 +69,8 @@ impl App {
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let state = if has_accounts {
-            ServerState::open(configuration, &readiness, &mut tasks, &mut keepers).await?
+            let limits = &observation.limits;
+            ServerState::open(configuration, &readiness, limits, &mut tasks, &mut keepers).await?
         } else {
             ServerState::without_accounts(configuration)
         };
@@ -98,14 +99,12 @@ impl App {
             .as_ref()
             .map(|accounts| token_verifier(configuration, accounts, &databases, &mut tasks))
             .transpose()?;
-        let has_http = configuration.http.is_some();
-        let proxy = has_http
-            .then(|| proxy::open(&configuration.llm, &providers))
-            .flatten();
+        let http = configuration.http.as_ref();
+        let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.
-        if has_http {
+        if http.is_some() {
             tasks.spawn(databases.clone().watch(readiness.clone()));
         }
         Ok(Self {

@@ -22,7 +22,6 @@ mod requests;
 mod serving;
 mod stack;
 mod state;
-#[expect(dead_code, reason = "the server does not count what it sends yet")]
 mod usage;
 
 use std::{

@@ -3,10 +3,14 @@
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::Readiness;
+use ziggurat_limits::Limits;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
 
-use crate::configuration::{Configuration, State};
+use crate::{
+    configuration::{Configuration, State},
+    usage,
+};
 
 /// State of the server.
 #[derive(Debug, Default)]
@@ -40,16 +44,22 @@ impl ServerState {
     pub(crate) async fn open(
         configuration: &Configuration,
         readiness: &Readiness,
+        limits: &Limits,
         tasks: &mut JoinSet<()>,
         keepers: &mut JoinSet<()>,
     ) -> anyhow::Result<Self> {
         match &configuration.state {
-            Some(state) => Ok(Self::replicated(state, readiness.clone(), tasks).await),
+            Some(state) => Ok(Self::replicated(state, readiness.clone(), limits, tasks).await),
             None => Self::local(configuration, keepers).await,
         }
     }
 
-    async fn replicated(state: &State, readiness: Readiness, tasks: &mut JoinSet<()>) -> Self {
+    async fn replicated(
+        state: &State,
+        readiness: Readiness,
+        limits: &Limits,
+        tasks: &mut JoinSet<()>,
+    ) -> Self {
         let database = match state.database() {
             Ok(database) => database,
             Err(error) => {
@@ -82,6 +92,7 @@ impl ServerState {
             batcher.run().await;
             drop(pools);
         });
+        tasks.spawn(usage::exchange(limits.clone(), shared.clone()));
         Self {
             shared: Some(shared),
             conversations: Some(Conversations::replicated(state)),

@@ -8,7 +8,7 @@ use ziggurat_black_box::MetricsPage;
 
 use crate::{
     revisions::ask,
-    support::{Answer, Client, Home, Postgres, Program, records},
+    support::{Answer, Client, Home, Postgres, Program, records, until},
 };
 
 const ROWS: &str = "The allowance of rows for today is used up. It starts anew at 00:00 UTC.";
@@ -321,4 +321,38 @@ fn standard_input_has_the_limits_of_the_local_caller() {
         is_error && text.starts_with("Too many calls: 2 per hour."),
         "{text}"
     );
+}
+
+#[test]
+fn replicas_add_up_the_rows_of_a_day() {
+    let postgres = Postgres::new();
+    let entry = postgres.entry("main");
+    let serve = || {
+        let mut home = Home::new();
+        home.replace(
+            &home.tokens(),
+            &records::tokens(&[records::token(1, "one", &[])]),
+        );
+        home.configure(&format!(
+            "databases:\n{entry}limits: {{callers: [{{for: {{everyone: true}}, rows_per_day: 90}}]}}\n"
+        ));
+        home.set("ZIGGURAT_STATE_URL", postgres.url());
+        let (program, stranger) = home.serve(&[]);
+        (home, program, stranger.bearing("one"))
+    };
+    let (_first_home, _first, one) = serve();
+    let (_second_home, _second, two) = serve();
+    assert!(text(&one, "SELECT generate_series(1, 50)").contains("(50 rows)"));
+    let left = |client: &Client| {
+        let answer = ask(client, "tools/list", &json!({}));
+        answer.header("ratelimit").unwrap_or_default().to_owned()
+    };
+    until("the other replica knows", || {
+        left(&two).starts_with(r#""rows_per_day";r=40;"#)
+    });
+    assert!(text(&two, "SELECT generate_series(1, 50)").contains(ROWS));
+    until("the first replica knows", || {
+        left(&one).starts_with(r#""rows_per_day";r=0;"#)
+    });
+    assert_eq!(text(&one, "SELECT 1"), ROWS);
 }
