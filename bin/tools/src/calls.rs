@@ -122,6 +122,15 @@ impl CallObserver {
         caller.extension().cloned()
     }
 
+    /// Returns what is read of the member `_meta`, if it is for a span or a record.
+    fn meta<'a>(&self, call: &'a Call, caller: &Caller) -> Meta<'a> {
+        if !self.tracer.is_on() && self.audit.is_none() {
+            return Meta::default();
+        }
+        let meta = caller.meta(call).map(serde_json::from_str);
+        meta.and_then(Result::ok).unwrap_or_default()
+    }
+
     /// Begins the span of a call, below that of its caller.
     fn span(
         &self,
@@ -263,8 +272,7 @@ impl Observer for CallObserver {
             .as_ref()
             .filter(|_| method(call).is_some() && subject.as_deref() != Some(LOGIN))
             .and_then(|allowance| allowance.call().err());
-        let meta = caller.meta(call).map(serde_json::from_str);
-        let meta: Meta<'_> = meta.and_then(Result::ok).unwrap_or_default();
+        let meta = self.meta(call, caller);
         let span = self.span(call, caller, subject.as_deref(), &meta);
         let record = self.record(call, caller, subject.as_deref(), &meta, span.trace());
         let comment = self.comment(caller, subject.as_deref());

@@ -74,10 +74,19 @@ impl RequestId {
     /// ```
     #[must_use]
     pub fn generate() -> Self {
-        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+        static PROCESS: LazyLock<String> =
+            LazyLock::new(|| format!("{:016x}-", RandomState::new().hash_one(0)));
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::new(&format!("{:016x}-{number:x}", *PROCESS))
+        let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
+        let mut text = String::with_capacity(2 * PROCESS.len());
+        text.push_str(&PROCESS);
+        // Written without `format!`, which takes several times as long.
+        text.extend((0..digits).rev().filter_map(|place| {
+            let digit = number >> (4 * place) & 15;
+            char::from_digit(u32::try_from(digit).ok()?, 16)
+        }));
+        Self::new(&text)
     }
 
     fn new(text: &str) -> Self {

@@ -30,6 +30,7 @@ pub(crate) struct Journal {
     fsync: Fsync,
     /// Formatted lines that are yet to be written.
     buffer: Vec<u8>,
+    second: line::Second,
     /// Position after them.
     next: Position,
     written: Position,
@@ -80,6 +81,7 @@ impl Journal {
             key,
             fsync: settings.fsync,
             buffer: Vec::new(),
+            second: line::Second::default(),
             next: position,
             written: position,
             first: found.first.unwrap_or(found.seq + 1),
@@ -148,7 +150,7 @@ impl Journal {
     ) -> u64 {
         let start = self.buffer.len();
         let seq = self.next.seq + 1;
-        line::head(&mut self.buffer, seq, at, kind);
+        line::head(&mut self.buffer, &mut self.second, seq, at, kind);
         members(&mut self.buffer);
         let before = self.next.link.as_ref();
         let link = line::end(&mut self.buffer, start, self.key.as_ref(), before);

@@ -13,12 +13,38 @@ pub(crate) const MAX_NAME: usize = 256;
 /// Text between the members of a line and its link.
 pub(crate) const CHAIN: &str = ",\"chain\":";
 
+/// The second of the last line as text, because the next line is often of the same second.
+#[derive(Debug, Default)]
+pub(crate) struct Second {
+    number: i64,
+    text: String,
+}
+
+// === impl Second ===
+
+impl Second {
+    /// Appends a time with microseconds.
+    fn write(&mut self, out: &mut Vec<u8>, at: Timestamp) {
+        if self.text.is_empty() || self.number != at.as_second() {
+            self.number = at.as_second();
+            self.text = format!("{at:.0}");
+        }
+        out.extend_from_slice(self.text.trim_end_matches('Z').as_bytes());
+        out.push(b'.');
+        padded(out, at.subsec_microsecond().unsigned_abs(), 6);
+        out.push(b'Z');
+    }
+}
+
 /// Appends the members with which each line begins.
-pub(crate) fn head(out: &mut Vec<u8>, seq: u64, at: Timestamp, kind: &str) {
-    put(
-        out,
-        format_args!("{{\"v\":1,\"seq\":{seq},\"at\":\"{at:.6}\",\"kind\":\"{kind}\""),
-    );
+pub(crate) fn head(out: &mut Vec<u8>, second: &mut Second, seq: u64, at: Timestamp, kind: &str) {
+    out.extend_from_slice(b"{\"v\":1");
+    number(out, "seq", seq);
+    out.extend_from_slice(b",\"at\":\"");
+    second.write(out, at);
+    out.extend_from_slice(b"\",\"kind\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.push(b'"');
 }
 
 /// Appends the link of the line that begins at `start`, and ends the line.
@@ -44,7 +70,21 @@ pub(crate) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
 
 /// Appends a member whose value is a number.
 pub(crate) fn number(out: &mut Vec<u8>, name: &str, value: u64) {
-    put(out, format_args!(",\"{name}\":{value}"));
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a number with zeros before it.
+pub(crate) fn padded(out: &mut Vec<u8>, value: u32, width: usize) {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(value);
+    out.extend(std::iter::repeat_n(
+        b'0',
+        width.saturating_sub(digits.len()),
+    ));
+    out.extend_from_slice(digits.as_bytes());
 }
 
 /// Appends anything that can be displayed.

@@ -268,8 +268,10 @@ impl Record {
             }
         }
         if let Some(End { verdict, took, .. }) = self.end {
-            let (ms, us) = (took.as_millis(), took.subsec_micros() % 1000);
-            line::put(out, format_args!(",\"ms\":{ms}.{us:03}"));
+            let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            line::number(out, "ms", ms);
+            out.push(b'.');
+            line::padded(out, took.subsec_micros() % 1000, 3);
             line::member(out, "verdict", verdict.as_str());
         }
         self.member(out, "code", Field::Code);
@@ -321,7 +323,9 @@ impl Record {
 /// Appends an object, unless it has no members.
 fn object(out: &mut Vec<u8>, name: &str, members: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
-    line::put(out, format_args!(",\"{name}\":{{"));
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":{");
     let empty = out.len();
     members(out);
     if out.len() == empty {

@@ -86,15 +86,15 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
     /// Fails if either is used up.
     pub fn day(&self) -> Result<(), Refused> {
         let retry_after = || counts::until_midnight(&self.clock);
-        if self.rows_left() == Some(0) {
-            let retry_after = retry_after();
-            return Err(Refused::RowsPerDay { retry_after });
+        match self.left() {
+            [Some(0), _] => Err(Refused::RowsPerDay {
+                retry_after: retry_after(),
+            }),
+            [_, Some(0)] => Err(Refused::BytesPerDay {
+                retry_after: retry_after(),
+            }),
+            _ => Ok(()),
         }
-        if self.bytes_left() == Some(0) {
-            let retry_after = retry_after();
-            return Err(Refused::BytesPerDay { retry_after });
-        }
-        Ok(())
     }
 
     /// Counts rows that were sent.
@@ -110,15 +110,13 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
     /// Returns the rows that can still be sent today; `None` if there is no limit.
     #[must_use]
     pub fn rows_left(&self) -> Option<u64> {
-        let limit = self.rule.rows_per_day?;
-        Some(limit.saturating_sub(self.sent().rows))
+        self.left()[0]
     }
 
     /// Returns the bytes that can still be sent today; `None` if there is no limit.
     #[must_use]
     pub fn bytes_left(&self) -> Option<u64> {
-        let limit = self.rule.bytes_per_day?;
-        Some(limit.saturating_sub(self.sent().bytes))
+        self.left()[1]
     }
 
     /// Returns the greatest cost of a statement; `None` if costs need not be estimated.
@@ -130,22 +128,41 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
     /// Adds the fields `RateLimit-Policy` and `RateLimit`, if something that they announce is
     /// limited: calls, rows and bytes.
     pub fn append_fields(&self, headers: &mut HeaderMap) {
-        let (rule, calls) = (&self.rule, &self.counts.calls);
-        let calls = rule.calls.map(|quota| (quota, calls.remaining(quota)));
-        // Without their units the counts would be of requests.
-        let days = [
-            ("rows_per_day", "rows", rule.rows_per_day, self.rows_left()),
-            (
-                "bytes_per_day",
-                "content-bytes",
-                rule.bytes_per_day,
-                self.bytes_left(),
-            ),
-        ];
-        fields::append(headers, calls, days, counts::until_midnight(&self.clock));
+        let Some(policy) = &self.rule.policy else {
+            return;
+        };
+        let calls = self.rule.calls;
+        let calls = calls.map(|quota| self.counts.calls.remaining(quota));
+        let until_midnight = if self.has_days() {
+            counts::until_midnight(&self.clock)
+        } else {
+            Duration::ZERO
+        };
+        fields::append(headers, policy, calls, self.left(), until_midnight);
+    }
+
+    fn has_days(&self) -> bool {
+        self.rule.rows_per_day.is_some() || self.rule.bytes_per_day.is_some()
+    }
+
+    /// Returns the rows and the bytes that are left of the limits of the day.
+    fn left(&self) -> [Option<u64>; 2] {
+        if !self.has_days() {
+            return [None; 2];
+        }
+        let sent = self.sent();
+        let rows = self.rule.rows_per_day;
+        let bytes = self.rule.bytes_per_day;
+        [
+            rows.map(|limit| limit.saturating_sub(sent.rows)),
+            bytes.map(|limit| limit.saturating_sub(sent.bytes)),
+        ]
     }
 
     fn count(&self, rows: u64, bytes: u64) {
+        if !self.has_days() {
+            return;
+        }
         self.counts.with_sent(counts::day(&self.clock), |sent| {
             sent.add(rows, bytes);
             sent.new_rows = sent.new_rows.saturating_add(rows);

@@ -51,18 +51,25 @@ impl CallerId<'_> {
     /// Returns the digest that the caller is counted by.
     #[must_use]
     pub fn digest(&self) -> CallerDigest {
-        let (kind, name) = match *self {
-            Self::Token(id) => ("token:", id),
-            Self::User(name) => ("user:", name),
-            Self::Client { subject, .. } => ("client:", subject),
-            Self::Local => ("local:", ""),
-        };
+        let (kind, name) = self.parts();
         let mut context = Context::new(&SHA256);
         context.update(kind.as_bytes());
         context.update(name.as_bytes());
         let mut digest = [0; 32];
         digest.copy_from_slice(context.finish().as_ref());
         CallerDigest(digest)
+    }
+}
+
+impl<'a> CallerId<'a> {
+    /// Returns the kind and the name, which the digest is made of.
+    pub(crate) fn parts(&self) -> (&'static str, &'a str) {
+        match *self {
+            Self::Token(id) => ("token:", id),
+            Self::User(name) => ("user:", name),
+            Self::Client { subject, .. } => ("client:", subject),
+            Self::Local => ("local:", ""),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Counts of callers, of which there is a fixed maximum.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::RandomState},
+    hash::BuildHasher as _,
     mem,
     sync::{Arc, Mutex},
     time::Duration,
@@ -11,7 +12,7 @@ use ziggurat_layers::clock::{Calendar, Clock};
 use ziggurat_runtime::lock;
 
 use crate::{
-    CallerDigest, Usage,
+    CallerDigest, CallerId, Usage,
     counts::{self, Counts, Sent},
 };
 
@@ -25,6 +26,7 @@ pub(crate) struct Callers<C> {
 }
 
 struct Table<C> {
+    digests: Digests,
     counts: HashMap<CallerDigest, Arc<Counts<C>>>,
     max: usize,
     /// Is true once usage was asked for: without replicas nothing has to be kept for a report.
@@ -34,6 +36,14 @@ struct Table<C> {
     floor: Floor,
     /// Counts of all callers that find the table full of callers with running calls.
     common: Arc<Counts<C>>,
+}
+
+/// Digests of callers. To look one up takes a fifth of the time that it takes to compute it.
+#[derive(Default)]
+struct Digests {
+    /// Two hashes with keys of this process, so that no names are kept.
+    keys: [RandomState; 2],
+    known: HashMap<[u64; 2], CallerDigest>,
 }
 
 /// Most that was used by a caller whose counts were dropped. New callers start with it, so that
@@ -50,6 +60,7 @@ struct Floor {
 impl<C: Clock + Calendar + Clone> Callers<C> {
     pub(crate) fn new(clock: C, max: usize) -> Self {
         let table = Table {
+            digests: Digests::default(),
             counts: HashMap::new(),
             max,
             reports: false,
@@ -69,9 +80,13 @@ impl<C: Clock + Calendar + Clone> Callers<C> {
     }
 
     /// Returns the counts of a caller.
-    pub(crate) fn counts(&self, caller: CallerDigest) -> Arc<Counts<C>> {
+    pub(crate) fn counts(&self, caller: &CallerId<'_>) -> Arc<Counts<C>> {
         let now = self.clock.now();
-        let counts = lock(&self.table).find(caller, &self.clock);
+        let mut table = lock(&self.table);
+        let max = table.max;
+        let digest = table.digests.of(caller, max);
+        let counts = table.find(digest, &self.clock);
+        drop(table);
         counts.touch(now);
         counts
     }
@@ -153,6 +168,24 @@ impl<C: Clock + Calendar + Clone> Table<C> {
             }
         }
         self.counts.len() < self.max
+    }
+}
+
+// === impl Digests ===
+
+impl Digests {
+    fn of(&mut self, caller: &CallerId<'_>, max: usize) -> CallerDigest {
+        let (kind, name) = caller.parts();
+        let key = self.keys.each_ref().map(|key| key.hash_one((kind, name)));
+        if let Some(digest) = self.known.get(&key) {
+            return *digest;
+        }
+        if self.known.len() >= max {
+            self.known.clear();
+        }
+        let digest = caller.digest();
+        self.known.insert(key, digest);
+        digest
     }
 }
 

@@ -10,35 +10,53 @@ use crate::refused::whole_seconds;
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Name, unit, limit and rest of a limit of the day.
-type DayLimit = (&'static str, &'static str, Option<u64>, Option<u64>);
+/// Names of the limits of a day with their units; without them the counts would be of requests.
+const DAYS: [(&str, &str); 2] = [("rows_per_day", "rows"), ("bytes_per_day", "content-bytes")];
 
-/// Adds the fields, unless no limit is announced.
+const ASCII: &str = "names and numbers are ASCII";
+
+/// Returns the value of `RateLimit-Policy` for a limit on calls and those of a day; `None` if there
+/// are no such limits.
+pub(crate) fn policy(calls: Option<Quota>, days: [Option<u64>; 2]) -> Option<HeaderValue> {
+    let calls = calls.map(|quota| {
+        let window = quota.period().as_secs();
+        format!(r#""calls";q={};w={window}"#, quota.count())
+    });
+    let days = DAYS.iter().zip(days).filter_map(|((name, unit), limit)| {
+        let limit = limit?;
+        Some(format!(r#""{name}";q={limit};qu="{unit}";w=86400"#))
+    });
+    let members: Vec<_> = calls.into_iter().chain(days).collect();
+    (!members.is_empty()).then(|| HeaderValue::try_from(members.join(", ")).expect(ASCII))
+}
+
+/// Adds the fields: the policy, and what is left of its limits.
 pub(crate) fn append(
     headers: &mut HeaderMap,
-    calls: Option<(Quota, Remaining)>,
-    days: [DayLimit; 2],
+    policy: &HeaderValue,
+    calls: Option<Remaining>,
+    days: [Option<u64>; 2],
     until_midnight: Duration,
 ) {
-    let (mut policies, mut rests) = (Vec::new(), Vec::new());
-    if let Some((quota, left)) = calls {
-        let window = quota.period().as_secs();
-        policies.push(format!(r#""calls";q={};w={window}"#, quota.count()));
-        let reset = left.reset().map(whole_seconds);
-        let reset = reset.map_or_else(String::new, |seconds| format!(";t={seconds}"));
-        rests.push(format!(r#""calls";r={}{reset}"#, left.count()));
-    }
-    let reset = whole_seconds(until_midnight);
-    for (name, unit, limit, left) in days {
-        if let (Some(limit), Some(left)) = (limit, left) {
-            policies.push(format!(r#""{name}";q={limit};qu="{unit}";w=86400"#));
-            rests.push(format!(r#""{name}";r={left};t={reset}"#));
+    // Written without `format!`, which took a tenth of the time of a small call.
+    let (mut text, mut digits) = (String::with_capacity(96), itoa::Buffer::new());
+    if let Some(left) = calls {
+        text.push_str(r#""calls";r="#);
+        text.push_str(digits.format(left.count()));
+        if let Some(reset) = left.reset() {
+            text.push_str(";t=");
+            text.push_str(digits.format(whole_seconds(reset)));
         }
     }
-    for (name, members) in [(RATE_LIMIT_POLICY, policies), (RATE_LIMIT, rests)] {
-        if !members.is_empty() {
-            let value = HeaderValue::try_from(members.join(", "));
-            headers.append(name, value.expect("names and numbers are ASCII"));
-        }
+    for ((name, _), left) in DAYS.iter().zip(days) {
+        let Some(left) = left else { continue };
+        text.push_str(if text.is_empty() { "\"" } else { ", \"" });
+        text.push_str(name);
+        text.push_str("\";r=");
+        text.push_str(digits.format(left));
+        text.push_str(";t=");
+        text.push_str(digits.format(whole_seconds(until_midnight)));
     }
+    headers.append(RATE_LIMIT_POLICY, policy.clone());
+    headers.append(RATE_LIMIT, HeaderValue::try_from(text).expect(ASCII));
 }

@@ -77,7 +77,7 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
         }
         let settings = shared.settings.load();
         let rule = settings.rule_for(caller)?;
-        let counts = shared.callers.counts(caller.digest());
+        let counts = shared.callers.counts(caller);
         counts.follow(rule);
         Some(Allowance {
             rule: Arc::clone(rule),

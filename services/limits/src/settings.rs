@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use ziggurat_layers::rate_limit::Quota;
 use ziggurat_runtime::config::Section;
 
-use crate::CallerId;
+use crate::{CallerId, fields};
 
 /// Number of callers that are counted unless the operator sets another.
 const MAX_CALLERS: usize = 10_000;
@@ -50,6 +51,8 @@ pub(crate) struct Rule {
     pub(crate) bytes_per_day: Option<u64>,
     /// A finite number.
     pub(crate) max_cost: Option<f64>,
+    /// The header field that announces the limits.
+    pub(crate) policy: Option<HeaderValue>,
 }
 
 /// Callers that a rule is for.
@@ -122,13 +125,17 @@ impl Settings {
 impl Rule {
     fn read(entry: &Section<'_>) -> Self {
         let per_day = |key: &str| entry.key(key).whole(1..=GREATEST);
+        let calls = entry.key("calls").parsed(str::parse);
+        let days = [per_day("rows_per_day"), per_day("bytes_per_day")];
+        let [rows_per_day, bytes_per_day] = days;
         Self {
             names: Names::read(&entry.section("for")),
-            calls: entry.key("calls").parsed(str::parse),
+            calls,
             concurrent: entry.key("concurrent").whole(1..=1_000_000),
-            rows_per_day: per_day("rows_per_day"),
-            bytes_per_day: per_day("bytes_per_day"),
+            rows_per_day,
+            bytes_per_day,
             max_cost: entry.key("max_cost").decimal(0.0..=1e15),
+            policy: fields::policy(calls, days),
         }
     }
 
