@@ -45,15 +45,14 @@ pub(crate) fn build(
         LinkValue::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
     let observed = observation.clone();
-    let is_observed = observed.audit.is_some() || observed.metrics.is_on();
-    let records = is_observed.then(|| {
+    let records = observation.is_on().then(|| {
         AroundLayer::new(move |request: &mut Request<_>| observe_request(&observed, request))
     });
 
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.
         .layer(AroundLayer::new(log_request))
-        // Counts requests, and gives them the id that their records have.
+        // Counts requests, and gives them an id.
         .layer(option_layer(records))
         // Outside of the guards, so that pages can also read refusals and failures.
         .layer(option_layer(cors(server)))

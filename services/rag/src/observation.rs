@@ -64,17 +64,29 @@ struct Running {
 // === impl Observation ===
 
 impl Observation {
+    /// Returns whether anything is observed.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.has_request_ids() || self.metrics.is_on()
+    }
+
+    /// Returns whether requests need an id: for records or traces.
+    #[must_use]
+    pub fn has_request_ids(&self) -> bool {
+        self.audit.is_some() || self.tracer.is_on()
+    }
+
     /// Begins to observe a question, which counts for the limits of its caller.
     pub(super) fn begin(&self, request: &Request, limits: CallerLimits) -> ObservedQuestion {
         ObservedQuestion {
-            running: self.run(request).map(Box::new),
+            running: self.running(request).map(Box::new),
             limits,
             permit: None,
         }
     }
 
-    fn run(&self, request: &Request) -> Option<Running> {
-        if self.audit.is_none() && !self.metrics.is_on() && !self.tracer.is_on() {
+    fn running(&self, request: &Request) -> Option<Running> {
+        if !self.is_on() {
             return None;
         }
         let incoming = Incoming::default().with_headers(request.headers());
