@@ -2,6 +2,7 @@
 programs that read them. `tests/alerts/run` runs it.
 """
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
-from callers import Caller, entry, write_configuration, write_tokens
+from callers import Caller, entry, free_port, write_configuration, write_tokens
 from processes import database, listening
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ RULES = ROOT / "docs/operations/ziggurat.rules.yaml"
 CHAPTER = ROOT / "docs/src/metrics.md"
 PROGRAMS = Path(os.environ["ALERTS_PROGRAMS"])
 TELEMETRY = {"metrics": {"address": "127.0.0.1:0"}}
-PAGE = re.compile(r"metrics on (http://\S+)")
+PAGE = re.compile(r"metrics on (http://[^\s\"]+)")
 
 
 def checked(log, name, *expected):
@@ -61,6 +62,37 @@ def tools(stack, folder):
     checked(log, "ziggurat-tools", shop, 'tool="other"', 'refused_total{reason="token"} 1')
 
 
+def rag(stack, folder):
+    """Asks questions with and without success, and checks the page."""
+    variables = stack.enter_context(database(PROGRAMS / "examples/database"))
+    pipeline = {
+        "name": "wares",
+        # The rest is in the environment.
+        "database": {name: variables[f"PG{name.upper()}"] for name in ["host", "port", "database"]},
+        # Without the column of vectors only words are searched.
+        "tables": [{"table": "ware", "text_column": "name", "vector_column": "embedding"}],
+        "embedding_llm": {"provider": "local"},
+        "rag_llm": {"provider": "local"},
+    }
+    configuration = {
+        "server": {"listen_address": "127.0.0.1", "port": free_port()},
+        "audit": {"file": "rag.jsonl"},
+        "telemetry": TELEMETRY,
+        "limits": {"callers": [{"for": {"local": True}, "calls": "2 per day"}]},
+        "pipelines": [pipeline],
+    }
+    # JSON is also YAML.
+    config = folder / "rag.yaml"
+    config.write_text(json.dumps(configuration))
+    log = folder / "rag.log"
+    command = [PROGRAMS / "ziggurat-rag", "-config", config]
+    address, _ = stack.enter_context(listening(command, dict(os.environ, **variables), log))
+    for name in ["wares", "invented", "wares"]:
+        Caller(address).ask("POST", f"/v1/pipelines/{name}", {"query": "kettle"})
+    embedded = 'pipeline_seconds_count{pipeline="wares",stage="embed"} 1'
+    checked(log, "ziggurat-rag", embedded, 'verdict="unknown"', 'reached_total{limit="calls"} 1')
+
+
 def platform(stack, folder):
     """Makes a tenant, asks for a token in vain, and checks the page."""
     program = [PROGRAMS / "ziggurat-platform", "-data-dir", folder / "accounts"]
@@ -90,6 +122,7 @@ def main():
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         documented(folder)
         tools(stack, folder)
+        rag(stack, folder)
         platform(stack, folder)
 
 

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Durat
 
 use tokio::{task::JoinSet, time};
 use tracing::warn;
+use ziggurat_limits::{Limits, Settings};
 use ziggurat_postgres::pool::{Pools, Reaper};
 use ziggurat_rag_service::Pipelines;
 
@@ -17,10 +18,11 @@ pub(crate) use self::pipeline_set::{PipelineBuilder, PipelineSet, Reusable};
 /// Time for connections to PostgreSQL to close properly.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The pipelines that are served, and the background tasks for them.
+/// The pipelines that are served, the limits of callers, and the background tasks.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) pipelines: Pipelines,
+    pub(crate) limits: Limits,
     set: PipelineSet,
     pools: Pools,
     reaper: JoinSet<()>,
@@ -33,11 +35,18 @@ pub(crate) struct App {
 impl App {
     /// Serves a set, starts to connect to its databases and to check its pipelines. `ping` is the
     /// time limit for a ping of a provider.
-    pub(crate) fn new(mut set: PipelineSet, pools: Pools, reaper: Reaper, ping: Duration) -> Self {
+    pub(crate) fn new(
+        mut set: PipelineSet,
+        limits: Settings,
+        pools: Pools,
+        reaper: Reaper,
+        ping: Duration,
+    ) -> Self {
         let pipelines = Pipelines::new(set.take_pipelines());
         let mut app = Self {
             watcher: JoinSet::from_iter([pipelines.clone().watch(ping)]),
             pipelines,
+            limits: Limits::new(limits),
             set,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
@@ -57,9 +66,10 @@ impl App {
         self.set.key_files()
     }
 
-    /// Replaces the set at once. Parts that both sets share are kept; the other old parts are
-    /// dropped after the last request that uses them.
-    pub(crate) fn replace(&mut self, mut set: PipelineSet) {
+    /// Replaces the set and the limits at once. Parts that both sets share are kept; the other old
+    /// parts are dropped after the last request that uses them.
+    pub(crate) fn replace(&mut self, mut set: PipelineSet, limits: Settings) {
+        self.limits.replace(limits);
         self.pipelines.replace(set.take_pipelines());
         self.set.retire_unused(&set, &self.pools);
         self.set = set;
@@ -77,6 +87,7 @@ impl App {
     pub(crate) async fn shut_down(self) {
         let Self {
             pipelines,
+            limits: _,
             set,
             pools,
             mut reaper,

@@ -1,11 +1,11 @@
 //! The command line.
 //!
 //! Flags have one dash or two, and a value follows `=` or is the next word. The first word that is
-//! not a flag ends them; there are no positional arguments.
+//! not a flag ends them; only the files of an audit trail may follow.
 
 use std::{ffi::OsString, path::PathBuf};
 
-use ziggurat_runtime::flags::{self, Flag, Refusal, Words};
+use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
 
 /// Beginning of the text of `-help`.
 const HEAD: &str = "\
@@ -23,6 +23,21 @@ const FLAGS: &[Flag] = &[
         "check-config",
         "print every problem of the configuration, and exit",
     ),
+    Flag::path(
+        "verify-audit",
+        "FILE",
+        "verify the files of an audit trail, all in one run, and exit; more files may follow",
+    ),
+    Flag::path(
+        "audit-key-file",
+        "FILE",
+        "with -verify-audit: the file of audit.key_file, if there is one",
+    ),
+    Flag::text(
+        "expect-last",
+        "CHAIN",
+        "with -verify-audit: the chain of the last record, which finds a removed end",
+    ),
     Flag::switch("openapi", "print the OpenAPI document, and exit"),
     Flag::switch("version", "print the version, and exit"),
     Flag::switch("help", "print this help, and exit"),
@@ -39,12 +54,18 @@ pub(crate) struct Arguments {
 }
 
 /// The command. If several are given, the first in this order is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
     Version,
     Describe,
     Check,
+    /// Verifies files of an audit trail.
+    VerifyAudit {
+        files: Vec<PathBuf>,
+        key_file: Option<PathBuf>,
+        expect_last: Option<String>,
+    },
     Serve,
 }
 
@@ -54,7 +75,7 @@ impl Arguments {
     /// Parses the words after the name of the program.
     ///
     /// # Errors
-    /// Fails on a word that is not a flag, and on an invalid value.
+    /// Fails on an invalid value, and on a word or a flag that the command does not take.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
         let (flags, rest) = flags::parse(words, &[FLAGS, SHORT], Words::Last)?;
         let commands = [
@@ -64,15 +85,32 @@ impl Arguments {
             ("openapi", Command::Describe),
             ("check-config", Command::Check),
         ];
-        let command = commands.iter().find(|(name, _)| flags.has(name));
-        if let Some(word) = rest.first() {
-            return Err(Refusal::Leftover(word.display().to_string()));
-        }
+        let command = commands.into_iter().find(|(name, _)| flags.has(name));
+        let command = command.map(|(_, command)| command);
+        let verify = verify_audit(&flags, rest)?;
         Ok(Self {
-            command: command.map_or(Command::Serve, |(_, command)| *command),
+            command: command.or(verify).unwrap_or(Command::Serve),
             config: flags.path("config"),
         })
     }
+}
+
+/// Returns the command `-verify-audit`, if it is given, with the files that follow the flags.
+fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, Refusal> {
+    // An empty path counts too: a script with an empty variable must not start a server.
+    if flags.is_given("verify-audit") {
+        let files = flags.paths("verify-audit");
+        return Ok(Some(Command::VerifyAudit {
+            files: files.chain(rest.into_iter().map(PathBuf::from)).collect(),
+            key_file: flags.path("audit-key-file"),
+            expect_last: flags.owned("expect-last"),
+        }));
+    }
+    let mut details = ["audit-key-file", "expect-last"].into_iter();
+    let detail = details.find(|name| flags.is_given(name));
+    let word = rest.first().map(|word| word.display().to_string());
+    let leftover = word.or_else(|| detail.map(|name| format!("-{name}")));
+    leftover.map_or(Ok(None), |word| Err(Refusal::Leftover(word)))
 }
 
 /// Returns the text that `-help` prints.
@@ -84,7 +122,7 @@ pub(crate) fn usage() -> String {
             (name, Some(value)) => format!("  -{name} {value}"),
             (name, None) => format!("  -{name}"),
         };
-        flags::explain(&mut text, &word, flag.help, 18);
+        flags::explain(&mut text, &word, flag.help, 25);
     }
     text
 }
@@ -132,6 +170,28 @@ mod tests {
     }
 
     #[test]
+    fn files_of_an_audit_trail_follow_the_flags() {
+        let verify = |files: &[&str], key_file: Option<&str>, expect_last: Option<&str>| {
+            Command::VerifyAudit {
+                files: files.iter().map(PathBuf::from).collect(),
+                key_file: key_file.map(PathBuf::from),
+                expect_last: expect_last.map(str::to_owned),
+            }
+        };
+        for (line, command) in [
+            ("-verify-audit=", verify(&[""], None, None)),
+            ("-verify-audit a b c", verify(&["a", "b", "c"], None, None)),
+            (
+                "-audit-key-file k -expect-last c0ff -verify-audit a -verify-audit b c",
+                verify(&["a", "b", "c"], Some("k"), Some("c0ff")),
+            ),
+            ("-verify-audit a -check-config", Command::Check),
+        ] {
+            assert_eq!(parse(line).expect(line).command, command, "{line}");
+        }
+    }
+
+    #[test]
     fn unknown_flags_and_other_words_are_refused() {
         for (line, reason) in [
             ("-nonsense", "flag provided but not defined: -nonsense"),
@@ -148,6 +208,7 @@ mod tests {
             ),
             ("serve", "unexpected argument: serve"),
             ("- -version", "unexpected argument: -"),
+            ("-expect-last c0ff", "unexpected argument: -expect-last"),
             ("-- serve", "unexpected argument: serve"),
         ] {
             let refusal = parse(line).expect_err(line);
@@ -158,8 +219,9 @@ mod tests {
     #[test]
     fn the_usage_names_every_flag() {
         let usage = usage();
-        for flag in ["config", "check-config", "openapi", "version", "help"] {
-            assert!(usage.contains(&format!("\n  -{flag}")), "{flag}");
+        for flag in FLAGS {
+            let name = flag.name;
+            assert!(usage.contains(&format!("\n  -{name}")), "{name}");
         }
     }
 

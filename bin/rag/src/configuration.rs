@@ -8,6 +8,7 @@ mod database;
 mod defaults;
 mod filter;
 mod key_files;
+mod limits;
 mod model;
 mod pipelines;
 mod rerank;
@@ -44,6 +45,8 @@ pub(crate) use self::{
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
     pub(crate) server: Server,
+    /// Limits of callers.
+    pub(crate) limits: ziggurat_limits::Settings,
     /// In the order of the file; never empty.
     pub(crate) pipelines: Vec<Pipeline>,
     /// Settings of the audit trail, if there is one.
@@ -135,6 +138,7 @@ fn read(file: &Section<'_>) -> Configuration {
     let defaults = Defaults::read(&file.section("defaults"), &key_files);
     Configuration {
         server,
+        limits: limits::read(&file.section("limits")),
         audit: ziggurat_audit::Settings::read(file),
         telemetry: TelemetrySettings::read(file),
         log: file.log(),

@@ -27,6 +27,7 @@ use std::{
 
 use anyhow::Context as _;
 use tracing::{error, info};
+use ziggurat_audit::verify_and_print;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::console::{self, print_error};
 use ziggurat_telemetry::Metrics;
@@ -67,6 +68,18 @@ pub fn run(
         Command::Version => print(&version::Version.to_string()),
         Command::Describe => print(DOCUMENT),
         Command::Check => check(config),
+        Command::VerifyAudit {
+            files,
+            key_file,
+            expect_last,
+        } => {
+            let (key_file, expect_last) = (key_file.as_deref(), expect_last.as_deref());
+            let verified = verify_and_print(&files, key_file, expect_last);
+            verified.context("-audit-key-file").unwrap_or_else(|error| {
+                print_error(&format!("{error:#}\n"));
+                ExitCode::FAILURE
+            })
+        }
         Command::Serve => match serve(config, listening) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

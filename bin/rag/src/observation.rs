@@ -119,8 +119,8 @@ pub(crate) fn note_reload(observation: &Observation, loaded: Option<&Configurati
     }
 }
 
-/// Counts a request. If questions are recorded, it gets an id that its response and its record
-/// have.
+/// Counts a request. If questions are recorded or traced, it gets an id, which its response and its
+/// record have.
 pub(crate) fn observe_request<B, C>(
     observation: &Observation,
     request: &mut Request<B>,
@@ -129,7 +129,7 @@ pub(crate) fn observe_request<B, C>(
     let count = metrics
         .is_on()
         .then(|| count_request(metrics.clone(), FACES, request));
-    let id = observation.audit.is_some().then(|| {
+    let id = observation.has_request_ids().then(|| {
         let given = request.extensions().get().cloned();
         let id: RequestId = given.unwrap_or_else(RequestId::generate);
         request.extensions_mut().insert(id.clone());

@@ -139,8 +139,8 @@ impl Reload {
         match made {
             Ok(Ok((configuration, set))) => {
                 self.compare(&configuration);
-                app.replace(set);
                 let pipelines = configuration.pipelines.len();
+                app.replace(set, configuration.limits);
                 info!(pipelines, "configuration reloaded");
             }
             Ok(Err(Failure::Configuration(reason))) => {

@@ -53,12 +53,12 @@ pub(crate) async fn serve(
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
     let listeners = listen(&server);
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
-    let mut app = App::new(set, pools, reaper, server.ping_timeout);
+    let limited = configuration.limits.clone();
+    let mut app = App::new(set, limited, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
-    let pipelines = app.pipelines.clone();
-    let tower = stack::build(&server, first.ip(), pipelines, &cut_off, &observation)?;
+    let tower = stack::build(&server, first.ip(), &app, &cut_off, &observation)?;
     let readiness = app.pipelines.readiness().clone();
     let stop = async move {
         stop.await;

@@ -14,22 +14,22 @@ use ziggurat_layers::{
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
-use ziggurat_rag_service::{self as rag, ErrorLine, Observation, Options, Pipelines, Timeouts};
+use ziggurat_rag_service::{self as rag, ErrorLine, Observation, Options, Timeouts};
 use ziggurat_serve::HttpService;
 
-use crate::{configuration::Server, logs::log_request, observation::observe_request};
+use crate::{app::App, configuration::Server, logs::log_request, observation::observe_request};
 
 /// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
 
-/// Builds the layers over the pipelines.
+/// Builds the layers over the pipelines and the limits of callers.
 ///
 /// # Errors
 /// Fails if the path of the OpenAPI document or the name of an allowed host is invalid.
 pub(crate) fn build(
     server: &Server,
     address: IpAddr,
-    pipelines: Pipelines,
+    app: &App,
     cut_off: &CutOff,
     observation: &Observation,
 ) -> anyhow::Result<impl HttpService> {
@@ -45,15 +45,14 @@ pub(crate) fn build(
         LinkValue::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
     let observed = observation.clone();
-    let is_observed = observed.audit.is_some() || observed.metrics.is_on();
-    let records = is_observed.then(|| {
+    let records = observation.is_on().then(|| {
         AroundLayer::new(move |request: &mut Request<_>| observe_request(&observed, request))
     });
 
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.
         .layer(AroundLayer::new(log_request))
-        // Counts requests, and gives them the id that their records have.
+        // Counts requests, and gives them an id.
         .layer(option_layer(records))
         // Outside of the guards, so that pages can also read refusals and failures.
         .layer(option_layer(cors(server)))
@@ -75,8 +74,8 @@ pub(crate) fn build(
         .layer(ShutdownLayer::new(cut_off.clone()).with_render(ErrorLine))
         // The service limits the body itself, after it has found the pipeline.
         .service(rag::service(
-            pipelines,
-            options(server, cut_off, observation),
+            app.pipelines.clone(),
+            options(server, app, cut_off, observation),
         )))
 }
 
@@ -98,7 +97,7 @@ fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer> {
 }
 
 /// Returns the options of the service.
-fn options(server: &Server, cut_off: &CutOff, observation: &Observation) -> Options {
+fn options(server: &Server, app: &App, cut_off: &CutOff, observation: &Observation) -> Options {
     Options {
         timeouts: Timeouts {
             request: server.request_timeout,
@@ -111,6 +110,7 @@ fn options(server: &Server, cut_off: &CutOff, observation: &Observation) -> Opti
         max_query: server.max_query_bytes,
         document: crate::DOCUMENT,
         cut_off: cut_off.clone(),
+        limits: app.limits.clone(),
         observation: observation.clone(),
     }
 }

@@ -28,13 +28,12 @@ use std::{
     ffi::OsString,
     io::{self, IsTerminal as _},
     net::SocketAddr,
-    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
 
 use anyhow::{Context as _, anyhow};
-use ziggurat_audit::{AdminAudit, AdminCall, Key, Verdict};
+use ziggurat_audit::{AdminAudit, AdminCall, Verdict, verify_and_print};
 use ziggurat_runtime::console::{self, print_error};
 
 use crate::{
@@ -73,10 +72,13 @@ pub fn run(
             files,
             key_file,
             expect_last,
-        } => match verify(&files, key_file.as_deref(), expect_last.as_deref()) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
+        } => {
+            let (key_file, expect_last) = (key_file.as_deref(), expect_last.as_deref());
+            match verify_and_print(&files, key_file, expect_last) {
+                Ok(code) => return code,
+                Err(error) => Err(error).context("-audit-key-file"),
+            }
+        }
         command => administer(command, &arguments.overrides),
     };
     match outcome {
@@ -117,23 +119,6 @@ fn check(overrides: &Overrides) -> ExitCode {
         (problems.join("\n") + "\n", ExitCode::FAILURE)
     };
     print(&text).map_or(ExitCode::FAILURE, |()| code)
-}
-
-/// Verifies the files of an audit trail.
-fn verify(
-    files: &[PathBuf],
-    key_file: Option<&Path>,
-    expect_last: Option<&str>,
-) -> anyhow::Result<ExitCode> {
-    let key = key_file.map(Key::read).transpose();
-    let key = key.context("-audit-key-file")?;
-    let report = ziggurat_audit::verify(files, key.as_ref(), expect_last);
-    print(&(report.lines.join("\n") + "\n"))?;
-    Ok(if report.is_good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
 }
 
 /// Writes to standard output.

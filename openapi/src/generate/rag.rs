@@ -65,6 +65,12 @@ fn complete(operation: &mut Value) {
                 "schema": {"type": "string"},
             });
         }
+        if status == "429" {
+            response["headers"]["Retry-After"] = json!({
+                "description": "Seconds to wait before the next attempt",
+                "schema": {"type": "integer", "minimum": 1},
+            });
+        }
     }
 }
 
@@ -106,7 +112,7 @@ mod tests {
         assert_eq!(
             statuses,
             [
-                "200", "400", "404", "405", "413", "415", "500", "503", "504"
+                "200", "400", "404", "405", "413", "415", "429", "500", "503", "504"
             ]
         );
         assert_eq!(query["requestBody"]["required"], true);

@@ -97,6 +97,6 @@ pub use self::{
     record::{CallStart, Caller, Verdict},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,
-    verify::{Report, verify},
+    verify::{Report, verify, verify_and_print},
     writer::Writer,
 };

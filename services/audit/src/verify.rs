@@ -4,10 +4,13 @@ use std::{
     fs::File,
     io::{self, BufRead as _, BufReader},
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
+use ziggurat_runtime::console;
+
 use crate::{
-    chain::{Hex, Key},
+    chain::{Hex, Key, KeyError},
     entry::Entry,
 };
 
@@ -52,6 +55,26 @@ pub fn verify(files: &[PathBuf], key: Option<&Key>, expect_last: Option<&str>) -
     let is_good = result.is_ok();
     lines.extend(result.err());
     Report { lines, is_good }
+}
+
+/// Runs the command `-verify-audit` of a program: verifies files as [`verify`] does, prints the
+/// report, and returns the exit code.
+///
+/// # Errors
+/// Fails if the file of the key cannot be used.
+pub fn verify_and_print(
+    files: &[PathBuf],
+    key_file: Option<&Path>,
+    expect_last: Option<&str>,
+) -> Result<ExitCode, KeyError> {
+    let key = key_file.map(Key::read).transpose()?;
+    let report = verify(files, key.as_ref(), expect_last);
+    let is_printed = console::print(&(report.lines.join("\n") + "\n")).is_ok();
+    Ok(if is_printed && report.is_good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn verify_all(

@@ -36,6 +36,7 @@ mod answer;
 mod failure;
 pub mod filter;
 mod health;
+mod limits;
 mod observation;
 mod page;
 mod pipeline;
@@ -66,6 +67,7 @@ use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_http::Document;
 use ziggurat_layers::shutdown::CutOff;
+use ziggurat_limits::Limits;
 
 use self::{
     health::HealthCheck,
@@ -114,6 +116,8 @@ pub struct Options {
     pub document: &'static str,
     /// Signal that ends streams when the server stops.
     pub cut_off: CutOff,
+    /// Limits of callers.
+    pub limits: Limits,
     /// Records, measures and traces questions.
     pub observation: Observation,
 }
@@ -202,6 +206,7 @@ impl Default for Options {
             max_query: MAX_QUERY,
             document: "",
             cut_off: CutOff::default(),
+            limits: Limits::new(ziggurat_limits::Settings::default()),
             observation: Observation::default(),
         }
     }

@@ -1,18 +1,22 @@
 //! Observation of questions for operators: the audit trail, metrics and traces.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::extract::Request;
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
 use ziggurat_layers::{client_ip::ClientIp, reject::Rejection, sanitize::RequestId};
+use ziggurat_limits::StatementPermit;
 use ziggurat_postgres::database::Database;
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Tracer, Transport},
 };
 
-use super::{query, reply::Refused};
+use super::{limits::CallerLimits, query, reply::Refused};
 
 /// Method of a question in the audit trail, the metrics and the traces.
 pub const METHOD: &str = "POST /v1/pipelines/{name}";
@@ -37,9 +41,15 @@ pub struct Observation {
     pub tracer: Tracer,
 }
 
-/// A question that is observed. Dropped before its end, it counts as cancelled.
+/// A question that is observed, and counted for its caller. Dropped before its end, it is recorded
+/// as cancelled.
 #[derive(Debug, Default)]
-pub(super) struct ObservedQuestion(Option<Box<Running>>);
+pub(super) struct ObservedQuestion {
+    running: Option<Box<Running>>,
+    limits: CallerLimits,
+    /// Held until the end.
+    permit: Option<StatementPermit>,
+}
 
 #[derive(Debug)]
 struct Running {
@@ -54,15 +64,35 @@ struct Running {
 // === impl Observation ===
 
 impl Observation {
-    /// Begins to observe a question.
-    pub(super) fn begin(&self, request: &Request) -> ObservedQuestion {
-        if self.audit.is_none() && !self.metrics.is_on() && !self.tracer.is_on() {
-            return ObservedQuestion::default();
+    /// Returns whether anything is observed.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.has_request_ids() || self.metrics.is_on()
+    }
+
+    /// Returns whether requests need an id: for records or traces.
+    #[must_use]
+    pub fn has_request_ids(&self) -> bool {
+        self.audit.is_some() || self.tracer.is_on()
+    }
+
+    /// Begins to observe a question, which counts for the limits of its caller.
+    pub(super) fn begin(&self, request: &Request, limits: CallerLimits) -> ObservedQuestion {
+        ObservedQuestion {
+            running: self.running(request).map(Box::new),
+            limits,
+            permit: None,
+        }
+    }
+
+    fn running(&self, request: &Request) -> Option<Running> {
+        if !self.is_on() {
+            return None;
         }
         let incoming = Incoming::default().with_headers(request.headers());
         let mut span = self.tracer.begin(METHOD, incoming, false);
         span.set_transport(Transport::Tcp);
-        ObservedQuestion(Some(Box::new(Running {
+        Some(Running {
             record: self
                 .audit
                 .as_ref()
@@ -72,7 +102,7 @@ impl Observation {
             database: None,
             bytes: 0,
             began: Instant::now(),
-        })))
+        })
     }
 }
 
@@ -101,7 +131,9 @@ fn record(audit: &Audit, request: &Request, span: &ServerSpan) -> AuditCall {
 impl ObservedQuestion {
     /// Sets the question, of which at most a digest is recorded, and its database.
     pub(super) fn set_question(&mut self, text: &str, database: &Arc<Database>) {
-        let Some(running) = &mut self.0 else { return };
+        let Some(running) = &mut self.running else {
+            return;
+        };
         if let Some(record) = &running.record {
             record.question(text);
             record.database(database.name());
@@ -110,13 +142,23 @@ impl ObservedQuestion {
         running.database = Some(Arc::clone(database));
     }
 
+    /// Waits until the limits of the caller let the question run, but no longer than `wait`.
+    ///
+    /// # Errors
+    /// Fails if a limit is reached.
+    pub(super) async fn admit(&mut self, wait: Duration) -> Result<(), Refused> {
+        self.permit = self.limits.admit(wait).await?;
+        Ok(())
+    }
+
     /// Waits until the audit trail says that the question is about to be answered, if that is
     /// required.
     ///
     /// # Errors
     /// Fails if that cannot be recorded.
     pub(super) async fn open(&self) -> Result<(), Refused> {
-        let record = self.0.as_ref().and_then(|running| running.record.as_ref());
+        let running = self.running.as_ref();
+        let record = running.and_then(|running| running.record.as_ref());
         let Some(record) = record else { return Ok(()) };
         record.open().await.map_err(|_| {
             let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -128,8 +170,11 @@ impl ObservedQuestion {
 
     /// Sets the number of passages that were found.
     pub(super) fn set_rows(&mut self, rows: usize) {
-        let Some(running) = &mut self.0 else { return };
         let rows = rows.try_into().unwrap_or(u64::MAX);
+        self.limits.count_rows(rows);
+        let Some(running) = &mut self.running else {
+            return;
+        };
         running.span.set_rows(rows);
         if let Some(record) = &running.record {
             record.rows(rows);
@@ -138,7 +183,9 @@ impl ObservedQuestion {
 
     /// Adds bytes of the answer.
     pub(super) fn add_bytes(&mut self, bytes: Option<u64>) {
-        if let (Some(running), Some(bytes)) = (&mut self.0, bytes) {
+        let Some(bytes) = bytes else { return };
+        self.limits.count_bytes(bytes);
+        if let Some(running) = &mut self.running {
             running.bytes = running.bytes.saturating_add(bytes);
         }
     }
@@ -148,6 +195,7 @@ impl ObservedQuestion {
         let verdict = match status {
             StatusCode::NOT_FOUND => Verdict::Unknown,
             StatusCode::REQUEST_TIMEOUT => Verdict::Timeout,
+            StatusCode::TOO_MANY_REQUESTS => Verdict::Limited,
             status if status.is_server_error() => Verdict::Failed,
             _ => Verdict::Refused,
         };
@@ -156,7 +204,8 @@ impl ObservedQuestion {
 
     /// Ends the question. Only the first end counts.
     pub(super) fn end(&mut self, verdict: Verdict, status: StatusCode) {
-        if let Some(running) = self.0.take() {
+        self.permit = None;
+        if let Some(running) = self.running.take() {
             running.end(verdict, Some(status));
         }
     }
@@ -164,7 +213,7 @@ impl ObservedQuestion {
 
 impl Drop for ObservedQuestion {
     fn drop(&mut self) {
-        if let Some(running) = self.0.take() {
+        if let Some(running) = self.running.take() {
             running.end(Verdict::Cancelled, None);
         }
     }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, mem, sync::Arc};
 use axum::{
     body::{Body, HttpBody as _},
     extract::{Request, State},
-    response::Response,
+    response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, StatusCode, header};
 use percent_encoding::percent_decode_str;
@@ -18,6 +18,7 @@ use ziggurat_serve::{is_json, sse::EventStream};
 use super::{
     Options,
     answer::{Answered, answer},
+    limits::CallerLimits,
     observation::ObservedQuestion,
     pipeline::Pipeline,
     pipelines::Pipelines,
@@ -58,6 +59,8 @@ const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
         (status = 415, description = "The request comes from a web page and its content type is \
             not JSON",
             body = ErrorResponse),
+        (status = 429, description = "The caller, or its address, has reached a limit",
+            body = ErrorResponse),
         (status = 500, description = "A provider or a database failed", body = ErrorResponse),
         (status = 503, description = "The database is unreachable; only where the server is \
             configured to report it", body = ErrorResponse),
@@ -67,14 +70,35 @@ const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
 pub(super) async fn query(
     State((pipelines, options)): State<(Pipelines, Arc<Options>)>,
     request: Request,
+) -> Response {
+    let limits = CallerLimits::of(&options.limits, &request, &options.observation.metrics);
+    // Without a record: a flood would fill the audit trail.
+    let response = match limits.check_flood() {
+        Ok(()) => ask(&pipelines, request, &options, limits.clone()).await,
+        Err(refused) => Err(refused),
+    };
+    let mut response = response.into_response();
+    limits.append_fields(response.headers_mut());
+    response
+}
+
+/// Finds the pipeline of a question, and has it answered.
+async fn ask(
+    pipelines: &Pipelines,
+    request: Request,
+    options: &Options,
+    limits: CallerLimits,
 ) -> Result<Response, Refused> {
-    let mut question = options.observation.begin(&request);
+    let counted = limits.count_call();
+    let mut question = options.observation.begin(&request, limits);
+    // Calls are counted first, so that a limited caller does not learn which pipelines there are.
     // An unknown pipeline is refused before the size of the body is checked.
-    let pipeline = find(&pipelines, &request)
+    let pipeline = counted
+        .and_then(|()| find(pipelines, &request))
         .inspect_err(|refused| question.refuse(refused.rejection().status()))?;
     let respond = service_fn(|request| {
         let question = mem::take(&mut question);
-        respond(&pipeline, request, &options, question)
+        respond(&pipeline, request, options, question)
     });
     let limit = BodyLimitLayer::new(MAX_BODY).with_message(TOO_LARGE);
     let limited = limit.with_render(ErrorLine).layer(respond);
@@ -131,6 +155,8 @@ async fn admit(
     let query = Query::read(whole(request.into_body()).await?, options.max_query)?;
     question.set_question(&query.text, pipeline.database());
     pipeline.check(&query)?;
+    let wait = pipeline.database().settings().lease_timeout;
+    question.admit(wait).await?;
     question.open().await?;
     Ok(query)
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod endpoints;
 mod faults;
+mod limits;
 mod log;
 mod observation;
 mod sockets;
@@ -71,12 +72,16 @@ pub(super) fn completer(fake: &Fake, api: Api) -> Completer {
 
 /// Returns the pool of a database that does not exist.
 fn nowhere() -> Pool {
+    nowhere_with(Settings::default())
+}
+
+fn nowhere_with(settings: Settings) -> Pool {
     let settings = Settings {
         name: "nowhere".into(),
         user: "nobody".into(),
         host: "127.0.0.1".into(),
         port: 1,
-        ..Settings::default()
+        ..settings
     };
     let database = Database::try_from(settings).expect("a valid description");
     Pools::new().0.pool("docs", &Arc::new(database))

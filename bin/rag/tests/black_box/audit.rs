@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use ziggurat_black_box::{Program, until};
+use ziggurat_black_box::{Program, Ran, output, until};
 use ziggurat_fake_providers::{Fake, Gate, Turn};
 
 use crate::support::{Home, asking, library, nowhere, pipeline, question, server};
@@ -76,11 +76,47 @@ fn each_question_has_one_record_with_its_verdict() {
             (Some("lost"), Some("error"), Some("500")),
         ]
     );
-    let lines = lines(&home);
-    let ends = [lines.first(), lines.last()].map(|line| line.expect("a line")["kind"].clone());
+    let ends = lines(&home);
+    let ends = [ends.first(), ends.last()].map(|line| line.expect("a line")["kind"].clone());
     assert_eq!(ends, ["start", "stop"]);
-    let report = ziggurat_audit::verify(&[home.file("audit.jsonl")], None, None);
-    assert!(report.is_good, "{report:?}");
+    let path = home.file("audit.jsonl").display().to_string();
+    let ran = Ran::from(output(&mut home.bare(&["-verify-audit", &path])));
+    let expected = format!("{path}: 10 records, 1 to 10, last ");
+    assert!(ran.stdout.starts_with(&expected), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with(", good\n"), "{}", ran.stdout);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+}
+
+#[test]
+fn a_changed_trail_is_found_and_a_key_is_needed_for_a_trail_with_one() {
+    let home = audited(&nowhere("docs", ""), ", key_file: key");
+    home.write("key", "a secret\n");
+    let (program, client) = home.serve();
+    client.post("/v1/pipelines/docs", "{}");
+    assert_eq!(calls(&home, program).len(), 1);
+    let [path, key, missing] = ["audit.jsonl", "key", "missing"].map(|name| home.file(name));
+    let [path, key, missing] = [path, key, missing].map(|path| path.display().to_string());
+    let verify = |words: &[&str]| {
+        let words = [words, &["-verify-audit", &path]].concat();
+        let ran = Ran::from(output(&mut home.bare(&words)));
+        (ran.stdout + &ran.stderr, ran.code)
+    };
+    let with_key = ["-audit-key-file", &key];
+    assert_eq!(verify(&with_key).1, Some(0));
+    let broken = format!("{path}:1: the chain is broken\n");
+    assert_eq!(verify(&[]), (broken.clone(), Some(1)));
+    let (said, code) = verify(&["-audit-key-file", &missing]);
+    let expected = "-audit-key-file: the key file cannot be read: ";
+    assert!(said.starts_with(expected) && code == Some(1), "{said}");
+    let (said, code) = verify(&["-audit-key-file", &key, "-expect-last", "c0ff"]);
+    assert_eq!(
+        (said, code),
+        (format!("{path}:4: the end is missing\n"), Some(1))
+    );
+
+    let trail = fs::read_to_string(&path).expect("a trail");
+    home.write("audit.jsonl", &trail.replace("\"v\":1", "\"v\":2"));
+    assert_eq!(verify(&with_key), (broken, Some(1)));
 }
 
 #[test]
@@ -169,11 +205,16 @@ fn sighup_opens_a_renamed_trail_anew_and_records_the_reload() {
     program.until_it_says("configuration reloaded", || program.signal(Signal::HUP));
     client.post("/v1/pipelines/docs", &question(FERNS));
     assert_eq!(calls(&home, program).len(), 1);
+    // The reload may be written before the file is opened anew.
     let kinds: Vec<_> = lines(&home)
         .iter()
         .map(|line| line["kind"].clone())
+        .filter(|kind| kind != "reload")
         .collect();
-    assert_eq!(kinds, ["start", "reload", "call", "stop"]);
+    assert_eq!(kinds, ["start", "call", "stop"]);
+    let trail = ["old.jsonl", "audit.jsonl"].map(|name| home.file(name));
+    let trail = trail.map(|path| fs::read_to_string(path).expect("a trail"));
+    assert_eq!(trail.concat().matches(r#""kind":"reload""#).count(), 1);
     let files = ["old.jsonl", "audit.jsonl"].map(|name| home.file(name));
     let report = ziggurat_audit::verify(&files, None, None);
     assert!(report.is_good, "{report:?}");

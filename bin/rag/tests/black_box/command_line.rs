@@ -14,7 +14,14 @@ fn the_usage_names_every_flag() {
     for word in ["-h", "-help", "--help"] {
         let ran = bare(&[word, "-version", "-openapi"]);
         assert_eq!((ran.code, &*ran.stdout), (Some(0), ""), "{word}");
-        for flag in ["config", "check-config", "openapi", "version", "help"] {
+        for flag in [
+            "config",
+            "check-config",
+            "verify-audit",
+            "openapi",
+            "version",
+            "help",
+        ] {
             let found = ran.stderr.contains(&format!("\n  -{flag}"));
             assert!(found, "{flag}: {}", ran.stderr);
         }

@@ -162,3 +162,26 @@ fn a_question_has_a_span_below_that_of_its_client() {
         "{trail}"
     );
 }
+
+#[test]
+fn responses_have_an_id_while_questions_are_recorded_or_traced() {
+    let collector = Collector::start();
+    let traces = format!("telemetry: {{otlp: {{url: '{}'}}}}\n", collector.url);
+    for (settings, has_ids) in [
+        ("", false),
+        (METRICS, false),
+        (&traces, true),
+        ("audit: {file: audit.jsonl}\n", true),
+    ] {
+        let list = nowhere("docs", "");
+        let home = Home::with(&format!("{}{settings}pipelines:\n{list}", server("")));
+        let (_program, client) = home.serve();
+        for answer in [
+            client.get("/v1/live"),
+            client.post("/v1/pipelines/docs", "{}"),
+        ] {
+            let id = answer.header("x-request-id");
+            assert_eq!(id.is_some(), has_ids, "{settings}: {answer:?}");
+        }
+    }
+}
