@@ -50,6 +50,17 @@ pub(crate) struct CallObserver {
     pub(crate) databases: Databases,
 }
 
+/// A call that begins.
+struct Start<'a> {
+    call: &'a Call,
+    caller: &'a Caller,
+    /// The method, if its calls have records.
+    method: Option<&'static str>,
+    subject: Option<&'a str>,
+    identity: Option<&'a Identity>,
+    is_stdio: bool,
+}
+
 /// A call that is observed.
 struct RunningCall {
     record: Option<AuditCall>,
@@ -116,46 +127,41 @@ struct Client<'a> {
 impl CallObserver {
     /// Returns the allowance of a caller, if it has limits.
     fn allowance(&self, caller: &Caller) -> Option<Arc<Allowance>> {
-        if caller.extension::<OverStdio>().is_some() {
-            return self.limits.of(&CallerId::Local).map(Arc::new);
+        let given: Option<&Arc<Allowance>> = caller.extension();
+        if given.is_some() || caller.extension::<OverStdio>().is_none() {
+            return given.cloned();
         }
-        caller.extension().cloned()
+        self.limits.of(&CallerId::Local).map(Arc::new)
     }
 
     /// Returns what is read of the member `_meta`, if it is for a span or a record.
-    fn meta<'a>(&self, call: &'a Call, caller: &Caller) -> Meta<'a> {
+    fn meta<'a>(&self, start: &Start<'a>) -> Meta<'a> {
         if !self.tracer.is_on() && self.audit.is_none() {
             return Meta::default();
         }
-        let meta = caller.meta(call).map(serde_json::from_str);
+        let meta = start.caller.meta(start.call).map(serde_json::from_str);
         meta.and_then(Result::ok).unwrap_or_default()
     }
 
     /// Begins the span of a call, below that of its caller.
-    fn span(
-        &self,
-        call: &Call,
-        caller: &Caller,
-        subject: Option<&str>,
-        meta: &Meta<'_>,
-    ) -> ServerSpan {
-        let Some(method) = method(call).filter(|_| self.tracer.is_on()) else {
+    fn span(&self, start: &Start<'_>, meta: &Meta<'_>) -> ServerSpan {
+        let Some(method) = start.method.filter(|_| self.tracer.is_on()) else {
             return ServerSpan::default();
         };
-        let context = caller.context();
-        let mut incoming = Incoming::default().with_headers(&call.head().headers);
+        let context = start.caller.context();
+        let mut incoming = Incoming::default().with_headers(&start.call.head().headers);
         // Only clients that negotiate a revision know these members.
         if context.is_negotiated() {
             incoming = incoming.with_meta(meta.traceparent.as_deref(), meta.tracestate.as_deref());
         }
-        let identity = caller.extension::<Identity>();
-        let mut span = self.tracer.begin(method, incoming, identity.is_some());
-        let id = call.id().map(ToString::to_string);
+        let has_identity = start.identity.is_some();
+        let mut span = self.tracer.begin(method, incoming, has_identity);
+        let id = start.call.id().map(ToString::to_string);
         span.set_mcp(context.revision().as_str(), id.as_deref());
-        if let Some(tool) = subject.filter(|_| method != READ) {
+        if let Some(tool) = start.subject.filter(|_| method != READ) {
             span.set_tool(tool);
         }
-        span.set_transport(if caller.extension::<OverStdio>().is_some() {
+        span.set_transport(if start.is_stdio {
             Transport::Pipe
         } else {
             Transport::Tcp
@@ -164,39 +170,31 @@ impl CallObserver {
     }
 
     /// Returns what PostgreSQL is told about a call.
-    fn comment(&self, caller: &Caller, subject: Option<&str>) -> Option<CallComment> {
+    fn comment(&self, start: &Start<'_>) -> Option<CallComment> {
         if self.sql_comment == SqlCommentKind::Off {
             return None;
         }
         Some(CallComment {
-            caller: shown(caller),
-            request: caller.extension().map(RequestId::to_string),
-            tool: subject.map(str::to_owned),
+            caller: shown(start.identity),
+            request: start.caller.extension().map(RequestId::to_string),
+            tool: start.subject.map(str::to_owned),
             has_trace: self.sql_comment == SqlCommentKind::Trace,
         })
     }
 
     /// Begins the record of a call, unless calls of its method have none.
-    fn record(
-        &self,
-        call: &Call,
-        caller: &Caller,
-        subject: Option<&str>,
-        meta: &Meta<'_>,
-        trace: &Trace,
-    ) -> Option<AuditCall> {
+    fn record(&self, start: &Start<'_>, meta: &Meta<'_>, trace: &Trace) -> Option<AuditCall> {
         let audit = self.audit.as_ref()?;
-        let identity = caller.extension::<Identity>();
+        let caller = start.caller;
         let context = caller.context();
-        let is_stdio = caller.extension::<OverStdio>().is_some();
         let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
-        let digits = digits(identity);
-        let start = CallStart {
+        let digits = digits(start.identity);
+        let facts = CallStart {
             request_id: caller.extension().map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
-            transport: if is_stdio { "stdio" } else { "http" },
-            face: match (is_stdio, context.is_negotiated()) {
+            transport: if start.is_stdio { "stdio" } else { "http" },
+            face: match (start.is_stdio, context.is_negotiated()) {
                 (true, _) => "",
                 (false, true) => "/mcp",
                 (false, false) => "/mcp/v1",
@@ -204,36 +202,30 @@ impl CallObserver {
             revision: context.revision().as_str(),
             caller: AuditCaller {
                 ip: caller.client_ip(),
-                ..named(identity, &digits)
+                ..named(start.identity, &digits)
             },
             client_name: client.map_or("", |client| &client.name),
             client_version: client.map_or("", |client| &client.version),
-            method: call.method(),
-            tool: subject.unwrap_or_default(),
+            method: start.call.method(),
+            tool: start.subject.unwrap_or_default(),
             ..CallStart::default()
         };
-        if method(call).is_none() {
-            return audit.begin_other(&start);
+        if start.method.is_none() {
+            return audit.begin_other(&facts);
         }
-        let record = audit.begin(&start);
-        self.add_arguments(&record, call, caller, subject);
+        let record = audit.begin(&facts);
+        self.add_arguments(&record, start);
         Some(record)
     }
 
     /// Adds what is recorded of the arguments.
-    fn add_arguments(
-        &self,
-        record: &AuditCall,
-        call: &Call,
-        caller: &Caller,
-        subject: Option<&str>,
-    ) {
-        let arguments = caller.arguments(call).map(serde_json::from_str);
-        let Some(Ok(arguments)) = arguments else {
+    fn add_arguments(&self, record: &AuditCall, start: &Start<'_>) {
+        let arguments = start.caller.arguments(start.call);
+        let Some(Ok(arguments)) = arguments.map(serde_json::from_str) else {
             return;
         };
         let arguments: Arguments<'_> = arguments;
-        match subject {
+        match start.subject {
             Some("query_database" | "execute_explain") => record.statement(&arguments.query),
             Some("count_rows") => record.statement(&arguments.condition),
             Some("similarity_search") => record.question(&arguments.query_text),
@@ -242,17 +234,17 @@ impl CallObserver {
             _ => {}
         }
         if record_is_required(self.audit.as_ref())
-            && let Some(database) = self.database(caller, &arguments)
+            && let Some(database) = self.database(start, &arguments)
         {
             record.database(&database);
         }
     }
 
     /// Returns the name of the database that the call works on, as far as it is known before.
-    fn database(&self, caller: &Caller, arguments: &Arguments<'_>) -> Option<Arc<str>> {
-        let identity = caller.extension::<Identity>();
+    fn database(&self, start: &Start<'_>, arguments: &Arguments<'_>) -> Option<Arc<str>> {
+        let identity = start.identity;
         let name = &*arguments.database;
-        let database = if name.is_empty() || !caller.context().is_negotiated() {
+        let database = if name.is_empty() || !start.caller.context().is_negotiated() {
             self.databases.current(identity).ok()?
         } else {
             self.databases.named(identity, name)?
@@ -268,34 +260,42 @@ impl Observer for CallObserver {
             return None;
         }
         let subject = caller.subject(call);
+        let start = Start {
+            call,
+            caller,
+            method: METHODS.into_iter().find(|method| *method == call.method()),
+            subject: subject.as_deref(),
+            identity: caller.extension(),
+            is_stdio: caller.extension::<OverStdio>().is_some(),
+        };
         let refused = allowance
             .as_ref()
-            .filter(|_| method(call).is_some() && subject.as_deref() != Some(LOGIN))
+            .filter(|_| start.method.is_some() && start.subject != Some(LOGIN))
             .and_then(|allowance| allowance.call().err());
-        let meta = self.meta(call, caller);
-        let span = self.span(call, caller, subject.as_deref(), &meta);
-        let record = self.record(call, caller, subject.as_deref(), &meta, span.trace());
-        let comment = self.comment(caller, subject.as_deref());
-        let context = CallContext::new(span.trace().clone(), comment);
-        let measured = method(call).filter(|_| self.metrics.is_on());
-        let measured = measured.map(|method| MeasuredCall {
-            metrics: self.metrics.clone(),
-            method,
-            tool: subject.filter(|_| method != READ).unwrap_or_default(),
-            caller_kind: kind(caller.extension()),
-            began: Instant::now(),
-        });
-        if record.is_none() && method(call).is_none() {
+        let meta = self.meta(&start);
+        let span = self.span(&start, &meta);
+        let record = self.record(&start, &meta, span.trace());
+        if record.is_none() && start.method.is_none() {
             return None;
         }
+        let context = CallContext::new(span.trace().clone(), self.comment(&start));
+        let measured = start.method.filter(|_| self.metrics.is_on());
+        let caller_kind = kind(start.identity);
         // The log of calls is off by default.
         if enabled!(target: ziggurat_mcp::LOG_TARGET, Level::INFO) {
-            let shown = shown(caller);
+            let shown = shown(start.identity);
             caller.set_extension(LogFields {
                 caller: Some(shown.into()),
                 trace_id: span.trace().id().map(|id| id.to_string().into()),
             });
         }
+        let measured = measured.map(|method| MeasuredCall {
+            metrics: self.metrics.clone(),
+            method,
+            tool: subject.filter(|_| method != READ).unwrap_or_default(),
+            caller_kind,
+            began: Instant::now(),
+        });
         let limits = allowance.map(CallLimits::new).unwrap_or_default();
         let facts = CallFacts::new(context, limits);
         if let Some(refused) = &refused {
@@ -408,11 +408,6 @@ fn record_is_required(audit: Option<&Audit>) -> bool {
     audit.is_some_and(Audit::is_required)
 }
 
-/// Returns the method of a call that has a record; the others list things or begin sessions.
-fn method(call: &Call) -> Option<&'static str> {
-    METHODS.into_iter().find(|method| *method == call.method())
-}
-
 // === impl Text ===
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -450,12 +445,19 @@ pub(crate) fn named<'a>(identity: Option<&'a Identity>, digits: &'a str) -> Audi
 
 /// Returns the first eight digits of a token's digest.
 pub(crate) fn digits(identity: Option<&Identity>) -> String {
-    identity.map_or_else(String::new, |identity| format!("{:.8}", identity.token()))
+    let mut digits = String::with_capacity(8);
+    if let Some(identity) = identity {
+        for byte in identity.token().as_bytes().iter().take(4) {
+            let nibbles = [byte >> 4, byte & 15];
+            digits.extend(nibbles.map(|it| char::from_digit(it.into(), 16).unwrap_or('0')));
+        }
+    }
+    digits
 }
 
 /// Returns the kind and the name of a caller, such as `user:alice`.
-fn shown(caller: &Caller) -> String {
-    let named = named(caller.extension(), "");
+fn shown(identity: Option<&Identity>) -> String {
+    let named = named(identity, "");
     match named.name {
         "" => named.kind.to_owned(),
         name => format!("{}:{name}", named.kind),

@@ -71,7 +71,7 @@ impl Audit {
     /// Begins the record of a call.
     #[must_use]
     pub fn begin(&self, start: &CallStart<'_>) -> Call {
-        Call::new(self.clone(), Record::new(start))
+        Call::new(self.clone(), self.0.queue.new_record(start))
     }
 
     /// Begins the record of a request that is not a call, such as a list, if the settings ask for

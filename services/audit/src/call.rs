@@ -15,7 +15,6 @@ use crate::{
     Audit, Verdict,
     queue::Item,
     record::{Field, Record},
-    statement::Statement,
 };
 
 /// A call in progress; its record is written when it ends.
@@ -54,9 +53,9 @@ enum Opening {
 // === impl Call ===
 
 impl Call {
-    pub(crate) fn new(audit: Audit, record: Record) -> Self {
+    pub(crate) fn new(audit: Audit, record: Box<Record>) -> Self {
         let progress = Progress {
-            record: Some(Box::new(record)),
+            record: Some(record),
             opening: Opening::NotAsked,
             wakers: Vec::new(),
         };
@@ -118,15 +117,14 @@ impl Call {
 
     /// Sets the statement, which is recorded in the form of the settings.
     pub fn statement(&self, text: &str) {
-        let statement = Statement::new(self.0.audit.settings().statement, text);
-        self.change(|record| record.statement = statement);
+        let form = self.0.audit.settings().statement;
+        self.change(|record| record.set_statement(form, text));
     }
 
     /// Sets a question in plain words, of which at most the digest is recorded.
     pub fn question(&self, text: &str) {
         let form = self.0.audit.settings().statement.of_question();
-        let statement = Statement::new(form, text);
-        self.change(|record| record.statement = statement);
+        self.change(|record| record.set_statement(form, text));
     }
 
     /// Sets the arguments of a tool, if the settings ask for them.

@@ -1,6 +1,6 @@
 //! Writes lines of JSON, member by member.
 
-use std::io::Write as _;
+use std::{io::Write as _, net::IpAddr};
 
 use jiff::Timestamp;
 use ziggurat_text::scan;
@@ -85,6 +85,20 @@ pub(crate) fn padded(out: &mut Vec<u8>, value: u32, width: usize) {
         width.saturating_sub(digits.len()),
     ));
     out.extend_from_slice(digits.as_bytes());
+}
+
+/// Appends an address.
+pub(crate) fn address(out: &mut Vec<u8>, ip: IpAddr) {
+    let IpAddr::V4(ip) = ip else {
+        return put(out, format_args!("{ip}"));
+    };
+    let mut digits = itoa::Buffer::new();
+    for (index, octet) in ip.octets().into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'.');
+        }
+        out.extend_from_slice(digits.format(octet).as_bytes());
+    }
 }
 
 /// Appends anything that can be displayed.

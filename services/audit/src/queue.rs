@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use ziggurat_runtime::lock;
 
-use crate::{Verdict, call::Shared, record::Record};
+use crate::{CallStart, Verdict, call::Shared, record::Record};
 
 /// Maximum number of records that wait for the writer.
 pub(crate) const MAX_ITEMS: usize = 8192;
@@ -33,6 +33,9 @@ const RETRY: Duration = Duration::from_secs(1);
 const DENIED_PER_SECOND: u32 = 10;
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Records that have been written.
+pub(crate) type Written = Vec<Box<Record>>;
 
 /// Work for the writer.
 pub(crate) enum Item {
@@ -60,6 +63,9 @@ pub(crate) struct Queue {
     work: Condvar,
     /// Wakes calls that wait for room.
     room: Condvar,
+    /// Written records, whose memory is used again: it was allocated by other threads, and giving
+    /// it back to them takes longer than the rest of a record.
+    spare: Mutex<Written>,
     pub(crate) missed: AtomicU64,
     pub(crate) records: AtomicU64,
     pub(crate) failures: AtomicU64,
@@ -110,6 +116,28 @@ pub(crate) struct Orders {
 // === impl Queue ===
 
 impl Queue {
+    /// Makes a record of a call that begins.
+    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Box<Record> {
+        let spare = lock(&self.spare).pop();
+        match spare {
+            Some(mut record) => {
+                record.begin_again(start);
+                record
+            }
+            None => Box::new(Record::new(start)),
+        }
+    }
+
+    /// Keeps written records for calls that begin.
+    pub(crate) fn keep(&self, written: &mut Written) {
+        let mut spare = lock(&self.spare);
+        let room = GATHERED.saturating_sub(spare.len());
+        written.retain(|record| record.is_small());
+        spare.extend(written.drain(..written.len().min(room)));
+        drop(spare);
+        written.clear();
+    }
+
     /// Adds an item. While the queue is full it waits, unless the writer cannot write.
     pub(crate) fn push(&self, item: Item) {
         let mut state = lock(&self.state);

@@ -1,6 +1,7 @@
 //! Records of calls.
 
 use std::{
+    mem,
     net::IpAddr,
     time::{Duration, Instant},
 };
@@ -8,9 +9,13 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
+    StatementForm,
     line::{self, MAX_NAME},
     statement::Statement,
 };
+
+/// Maximum size of the buffers of a record that are used again.
+const MAX_KEPT_BYTES: usize = 2048;
 
 /// Maximum number of characters of the arguments of a tool; longer ones become a text.
 const MAX_ARGUMENTS: usize = 8192;
@@ -129,7 +134,9 @@ pub(crate) struct Record {
     spans: [(usize, usize); FIELDS],
     ip: Option<IpAddr>,
     begun: Instant,
-    pub(crate) statement: Option<Statement>,
+    statement: Option<Statement>,
+    /// Empty buffer for the text of a statement.
+    buffer: String,
     pub(crate) arguments: Option<String>,
     pub(crate) rows: Option<u64>,
     pub(crate) bytes: Option<u64>,
@@ -171,12 +178,45 @@ impl Verdict {
 
 impl Record {
     pub(crate) fn new(start: &CallStart<'_>) -> Self {
+        let texts = String::with_capacity(256);
+        Self::with_buffers(start, texts, String::new())
+    }
+
+    /// Begins another record with the buffers of this one.
+    pub(crate) fn begin_again(&mut self, start: &CallStart<'_>) {
+        let mut texts = mem::take(&mut self.texts);
+        texts.clear();
+        *self = Self::with_buffers(start, texts, self.statement_buffer());
+    }
+
+    /// Returns whether its buffers are small enough to be kept.
+    pub(crate) fn is_small(&self) -> bool {
+        let statement = self.statement.as_ref().map_or(0, Statement::capacity);
+        self.texts.capacity() + self.buffer.capacity() + statement <= MAX_KEPT_BYTES
+    }
+
+    /// Sets the statement in one of its forms.
+    pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str) {
+        let buffer = self.statement_buffer();
+        self.statement = Statement::new(form, text, buffer);
+    }
+
+    /// Takes an empty buffer for the text of the statement.
+    fn statement_buffer(&mut self) -> String {
+        let buffer = self.statement.take().map(Statement::into_buffer);
+        let mut buffer = buffer.unwrap_or_else(|| mem::take(&mut self.buffer));
+        buffer.clear();
+        buffer
+    }
+
+    fn with_buffers(start: &CallStart<'_>, texts: String, buffer: String) -> Self {
         let mut record = Self {
-            texts: String::with_capacity(256),
+            texts,
             spans: [(0, 0); FIELDS],
             ip: start.caller.ip,
             begun: Instant::now(),
             statement: None,
+            buffer,
             arguments: None,
             rows: None,
             bytes: None,
@@ -283,8 +323,11 @@ impl Record {
             self.member(out, "name", Field::CallerName);
             self.member(out, "token", Field::Token);
             if let Some(ip) = self.ip {
-                let comma = if out.last() == Some(&b'{') { "" } else { "," };
-                line::put(out, format_args!("{comma}\"ip\":\"{ip}\""));
+                let comma: &[u8] = if out.last() == Some(&b'{') { b"" } else { b"," };
+                out.extend_from_slice(comma);
+                out.extend_from_slice(b"\"ip\":\"");
+                line::address(out, ip);
+                out.push(b'"');
             }
         });
     }

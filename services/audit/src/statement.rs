@@ -32,8 +32,8 @@ enum Form {
 // === impl Statement ===
 
 impl Statement {
-    /// Copies a text; most are hashed and normalized later, by the writer.
-    pub(crate) fn new(form: StatementForm, text: &str) -> Option<Self> {
+    /// Copies a text into a buffer; most are hashed and normalized later, by the writer.
+    pub(crate) fn new(form: StatementForm, text: &str, mut buffer: String) -> Option<Self> {
         let form = match form {
             StatementForm::None => return None,
             StatementForm::Digest => Form::Digest,
@@ -41,10 +41,10 @@ impl Statement {
             StatementForm::Text => Form::Final,
         };
         if text.len() <= MAX_WAITING_BYTES {
-            let text = text.to_owned();
+            buffer.push_str(text);
             return Some(Self {
                 digest: None,
-                text,
+                text: buffer,
                 form,
             });
         }
@@ -55,6 +55,15 @@ impl Statement {
             Form::Final => (line::cut(text, MAX_CHARACTERS).to_owned(), form),
         };
         Some(Self { digest, text, form })
+    }
+
+    /// Returns the buffer of the text.
+    pub(crate) fn into_buffer(self) -> String {
+        self.text
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.text.capacity()
     }
 
     /// Appends the member `statement` with the digest only.
@@ -151,7 +160,7 @@ mod tests {
 
     fn written(form: StatementForm, text: &str) -> String {
         let mut out = Vec::new();
-        if let Some(mut statement) = Statement::new(form, text) {
+        if let Some(mut statement) = Statement::new(form, text, String::new()) {
             statement.write(&mut out);
         }
         String::from_utf8(out).expect("text")

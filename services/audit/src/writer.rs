@@ -12,7 +12,7 @@ use ziggurat_runtime::lock;
 use crate::{
     journal::Journal,
     line,
-    queue::{Item, Orders, Queue},
+    queue::{Item, Orders, Queue, Written},
 };
 
 /// Number of records that are written together at most; the calls among them wait for the others.
@@ -34,6 +34,7 @@ pub(crate) struct LineWriter {
     /// Is true if the file is to be opened anew.
     reopen: bool,
     opens: Vec<Item>,
+    written: Written,
 }
 
 // === impl Writer ===
@@ -102,6 +103,7 @@ impl LineWriter {
             journal,
             reopen: false,
             opens: Vec::new(),
+            written: Written::new(),
         }
     }
 
@@ -179,12 +181,14 @@ impl LineWriter {
             self.format(item);
         }
         let count = self.journal.commit()?;
+        let mut written = mem::take(&mut self.written);
         for item in items.drain(..) {
             match item {
                 Item::Call(record) => {
                     if let Some(open) = record.open {
                         self.journal.ended(open);
                     }
+                    written.push(record);
                 }
                 Item::Open { call, seq } => {
                     if let Some(seq) = seq {
@@ -197,6 +201,8 @@ impl LineWriter {
                 Item::Denied(_) | Item::Repeated(..) | Item::Reload(..) => {}
             }
         }
+        self.queue.keep(&mut written);
+        self.written = written;
         Ok(count)
     }
 
