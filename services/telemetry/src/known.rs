@@ -158,8 +158,9 @@ impl SetNames {
     }
 
     fn position(&self, name: &str) -> Result<usize, usize> {
+        // By length first, so that most names are told apart without reading them.
         self.by_name
-            .binary_search_by(|(known, _)| (**known).cmp(name))
+            .binary_search_by(|(known, _)| (known.len(), &**known).cmp(&(name.len(), name)))
     }
 }
 
