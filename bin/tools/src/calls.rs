@@ -445,6 +445,7 @@ pub(crate) fn named<'a>(identity: Option<&'a Identity>, digits: &'a str) -> Audi
 
 /// Returns the first eight digits of a token's digest.
 pub(crate) fn digits(identity: Option<&Identity>) -> String {
+    // Written without `format!`, which takes several times as long.
     let mut digits = String::with_capacity(8);
     if let Some(identity) = identity {
         for byte in identity.token().as_bytes().iter().take(4) {

@@ -9,7 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER};
 use ziggurat_accounts::Identity;
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
 use ziggurat_http::{Refusal, count_request};
@@ -61,7 +61,7 @@ impl RequestObserver {
                 ip: client_ip(request),
                 ..named(identity, &digits)
             },
-            method: &target(request),
+            method: &target(request.method(), request.uri()),
             ..CallStart::default()
         }))
     }
@@ -81,17 +81,19 @@ impl RequestObserver {
             request.extensions_mut().insert(id.clone());
             id
         });
-        let recorded = self
-            .audit
-            .clone()
-            .map(|audit| (audit, target(request), client_ip(request)));
+        // The target is written only if it is needed.
+        let recorded = self.audit.clone().map(|audit| {
+            let target = (request.method().clone(), request.uri().clone());
+            (audit, target, client_ip(request))
+        });
         move |mut response| {
             if let Some(count) = count {
                 count(&response);
             }
-            if let Some((audit, method, ip)) = recorded
+            if let Some((audit, (method, uri), ip)) = recorded
                 && response.status() == StatusCode::UNAUTHORIZED
             {
+                let method = target(&method, &uri);
                 audit.denied(&CallStart {
                     request_id: id.as_ref().map_or("", RequestId::as_str),
                     transport: "http",
@@ -125,7 +127,7 @@ pub(crate) async fn observe_request(
     {
         return unavailable();
     }
-    let method = target(&request);
+    let method = target(request.method(), request.uri());
     let caller_kind = kind(request.extensions().get());
     let response = next.run(request).await;
     let status = response.status();
@@ -168,10 +170,10 @@ fn unavailable() -> Response {
 }
 
 /// Returns the method and the path of a request.
-fn target<B>(request: &http::Request<B>) -> String {
-    let path = request.uri().path();
+fn target(method: &Method, uri: &Uri) -> String {
+    let path = uri.path();
     let path = &path[..path.floor_char_boundary(LONGEST)];
-    format!("{} {path}", request.method())
+    format!("{method} {path}")
 }
 
 fn client_ip<B>(request: &http::Request<B>) -> Option<IpAddr> {

@@ -74,19 +74,17 @@ impl RequestId {
     /// ```
     #[must_use]
     pub fn generate() -> Self {
-        static PROCESS: LazyLock<String> =
-            LazyLock::new(|| format!("{:016x}-", RandomState::new().hash_one(0)));
+        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
-        let mut text = String::with_capacity(2 * PROCESS.len());
-        text.push_str(&PROCESS);
         // Written without `format!`, which takes several times as long.
-        text.extend((0..digits).rev().filter_map(|place| {
-            let digit = number >> (4 * place) & 15;
-            char::from_digit(u32::try_from(digit).ok()?, 16)
-        }));
-        Self::new(&text)
+        let mut text = [b'-'; 33];
+        let (process, rest) = text.split_at_mut(16);
+        write_hex(*PROCESS, process);
+        let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1) as usize;
+        write_hex(number, &mut rest[1..=digits]);
+        let text = str::from_utf8(&text[..17 + digits]);
+        Self::new(text.expect("digits are ASCII"))
     }
 
     fn new(text: &str) -> Self {
@@ -123,6 +121,14 @@ impl RequestId {
 
     pub(super) fn to_header_value(&self) -> HeaderValue {
         HeaderValue::from_str(self.as_str()).expect("checked to be visible ASCII")
+    }
+}
+
+/// Fills a text with the last hexadecimal digits of a number.
+fn write_hex(mut number: u64, text: &mut [u8]) {
+    for digit in text.iter_mut().rev() {
+        *digit = b"0123456789abcdef"[(number & 15) as usize];
+        number >>= 4;
     }
 }
 
