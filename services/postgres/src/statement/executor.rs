@@ -261,8 +261,11 @@ impl Execution {
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
         self.begin(route).await?;
         let mut sql = self.comment.clone();
+        let values = Arc::clone(&self.statement.values);
+        let is_bound = self.statement.is_bound();
         let (lead, skip) = match route {
             Route::Limited | Route::Nested => (self.write_limited(&mut sql), 0),
+            Route::Cursor if is_bound => (self.write_declaration(&mut sql), 0),
             Route::Cursor | Route::CursorAtOnce => (self.write_cursor(&mut sql), 0),
             _ => {
                 sql.push_str(&self.statement.text);
@@ -270,11 +273,19 @@ impl Execution {
                 (lead, self.statement.window.offset)
             }
         };
+        let fetch = self.fetch_command();
         let client = self.lease.begin();
-        client.queue(&sql);
+        if is_bound {
+            client.queue_with_values(&sql, &values);
+            if route == Route::Cursor {
+                client.queue(&fetch);
+            }
+        } else {
+            client.queue(&sql);
+        }
         self.queue_ending(route);
         if let Err(error) = self.read_on(skip).await {
-            let is_unfit = route.wraps() && self.progress.completed == 0;
+            let is_unfit = route.wraps() && !is_bound && self.progress.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, false).await);
         }
@@ -283,7 +294,8 @@ impl Execution {
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
     async fn begin(&mut self, route: Route) -> Result<(), AttemptError> {
-        let is_proved = route != Route::Script;
+        // With values PostgreSQL takes one statement only.
+        let is_proved = route != Route::Script && !self.statement.is_bound();
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
