@@ -273,18 +273,19 @@ impl Execution {
                 (lead, self.statement.window.offset)
             }
         };
-        let fetch = self.fetch_command();
-        let client = self.lease.begin();
+        let has_declaration = is_bound && route == Route::Cursor;
         if is_bound {
-            client.queue_with_values(&sql, &values);
-            if route == Route::Cursor {
-                client.queue(&fetch);
-            }
-        } else {
-            client.queue(&sql);
+            self.lease.begin().queue_with_values(&sql, &values);
+            sql.clear();
+        }
+        if has_declaration {
+            self.write_fetch(&mut sql);
+        }
+        if !sql.is_empty() {
+            self.lease.begin().queue(&sql);
         }
         self.queue_ending(route);
-        if let Err(error) = self.read_on(skip).await {
+        if let Err(error) = self.read_behind(has_declaration, skip).await {
             let is_unfit = route.wraps() && !is_bound && self.progress.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, false).await);
@@ -361,9 +362,16 @@ impl Execution {
         Ok(())
     }
 
-    /// Sends the queue, and passes the wanted rows to the reader.
-    async fn read_on(&mut self, skip: u64) -> Result<(), DriverError> {
-        self.lease.begin().flush().await?;
+    /// Sends the queue, and passes the wanted rows to the reader; those of a cursor come in the answer
+    /// behind that to its declaration.
+    async fn read_behind(&mut self, has_declaration: bool, skip: u64) -> Result<(), DriverError> {
+        let client = self.lease.begin();
+        client.flush().await?;
+        while has_declaration {
+            if let Some(Event::Ready) | None = client.next().await? {
+                break;
+            }
+        }
         self.read(skip).await
     }
 

@@ -46,7 +46,7 @@ impl Execution {
             write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect(INFALLIBLE);
         }
         sql.push_str("; ");
-        sql.push_str(&self.fetch_command());
+        self.write_fetch(sql);
         lead
     }
 
@@ -60,9 +60,9 @@ impl Execution {
         lead
     }
 
-    /// Returns the command that fetches the rows of the window, and one more, from the cursor.
-    pub(super) fn fetch_command(&self) -> String {
+    /// Writes the command that fetches the rows of the window, and one more, from the cursor.
+    pub(super) fn write_fetch(&self, sql: &mut String) {
         let rows = self.statement.window.rows + 1;
-        format!("FETCH FORWARD {rows} FROM {CURSOR}")
+        write!(sql, "FETCH FORWARD {rows} FROM {CURSOR}").expect(INFALLIBLE);
     }
 }
