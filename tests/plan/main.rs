@@ -42,7 +42,7 @@ const LEVELS: [&[&str]; 10] = [
     &["services/accounts", "services/mcp"],
     &["services/databases"],
     &["services/answers"],
-    &["services/schema-tools"],
+    &["services/schema-tools", "services/sql-tools"],
     &[
         "services/account-service",
         "services/chat-api",

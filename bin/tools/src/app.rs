@@ -83,8 +83,10 @@ impl App {
             .transpose()?;
         let providers = Providers::new(observation.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
+        let definitions = catalogue::definitions(configuration)?;
         let mcp = catalogue::service(
             configuration,
+            &definitions,
             &databases,
             accounts.as_ref(),
             &knowledge,
@@ -106,6 +108,9 @@ impl App {
         // Not earlier: the first check would compete with reading the tables.
         if http.is_some() {
             tasks.spawn(databases.clone().watch(readiness.clone()));
+        }
+        if !definitions.tools().is_empty() {
+            tasks.spawn(definitions.tools().clone().check(databases.clone()));
         }
         Ok(Self {
             databases,

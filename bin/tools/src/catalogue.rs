@@ -48,22 +48,33 @@ struct SharedAnswers(Shared);
 /// The version of this build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Reads the operator's custom definitions.
+///
+/// # Errors
+/// Fails if they are invalid.
+pub(crate) fn definitions(configuration: &Configuration) -> anyhow::Result<Definitions> {
+    match &configuration.custom_definitions {
+        Some(path) => {
+            let read = Definitions::load(path, &configuration.environment());
+            read.context(CUSTOM_DEFINITIONS)
+        }
+        None => Ok(Definitions::default()),
+    }
+}
+
 /// Builds the MCP service with everything that is not switched off.
 ///
 /// # Errors
-/// Fails if the operator's custom definitions are invalid.
+/// Fails if two definitions have the same name.
 pub(crate) fn service(
     configuration: &Configuration,
+    own: &Definitions,
     databases: &Databases,
     accounts: Option<&Accounts>,
     knowledge: &Knowledge,
     providers: &Providers,
     shared: Option<&Shared>,
 ) -> anyhow::Result<Mcp> {
-    let own = match &configuration.custom_definitions {
-        Some(path) => Definitions::load(path).context(CUSTOM_DEFINITIONS)?,
-        None => Definitions::default(),
-    };
     let builtins = &configuration.builtins;
     let resources = own.add_resources(
         resources(builtins, databases),
@@ -94,6 +105,10 @@ pub(crate) fn service(
         knowledge,
         providers,
     );
+    let max_bytes = max_bytes(configuration);
+    let tools = own
+        .tools()
+        .add(tools, databases, max_bytes, configuration.results);
     let sanitizer = if configuration.debug {
         Sanitizer::development()
     } else {
@@ -159,11 +174,7 @@ fn tools(
     knowledge: &Knowledge,
     providers: &Providers,
 ) -> Tools {
-    let max_bytes = configuration
-        .limits
-        .max_result_bytes
-        .try_into()
-        .unwrap_or(usize::MAX);
+    let max_bytes = max_bytes(configuration);
     let (tools_off, format) = (&configuration.builtins.tools_off, configuration.results);
     let http = configuration.http.as_ref();
     let is_local = http.is_none_or(|http| http.address.is_loopback());
@@ -201,6 +212,12 @@ fn tools(
         Some(accounts) => tools.with(AuthenticateUser::new(accounts.clone())),
         None => tools.with(AuthenticateUser::unconfigured()),
     }
+}
+
+/// Returns the limit on the bytes of rows in an answer.
+fn max_bytes(configuration: &Configuration) -> usize {
+    let max_bytes = configuration.limits.max_result_bytes;
+    max_bytes.try_into().unwrap_or(usize::MAX)
 }
 
 fn resources(builtins: &Builtins, databases: &Databases) -> Resources {

@@ -39,7 +39,9 @@ use ziggurat_runtime::console::{self, print_error};
 use crate::{
     admin::{AdminContext, Console},
     arguments::{Arguments, Command, Overrides},
-    configuration::{ConfigSources, Configuration, FileError, LoadError, Loaded},
+    configuration::{
+        ConfigSources, Configuration, FileError, LoadError, Loaded, start::definition_problems,
+    },
 };
 
 /// Time for file writes that are in progress when the server ends.
@@ -99,7 +101,10 @@ fn problems(error: &anyhow::Error) -> Vec<String> {
             .iter()
             .map(|problem| format!("invalid configuration: {problem}"))
             .collect(),
-        _ => vec![format!("{error:#}")],
+        _ => match error.downcast_ref() {
+            Some(error) => definition_problems(error),
+            None => vec![format!("{error:#}")],
+        },
     }
 }
 

@@ -42,6 +42,23 @@ pub async fn chosen(
     Ok(chosen)
 }
 
+/// Returns the database that the operator has chosen for a tool, or the current one of its caller.
+pub async fn configured(
+    databases: &Databases,
+    request: &ToolRequest,
+    name: Option<&str>,
+) -> Result<Current, Error> {
+    let facts = CallFacts::of(request);
+    let current = match name {
+        Some(name) => named(databases, request, name, facts).await?,
+        None => current(databases, request.caller()).await?,
+    };
+    if let Some(facts) = facts {
+        facts.set_database(current.database());
+    }
+    Ok(current)
+}
+
 async fn choose(
     databases: &Databases,
     request: &ToolRequest,
@@ -53,7 +70,16 @@ async fn choose(
     let Some(name) = name else {
         return current(databases, caller).await;
     };
-    let named = databases.named(caller.extension::<Identity>(), &name);
+    named(databases, request, &name, facts).await
+}
+
+async fn named(
+    databases: &Databases,
+    request: &ToolRequest,
+    name: &str,
+    facts: Option<&CallFacts>,
+) -> Result<Current, Error> {
+    let named = databases.named(request.identity::<Identity>(), name);
     let Some(named) = named else {
         if let Some(facts) = facts {
             facts.set_reason(ErrorReason::Denied);

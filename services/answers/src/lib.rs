@@ -7,6 +7,7 @@
 mod call_facts;
 mod call_limits;
 pub mod client;
+pub mod confirm;
 mod result_format;
 mod sql_error;
 mod table;
@@ -18,5 +19,5 @@ pub use self::{
     call_limits::{CallLimits, Left},
     result_format::{CallFormat, Fence, ResultFormat, ShowHidden, write_cut_note},
     sql_error::SqlErrors,
-    table::Table,
+    table::{Table, write_scalar},
 };

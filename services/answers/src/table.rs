@@ -102,7 +102,7 @@ impl Table {
             if index > 0 {
                 self.json.push_json(",");
             }
-            self.write(value?);
+            write_scalar(&mut self.json, value?);
         }
         self.json.push_json("]");
         self.rows += 1;
@@ -116,23 +116,24 @@ impl Table {
         self.json.push_json(&end);
         Structure::from_json(self.json)
     }
+}
 
-    fn write(&mut self, value: Scalar<'_>) {
-        match value {
-            Scalar::Null => self.json.push_json("null"),
-            Scalar::Bool(true) => self.json.push_json("true"),
-            Scalar::Bool(false) => self.json.push_json("false"),
-            Scalar::Number(number) => self.json.push_json(number),
-            Scalar::Timestamp(text) => self.quote(|json| tsv::write_timestamp(json, text)),
-            Scalar::Text(text) => self.quote(|json| json.push_str(text)),
-        }
+/// Writes a value as JSON.
+pub fn write_scalar(json: &mut Text, value: Scalar<'_>) {
+    match value {
+        Scalar::Null => json.push_json("null"),
+        Scalar::Bool(true) => json.push_json("true"),
+        Scalar::Bool(false) => json.push_json("false"),
+        Scalar::Number(number) => json.push_json(number),
+        Scalar::Timestamp(text) => quote(json, |json| tsv::write_timestamp(json, text)),
+        Scalar::Text(text) => quote(json, |json| json.push_str(text)),
     }
+}
 
-    fn quote(&mut self, write: impl FnOnce(&mut Text)) {
-        self.json.push_json("\"");
-        write(&mut self.json);
-        self.json.push_json("\"");
-    }
+fn quote(json: &mut Text, write: impl FnOnce(&mut Text)) {
+    json.push_json("\"");
+    write(json);
+    json.push_json("\"");
 }
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ use futures_util::{
 use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
-use ziggurat_postgres::{database::Database, error::QueryError, metadata::Metadata, pool::Pools};
+use ziggurat_postgres::{
+    database::Database, error::QueryError, metadata::Metadata, pool::Pools, single_round_trip,
+};
 use ziggurat_runtime::lock;
 
 /// Longest wait of a call for the connection of a load. Once connected, the call waits for the
@@ -217,6 +219,13 @@ impl Cache {
                 self.warn_of(error);
             }
         })
+    }
+
+    /// Lets PostgreSQL check a text that it does not run.
+    pub(super) async fn prove(&self, pools: &Pools, text: &str) -> Result<(), QueryError> {
+        let own = OwnPool::new(pools);
+        let lease = pools.pool(&own.key, &self.database).lease().await?;
+        single_round_trip::prove(lease, text).await
     }
 
     fn warn_of(&self, error: &QueryError) {

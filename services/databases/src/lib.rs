@@ -49,6 +49,7 @@ use tracing::error;
 use ziggurat_accounts::{Holder, Identity, Selection::Replicated};
 use ziggurat_postgres::{
     database::Database,
+    error::QueryError,
     metadata::Metadata,
     pool::{Lease, LeaseError, Pools},
 };
@@ -175,6 +176,20 @@ impl Databases {
             (Arc::clone(&configured.cache), max_age)
         };
         Some(cache.metadata(&self.shared.pools, max_age).await)
+    }
+
+    /// Lets PostgreSQL check a text that it does not run, in the database of this name, or in the
+    /// only one. Returns `None` if there is no such database.
+    pub async fn prove(&self, name: Option<&str>, text: &str) -> Option<Result<(), QueryError>> {
+        let cache = {
+            let list = self.shared.list.load();
+            let found = match name {
+                Some(name) => list.iter().find(|it| it.database.name() == name),
+                None => list.first().filter(|_| list.len() == 1),
+            };
+            Arc::clone(&found?.cache)
+        };
+        Some(cache.prove(&self.shared.pools, text).await)
     }
 
     /// Returns whether a caller may write to a database.

@@ -46,7 +46,12 @@ impl Shared {
             "notifications/initialized" if !encoder.is_negotiated => Encoder::empty(),
             "tools/list" => {
                 let may_write = revision.has_annotations() && (self.may_write)(&caller);
-                encoder.page(encoder.tools(may_write), &params)?
+                if self.tools.serve(&caller) {
+                    encoder.page(encoder.tools(may_write), &params)?
+                } else {
+                    let tools = self.tools.of(&caller);
+                    encoder.page(&encoder.tools_of(&tools, may_write), &params)?
+                }
             }
             "resources/list" => encoder.page(&encoder.resources, &params)?,
             "resources/templates/list" => encoder.page(&encoder.resource_templates, &params)?,
@@ -75,7 +80,9 @@ impl Shared {
         let name = params.name()?;
         let is_negotiated = encoder.is_negotiated;
         let tool = self.tools.get(&name);
-        let is_hidden = tool.is_some_and(|tool| !tool.descriptor.exists(is_negotiated));
+        let is_hidden = tool.is_some_and(|tool| {
+            !tool.descriptor.exists(is_negotiated) || !tool.descriptor.serves(&caller)
+        });
         let tool = tool.filter(|_| !is_hidden);
         if let Some(tool) = tool
             && caller.context().has_headers()

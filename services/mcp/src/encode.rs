@@ -39,6 +39,8 @@ pub(super) struct Encoder {
     pub(super) opening: Bytes,
     /// For callers with read-only access, and for callers with write access.
     tools: [Pages; 2],
+    /// The end of every list.
+    list_tail: String,
     pub(super) resources: Pages,
     pub(super) resource_templates: Pages,
     pub(super) prompts: Pages,
@@ -121,6 +123,7 @@ impl Encoder {
             resources: lists.resources(resources),
             resource_templates: lists.resource_templates(resources),
             prompts: lists.prompts(prompts),
+            list_tail: list_tail.clone(),
             meta: json!({SERVER: {"name": server.name, "version": server.version}}),
             ending: Ending::new(revision, &tail),
             tail,
@@ -130,6 +133,16 @@ impl Encoder {
 
     pub(super) fn tools(&self, may_write: bool) -> &Pages {
         &self.tools[usize::from(may_write)]
+    }
+
+    /// Encodes a list of tools for one caller.
+    pub(super) fn tools_of(&self, tools: &Tools, may_write: bool) -> Pages {
+        let lists = lists::Format {
+            revision: self.revision,
+            is_negotiated: self.is_negotiated,
+            tail: &self.list_tail,
+        };
+        lists.tools(tools, may_write)
     }
 
     /// Returns the page of a list that a client requests. Without negotiation lists have one page,

@@ -24,7 +24,7 @@ use crate::{
     elicit::MissingCapabilities,
 };
 
-use self::visibility::Wording;
+use self::visibility::{Audience, Wording};
 pub use self::{
     annotations::Annotations,
     arguments::Lenient,
@@ -109,6 +109,7 @@ pub struct ToolDescriptor {
     /// The wording for clients that negotiate a revision, if it is another.
     negotiated: Option<Wording>,
     pub(super) is_always_enabled: bool,
+    audience: Option<Audience>,
 }
 
 /// The schema of a tool's structured results.
@@ -190,6 +191,7 @@ impl ToolDescriptor {
             visibility: Visibility::default(),
             negotiated: None,
             is_always_enabled: false,
+            audience: None,
         }
     }
 

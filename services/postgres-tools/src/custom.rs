@@ -1,6 +1,6 @@
-//! Prompts, resources and a glossary from a file of the operator.
+//! Tools, prompts, resources and a glossary from files of the operator.
 //!
-//! The file is YAML, read once when the server starts. An error in it names its position, so that
+//! The files are YAML, read once when the server starts. An error in them names its position, so that
 //! the operator can fix it.
 //!
 //! ```
@@ -46,31 +46,28 @@
 //!
 //! # Limits on a file
 //!
-//! A file has up to 1 MiB. YAML aliases can make a few lines expand to gigabytes, so a file that
+//! There are up to 64 files, each of up to 1 MiB. YAML aliases can make a few lines expand to gigabytes, so a file that
 //! expands to more than 4 MiB is refused before it is read.
 
 mod data;
 mod expanded_size;
 mod file;
+mod files;
 mod prompt;
 mod resource;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    error::Error,
-    fs::File,
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{error::Error, io, path::Path};
 
 use thiserror::Error;
 use ziggurat_answers::ResultFormat;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Prompts, Resources};
 use ziggurat_schema_tools::Glossary;
+use ziggurat_sql_tools::{Environment, SqlTools};
 
-use self::{prompt::CustomPrompt, resource::CustomResource};
+use self::{file::Sections, files::Source, prompt::CustomPrompt, resource::CustomResource};
 
 /// Limit on the size of a file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -82,6 +79,7 @@ pub struct Definitions {
     prompts: Vec<CustomPrompt>,
     resources: Vec<CustomResource>,
     glossary: Glossary,
+    tools: SqlTools,
 }
 
 /// The failure to read definitions.
@@ -103,53 +101,72 @@ pub enum DefinitionsError {
     /// A definition is invalid.
     #[error("validation failed: {0}")]
     Invalid(String),
+    /// Tools are invalid: all problems, each with its file and line.
+    #[error("{}", .0.join("\n"))]
+    Tools(Vec<String>),
+    /// One of several files is wrong.
+    #[error("{0}")]
+    Within(String, #[source] Box<Self>),
 }
 
 // === impl Definitions ===
 
 impl Definitions {
-    /// Reads a file.
+    /// Reads a file, or all files of a folder, and those that they include.
     ///
     /// It blocks, and is meant for the start of a program.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read, is not YAML, or has an invalid definition.
-    pub fn load(path: &Path) -> Result<Self, DefinitionsError> {
-        let format = path.extension().unwrap_or_default();
-        if !["yaml", "yml"]
-            .iter()
-            .any(|known| format.eq_ignore_ascii_case(known))
-        {
-            let format = match format.to_string_lossy() {
-                none if none.is_empty() => "none (must be .yaml or .yml)".to_owned(),
-                other => format!(".{other} (must be .yaml or .yml)"),
-            };
-            return Err(DefinitionsError::Format(format));
-        }
-        let file = File::open(path).map_err(DefinitionsError::Read)?;
-        let mut yaml = Vec::new();
-        file.take(MAX_BYTES + 1)
-            .read_to_end(&mut yaml)
-            .map_err(DefinitionsError::Read)?;
-        let yaml = String::from_utf8(yaml).map_err(DefinitionsError::parse)?;
-        Self::read(&yaml)
+    /// Returns an error if a file cannot be read, is not YAML, or has an invalid definition.
+    pub fn load(path: &Path, environment: &Environment) -> Result<Self, DefinitionsError> {
+        Self::of(files::read(path)?, environment)
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, with tools that name no database.
     ///
     /// # Errors
     ///
     /// Returns an error if the text is too long, is not YAML, or has an invalid definition.
     pub fn read(yaml: &str) -> Result<Self, DefinitionsError> {
-        if yaml.len() as u64 > MAX_BYTES {
-            return Err(DefinitionsError::TooLarge);
+        let source = Source {
+            label: String::new(),
+            name: "definitions".to_owned(),
+            yaml: yaml.to_owned(),
+            file: files::parse(yaml)?,
+        };
+        Self::of(vec![source], &Environment::default())
+    }
+
+    fn of(sources: Vec<Source>, environment: &Environment) -> Result<Self, DefinitionsError> {
+        let mut sections = Sections::default();
+        let mut tools = SqlTools::default();
+        let mut problems = Vec::new();
+        for source in sources {
+            let Source {
+                label,
+                name,
+                yaml,
+                mut file,
+            } = source;
+            let entries = file.tools.take().unwrap_or_default();
+            problems.extend(tools.read(&name, &yaml, entries, environment));
+            let checked = file.check(&mut sections);
+            checked.map_err(|problem| DefinitionsError::Invalid(problem).within(&label))?;
         }
-        expanded_size::check(yaml).map_err(DefinitionsError::parse)?;
-        let file: Option<file::File> =
-            serde_yaml::from_str(yaml).map_err(DefinitionsError::parse)?;
-        let file = file.unwrap_or_default();
-        file.check().map_err(DefinitionsError::Invalid)
+        let definitions = sections.finish().map_err(DefinitionsError::Invalid)?;
+        if !problems.is_empty() {
+            return Err(DefinitionsError::Tools(problems));
+        }
+        Ok(Self {
+            tools,
+            ..definitions
+        })
+    }
+
+    /// Returns the tools.
+    pub fn tools(&self) -> &SqlTools {
+        &self.tools
     }
 
     /// Adds the prompts to a list. A duplicate name is an error when the list is used.
@@ -183,5 +200,13 @@ impl Definitions {
 impl DefinitionsError {
     fn parse(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Parse(Box::new(error))
+    }
+
+    /// Adds the name of a file, if it is not empty.
+    fn within(self, file: &str) -> Self {
+        if file.is_empty() {
+            return self;
+        }
+        Self::Within(file.to_owned(), Box::new(self))
     }
 }

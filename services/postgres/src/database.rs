@@ -372,7 +372,7 @@ impl Database {
 
     /// Returns whether statements may call functions with effects beyond the transaction.
     #[must_use]
-    pub(crate) fn allows_dangerous_functions(&self) -> bool {
+    pub fn allows_dangerous_functions(&self) -> bool {
         self.settings.allow_dangerous_functions
     }
 

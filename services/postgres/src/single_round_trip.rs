@@ -25,6 +25,32 @@ pub struct ReadOnlyQuery {
     pub values: Vec<Value>,
 }
 
+/// Lets PostgreSQL check a text, which it takes apart and does not run.
+///
+/// # Errors
+/// Fails when PostgreSQL refuses the text, and when there is no connection.
+pub async fn prove(mut lease: Lease, text: &str) -> Result<(), QueryError> {
+    let mut opening = "BEGIN READ ONLY; ".to_owned();
+    let timeout = lease.database().query_timeout();
+    lease.session().write_settings(timeout, &mut opening);
+    let client = lease.begin();
+    client.queue(&opening);
+    client.queue_parse(text);
+    client.queue("ROLLBACK");
+    let proved = match client.flush().await {
+        Ok(()) => client.rows().await,
+        Err(error) => Err(error),
+    };
+    match proved {
+        Ok(_) => {
+            lease.has_answered();
+            lease.settle();
+            Ok(())
+        }
+        Err(error) => Err(restore(lease, QueryError::new(error, Phase::Parse, 0)).await),
+    }
+}
+
 // === impl ReadOnlyQuery ===
 
 impl ReadOnlyQuery {

@@ -39,6 +39,12 @@
 //! running, and all positions refer to the caller's text alone. On a database that allows writes
 //! the text may have several statements; the rows are those of the first one that returns any.
 //!
+//! # Values
+//!
+//! A text with values for `$1`, `$2` and so on is sent with the extended protocol: begin; then, in one
+//! write, a cursor for the text with its values, the FETCH and the end of the transaction. What
+//! takes no cursor runs as it is. The values never become text of a statement.
+//!
 //! # Costs
 //!
 //! A text with a limit on its cost is sent in three writes: PostgreSQL parses it, then plans it in
@@ -81,6 +87,7 @@ use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape};
 
 use super::{
     database::{Database, MAX_ROWS},
+    driver::Value,
     error::QueryError,
     large_rows::LargeRows,
     pool::Lease,
@@ -115,6 +122,8 @@ pub struct Statement {
     large_rows: Option<LargeRows>,
     max_cost: Option<f64>,
     call: CallContext,
+    /// Values for `$1`, `$2` and so on.
+    values: Arc<[Value]>,
 }
 
 /// Range of the rows of a result.
@@ -237,6 +246,7 @@ impl Statement {
             large_rows: None,
             max_cost: None,
             call: CallContext::default(),
+            values: Arc::default(),
             text: text.into(),
         })
     }
@@ -249,6 +259,28 @@ impl Statement {
     /// result.
     pub fn with_window(mut self, window: Window) -> Self {
         self.window = narrowed(self.bounds, window, self.most);
+        self
+    }
+
+    /// Sets the number of rows to return, also for a text with its own LIMIT. It is at least one, and
+    /// no more than the operator allows or [`MAX_ROWS`], whichever is more.
+    pub fn with_row_limit(mut self, rows: u32) -> Self {
+        self.window = Window {
+            offset: 0,
+            rows: rows.clamp(1, self.most),
+        };
+        self
+    }
+
+    /// Shortens the time that it may take.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(self.timeout.map_or(timeout, |own| own.min(timeout)));
+        self
+    }
+
+    /// Sets the values for `$1`, `$2` and so on. The text is one statement then.
+    pub fn with_values(mut self, values: Vec<Value>) -> Self {
+        self.values = values.into();
         self
     }
 
@@ -315,8 +347,20 @@ impl Statement {
         self.access == Access::ReadWrite && self.defines
     }
 
+    /// Returns whether it has values of its own.
+    fn is_bound(&self) -> bool {
+        !self.values.is_empty()
+    }
+
     fn route(&self) -> Route {
         match self.route {
+            // The extended protocol takes one statement.
+            Route::Script if self.is_bound() => Route::Plain,
+            Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
+                if self.is_bound() =>
+            {
+                Route::Cursor
+            }
             Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
                 if self.window.rows > MAX_ROWS =>
             {

@@ -4,7 +4,8 @@ use serde_yaml::Value as Yaml;
 use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::config::Section;
 
-const TOOLS: [&str; 9] = [
+/// The names of all built-in tools, also those that cannot be switched off.
+pub(super) const BUILT_IN_TOOLS: [&str; 11] = [
     "query_database",
     "get_schema_info",
     "search_schema",
@@ -14,6 +15,8 @@ const TOOLS: [&str; 9] = [
     "search_knowledgebase",
     "count_rows",
     "list_databases",
+    "read_resource",
+    "authenticate_user",
 ];
 
 /// The keys of prompts, and their names in the protocol.
@@ -40,9 +43,10 @@ pub(crate) struct Builtins {
 
 /// Reads the section.
 pub(super) fn read(file: &Section<'_>) -> Builtins {
+    let [switched @ .., _, _] = BUILT_IN_TOOLS;
     Builtins {
         connection_urls: connection_urls(file),
-        tools_off: disabled(file, "tools", "TOOL", TOOLS.map(|name| (name, name))),
+        tools_off: disabled(file, "tools", "TOOL", switched.map(|name| (name, name))),
         resources_off: disabled(
             file,
             "resources",

@@ -1,11 +1,16 @@
 //! Checks before the start of the server.
 
-use std::path::{Path, PathBuf};
+use std::{
+    error::Error as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use thiserror::Error;
-use ziggurat_postgres_tools::custom::Definitions;
+use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
+use ziggurat_sql_tools::Environment;
 
-use super::{Address, Configuration, http::Tls};
+use super::{Address, Configuration, builtins::BUILT_IN_TOOLS, http::Tls};
 
 /// Prefix of errors of custom definitions.
 pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
@@ -74,6 +79,15 @@ impl Configuration {
         Ok(())
     }
 
+    /// Returns what custom tools may name, and the names that built-in ones have.
+    pub(crate) fn environment(&self) -> Environment {
+        let databases = self.databases.iter();
+        Environment {
+            databases: databases.map(|entry| Arc::clone(&entry.database)).collect(),
+            tools: BUILT_IN_TOOLS.map(str::to_owned).into(),
+        }
+    }
+
     /// Returns the problems of the named files: missing ones, and invalid certificates and custom
     /// definitions.
     pub(crate) fn check_named_files(&self) -> Vec<String> {
@@ -88,13 +102,29 @@ impl Configuration {
             problems.push(format!("{:#}", anyhow::Error::from(error)));
         }
         if let Some(path) = &self.custom_definitions
-            && let Err(error) = Definitions::load(path)
+            && let Err(error) = Definitions::load(path, &self.environment())
         {
-            let error = anyhow::Error::from(error);
-            problems.push(format!("{:#}", error.context(CUSTOM_DEFINITIONS)));
+            problems.extend(definition_problems(&error));
         }
         problems
     }
+}
+
+/// Formats an error of custom definitions as lines, one for each problem of a tool.
+pub(crate) fn definition_problems(error: &DefinitionsError) -> Vec<String> {
+    if let DefinitionsError::Tools(problems) = error {
+        let lines = problems.iter();
+        return lines
+            .map(|line| format!("{CUSTOM_DEFINITIONS}: {line}"))
+            .collect();
+    }
+    let mut line = format!("{CUSTOM_DEFINITIONS}: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line += &format!(": {error}");
+        cause = error.source();
+    }
+    vec![line]
 }
 
 /// Checks that a path exists and is not a folder.

@@ -36,6 +36,7 @@ mod search;
 mod search_schema;
 mod secrets;
 mod shutdown;
+mod sql_tools;
 mod start;
 mod stdio_rules;
 mod structured;

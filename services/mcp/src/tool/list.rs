@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use crate::{Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList};
+use crate::{Caller, Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList};
 
 /// The tools of a server.
 ///
@@ -59,6 +59,26 @@ impl Tools {
     pub fn with_structured_output(mut self, is_on: bool) -> Self {
         self.structured_output = is_on;
         self
+    }
+
+    /// Returns whether all tools exist for a caller.
+    pub(crate) fn serve(&self, caller: &Caller) -> bool {
+        self.entries
+            .iter()
+            .all(|tool| tool.descriptor.serves(caller))
+    }
+
+    /// Returns the tools that exist for a caller.
+    pub(crate) fn of(&self, caller: &Caller) -> Self {
+        let tools = self
+            .entries
+            .iter()
+            .filter(|tool| tool.descriptor.serves(caller));
+        let none = Self {
+            entries: SortedList::default(),
+            ..self.clone()
+        };
+        tools.cloned().fold(none, Self::with)
     }
 
     /// Returns a tool, if it exists; it may be disabled.

@@ -7,7 +7,10 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 #[cfg(feature = "schemars")]
 use serde_json::Map;
-use serde_json::Value;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 /// The arguments of a tool, or its results, in a form that every client understands: an object and
 /// its properties.
@@ -33,7 +36,7 @@ pub struct Schema {
     properties: Vec<(&'static str, Property)>,
     required: Vec<&'static str>,
     /// The complete schema, which replaces all other members.
-    raw: Option<Value>,
+    raw: Option<Box<RawValue>>,
 }
 
 /// One argument of a tool, or one member of its results.
@@ -90,10 +93,20 @@ impl Schema {
 
     /// Takes a complete schema, for a tool that need not work with every client.
     pub fn raw(schema: Value) -> Self {
-        Self {
-            raw: Some(schema),
+        Self::raw_of(&schema).expect("the names of its members are texts")
+    }
+
+    /// Takes a complete schema that keeps the order of its members, for a tool whose arguments are
+    /// known only when the program runs.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if JSON cannot represent it: a map whose keys are not texts.
+    pub fn raw_of(schema: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            raw: Some(to_raw_value(schema)?),
             ..Self::default()
-        }
+        })
     }
 
     /// Returns the schema of a type. Its documentation becomes the descriptions, and types inside

@@ -1,8 +1,8 @@
 //! The revisions that list a tool, and the description for each kind of revision.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt, sync::Arc};
 
-use crate::{Property, Schema, ToolDescriptor};
+use crate::{Caller, Property, Schema, ToolDescriptor};
 
 /// The clients that are told about a tool: those that negotiate a revision, and those that do not
 /// (their list is that of revision 2024-11-05, and a server may have to keep it as it is).
@@ -27,6 +27,16 @@ pub enum Visibility {
 pub(super) struct Wording {
     description: Cow<'static, str>,
     schema: Schema,
+}
+
+/// The callers for whom a tool exists.
+#[derive(Clone)]
+pub(super) struct Audience(Arc<dyn Fn(&Caller) -> bool + Send + Sync>);
+
+impl fmt::Debug for Audience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Audience").finish_non_exhaustive()
+    }
 }
 
 // === impl ToolDescriptor ===
@@ -61,6 +71,23 @@ impl ToolDescriptor {
         });
         let schema = wording.schema.with_optional(name, property);
         self.with_negotiated(wording.description, schema)
+    }
+
+    /// Sets the callers for whom the tool exists; by default it exists for all. A list with such a
+    /// tool is made for each caller.
+    pub fn with_audience(
+        mut self,
+        serves: impl Fn(&Caller) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.audience = Some(Audience(Arc::new(serves)));
+        self
+    }
+
+    /// Returns whether the tool exists for a caller.
+    pub(crate) fn serves(&self, caller: &Caller) -> bool {
+        self.audience
+            .as_ref()
+            .is_none_or(|audience| (audience.0)(caller))
     }
 
     /// Returns which clients are told about the tool.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
+use serde_yaml::Value as Yaml;
 use ziggurat_mcp::{PromptArgument, ResourceDescriptor, Role, Template};
 use ziggurat_schema_tools::{Glossary, GlossaryEntry};
 
@@ -21,6 +22,18 @@ pub(super) struct File {
     prompts: Option<Vec<RawPrompt>>,
     resources: Option<Vec<RawResource>>,
     glossary: Option<Vec<GlossaryEntry>>,
+    pub(super) tools: Option<Vec<Yaml>>,
+    pub(super) include: Option<Vec<String>>,
+}
+
+/// What several files hold together.
+#[derive(Default)]
+pub(super) struct Sections {
+    names: HashSet<String>,
+    prompts: Vec<CustomPrompt>,
+    uris: HashSet<String>,
+    resources: Vec<CustomResource>,
+    glossary: Vec<GlossaryEntry>,
 }
 
 #[derive(Default, Deserialize)]
@@ -76,26 +89,34 @@ struct RawResource {
 // === impl File ===
 
 impl File {
-    /// Converts the file to definitions, or returns the position and description of the first
-    /// error.
-    pub(super) fn check(self) -> Result<Definitions, String> {
-        let mut names = HashSet::new();
-        let mut prompts = Vec::new();
+    /// Adds the prompts, the resources and the glossary of the file, or returns the position and
+    /// description of the first error.
+    pub(super) fn check(self, sections: &mut Sections) -> Result<(), String> {
         for (index, raw) in self.prompts.unwrap_or_default().into_iter().enumerate() {
-            let prompt = raw.check(&mut names);
-            prompts.push(prompt.map_err(|problem| format!("prompt {index}: {problem}"))?);
+            let prompt = raw.check(&mut sections.names);
+            let prompt = prompt.map_err(|problem| format!("prompt {index}: {problem}"))?;
+            sections.prompts.push(prompt);
         }
-        let mut uris = HashSet::new();
-        let mut resources = Vec::new();
         for (index, raw) in self.resources.unwrap_or_default().into_iter().enumerate() {
-            let resource = raw.check(&mut uris);
-            resources.push(resource.map_err(|problem| format!("resource {index}: {problem}"))?);
+            let resource = raw.check(&mut sections.uris);
+            let resource = resource.map_err(|problem| format!("resource {index}: {problem}"))?;
+            sections.resources.push(resource);
         }
-        let glossary = Glossary::read(self.glossary.unwrap_or_default())?;
+        sections.glossary.extend(self.glossary.unwrap_or_default());
+        Ok(())
+    }
+}
+
+// === impl Sections ===
+
+impl Sections {
+    /// Makes the definitions without their tools.
+    pub(super) fn finish(self) -> Result<Definitions, String> {
         Ok(Definitions {
-            prompts,
-            resources,
-            glossary,
+            prompts: self.prompts,
+            resources: self.resources,
+            glossary: Glossary::read(self.glossary)?,
+            ..Definitions::default()
         })
     }
 }

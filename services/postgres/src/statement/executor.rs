@@ -261,8 +261,11 @@ impl Execution {
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
         self.begin(route).await?;
         let mut sql = self.comment.clone();
+        let values = Arc::clone(&self.statement.values);
+        let is_bound = self.statement.is_bound();
         let (lead, skip) = match route {
             Route::Limited | Route::Nested => (self.write_limited(&mut sql), 0),
+            Route::Cursor if is_bound => (self.write_declaration(&mut sql), 0),
             Route::Cursor | Route::CursorAtOnce => (self.write_cursor(&mut sql), 0),
             _ => {
                 sql.push_str(&self.statement.text);
@@ -270,11 +273,20 @@ impl Execution {
                 (lead, self.statement.window.offset)
             }
         };
-        let client = self.lease.begin();
-        client.queue(&sql);
+        let has_declaration = is_bound && route == Route::Cursor;
+        if is_bound {
+            self.lease.begin().queue_with_values(&sql, &values);
+            sql.clear();
+        }
+        if has_declaration {
+            self.write_fetch(&mut sql);
+        }
+        if !sql.is_empty() {
+            self.lease.begin().queue(&sql);
+        }
         self.queue_ending(route);
-        if let Err(error) = self.read_on(skip).await {
-            let is_unfit = route.wraps() && self.progress.completed == 0;
+        if let Err(error) = self.read_behind(has_declaration, skip).await {
+            let is_unfit = route.wraps() && !is_bound && self.progress.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, false).await);
         }
@@ -283,7 +295,8 @@ impl Execution {
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
     async fn begin(&mut self, route: Route) -> Result<(), AttemptError> {
-        let is_proved = route != Route::Script;
+        // With values PostgreSQL takes one statement only.
+        let is_proved = route != Route::Script && !self.statement.is_bound();
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
@@ -349,9 +362,16 @@ impl Execution {
         Ok(())
     }
 
-    /// Sends the queue, and passes the wanted rows to the reader.
-    async fn read_on(&mut self, skip: u64) -> Result<(), DriverError> {
-        self.lease.begin().flush().await?;
+    /// Sends the queue, and passes the wanted rows to the reader; those of a cursor come in the answer
+    /// behind that to its declaration.
+    async fn read_behind(&mut self, has_declaration: bool, skip: u64) -> Result<(), DriverError> {
+        let client = self.lease.begin();
+        client.flush().await?;
+        while has_declaration {
+            if let Some(Event::Ready) | None = client.next().await? {
+                break;
+            }
+        }
         self.read(skip).await
     }
 

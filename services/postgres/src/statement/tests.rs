@@ -1,3 +1,4 @@
+mod bound;
 mod cost;
 mod large;
 

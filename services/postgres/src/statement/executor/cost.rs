@@ -1,5 +1,7 @@
 //! Limit on the estimated cost of a statement.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use ziggurat_sql::Planned;
 
@@ -71,10 +73,15 @@ impl Execution {
 
     /// Returns the estimated cost of a plan; `None` if the plan is too long.
     async fn cost(&mut self, sql: &str) -> Result<Option<f64>, DriverError> {
+        let values = Arc::clone(&self.statement.values);
         let client = self.lease.begin();
         client.set_max_row_bytes(MAX_PLAN_BYTES);
         client.set_large_rows(None);
-        client.queue(sql);
+        if values.is_empty() {
+            client.queue(sql);
+        } else {
+            client.queue_with_values(sql, &values);
+        }
         client.flush().await?;
         let mut cost = None;
         while let Some(event) = client.next().await? {

@@ -1,0 +1,88 @@
+//! Checks of the statements, which PostgreSQL takes apart once without running them.
+//!
+//! A statement that PostgreSQL refuses is bad, and so is a call of it, until a later check is good.
+//! While its database is away it is unchecked, and the call is the check.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::time;
+use tracing::warn;
+use ziggurat_databases::Databases;
+use ziggurat_postgres::error::QueryError;
+use ziggurat_runtime::lock;
+
+use crate::definition::Definition;
+
+/// Time until statements that are not good are checked again.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The errors of bad statements, by name of the tool and statement. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct StatementChecks {
+    bad: Arc<Mutex<HashMap<(String, String), String>>>,
+}
+
+// === impl StatementChecks ===
+
+impl StatementChecks {
+    /// Returns the error of a statement that is bad.
+    pub(crate) fn error(&self, tool: &str, statement: &str) -> Option<String> {
+        let bad = lock(&self.bad);
+        if bad.is_empty() {
+            return None;
+        }
+        bad.get(&(tool.to_owned(), statement.to_owned())).cloned()
+    }
+
+    pub(crate) async fn run(&self, definitions: &[Arc<Definition>], databases: &Databases) {
+        let each = definitions.iter().flat_map(|definition| {
+            let statements = definition.statements().into_iter();
+            statements.map(move |statement| (definition, statement))
+        });
+        let mut open: Vec<_> = each.collect();
+        while !open.is_empty() {
+            let mut again = Vec::new();
+            for (definition, statement) in open {
+                if !self.is_good(definition, &statement, databases).await {
+                    again.push((definition, statement));
+                }
+            }
+            open = again;
+            time::sleep(INTERVAL).await;
+        }
+    }
+
+    async fn is_good(
+        &self,
+        definition: &Definition,
+        statement: &str,
+        databases: &Databases,
+    ) -> bool {
+        let key = (definition.name.clone(), statement.to_owned());
+        match databases
+            .prove(definition.database.as_deref(), statement)
+            .await
+        {
+            // Which database the caller will use is not known.
+            None => true,
+            Some(Ok(())) => {
+                lock(&self.bad).remove(&key);
+                true
+            }
+            Some(Err(QueryError::Failed { report, .. })) if !report.sqlstate.starts_with("57") => {
+                let error = report.to_string();
+                let before = lock(&self.bad).insert(key, error.clone());
+                if before.as_ref() != Some(&error) {
+                    let (place, tool) = (&definition.place, &definition.name);
+                    warn!("{place}: tool '{tool}' cannot run: {error}");
+                }
+                false
+            }
+            Some(Err(_)) => false,
+        }
+    }
+}

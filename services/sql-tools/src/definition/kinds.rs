@@ -1,0 +1,193 @@
+//! Types of parameters in the file.
+
+use std::fmt::Display;
+
+use serde_yaml::Value as Yaml;
+
+use super::raw::{Keys, RawItems};
+use crate::kind::{Kind, List, MAX_JSON_BYTES, Pattern, Range, Scalar, TextRules};
+
+/// Limit on the values of an `enum`.
+const MAX_ENUM: usize = 200;
+
+/// Reads a type with its keys.
+pub(super) fn read(kind: &str, keys: &Keys) -> Result<Kind, String> {
+    match kind {
+        "array" => {
+            keys.only(kind, &["items", "min_items", "max_items"])?;
+            let items = keys.get("items").ok_or("items is required")?.clone();
+            let mut items: RawItems =
+                serde_yaml::from_value(items).map_err(|error| format!("items: {error}"))?;
+            let kind = items.kind.take().ok_or("items: type is required")?;
+            let items =
+                scalar(&kind, &items.keys()).map_err(|problem| format!("items: {problem}"))?;
+            let length = range(keys, "min_items", "max_items", size, "a number of values")?;
+            Ok(Kind::List(List { items, length }))
+        }
+        "identifier" => {
+            keys.only(kind, &["allowed"])?;
+            let allowed = strings(keys)?.ok_or("allowed is required")?;
+            if allowed.iter().any(|it| it.is_empty() || it.contains('\0')) {
+                return Err("allowed holds what is no name".to_owned());
+            }
+            Ok(Kind::Identifier(allowed))
+        }
+        kind => scalar(kind, keys).map(Kind::Scalar),
+    }
+}
+
+fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, String> {
+    let only = |known: &[&str]| keys.only(kind, known);
+    match kind {
+        "string" => {
+            only(&["min_length", "max_length", "pattern", "allowed"])?;
+            let pattern = keys
+                .get("pattern")
+                .map(|it| it.as_str().ok_or("pattern is not a string"));
+            let pattern = pattern.transpose()?.map(Pattern::new).transpose();
+            Ok(Scalar::Text(TextRules {
+                length: range(
+                    keys,
+                    "min_length",
+                    "max_length",
+                    size,
+                    "a number of characters",
+                )?,
+                pattern: pattern.map_err(|cause| format!("invalid pattern: {cause}"))?,
+                allowed: strings(keys)?.unwrap_or_default(),
+            }))
+        }
+        "integer" => {
+            only(&["min", "max", "allowed"])?;
+            let allowed = list(keys, Yaml::as_i64, "integers")?;
+            Ok(Scalar::Integer {
+                range: range(keys, "min", "max", Yaml::as_i64, "an integer")?,
+                allowed: allowed.unwrap_or_default(),
+            })
+        }
+        "number" => {
+            only(&["min", "max"])?;
+            let range = checked_range(keys, &Scalar::Number(Range::default()))?;
+            Ok(Scalar::Number(range))
+        }
+        "boolean" => only(&[]).map(|()| Scalar::Boolean),
+        "enum" => {
+            only(&["allowed"])?;
+            let allowed = strings(keys)?.ok_or("allowed is required")?;
+            if allowed.len() > MAX_ENUM {
+                return Err(format!("allowed has more than {MAX_ENUM} values"));
+            }
+            Ok(Scalar::Enum(allowed))
+        }
+        "date" => {
+            only(&["min", "max"])?;
+            let range = checked_range(keys, &Scalar::Date(Range::default()))?;
+            Ok(Scalar::Date(range))
+        }
+        "timestamp" => {
+            only(&["min", "max"])?;
+            let range = checked_range(keys, &Scalar::Timestamp(Range::default()))?;
+            Ok(Scalar::Timestamp(range))
+        }
+        "uuid" => only(&[]).map(|()| Scalar::Uuid),
+        "json" => {
+            only(&["max_length"])?;
+            let range = range(keys, "min_length", "max_length", size, "a number of bytes")?;
+            Ok(Scalar::Json {
+                max_bytes: range.max.unwrap_or(MAX_JSON_BYTES),
+            })
+        }
+        _ => Err(format!("unknown type: {kind}")),
+    }
+}
+
+/// A type of which a range can be read from the text that passes the checks of a value.
+trait FromChecked: Sized {
+    fn from_checked(text: &str) -> Option<Self>;
+}
+
+impl FromChecked for crate::decimal::Decimal {
+    fn from_checked(text: &str) -> Option<Self> {
+        Self::read(text)
+    }
+}
+
+impl FromChecked for jiff::civil::Date {
+    fn from_checked(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+impl FromChecked for jiff::Timestamp {
+    fn from_checked(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+/// Reads the range of a type whose ends are values of the type.
+fn checked_range<T>(keys: &Keys, scalar: &Scalar) -> Result<Range<T>, String>
+where
+    T: FromChecked + PartialOrd + Display,
+{
+    let read = |yaml: &Yaml| T::from_checked(&scalar.check(&json(yaml)).ok()?);
+    let expected = scalar.check("{}").err().unwrap_or_default();
+    range(keys, "min", "max", read, short(&expected))
+}
+
+fn range<T: PartialOrd + Display>(
+    keys: &Keys,
+    min_key: &str,
+    max_key: &str,
+    read: impl Fn(&Yaml) -> Option<T>,
+    expected: &str,
+) -> Result<Range<T>, String> {
+    let end = |key: &str| {
+        let end = keys
+            .get(key)
+            .map(|yaml| read(yaml).ok_or_else(|| format!("{key} is not {expected}")));
+        end.transpose()
+    };
+    let (min, max) = (end(min_key)?, end(max_key)?);
+    if min
+        .as_ref()
+        .zip(max.as_ref())
+        .is_some_and(|(min, max)| min > max)
+    {
+        return Err(format!("{min_key} is above {max_key}"));
+    }
+    Ok(Range { min, max })
+}
+
+fn size(yaml: &Yaml) -> Option<usize> {
+    yaml.as_u64()?.try_into().ok()
+}
+
+fn strings(keys: &Keys) -> Result<Option<Vec<String>>, String> {
+    list(keys, |yaml| yaml.as_str().map(str::to_owned), "strings")
+}
+
+/// Reads the allowed values; an empty list is none.
+fn list<T>(
+    keys: &Keys,
+    read: impl Fn(&Yaml) -> Option<T>,
+    expected: &str,
+) -> Result<Option<Vec<T>>, String> {
+    let Some(yaml) = keys.get("allowed") else {
+        return Ok(None);
+    };
+    let values = yaml
+        .as_sequence()
+        .and_then(|values| values.iter().map(read).collect());
+    let values: Vec<T> = values.ok_or_else(|| format!("allowed is not a list of {expected}"))?;
+    Ok((!values.is_empty()).then_some(values))
+}
+
+/// Returns a value of the file in JSON.
+pub(super) fn json(yaml: &Yaml) -> String {
+    serde_json::to_string(yaml).unwrap_or_default()
+}
+
+/// Returns what a value must be, without an example.
+pub(super) fn short(expected: &str) -> &str {
+    expected.split(" such as ").next().unwrap_or(expected)
+}

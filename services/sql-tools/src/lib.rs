@@ -1,0 +1,141 @@
+//! The operator's own tools: SQL statements with parameters, from a file of definitions.
+//!
+//! A tool is one statement with placeholders. The values of a call are checked by the types of their
+//! parameters and bound: they never become text of the statement. Only an `identifier` is written
+//! into it, and all its values stand in the file.
+//!
+//! The files are read by the crate that knows their other sections; this one gets the entries of
+//! `tools`. It opens no file and no connection of its own.
+
+mod arguments;
+mod checks;
+mod decimal;
+mod definition;
+mod input_schema;
+mod kind;
+mod lines;
+mod parameter;
+mod placeholders;
+mod tool;
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_yaml::Value as Yaml;
+use ziggurat_answers::ResultFormat;
+use ziggurat_databases::Databases;
+use ziggurat_mcp::Tools;
+use ziggurat_postgres::{database::Database, large_rows::LargeRows};
+
+pub use self::checks::StatementChecks;
+use self::{definition::Definition, tool::SqlTool};
+
+/// Limit on the number of tools.
+const MAX_TOOLS: usize = 500;
+
+/// Limit on the memory for large rows of all answers, as a multiple of the bytes of one answer.
+const LARGE_ANSWERS: usize = 8;
+
+/// What tools may name: the databases, and the names that are taken.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// The configured databases.
+    pub databases: Vec<Arc<Database>>,
+    /// The names of other tools.
+    pub tools: Vec<String>,
+}
+
+/// The tools of an operator.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct SqlTools {
+    definitions: Vec<Arc<Definition>>,
+    names: HashSet<String>,
+    checks: StatementChecks,
+}
+
+// === impl Environment ===
+
+impl Environment {
+    fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.iter().find(|it| it.name() == name)
+    }
+}
+
+// === impl SqlTools ===
+
+impl SqlTools {
+    /// Adds the entries of `tools` in a file, whose text is `yaml`. Returns the problems, each with
+    /// the name of the file and the line.
+    pub fn read(
+        &mut self,
+        file: &str,
+        yaml: &str,
+        entries: Vec<Yaml>,
+        environment: &Environment,
+    ) -> Vec<String> {
+        let mut problems = Vec::new();
+        let place = |path: &[lines::Step]| match lines::line(yaml, path) {
+            Some(line) => format!("{file}:{line}"),
+            None => file.to_owned(),
+        };
+        for (index, entry) in entries.into_iter().enumerate() {
+            let tool = [lines::Step::Key("tools"), lines::Step::Index(index)];
+            match Definition::read(entry, index, environment) {
+                Ok(definition) if !self.names.insert(definition.name.clone()) => {
+                    let name = definition.name;
+                    let place = place(&tool);
+                    problems.push(format!(
+                        "{place}: tool '{name}': duplicate tool name: {name}"
+                    ));
+                }
+                Ok(_) if self.definitions.len() == MAX_TOOLS => {
+                    problems.push(format!("{}: more than {MAX_TOOLS} tools", place(&tool)));
+                    break;
+                }
+                Ok(mut definition) => {
+                    definition.place = place(&tool);
+                    self.definitions.push(Arc::new(definition));
+                }
+                Err(found) => {
+                    let line =
+                        |(path, problem): (Vec<_>, String)| format!("{}: {problem}", place(&path));
+                    problems.extend(found.into_iter().map(line));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Adds the tools to a list. An answer has rows of at most `max_bytes` bytes.
+    pub fn add(
+        &self,
+        tools: Tools,
+        databases: &Databases,
+        max_bytes: usize,
+        format: ResultFormat,
+    ) -> Tools {
+        let large_rows = LargeRows::new(max_bytes.saturating_mul(LARGE_ANSWERS));
+        self.definitions.iter().fold(tools, |tools, definition| {
+            tools.with(SqlTool {
+                definition: Arc::clone(definition),
+                databases: databases.clone(),
+                checks: self.checks.clone(),
+                large_rows: large_rows.clone(),
+                max_bytes,
+                format,
+            })
+        })
+    }
+
+    /// Returns whether there is no tool.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty()
+    }
+
+    /// Lets PostgreSQL check the statements of all tools, again and again those that are not good,
+    /// forever.
+    pub async fn check(self, databases: Databases) {
+        self.checks.run(&self.definitions, &databases).await;
+    }
+}

@@ -1,0 +1,195 @@
+//! A tool of the operator as clients see it.
+
+mod answer;
+mod confirmation;
+
+use std::sync::Arc;
+
+use ziggurat_accounts::Identity;
+use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Caller, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
+};
+use ziggurat_postgres::{
+    error::QueryError, large_rows::LargeRows, pool::Lease, statement::Statement,
+};
+
+use self::answer::{Answer, AnswerError};
+use crate::{
+    StatementChecks,
+    arguments::{self, ArgumentError, Members},
+    definition::{Definition, Shape},
+    input_schema,
+    parameter::Filling,
+};
+
+/// Runs the statement of one tool.
+pub(crate) struct SqlTool {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) databases: Databases,
+    pub(crate) checks: StatementChecks,
+    pub(crate) large_rows: LargeRows,
+    pub(crate) max_bytes: usize,
+    pub(crate) format: ResultFormat,
+}
+
+// === impl SqlTool ===
+
+impl SqlTool {
+    fn statement(
+        &self,
+        current: &Current,
+        text: &str,
+        values: Vec<ziggurat_postgres::single_round_trip::Value>,
+        request: &ToolRequest,
+    ) -> Result<Statement, QueryError> {
+        let definition = &self.definition;
+        let database = current.database();
+        let statement = if definition.write.is_some() {
+            Statement::new(database, text)?
+        } else {
+            Statement::read_only(database, text)?
+        };
+        let rows = match definition.shape {
+            // One more row is fetched than wanted, and tells that there are several.
+            Shape::Value | Shape::Record => 1,
+            _ => definition.row_limit.unwrap_or(database.row_limit()),
+        };
+        let statement = statement
+            .with_row_limit(rows)
+            .with_max_row_bytes(self.max_bytes.max(answer::MIN_ROW_LIMIT))
+            .with_large_rows(self.large_rows.clone())
+            .with_max_cost(CallFacts::max_cost(request.caller()))
+            .with_call(CallFacts::context(request.caller()))
+            .with_values(values);
+        Ok(match definition.timeout {
+            Some(timeout) => statement.with_timeout(timeout),
+            None => statement,
+        })
+    }
+
+    /// Runs a statement on a connection of the caller.
+    async fn run(
+        &self,
+        statement: Statement,
+        lease: Lease,
+        request: &ToolRequest,
+    ) -> Result<ToolResult, AnswerError> {
+        let rows = statement.run(lease).await?;
+        let answer = Answer {
+            definition: &self.definition,
+            max_bytes: self.max_bytes,
+            format: self.format.of(request),
+            limits: CallFacts::limits(request.caller()),
+            facts: CallFacts::of(request),
+        };
+        answer.read(rows, request.wants_structure()).await
+    }
+
+    /// Describes an error. The statement is the operator's, and is not shown.
+    fn failed(&self, current: &Current, error: &QueryError, request: &ToolRequest) -> Error {
+        if let Some(facts) = CallFacts::of(request) {
+            facts.set_error(error);
+        }
+        let reported = match error {
+            QueryError::Failed { report, .. } => {
+                Reported::new(format!("Error: {}", client::explained(report)))
+            }
+            QueryError::Refused(refusal) => Reported::new(refusal.to_string()),
+            QueryError::Row(_) => Reported::new("Error: a value of the result is not valid text"),
+            error => SqlErrors::new(current, "").unreported(error),
+        };
+        self.format.of(request).error(reported.into())
+    }
+}
+
+impl ToolHandler for SqlTool {
+    fn describe(&self) -> ToolDescriptor {
+        let definition = &self.definition;
+        let mut tool = ToolDescriptor::new(
+            definition.name.clone(),
+            definition.description.clone(),
+            input_schema::of(&definition.parameters),
+        )
+        .with_annotations(annotations(definition));
+        if let Some(title) = &definition.title {
+            tool = tool.with_title(title.clone());
+        }
+        let is_bound = |filling: &Filling| matches!(filling, Filling::Bound(_));
+        if definition.parameters.iter().any(|it| is_bound(&it.filling)) {
+            let definition = Arc::clone(definition);
+            tool = tool.with_audience(move |caller| serves(&definition, caller));
+        }
+        match (answer::schema(definition.shape), definition.shape) {
+            (Some(schema), Shape::Json) => tool.with_output(schema),
+            (Some(schema), _) => tool.with_output_on_demand(schema),
+            (None, _) => tool,
+        }
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
+        let definition = &*self.definition;
+        let identity = request.identity::<Identity>();
+        let values = {
+            let members: Members<'_> = request.arguments()?;
+            arguments::read(definition, &members, identity)
+        };
+        let values = values.map_err(|error| match error {
+            ArgumentError::Wrong(reported) => reported.into(),
+            // It does not exist for the caller, so it was not called.
+            ArgumentError::NotFilled => Error::said("This tool does not serve this caller."),
+        })?;
+        let text = definition.statement(&values);
+        if let Some(error) = self.checks.error(&definition.name, &text) {
+            let name = &definition.name;
+            return Err(Error::said(format!("Tool '{name}' cannot run: {error}")));
+        }
+        let name = definition.database.as_deref();
+        let current = client::configured(&self.databases, &request, name).await?;
+        if let Some(question) =
+            confirmation::question(definition, &current, &text, &values, &request).await?
+        {
+            return Ok(question);
+        }
+        CallFacts::admit(request.caller(), current.database()).await?;
+        let values = arguments::bound(definition, values);
+        let failed = |error: &QueryError| self.failed(&current, error, &request);
+        let statement = self.statement(&current, &text, values, &request);
+        let statement = statement.map_err(|error| failed(&error))?;
+        let lease = current.pool().lease().await;
+        let lease = lease.map_err(|error| client::unavailable(&error))?;
+        let may_define = statement.may_define();
+        let answer = self.run(statement, lease, &request).await;
+        if may_define {
+            self.databases.changed(&current);
+        }
+        answer.map_err(|error| match error {
+            AnswerError::Query(error) => failed(&error),
+            AnswerError::Reported(reported) => reported.into(),
+        })
+    }
+}
+
+/// Returns whether a tool exists for a caller, who has all facts that its parameters are filled with.
+fn serves(definition: &Definition, caller: &Caller) -> bool {
+    let identity = caller.extension::<Identity>();
+    definition
+        .parameters
+        .iter()
+        .all(|parameter| match parameter.filling {
+            Filling::Bound(source) => parameter.bound(source, identity).is_some(),
+            _ => true,
+        })
+}
+
+fn annotations(definition: &Definition) -> Annotations {
+    match definition.write {
+        None => Annotations::reading(),
+        Some(write) => Annotations {
+            destructive_hint: Some(write.is_destructive),
+            idempotent_hint: Some(write.is_idempotent),
+            ..Annotations::writing()
+        },
+    }
+}

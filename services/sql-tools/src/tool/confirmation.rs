@@ -1,0 +1,88 @@
+//! Confirmation by the user before a tool changes data.
+
+use std::fmt::Write as _;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use ziggurat_answers::confirm::{self, Confirmation};
+use ziggurat_databases::Current;
+use ziggurat_mcp::{Error, Reported, ToolRequest, ToolResult};
+
+use crate::{
+    definition::Definition,
+    kind::{Checked, Kind},
+};
+
+/// Limit on the characters of a value that are shown to the user.
+const MAX_VALUE: usize = 200;
+
+const CANNOT_ASK: &str =
+    "This tool changes data and has to be confirmed by a user, whom this client cannot ask.";
+
+/// Asks the user to confirm a call of a tool that writes. Returns `None` if it may run.
+pub(super) async fn question(
+    definition: &Definition,
+    current: &Current,
+    statement: &str,
+    values: &[Option<Checked>],
+    request: &ToolRequest,
+) -> Result<Option<ToolResult>, Error> {
+    let Some(write) = definition.write else {
+        return Ok(None);
+    };
+    if !confirm::can_ask(request) {
+        return if write.always_confirms {
+            Err(Reported::new(CANNOT_ASK).into())
+        } else {
+            Ok(None)
+        };
+    }
+    let label = current.label();
+    let title = definition.title.as_ref().unwrap_or(&definition.name);
+    let mut message = format!("May the tool \"{title}\" change data in the database {label}?");
+    let mut digest = Context::new(&SHA256);
+    digest.update(statement.as_bytes());
+    for (parameter, value) in definition.parameters.iter().zip(values) {
+        let value = shown(&parameter.kind, value.as_ref());
+        digest.update(format!("\0{value:?}").as_bytes());
+        // What the caller cannot send is no part of the question.
+        if parameter.is_open() {
+            let value = if parameter.is_sensitive {
+                "***"
+            } else {
+                &value
+            };
+            let cut = value
+                .char_indices()
+                .nth(MAX_VALUE)
+                .map(|(end, _)| &value[..end]);
+            let more = if cut.is_some() { " …" } else { "" };
+            let (name, value) = (&parameter.name, cut.unwrap_or(value));
+            write!(message, "\n{name}: {value}{more}").expect("a string takes all that is written");
+        }
+    }
+    let digest = digest.finish();
+    let digest = digest
+        .as_ref()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("a string takes all that is written");
+            text
+        });
+    let name = &definition.name;
+    let confirmation = Confirmation {
+        state: format!("call {name} in {label}: {digest}"),
+        message,
+        subject: "call",
+    };
+    confirmation.question(request).await
+}
+
+fn shown(kind: &Kind, value: Option<&Checked>) -> String {
+    match (value, kind) {
+        (None, _) => "NULL".to_owned(),
+        (Some(Checked::Text(text)), _) => text.clone(),
+        (Some(Checked::Texts(texts)), _) => texts.join(", "),
+        (Some(Checked::Name(at)), Kind::Identifier(allowed)) => allowed[*at].clone(),
+        (Some(Checked::Name(at)), _) => at.to_string(),
+    }
+}
