@@ -54,6 +54,7 @@
 //! A `*` at the end of a name stands for any end. A resource is compared by its URI as it was
 //! written. A resource template is seen if one of its resources may be.
 
+mod current;
 mod narrowing;
 mod patterns;
 #[cfg(test)]
@@ -63,6 +64,7 @@ mod toolsets;
 mod view;
 
 pub use self::{
+    current::CurrentToolsets,
     narrowing::{Narrowing, TooManyNames},
     toolset::Area,
     toolsets::{Found, Offered, Toolsets},

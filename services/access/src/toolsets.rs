@@ -122,6 +122,20 @@ impl Toolsets {
     }
 }
 
+// === impl Offered ===
+
+impl Offered<'_> {
+    /// Returns whether there is a resource at a URI, or a template for it.
+    #[must_use]
+    pub fn has_resource(&self, uri: &str) -> bool {
+        self.resources.contains(&uri) || {
+            let pattern = Patterns::from_iter([uri.to_owned()]);
+            let mut templates = self.templates.iter();
+            templates.any(|template| pattern.fit_template(template))
+        }
+    }
+}
+
 // === impl Found ===
 
 impl Found {

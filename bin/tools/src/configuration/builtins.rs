@@ -17,7 +17,7 @@ const TOOLS: [&str; 9] = [
 ];
 
 /// The keys of prompts, and their names in the protocol.
-const PROMPTS: [(&str, &str); 4] = [
+pub(crate) const BUILTIN_PROMPTS: [(&str, &str); 4] = [
     ("explore_database", "explore-database"),
     ("setup_semantic_search", "setup-semantic-search"),
     ("diagnose_query_issue", "diagnose-query-issue"),
@@ -49,7 +49,7 @@ pub(super) fn read(file: &Section<'_>) -> Builtins {
             "RESOURCE",
             [("system_info", "pg://system_info")],
         ),
-        prompts_off: disabled(file, "prompts", "PROMPT", PROMPTS),
+        prompts_off: disabled(file, "prompts", "PROMPT", BUILTIN_PROMPTS),
     }
 }
 
