@@ -35,6 +35,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/postgres",
     ],
     &[
+        "services/access",
         "services/knowledge",
         "services/state",
         "services/vector-search",

@@ -18,6 +18,7 @@ use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Conversations, Shared};
 
 use crate::{
+    access::ToolAccess,
     catalogue,
     configuration::{Auth, Configuration, Entry},
     knowledge::Knowledge,
@@ -46,6 +47,8 @@ pub(crate) struct App {
     pub(crate) readiness: Readiness,
     /// Cuts off requests in flight when their time at shutdown is over.
     pub(crate) cut_off: CutOff,
+    /// The toolsets.
+    pub(crate) access: ToolAccess,
     /// The audit trail, the metrics and the limits of callers.
     pub(crate) observation: Observation,
     pools: Pools,
@@ -74,12 +77,11 @@ impl App {
         } else {
             ServerState::without_accounts(configuration)
         };
-        let shared = state.shared;
         let list = configured(configuration);
-        let databases = Databases::replicated(pools.clone(), list, shared.clone());
+        let databases = Databases::replicated(pools.clone(), list, state.shared.clone());
         let are_warm = warm(&databases, &mut tasks);
         let accounts = has_accounts
-            .then(|| open(configuration, &databases, shared.clone()))
+            .then(|| open(configuration, &databases, state.shared.clone()))
             .transpose()?;
         let providers = Providers::new(observation.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
@@ -91,11 +93,12 @@ impl App {
             accounts.as_ref(),
             &knowledge,
             &providers,
-            shared.as_ref(),
+            state.shared.as_ref(),
         )?;
         let cut_off = CutOff::default();
         let mcp = detachable(mcp.with_cut_off(cut_off.clone()), &mut tasks);
-        let mcp = observation.observe(mcp, &databases);
+        let access = ToolAccess::new(configuration, &mcp)?;
+        let mcp = observation.observe(mcp.with_access(access.clone()), &databases, &access);
         tasks.spawn(knowledge.warm());
         let guard = accounts
             .as_ref()
@@ -121,6 +124,7 @@ impl App {
             proxy,
             readiness,
             cut_off,
+            access,
             observation,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
@@ -145,6 +149,7 @@ impl App {
             proxy,
             readiness: _,
             cut_off: _,
+            access: _,
             observation,
             pools,
             mut reaper,

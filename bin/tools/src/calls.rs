@@ -22,6 +22,8 @@ use ziggurat_telemetry::{
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 
+use crate::access::ToolAccess;
+
 /// Seconds after which a client may try again when no record can be written.
 pub(crate) const RETRY_SECONDS: u16 = 5;
 
@@ -29,7 +31,7 @@ pub(crate) const RETRY_SECONDS: u16 = 5;
 pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
 
 /// Tool whose calls are limited by failures and not by their number.
-const LOGIN: &str = "authenticate_user";
+pub(crate) const LOGIN: &str = "authenticate_user";
 
 /// Method whose subject is an address and not a name.
 const READ: &str = "resources/read";
@@ -48,6 +50,7 @@ pub(crate) struct CallObserver {
     pub(crate) tracer: Tracer,
     pub(crate) sql_comment: SqlCommentKind,
     pub(crate) databases: Databases,
+    pub(crate) access: ToolAccess,
 }
 
 /// A call that begins.
@@ -71,6 +74,8 @@ struct RunningCall {
     span: ServerSpan,
     /// The reason why the call does not run.
     refused: Option<Refused>,
+    /// True if the caller does not see what it names.
+    is_hidden: bool,
 }
 
 /// A call that is measured.
@@ -218,6 +223,16 @@ impl CallObserver {
         Some(record)
     }
 
+    /// Returns whether the caller does not see what a call names, and keeps what it sees for the call.
+    fn hides(&self, call: &Call, caller: &mut Caller) -> bool {
+        let Some(view) = self.access.of(caller) else {
+            return false;
+        };
+        let is_hidden = view.hides(call, caller);
+        caller.set_extension(view);
+        is_hidden
+    }
+
     /// Adds what is recorded of the arguments.
     fn add_arguments(&self, record: &AuditCall, start: &Start<'_>) {
         let arguments = start.caller.arguments(start.call);
@@ -302,6 +317,7 @@ impl Observer for CallObserver {
             facts.set_reason(ErrorReason::Limited(refused.key()));
         }
         caller.set_extension(facts.clone());
+        let is_hidden = record.is_some() && self.hides(call, caller);
         Some(Box::new(RunningCall {
             record,
             is_required: record_is_required(self.audit.as_ref()),
@@ -309,6 +325,7 @@ impl Observer for CallObserver {
             measured,
             span,
             refused,
+            is_hidden,
         }))
     }
 }
@@ -341,6 +358,9 @@ impl ObservedCall for RunningCall {
         }
         end_span(self.span, &facts, &end, verdict);
         if let Some(record) = self.record {
+            if self.is_hidden && matches!(verdict, Verdict::Unknown | Verdict::Error) {
+                record.hidden();
+            }
             add_end(&record, facts, &end);
             record.end(verdict);
         }

@@ -10,6 +10,7 @@ use ziggurat_layers::sanitize::Sanitizer;
 use ziggurat_mcp::{
     Caller, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools, UsedAnswers,
 };
+use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::{
     AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, ListDatabases, QueryDatabase,
     SimilaritySearch, custom::Definitions, database_methods as vendor, prompts,
@@ -19,7 +20,9 @@ use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema,
 use ziggurat_state::Shared;
 
 use crate::{
-    configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
+    access::Names,
+    app,
+    configuration::{Builtins, Configuration, LoadError, start::CUSTOM_DEFINITIONS},
     knowledge::Knowledge,
     providers::Providers,
 };
@@ -126,6 +129,37 @@ pub(crate) fn service(
     let signer = state_signer(configuration, shared).with_principal(principal);
     let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(signer);
     Ok(vendor::with_databases(mcp, databases))
+}
+
+/// Checks what a configuration names: files, and the names in toolsets. Connects to nothing. Returns
+/// the problems, and warnings.
+pub(crate) fn check(configuration: &Configuration) -> (Vec<String>, Vec<String>) {
+    let problems = configuration.check_named_files();
+    if !problems.is_empty() || configuration.toolsets.is_none() {
+        return (problems, Vec::new());
+    }
+    let (pools, _reaper) = Pools::new();
+    let databases = Databases::new(pools, app::configured(configuration));
+    let providers = Providers::default();
+    let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
+    let mcp = service(
+        configuration,
+        &databases,
+        None,
+        &knowledge,
+        &providers,
+        None,
+    );
+    let names = mcp.map(|mcp| Names::of(&mcp, &configuration.builtins));
+    match names.map(|names| names.check(configuration)) {
+        Ok(Ok(warnings)) => (Vec::new(), warnings),
+        Ok(Err(LoadError::Invalid(problems))) => (problems, Vec::new()),
+        Ok(Err(error)) => (
+            vec![format!("{:#}", anyhow::Error::from(error))],
+            Vec::new(),
+        ),
+        Err(error) => (vec![format!("{error:#}")], Vec::new()),
+    }
 }
 
 /// Identifies a caller by its token, so that a confirmation cannot be used by another caller.

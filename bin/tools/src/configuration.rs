@@ -26,6 +26,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+use ziggurat_access::Toolsets;
 use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
 
@@ -36,7 +37,7 @@ pub(crate) use ziggurat_runtime::{
 
 pub(crate) use self::{
     auth::{Auth, TrustedIssuer},
-    builtins::Builtins,
+    builtins::{BUILTIN_PROMPTS, Builtins},
     databases::Entry,
     embedding::{Embedding, EmbeddingProvider},
     http::Http,
@@ -89,6 +90,8 @@ pub(crate) struct Configuration {
     pub(crate) limits: Limits,
     /// Limits by identity.
     pub(crate) callers: ziggurat_limits::Settings,
+    /// Names that callers see; none if they see everything.
+    pub(crate) toolsets: Option<Toolsets>,
     /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
@@ -190,6 +193,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         schema: SchemaAnswers::read(&file.section("schema")),
         limits: Limits::read(&limits),
         callers: ziggurat_limits::Settings::read(&limits),
+        toolsets: Toolsets::read(file, &BUILTIN_PROMPTS),
         protocol: Protocol {
             stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),

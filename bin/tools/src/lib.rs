@@ -4,6 +4,7 @@
 //! line and configuration, commands for accounts (`admin`), tools and resources for clients
 //! (`catalogue`), and the layers in front of them (`stack`).
 
+mod access;
 mod admin;
 mod app;
 mod arguments;
@@ -115,7 +116,9 @@ fn check(overrides: &Overrides) -> ExitCode {
         Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
         Ok(loaded) => {
             console::print_warnings(&loaded.warnings);
-            loaded.value.check_named_files()
+            let (problems, warnings) = catalogue::check(&loaded.value);
+            console::print_warnings(&warnings);
+            problems
         }
     };
     let (text, code) = if problems.is_empty() {

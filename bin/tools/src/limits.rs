@@ -82,11 +82,13 @@ pub(crate) fn id(identity: Option<&Identity>) -> CallerId<'_> {
             subject,
             client,
             tenant,
+            scopes,
             ..
         }) => CallerId::Client {
             subject,
             client: client.as_deref(),
             tenant: tenant.as_deref(),
+            scopes,
         },
     }
 }

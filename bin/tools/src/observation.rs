@@ -10,6 +10,7 @@ use ziggurat_mcp::Mcp;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
+    access::ToolAccess,
     calls::CallObserver,
     catalogue::{NAME, VERSION},
     configuration::Configuration,
@@ -78,7 +79,7 @@ impl Observation {
     }
 
     /// Observes the calls of a service, and applies the limits of callers, which a reload may add.
-    pub(crate) fn observe(&self, mcp: Mcp, databases: &Databases) -> Mcp {
+    pub(crate) fn observe(&self, mcp: Mcp, databases: &Databases, access: &ToolAccess) -> Mcp {
         metrics::learn_tools(&self.metrics, &mcp);
         mcp.with_observer(CallObserver {
             is_on: self.is_on(),
@@ -88,6 +89,7 @@ impl Observation {
             tracer: self.tracer.clone(),
             sql_comment: self.sql_comment,
             databases: databases.clone(),
+            access: access.clone(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Reload of the configuration on SIGHUP.
 
 use anyhow::Context as _;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
@@ -9,9 +9,10 @@ use ziggurat_limits::Limits;
 use ziggurat_telemetry::Metrics;
 
 use crate::{
+    access::ToolAccess,
     app,
     arguments::Overrides,
-    configuration::{ConfigSources, Configuration, changes::Changes},
+    configuration::{ConfigSources, Configuration, LoadError, Loaded, changes::Changes},
     metrics::databases as database_names,
 };
 
@@ -22,6 +23,16 @@ pub(crate) struct Source {
     pub(crate) sources: ConfigSources,
 }
 
+/// Parts of a running server that a reload changes.
+pub(crate) struct Running {
+    pub(crate) configuration: Configuration,
+    pub(crate) databases: Databases,
+    pub(crate) access: ToolAccess,
+    pub(crate) limits: Limits,
+    pub(crate) audit: Option<Audit>,
+    pub(crate) metrics: Metrics,
+}
+
 /// Reloads the configuration at every SIGHUP, forever.
 ///
 /// From this call on, SIGHUP no longer ends the process.
@@ -29,69 +40,74 @@ pub(crate) struct Source {
 /// # Errors
 /// Fails if the signal handler cannot be installed.
 pub(crate) fn reload_on_hangup(
-    running: Configuration,
+    mut running: Running,
     source: Source,
-    databases: Databases,
-    limits: Limits,
-    audit: Option<Audit>,
-    metrics: Metrics,
 ) -> anyhow::Result<impl Future<Output = ()>> {
-    let hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
-    Ok(reload_at(
-        hangups, running, source, databases, limits, audit, metrics,
-    ))
+    let mut hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
+    Ok(async move {
+        while hangups.recv().await.is_some() {
+            if let Some(audit) = &running.audit {
+                audit.reopen();
+            }
+            // Reading files may block, and a slow disk must not delay other tasks of this thread.
+            let loaded = tokio::task::block_in_place(|| running.load(&source));
+            match loaded {
+                Ok(loaded) => running.apply(loaded),
+                Err(error) => {
+                    let error = anyhow::Error::from(error);
+                    error!("configuration not reloaded, the previous one stays in use: {error:#}");
+                    running.record(Verdict::Error);
+                }
+            }
+        }
+    })
 }
 
-async fn reload_at(
-    mut hangups: Signal,
-    mut running: Configuration,
-    source: Source,
-    databases: Databases,
-    limits: Limits,
-    audit: Option<Audit>,
-    metrics: Metrics,
-) {
-    while hangups.recv().await.is_some() {
-        if let Some(audit) = &audit {
-            audit.reopen();
-        }
-        let record = |verdict| {
-            metrics.reload(if verdict == Verdict::Ok {
-                "ok"
-            } else {
-                "failed"
-            });
-            if let Some(audit) = &audit {
-                audit.reload(verdict);
-            }
-        };
-        // Reading files may block, and a slow disk must not delay other tasks of this thread.
-        let loaded =
-            tokio::task::block_in_place(|| Configuration::load(&source.overrides, &source.sources));
-        let loaded = match loaded {
-            Ok(loaded) => loaded,
-            Err(error) => {
-                let error = anyhow::Error::from(error);
-                error!("configuration not reloaded, the previous one stays in use: {error:#}");
-                record(Verdict::Error);
-                continue;
-            }
-        };
+// === impl Running ===
+
+impl Running {
+    /// Loads the configuration, and checks what depends on this server.
+    fn load(&self, source: &Source) -> Result<Loaded, LoadError> {
+        let mut loaded = Configuration::load(&source.overrides, &source.sources)?;
+        loaded
+            .warnings
+            .extend(self.access.names().check(&loaded.value)?);
+        Ok(loaded)
+    }
+
+    /// Exchanges what has changed.
+    fn apply(&mut self, loaded: Loaded) {
         crate::warn(&loaded);
-        let changes = Changes::between(&running, &loaded.value);
+        let changes = Changes::between(&self.configuration, &loaded.value);
         for section in &changes.need_restart {
             warn!("{section} has changed; restart the server to apply it");
         }
+        let configured = loaded.value;
         if changes.databases {
-            databases.replace(app::configured(&loaded.value));
-            metrics.learn(&database_names(&loaded.value.databases));
-            running.databases = loaded.value.databases;
+            self.databases.replace(app::configured(&configured));
+            self.metrics.learn(&database_names(&configured.databases));
+            self.configuration.databases = configured.databases;
         }
         if changes.callers {
-            limits.replace(loaded.value.callers.clone());
-            running.callers = loaded.value.callers;
+            self.limits.replace(configured.callers.clone());
+            self.configuration.callers = configured.callers;
+        }
+        if changes.toolsets {
+            self.access.replace(configured.toolsets.clone());
+            self.configuration.toolsets = configured.toolsets;
         }
         info!("configuration reloaded from {}", loaded.path.display());
-        record(Verdict::Ok);
+        self.record(Verdict::Ok);
+    }
+
+    fn record(&self, verdict: Verdict) {
+        self.metrics.reload(if verdict == Verdict::Ok {
+            "ok"
+        } else {
+            "failed"
+        });
+        if let Some(audit) = &self.audit {
+            audit.reload(verdict);
+        }
     }
 }

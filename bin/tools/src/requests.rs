@@ -47,8 +47,17 @@ impl RequestObserver {
         self.metrics.is_on() || self.has_ids
     }
 
+    /// Records a request to what its caller does not see, if there is an audit trail.
+    pub(crate) fn record_hidden<B>(&self, request: &http::Request<B>) {
+        if let Some(record) = self.record(request) {
+            record.hidden();
+            record.code(StatusCode::NOT_FOUND.as_str());
+            record.end(Verdict::Unknown);
+        }
+    }
+
     /// Begins the record of a request, if there is an audit trail.
-    fn record(&self, request: &Request) -> Option<AuditCall> {
+    fn record<B>(&self, request: &http::Request<B>) -> Option<AuditCall> {
         let audit = self.audit.as_ref()?;
         let identity = request.extensions().get::<Identity>();
         let digits = digits(identity);

@@ -18,7 +18,7 @@ use crate::{
     calls::OverStdio,
     configuration::{Configuration, Http, Loaded},
     logs, metrics,
-    reload::{Source, reload_on_hangup},
+    reload::{Running, Source, reload_on_hangup},
     stack,
 };
 
@@ -43,15 +43,15 @@ pub(crate) async fn serve(
     metrics::serve(&configuration, &mut app)?;
     let outcome = match &configuration.http {
         Some(http) => {
-            let hangups = reload_on_hangup(
-                configuration.clone(),
-                source,
-                app.databases.clone(),
-                app.observation.limits.clone(),
-                app.observation.audit().cloned(),
-                app.observation.metrics.clone(),
-            );
-            app.run(hangups?);
+            let running = Running {
+                configuration: configuration.clone(),
+                databases: app.databases.clone(),
+                access: app.access.clone(),
+                limits: app.observation.limits.clone(),
+                audit: app.observation.audit().cloned(),
+                metrics: app.observation.metrics.clone(),
+            };
+            app.run(reload_on_hangup(running, source)?);
             serve_http(http, &configuration, &app, stop, listening).await
         }
         None => serve_stdio(&configuration, &app, stop).await,

@@ -39,6 +39,7 @@ use ziggurat_postgres_tools::LoginLayer;
 use ziggurat_serve::HttpService;
 
 use crate::{
+    access::RequestAccess,
     app::App,
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
@@ -99,6 +100,7 @@ pub(crate) fn build(
     let limit = limit.map(|limit| limit.with_render(refusal("limit")));
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
     let limits = request_limits(app);
+    let access = request_access(app);
     let observer = observer(app);
     let records = observer
         .is_on()
@@ -144,9 +146,11 @@ pub(crate) fn build(
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
         .layer(option_layer(bearer.map(with_open_paths)))
-        // Limits callers by the identity that their token proves.
+        // Limits callers by the identity that their token proves, and what they see.
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
-            limits.admit(request)
+            let limited = limits.admit(request)?;
+            access.route(request)?;
+            Ok(limited)
         }))
         .service(routes))
 }
@@ -196,13 +200,16 @@ fn calls(app: &App, max_bytes: u64) -> Router {
 fn databases(app: &App, bearer: Option<BearerLayer<TokenVerifier>>, max_bytes: u64) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
     let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
-    let limits = request_limits(app);
+    let (limits, access) = (request_limits(app), request_access(app));
     let endpoints = ServiceBuilder::new()
         .layer(option_layer(bearer))
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
             limits.admit(request)
         }))
         .layer(BodyLimitLayer::new(max_bytes))
+        .layer(AdmitLayer::new(move |request: &mut Request<_>| {
+            access.admit_databases(request)
+        }))
         .service(recorded(routes, app));
     let paths = DATABASES.into_iter();
     paths.fold(Router::new(), |router, path| {
@@ -290,6 +297,13 @@ fn request_limits(app: &App) -> RequestLimits {
     RequestLimits {
         limits: app.observation.limits.clone(),
         metrics: app.observation.metrics.clone(),
+    }
+}
+
+fn request_access(app: &App) -> RequestAccess {
+    RequestAccess {
+        access: app.access.clone(),
+        observer: observer(app),
     }
 }
 

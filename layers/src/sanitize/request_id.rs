@@ -83,8 +83,8 @@ impl RequestId {
         write_hex(*PROCESS, process);
         let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1) as usize;
         write_hex(number, &mut rest[1..=digits]);
-        let text = str::from_utf8(&text[..17 + digits]);
-        Self::new(text.expect("digits are ASCII"))
+        // Digits are ASCII.
+        Self::new(str::from_utf8(&text[..17 + digits]).unwrap_or_default())
     }
 
     fn new(text: &str) -> Self {

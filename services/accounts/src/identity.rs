@@ -47,6 +47,8 @@ pub enum Holder {
         client: Option<Arc<str>>,
         /// Tenant of the client, if the token names it.
         tenant: Option<Arc<str>>,
+        /// Scopes of the token that was presented.
+        scopes: Arc<[String]>,
         /// Databases that tokens of this issuer give access to; empty for all.
         databases: Arc<[String]>,
     },

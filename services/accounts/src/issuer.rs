@@ -233,6 +233,7 @@ fn identity(
         subject: Arc::from(subject),
         client: token.client_id().and_then(name),
         tenant: tenant.as_deref().and_then(name),
+        scopes: token.scopes().map(str::to_owned).collect(),
         databases: Arc::clone(databases),
     };
     Ok(Identity::new(session, holder))

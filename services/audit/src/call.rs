@@ -115,6 +115,11 @@ impl Call {
         self.write(Field::Code, code);
     }
 
+    /// Marks a call that named something that exists and that its caller does not see.
+    pub fn hidden(&self) {
+        self.change(|record| record.is_hidden = true);
+    }
+
     /// Sets the statement, which is recorded in the form of the settings.
     pub fn statement(&self, text: &str) {
         let form = self.0.audit.settings().statement;

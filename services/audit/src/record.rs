@@ -140,6 +140,8 @@ pub(crate) struct Record {
     pub(crate) arguments: Option<String>,
     pub(crate) rows: Option<u64>,
     pub(crate) bytes: Option<u64>,
+    /// True if the caller does not see what it named.
+    pub(crate) is_hidden: bool,
     /// Sequence number of its `open` line.
     pub(crate) open: Option<u64>,
     end: Option<End>,
@@ -220,6 +222,7 @@ impl Record {
             arguments: None,
             rows: None,
             bytes: None,
+            is_hidden: false,
             open: None,
             end: None,
         };
@@ -313,6 +316,9 @@ impl Record {
             out.push(b'.');
             line::padded(out, took.subsec_micros() % 1000, 3);
             line::member(out, "verdict", verdict.as_str());
+        }
+        if self.is_hidden {
+            out.extend_from_slice(b",\"hidden\":true");
         }
         self.member(out, "code", Field::Code);
     }

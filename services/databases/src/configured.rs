@@ -101,6 +101,7 @@ impl Configured {
                 client,
                 tenant,
                 databases,
+                ..
             }) => {
                 let names = ClientNames {
                     subject,

@@ -150,6 +150,7 @@ fn client(
         subject: subject.into(),
         client: client.map(Arc::from),
         tenant: tenant.map(Arc::from),
+        scopes: Arc::default(),
         databases: restricted_to.iter().map(ToString::to_string).collect(),
     };
     Identity::new(TokenHash::of("client"), holder)

@@ -28,6 +28,8 @@ pub enum CallerId<'a> {
         client: Option<&'a str>,
         /// Tenant of the client.
         tenant: Option<&'a str>,
+        /// Scopes of the token. They name no caller, and its digest does not depend on them.
+        scopes: &'a [String],
     },
     /// The local user, of standard input and of servers without authentication.
     Local,

@@ -91,6 +91,7 @@ mod callers;
 mod counts;
 mod fields;
 mod limits;
+mod names;
 mod refused;
 mod settings;
 #[cfg(test)]
@@ -101,6 +102,7 @@ pub use self::{
     allowance::{Allowance, StatementPermit},
     caller::{CallerDigest, CallerId},
     limits::Limits,
+    names::CallerNames,
     refused::Refused,
     settings::Settings,
     usage::Usage,

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use ziggurat_layers::rate_limit::Quota;
 use ziggurat_runtime::config::Section;
 
-use crate::{CallerId, fields};
+use crate::{CallerId, CallerNames, fields};
 
 /// Number of callers that are counted unless the operator sets another.
 const MAX_CALLERS: usize = 10_000;
@@ -44,7 +44,7 @@ pub struct Settings {
 /// Limits of the callers that it is for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rule {
-    names: Names,
+    names: CallerNames,
     pub(crate) calls: Option<Quota>,
     pub(crate) concurrent: Option<u32>,
     pub(crate) rows_per_day: Option<u64>,
@@ -53,17 +53,6 @@ pub(crate) struct Rule {
     pub(crate) max_cost: Option<f64>,
     /// The header field that announces the limits.
     pub(crate) policy: Option<HeaderValue>,
-}
-
-/// Callers that a rule is for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Names {
-    tokens: Vec<String>,
-    users: Vec<String>,
-    /// `client:…`, `tenant:…`, `sub:…`, or the name of a client without a prefix.
-    clients: Vec<String>,
-    is_for_local: bool,
-    is_for_all: bool,
 }
 
 // === impl Settings ===
@@ -100,7 +89,7 @@ impl Settings {
                 ));
             }
             let rule = Rule::read(&entry.into_section());
-            if rule.names.is_for_all {
+            if rule.names.has_all() {
                 for_all.get_or_insert(place);
             }
             settings.rules.push(Arc::new(rule));
@@ -129,7 +118,7 @@ impl Rule {
         let days = [per_day("rows_per_day"), per_day("bytes_per_day")];
         let [rows_per_day, bytes_per_day] = days;
         Self {
-            names: Names::read(&entry.section("for")),
+            names: CallerNames::read(&entry.section("for")),
             calls,
             concurrent: entry.key("concurrent").whole(1..=1_000_000),
             rows_per_day,
@@ -145,48 +134,5 @@ impl Rule {
             || self.rows_per_day.is_some()
             || self.bytes_per_day.is_some()
             || self.max_cost.is_some()
-    }
-}
-
-// === impl Names ===
-
-impl Names {
-    fn read(section: &Section<'_>) -> Self {
-        let texts = |key: &str| section.key(key).texts().unwrap_or_default();
-        let is_true = |key: &str| section.key(key).boolean().unwrap_or_default();
-        let names = Self {
-            tokens: texts("tokens"),
-            users: texts("users"),
-            clients: texts("clients"),
-            is_for_local: is_true("local"),
-            is_for_all: is_true("everyone"),
-        };
-        if names == Self::default() {
-            section.problem("names no caller");
-        }
-        names
-    }
-
-    fn fit(&self, caller: &CallerId<'_>) -> bool {
-        let has = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
-        self.is_for_all
-            || match *caller {
-                CallerId::Token(id) => has(&self.tokens, id),
-                CallerId::User(name) => has(&self.users, name),
-                CallerId::Client {
-                    subject,
-                    client,
-                    tenant,
-                } => self.clients.iter().any(|listed| {
-                    // As in `available_to_clients`: a client may have the name of a tenant.
-                    match listed.split_once(':') {
-                        Some(("tenant", name)) => tenant == Some(name),
-                        Some(("sub", name)) => subject == name,
-                        Some(("client", name)) => client == Some(name),
-                        _ => client == Some(listed),
-                    }
-                }),
-                CallerId::Local => self.is_for_local,
-            }
     }
 }

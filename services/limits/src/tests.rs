@@ -12,11 +12,11 @@ use std::time::Duration;
 use ziggurat_layers::clock::ManualClock;
 use ziggurat_runtime::{
     ConfigSources,
-    config::{Input, LoadError, Loaded},
+    config::{Input, LoadError, Loaded, Section},
     flags::Flags,
 };
 
-use crate::{Allowance, CallerId, Limits, Settings};
+use crate::{Allowance, CallerId, CallerNames, Limits, Settings};
 
 const ALICE: CallerId<'_> = CallerId::User("alice");
 const BOB: CallerId<'_> = CallerId::User("bob");

@@ -1,11 +1,12 @@
 //! The caller of a tool or reader of a resource.
 
-use std::{fmt, mem, net::IpAddr};
+use std::{fmt, mem, net::IpAddr, sync::Arc};
 
 use http::Extensions;
 use ziggurat_layers::{client_ip::ClientIp, json_rpc::Call};
 
 use crate::{
+    View,
     params::{Member, Params, string},
     protocol::Context,
 };
@@ -20,6 +21,8 @@ use crate::{
 pub struct Caller {
     extensions: Extensions,
     context: Context,
+    /// The names that the caller sees; none if it sees all.
+    pub(super) view: Option<Arc<dyn View>>,
 }
 
 // === impl Caller ===
@@ -36,6 +39,7 @@ impl Caller {
         Self {
             extensions,
             context,
+            view: None,
         }
     }
 

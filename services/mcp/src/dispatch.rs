@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
-    Caller, Inputs, ObservedCall, Outcome, PromptArguments, Shared, ToolRequest,
+    Caller, EntryKind, Inputs, ObservedCall, Outcome, PromptArguments, Shared, Tool, ToolRequest,
     encode::{Encoder, Fault},
     future::State,
     heartbeat::Heartbeat,
@@ -47,18 +47,23 @@ impl Shared {
             "tools/list" => {
                 let may_write = revision.has_annotations() && (self.may_write)(&caller);
                 if self.tools.serve(&caller) {
-                    encoder.page(encoder.tools(may_write), &params)?
+                    encoder.page(encoder.tools(may_write), &caller, &params)?
                 } else {
                     let tools = self.tools.of(&caller);
-                    encoder.page(&encoder.tools_of(&tools, may_write), &params)?
+                    encoder.page(&encoder.tools_of(&tools, may_write), &caller, &params)?
                 }
             }
-            "resources/list" => encoder.page(&encoder.resources, &params)?,
-            "resources/templates/list" => encoder.page(&encoder.resource_templates, &params)?,
-            "prompts/list" => encoder.page(&encoder.prompts, &params)?,
+            "resources/list" => encoder.page(&encoder.resources, &caller, &params)?,
+            "resources/templates/list" => {
+                encoder.page(&encoder.resource_templates, &caller, &params)?
+            }
+            "prompts/list" => encoder.page(&encoder.prompts, &caller, &params)?,
             "tools/call" => return self.call_tool(encoder, caller, call),
             "resources/read" => {
                 let uri = params.uri()?;
+                if !caller.sees(EntryKind::Resource, &uri) {
+                    return Err(Fault::UnknownResource(uri));
+                }
                 let has_templates = encoder.is_negotiated;
                 return match self.resources.read(&uri, caller, has_templates) {
                     Some(contents) => Ok(State::Reading { uri, contents }),
@@ -69,6 +74,7 @@ impl Shared {
             "completion/complete" if revision >= Revision::V2025_03_26 => {
                 return self.complete(encoder, caller, &call);
             }
+            other if !caller.sees(EntryKind::Method, other) => return Err(Fault::UnknownMethod),
             _ if encoder.is_negotiated => return Err(Fault::UnknownMethod),
             _ => return self.methods.answer(&caller, &call),
         };
@@ -79,11 +85,7 @@ impl Shared {
         let params = caller.params(&call);
         let name = params.name()?;
         let is_negotiated = encoder.is_negotiated;
-        let tool = self.tools.get(&name);
-        let is_hidden = tool.is_some_and(|tool| {
-            !tool.descriptor.exists(is_negotiated) || !tool.descriptor.serves(&caller)
-        });
-        let tool = tool.filter(|_| !is_hidden);
+        let tool = self.tool(&caller, &name, is_negotiated);
         if let Some(tool) = tool
             && caller.context().has_headers()
         {
@@ -91,7 +93,9 @@ impl Shared {
             headers::check(tool.descriptor.schema(is_negotiated), &call, arguments)?;
         }
         let inputs = self.inputs(&caller, &call, &params)?;
-        let is_disabled = !is_hidden && self.tools.is_disabled(&name);
+        let is_disabled = caller.view().is_none()
+            && self.tools.is_disabled(&name)
+            && (tool.is_some() || self.tools.get(&name).is_none());
         let record = Record::begin(name, &call, &caller);
         if is_disabled {
             let name = record.tool().to_owned();
@@ -135,6 +139,19 @@ impl Shared {
         })
     }
 
+    /// Returns a tool, if it exists for the caller. Unless the caller has a view it may be disabled.
+    fn tool(&self, caller: &Caller, name: &str, is_negotiated: bool) -> Option<&Tool> {
+        if !caller.sees(EntryKind::Tool, name) {
+            return None;
+        }
+        let tool = self.tools.get(name)?;
+        let view = caller.view();
+        let exists = tool.descriptor.exists(is_negotiated)
+            || view.is_some_and(|view| view.has_everywhere(name));
+        let is_off = view.is_some() && self.tools.is_disabled(name);
+        (exists && !is_off && tool.descriptor.serves(caller)).then_some(tool)
+    }
+
     /// Returns the answers of the client, none if its revision has no questions.
     fn inputs(&self, caller: &Caller, call: &Call, params: &Params<'_>) -> Result<Inputs, Fault> {
         if !caller.context().revision().is_modern() {
@@ -153,8 +170,11 @@ impl Shared {
     fn get_prompt(&self, encoder: &Encoder, caller: &Caller, call: &Call) -> Result<State, Fault> {
         let params = caller.params(call);
         let name = params.name()?;
-        let Some((descriptor, prompt)) = self.prompts.find(&name) else {
-            return Err(Fault::UnknownPrompt(self.prompts.unknown(&name)));
+        let prompts = &self.prompts;
+        let found = caller.sees(EntryKind::Prompt, &name);
+        let found = found.then(|| prompts.find(&name)).flatten();
+        let Some((descriptor, prompt)) = found else {
+            return Err(Fault::UnknownPrompt(prompts.unknown(&name, caller)));
         };
         let inputs = self.inputs(caller, call, &params)?;
         let arguments = params.get(Member::Arguments).unwrap_or("{}");
@@ -186,12 +206,17 @@ impl Shared {
         match subject {
             Subject::Prompt { name } => {
                 let prompts = &self.prompts;
-                let values = prompts.complete(&name, &argument.name, &argument.value);
-                let values = values.ok_or_else(|| Fault::UnknownPrompt(prompts.unknown(&name)))?;
+                let is_seen = caller.sees(EntryKind::Prompt, &name);
+                let values =
+                    is_seen.then(|| prompts.complete(&name, &argument.name, &argument.value));
+                let values = values
+                    .flatten()
+                    .ok_or_else(|| Fault::UnknownPrompt(prompts.unknown(&name, &caller)))?;
                 Ok(State::ready(encoder.completion(values)))
             }
             Subject::Resource { uri } => {
-                let mut templates = self.resources.templates().iter();
+                let is_seen = caller.sees(EntryKind::ResourceTemplate, &uri);
+                let mut templates = self.resources.templates().iter().filter(|_| is_seen);
                 let entry = templates.find(|entry| entry.descriptor.uri.as_str() == uri);
                 let entry = entry.ok_or_else(|| invalid("the resource template does not exist"))?;
                 if !entry.descriptor.uri.has(&argument.name) {
@@ -199,7 +224,7 @@ impl Shared {
                 }
                 let mut placeholders = Placeholders::from_iter(context.arguments);
                 placeholders.insert(argument.name.clone(), argument.value);
-                let values = entry.complete(argument.name, placeholders, caller);
+                let values = entry.complete_for(argument.name, placeholders, caller);
                 Ok(State::Completing(values))
             }
         }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use ziggurat_layers::json_rpc::Error;
 
 use crate::{
-    Prompts, Resources, ServerInfo, Tools,
+    Caller, Prompts, Resources, ServerInfo, Tools,
     body::Ending,
     params::Params,
     protocol::{Context, Revision},
@@ -147,13 +147,21 @@ impl Encoder {
 
     /// Returns the page of a list that a client requests. Without negotiation lists have one page,
     /// and cursors are ignored.
-    pub(super) fn page(&self, pages: &Pages, params: &Params<'_>) -> Result<Bytes, Error> {
+    pub(super) fn page(
+        &self,
+        pages: &Pages,
+        caller: &Caller,
+        params: &Params<'_>,
+    ) -> Result<Bytes, Error> {
         let cursor = if self.is_negotiated {
             params.cursor()?
         } else {
             None
         };
-        pages.page(cursor.as_deref())
+        match caller.view() {
+            None => pages.page(cursor.as_deref()),
+            Some(view) => pages.page_of(&**view, cursor.as_deref()),
+        }
     }
 }
 

@@ -84,6 +84,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod access;
 mod body;
 mod caller;
 #[cfg(feature = "client")]
@@ -144,6 +145,7 @@ use crate::{encode::Encoders, future::State, method::Methods};
 #[cfg(feature = "http")]
 pub use self::http_server::{Calls, Endpoint, Guarded, Http};
 pub use self::{
+    access::{Access, EntryKind, View},
     body::ResultBody,
     caller::Caller,
     content::{Block, EmbeddedResource},
@@ -236,6 +238,7 @@ struct Shared {
     detached: Option<DetachedCalls>,
     cut_off: CutOff,
     observer: Option<Arc<dyn Observer>>,
+    access: Option<Arc<dyn Access>>,
 }
 
 /// Returns the JSON-RPC dialect of revision 2024-11-05: no batches, params are objects.
@@ -333,6 +336,7 @@ impl Mcp {
                 detached: None,
                 cut_off: CutOff::default(),
                 observer: None,
+                access: None,
             }),
         };
         match checked {
@@ -388,6 +392,13 @@ impl Mcp {
         self
     }
 
+    /// Sets which entries of the lists exist for which caller; without it all exist for all.
+    #[must_use]
+    pub fn with_access(mut self, access: impl Access + 'static) -> Self {
+        self.shared_mut().access = Some(Arc::new(access));
+        self
+    }
+
     /// Sets how much of the cause of a [`Failure`] clients may read; nothing by default.
     #[must_use]
     pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
@@ -398,6 +409,22 @@ impl Mcp {
     /// Returns the names of all tools, disabled ones included.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.shared.tools.names()
+    }
+
+    /// Returns the names of all prompts.
+    pub fn prompt_names(&self) -> impl Iterator<Item = &str> {
+        self.shared.prompts.descriptors().map(|it| &*it.name)
+    }
+
+    /// Returns the URIs of all resources.
+    pub fn resource_uris(&self) -> impl Iterator<Item = &str> {
+        self.shared.resources.descriptors().map(|it| &*it.uri)
+    }
+
+    /// Returns the URI templates of all resource templates.
+    pub fn resource_templates(&self) -> impl Iterator<Item = &str> {
+        let templates = self.shared.resources.templates().iter();
+        templates.map(|it| it.descriptor.uri.as_str())
     }
 
     /// Returns the shared part, cloned if there are other clones.
@@ -421,6 +448,10 @@ impl Service<Call> for Mcp {
         let mut caller = Caller::take(&mut call);
         let encoder = Arc::clone(shared.encoders.of(caller.context()));
         let mut observed = shared.begin(&call, &mut caller);
+        if let Some(access) = &shared.access {
+            let view = access.view(&caller);
+            caller.set_view(view);
+        }
         let admission = observed.as_mut().and_then(|call| call.admission());
         let state = match admission {
             None => shared.dispatch(&encoder, caller, call),

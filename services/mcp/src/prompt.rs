@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::Serialize;
 
-use crate::{Block, Elicitation, Inputs, SetupError, sorted_list::SortedList};
+use crate::{Block, Caller, Elicitation, EntryKind, Inputs, SetupError, sorted_list::SortedList};
 
 pub use self::{arguments::PromptArguments, closure::Prompt, template::Template};
 
@@ -262,9 +262,12 @@ impl Prompts {
         self.prompts.iter().map(|entry| &entry.descriptor)
     }
 
-    /// Returns the message for an unknown name.
-    pub(super) fn unknown(&self, name: &str) -> String {
-        let names: Vec<_> = self.prompts.names().collect();
+    /// Returns the message for a name that is unknown to a caller.
+    pub(super) fn unknown(&self, name: &str, caller: &Caller) -> String {
+        let names = self.prompts.names();
+        let names: Vec<_> = names
+            .filter(|name| caller.sees(EntryKind::Prompt, name))
+            .collect();
         let names = names.join(" ");
         format!("prompt \"{name}\" not found. Available prompts: [{names}]")
     }

@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use serde::Deserialize;
 
 use crate::{
-    Annotations, Caller, Error, Lenient, Property, Reported, Resources, Schema, ToolDescriptor,
-    ToolHandler, ToolRequest, ToolResult,
+    Annotations, Caller, EntryKind, Error, Lenient, Property, Reported, Resources, Schema,
+    ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 
 const MISSING_URI: &str = "Error: 'uri' parameter is required. \
@@ -34,9 +34,10 @@ impl ReadResource {
         Self { resources }
     }
 
-    fn list(&self) -> String {
+    fn list(&self, caller: &Caller) -> String {
         let mut list = String::from("Available Resources:\n====================\n\n");
-        for resource in self.resources.descriptors() {
+        let resources = self.resources.descriptors();
+        for resource in resources.filter(|it| caller.sees(EntryKind::Resource, &it.uri)) {
             write!(
                 list,
                 "URI: {}\nName: {}\nDescription: {}\nMIME Type: {}\n\n",
@@ -48,7 +49,9 @@ impl ReadResource {
     }
 
     async fn read(&self, uri: &str, caller: Caller) -> Result<String, Reported> {
-        let read = match self.resources.read(uri, caller, false) {
+        let is_seen = caller.sees(EntryKind::Resource, uri);
+        let contents = is_seen.then(|| self.resources.read(uri, caller, false));
+        let read = match contents.flatten() {
             Some(contents) => contents.await,
             None => Ok(None),
         };
@@ -88,7 +91,7 @@ impl ToolHandler for ReadResource {
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         if arguments.list.0.unwrap_or_default() {
-            return Ok(ToolResult::text(self.list()));
+            return Ok(ToolResult::text(self.list(request.caller())));
         }
         let uri = arguments.uri.or_report(MISSING_URI)?;
         let text = self.read(&uri, request.into_caller()).await?;

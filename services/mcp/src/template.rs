@@ -167,6 +167,21 @@ impl UriTemplate {
         self.parts.iter().any(is_it)
     }
 
+    /// Replaces the placeholders that have a value.
+    pub(super) fn fill(&self, placeholders: &Placeholders) -> String {
+        let mut filled = String::with_capacity(self.text.len());
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => filled.push_str(literal),
+                Part::Placeholder(name) => match placeholders.get(name) {
+                    Some(value) => filled.extend(percent::encode(value)),
+                    None => filled.extend(["{", name, "}"]),
+                },
+            }
+        }
+        filled
+    }
+
     /// Returns the values in a URI, if it matches the template.
     pub(super) fn read(&self, uri: &str) -> Option<Placeholders> {
         let mut placeholders = Placeholders::default();
@@ -219,6 +234,9 @@ mod tests {
             });
             assert_eq!(template.read(uri), expected, "{uri}");
         }
+        let placeholders = Placeholders::from_iter([("schema", "a b/{c}")]);
+        let filled = "pg://a%20b%2F%7Bc%7D/{table}/data";
+        assert_eq!(template.fill(&placeholders), filled);
         assert!(template.has("table") && !template.has("data"));
         let plain = UriTemplate::new("pg://info");
         assert_eq!(plain.read("pg://info"), Some(Placeholders::default()));

@@ -1,3 +1,4 @@
+mod access;
 mod doubles;
 mod methods;
 mod observing;
@@ -8,7 +9,7 @@ mod structures;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::BodyExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_test::block_on;
 use ziggurat_layers::json_rpc::{Answer, Incoming};
 

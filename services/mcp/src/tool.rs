@@ -321,7 +321,7 @@ impl ToolRequest {
     /// Returns the tools in the list of the client: an answer may refer to them.
     #[must_use]
     pub fn listed_tools(&self) -> ListedTools {
-        ListedTools::new(&self.tools, self.is_negotiated())
+        ListedTools::new(&self.tools, &self.caller)
     }
 
     /// Returns the caller of the tool.

@@ -20,7 +20,7 @@ pub(super) const BUILT_IN_TOOLS: [&str; 11] = [
 ];
 
 /// The keys of prompts, and their names in the protocol.
-const PROMPTS: [(&str, &str); 4] = [
+pub(crate) const BUILTIN_PROMPTS: [(&str, &str); 4] = [
     ("explore_database", "explore-database"),
     ("setup_semantic_search", "setup-semantic-search"),
     ("diagnose_query_issue", "diagnose-query-issue"),
@@ -53,7 +53,7 @@ pub(super) fn read(file: &Section<'_>) -> Builtins {
             "RESOURCE",
             [("system_info", "pg://system_info")],
         ),
-        prompts_off: disabled(file, "prompts", "PROMPT", PROMPTS),
+        prompts_off: disabled(file, "prompts", "PROMPT", BUILTIN_PROMPTS),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes between two configurations, for a reload.
 
-use super::Configuration;
+use super::{Configuration, Entry};
 
 /// Difference between the running and the new configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) struct Changes {
     pub(crate) databases: bool,
     /// True if the limits of callers changed; they are replaced at run time.
     pub(crate) callers: bool,
+    /// True if the toolsets changed; they are replaced at run time.
+    pub(crate) toolsets: bool,
     /// Changed sections that need a restart.
     pub(crate) need_restart: Vec<&'static str>,
 }
@@ -70,15 +72,18 @@ impl Changes {
             ),
             ("data_dir", one.data_folder == two.data_folder),
         ];
-        let (old, new) = (&one.databases, &two.databases);
-        let are_same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_same(b));
         Self {
-            databases: !are_same,
+            databases: !are_same(&one.databases, &two.databases),
             callers: one.callers != two.callers,
+            toolsets: one.toolsets != two.toolsets,
             need_restart: sections
                 .into_iter()
                 .filter_map(|(section, is_same)| (!is_same).then_some(section))
                 .collect(),
         }
     }
+}
+
+fn are_same(old: &[Entry], new: &[Entry]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.is_same(new))
 }

@@ -89,6 +89,7 @@ async fn tokens_of_issuers_before_rfc_9068_are_accepted() {
                 subject,
                 client,
                 tenant,
+                scopes,
                 ..
             } = identity.holder()
             else {
@@ -100,6 +101,7 @@ async fn tokens_of_issuers_before_rfc_9068_are_accepted() {
                 "{typ}"
             );
             assert_eq!(tenant.as_deref(), Some("acme"));
+            assert_eq!(**scopes, ["openid", "mcp"]);
         }
     }
     assert_eq!(own.verdict("dpop+jwt", &[]), Err(Denied::Invalid));

@@ -36,6 +36,7 @@ fn callers_are_independent_and_kinds_share_no_name() {
         subject,
         client,
         tenant: None,
+        scopes: &[],
     };
     for caller in [
         ALICE,

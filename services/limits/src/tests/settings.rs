@@ -15,6 +15,7 @@ fn client<'a>(
         subject,
         client: client.into(),
         tenant: tenant.into(),
+        scopes: &[],
     }
 }
 
@@ -145,4 +146,29 @@ fn equal_configurations_are_equal_so_that_a_reload_need_not_replace_them() {
     assert_ne!(settings(text), settings(&text.replace("1.5", "2")));
     assert_ne!(settings(text), settings(&format!("{text}, max_callers: 7")));
     assert_eq!(settings("callers: []"), Settings::default());
+}
+
+#[test]
+fn scopes_of_the_token_name_callers_only_where_they_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.yaml");
+    std::fs::write(&path, "for: {scopes: [shop.read]}").expect("written");
+    let (sources, flags) = (ConfigSources::default(), Flags::default());
+    let input = Input::new(&sources, &flags);
+    let read = |file: &Section<'_>| CallerNames::read_with_scopes(&file.section("for"));
+    let names = input.load(Some(&path), read).expect("valid").value;
+    let with_scopes = |scopes: &[&str]| {
+        let scopes: Vec<_> = scopes.iter().map(ToString::to_string).collect();
+        names.fit(&CallerId::Client {
+            subject: "shop.read",
+            client: Some("shop.read"),
+            tenant: Some("shop.read"),
+            scopes: &scopes,
+        })
+    };
+    assert!(with_scopes(&["openid", "shop.read"]));
+    for scopes in [&[][..], &["shop"], &["shop.read.all"], &["SHOP.READ"]] {
+        assert!(!with_scopes(scopes), "{scopes:?}");
+    }
+    assert!(!names.fit(&CallerId::User("shop.read")) && !names.fit(&CallerId::Local));
 }

@@ -1,13 +1,15 @@
 //! Lists in pages, encoded for each revision.
 
+use std::ops::Range;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use serde::Serialize;
 use ziggurat_layers::json_rpc::Error;
 
 use crate::{
-    Annotations, Icon, Prompts, Resources, Tools, params::invalid, prompt::PromptArgument,
-    protocol::Revision, tool::Schema,
+    Annotations, EntryKind, Icon, Prompts, Resources, ToolDescriptor, Tools, View, params::invalid,
+    prompt::PromptArgument, protocol::Revision, tool::Schema,
 };
 
 /// Number of entries in a page.
@@ -24,48 +26,125 @@ pub(super) struct Format<'a> {
 /// A list in encoded pages.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    kind: &'static str,
-    pages: Vec<Bytes>,
+    /// The member of the result.
+    list: &'static str,
+    kind: EntryKind,
+    size: usize,
+    tail: Box<str>,
+    /// The pages for callers that see everything.
+    encoded: Vec<Bytes>,
+    entries: Vec<Entry>,
+}
+
+/// An encoded entry.
+#[derive(Debug)]
+struct Entry {
+    name: Box<str>,
+    /// Shares the bytes of its page.
+    json: Bytes,
+    /// Unset if only a [`View`] shows it.
+    is_for_all: bool,
 }
 
 // === impl Pages ===
 
 impl Pages {
-    fn new(kind: &'static str, entries: &[impl Serialize], size: usize, tail: &str) -> Self {
-        let count = entries.len().div_ceil(size).max(1);
-        let page = |at: usize| {
-            let entries = entries.iter().skip(at * size).take(size);
-            let entries = serde_json::to_string(&entries.collect::<Vec<_>>());
-            let entries = entries.expect("text is JSON");
-            let next = if at + 1 < count {
-                format!(r#","nextCursor":"{}""#, cursor(kind, at + 1))
-            } else {
-                String::new()
-            };
-            format!(r#"{{"{kind}":{entries}{next}{tail}"#).into()
-        };
-        Self {
+    fn new(
+        (list, kind): (&'static str, EntryKind),
+        entries: Vec<Entry>,
+        size: usize,
+        tail: &str,
+    ) -> Self {
+        let mut pages = Self {
+            list,
             kind,
-            pages: (0..count).map(page).collect(),
+            size,
+            tail: tail.into(),
+            encoded: Vec::new(),
+            entries,
+        };
+        let shown = |entry: &Entry| entry.is_for_all.then(|| entry.json.clone());
+        let shown: Vec<_> = pages.entries.iter().filter_map(shown).collect();
+        let mut ranges = Vec::with_capacity(shown.len());
+        for at in 0..shown.len().div_ceil(size).max(1) {
+            let (page, of_page) = pages.encode(&shown, at);
+            let slices = of_page.into_iter().map(|range| page.slice(range));
+            ranges.extend(slices);
+            pages.encoded.push(page);
         }
+        let listed = pages.entries.iter_mut().filter(|entry| entry.is_for_all);
+        for (entry, slice) in listed.zip(ranges) {
+            entry.json = slice;
+        }
+        pages
+    }
+
+    /// Encodes a page of these entries. Returns the ranges of its entries, too.
+    fn encode(&self, entries: &[Bytes], page: usize) -> (Bytes, Vec<Range<usize>>) {
+        let mut json = format!(r#"{{"{}":["#, self.list).into_bytes();
+        let on_page = entries.iter().skip(page.saturating_mul(self.size));
+        let ranges = on_page.take(self.size).enumerate().map(|(index, entry)| {
+            if index > 0 {
+                json.push(b',');
+            }
+            let start = json.len();
+            json.extend_from_slice(entry);
+            start..json.len()
+        });
+        let ranges = ranges.collect();
+        json.push(b']');
+        if page + 1 < entries.len().div_ceil(self.size) {
+            let next = format!(r#","nextCursor":"{}""#, cursor(self.list, page + 1));
+            json.extend_from_slice(next.as_bytes());
+        }
+        json.extend_from_slice(self.tail.as_bytes());
+        (json.into(), ranges)
     }
 
     /// Returns the page of a cursor that this server made, or the first page.
     pub(crate) fn page(&self, asked: Option<&str>) -> Result<Bytes, Error> {
+        let at = self.index(asked, self.encoded.len())?;
+        Ok(self.encoded[at].clone())
+    }
+
+    /// The same of the entries that a caller sees.
+    pub(crate) fn page_of(&self, view: &dyn View, asked: Option<&str>) -> Result<Bytes, Error> {
+        let entries = self.entries.iter().filter(|entry| {
+            view.sees(self.kind, &entry.name)
+                && (entry.is_for_all || view.has_everywhere(&entry.name))
+        });
+        let entries: Vec<_> = entries.map(|entry| entry.json.clone()).collect();
+        let at = self.index(asked, entries.len().div_ceil(self.size))?;
+        Ok(self.encode(&entries, at).0)
+    }
+
+    /// Returns the index of the page of a cursor, if the list has so many pages.
+    fn index(&self, asked: Option<&str>, pages: usize) -> Result<usize, Error> {
         let Some(asked) = asked else {
-            return Ok(self.pages[0].clone());
+            return Ok(0);
         };
-        let mut others = self.pages.iter().enumerate().skip(1);
+        let mut others = 1..pages;
         others
-            .find(|(at, _)| cursor(self.kind, *at) == asked)
-            .map(|(_, page)| page.clone())
+            .find(|at| cursor(self.list, *at) == asked)
             .ok_or_else(|| invalid("`cursor` is not a cursor of this list"))
     }
 }
 
+// === impl Entry ===
+
+impl Entry {
+    fn new(name: &str, is_for_all: bool, entry: &impl Serialize) -> Self {
+        Self {
+            name: name.into(),
+            json: serde_json::to_vec(entry).expect("text is JSON").into(),
+            is_for_all,
+        }
+    }
+}
+
 /// Makes an opaque cursor, so that clients do not depend on its content.
-fn cursor(kind: &str, page: usize) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{kind}/{page}"))
+fn cursor(list: &str, page: usize) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{list}/{page}"))
 }
 
 // === impl Format ===
@@ -89,49 +168,61 @@ impl Format<'_> {
         }
 
         let Self { revision, .. } = self;
-        let entries = tools.listed(self.is_negotiated).map(|tool| Tool {
-            name: &tool.name,
-            title: self.title(tool.title.as_deref()),
-            description: tool.description(self.is_negotiated),
-            input_schema: tool.schema(self.is_negotiated),
-            output_schema: tools.output(tool).filter(|_| revision.has_structure()),
-            annotations: revision
-                .has_annotations()
-                .then(|| tool.annotations_for(may_write))
-                .filter(|annotations| *annotations != Annotations::default()),
-            icons: if *revision >= Revision::V2025_11_25 {
-                &tool.icons
-            } else {
-                &[]
-            },
-        });
-        self.pages("tools", entries)
+        let encoded = |(tool, is_for_all): (&ToolDescriptor, bool)| {
+            let entry = Tool {
+                name: &tool.name,
+                title: self.title(tool.title.as_deref()),
+                description: tool.description(self.is_negotiated),
+                input_schema: tool.schema(self.is_negotiated),
+                output_schema: tools.output(tool).filter(|_| revision.has_structure()),
+                annotations: revision
+                    .has_annotations()
+                    .then(|| tool.annotations_for(may_write))
+                    .filter(|annotations| *annotations != Annotations::default()),
+                icons: if *revision >= Revision::V2025_11_25 {
+                    &tool.icons
+                } else {
+                    &[]
+                },
+            };
+            Entry::new(&tool.name, is_for_all, &entry)
+        };
+        let entries = tools.listed(self.is_negotiated).map(encoded);
+        self.pages("tools", EntryKind::Tool, entries)
     }
 
     pub(super) fn resources(&self, resources: &Resources) -> Pages {
-        let entries = resources.descriptors().map(|resource| Resource {
-            uri: Some(&resource.uri),
-            uri_template: None,
-            name: &resource.name,
-            title: self.title(resource.title.as_deref()),
-            description: &resource.description,
-            mime_type: &resource.mime_type,
+        let entries = resources.descriptors().map(|resource| {
+            let entry = Resource {
+                uri: Some(&resource.uri),
+                uri_template: None,
+                name: &resource.name,
+                title: self.title(resource.title.as_deref()),
+                description: &resource.description,
+                mime_type: &resource.mime_type,
+            };
+            Entry::new(&resource.uri, true, &entry)
         });
-        self.pages("resources", entries)
+        self.pages("resources", EntryKind::Resource, entries)
     }
 
     pub(super) fn resource_templates(&self, resources: &Resources) -> Pages {
         let templates = resources.templates().iter();
         let templates = templates.filter(|_| self.is_negotiated);
-        let entries = templates.map(|entry| Resource {
-            uri: None,
-            uri_template: Some(entry.descriptor.uri.as_str()),
-            name: &entry.descriptor.name,
-            title: self.title(entry.descriptor.title.as_deref()),
-            description: &entry.descriptor.description,
-            mime_type: &entry.descriptor.mime_type,
+        let entries = templates.map(|template| {
+            let descriptor = &template.descriptor;
+            let uri = descriptor.uri.as_str();
+            let entry = Resource {
+                uri: None,
+                uri_template: Some(uri),
+                name: &descriptor.name,
+                title: self.title(descriptor.title.as_deref()),
+                description: &descriptor.description,
+                mime_type: &descriptor.mime_type,
+            };
+            Entry::new(uri, true, &entry)
         });
-        self.pages("resourceTemplates", entries)
+        self.pages("resourceTemplates", EntryKind::ResourceTemplate, entries)
     }
 
     pub(super) fn prompts(&self, prompts: &Prompts) -> Pages {
@@ -165,26 +256,34 @@ impl Format<'_> {
             }
         }
 
-        let entries = prompts.descriptors().map(|prompt| Prompt {
-            name: &prompt.name,
-            title: self.title(prompt.title.as_deref()),
-            description: &prompt.description,
-            arguments: prompt
-                .arguments
-                .iter()
-                .map(|it| argument(it, self.is_negotiated))
-                .collect(),
+        let entries = prompts.descriptors().map(|prompt| {
+            let entry = Prompt {
+                name: &prompt.name,
+                title: self.title(prompt.title.as_deref()),
+                description: &prompt.description,
+                arguments: prompt
+                    .arguments
+                    .iter()
+                    .map(|it| argument(it, self.is_negotiated))
+                    .collect(),
+            };
+            Entry::new(&prompt.name, true, &entry)
         });
-        self.pages("prompts", entries)
+        self.pages("prompts", EntryKind::Prompt, entries)
     }
 
     fn title<'a>(&self, title: Option<&'a str>) -> Option<&'a str> {
         title.filter(|_| self.revision >= Revision::V2025_06_18)
     }
 
-    fn pages(&self, kind: &'static str, entries: impl Iterator<Item: Serialize>) -> Pages {
+    fn pages(
+        &self,
+        list: &'static str,
+        kind: EntryKind,
+        entries: impl Iterator<Item = Entry>,
+    ) -> Pages {
         let size = if self.is_negotiated { PAGE } else { usize::MAX };
-        Pages::new(kind, &entries.collect::<Vec<_>>(), size, self.tail)
+        Pages::new((list, kind), entries.collect(), size, self.tail)
     }
 }
 
@@ -209,28 +308,68 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_long_list_is_read_page_by_page_and_any_other_cursor_is_refused() {
-        let entries: Vec<_> = (0..=2 * PAGE).collect();
-        let list = Pages::new("tools", &entries, PAGE, r#","x":1}"#);
+    /// Sees the entries whose names begin with this text.
+    struct Beginning(&'static str);
+
+    impl View for Beginning {
+        fn sees(&self, _: EntryKind, name: &str) -> bool {
+            name.starts_with(self.0)
+        }
+    }
+
+    fn list(kind: (&'static str, EntryKind), tail: &str) -> Pages {
+        let entries = (0..=2 * PAGE).map(|number| Entry::new(&number.to_string(), true, &number));
+        Pages::new(kind, entries.collect(), PAGE, tail)
+    }
+
+    /// Follows the cursors, and returns the entries of all pages.
+    fn all(page: impl Fn(Option<&str>) -> Result<Bytes, Error>) -> Vec<u64> {
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
         loop {
-            let page = list.page(cursor.as_deref()).expect("a page");
+            let page = page(cursor.as_deref()).expect("a page");
             let page: Value = serde_json::from_slice(&page).expect("JSON");
             assert_eq!(page["x"], 1);
             let entries = page["tools"].as_array().expect("a list").iter();
             seen.extend(entries.map(|entry| entry.as_u64().expect("a number")));
             let Some(next) = page["nextCursor"].as_str() else {
-                break;
+                return seen;
             };
             cursor = Some(next.to_owned());
         }
+    }
+
+    #[test]
+    fn a_long_list_is_read_page_by_page_and_any_other_cursor_is_refused() {
+        let tools = list(("tools", EntryKind::Tool), r#","x":1}"#);
+        let seen = all(|cursor| tools.page(cursor));
         assert_eq!(seen, (0..=2 * PAGE as u64).collect::<Vec<_>>());
-        let other = Pages::new("prompts", &entries, PAGE, "}");
+        let prompts = list(("prompts", EntryKind::Prompt), "}");
         for cursor in ["", "1", "dG9vbHMvMA", "dG9vbHMvMw", "dG9vbHMvMQ=="] {
-            let error = list.page(Some(cursor)).expect_err(cursor);
+            let error = tools.page(Some(cursor)).expect_err(cursor);
             assert_eq!(error.code(), Error::INVALID_PARAMS);
         }
-        assert!(other.page(Some(&self::cursor("tools", 1))).is_err());
+        assert!(prompts.page(Some(&cursor("tools", 1))).is_err());
+    }
+
+    #[test]
+    fn the_pages_of_a_caller_have_what_it_sees_and_no_cursor_tells_that_there_is_more() {
+        let tools = list(("tools", EntryKind::Tool), r#","x":1}"#);
+        for (beginning, expected) in [
+            ("", (0..=200).collect()),
+            ("1", [1].into_iter().chain(10..20).chain(100..200).collect()),
+            ("20", vec![20, 200]),
+            ("x", vec![]),
+        ] {
+            let seen = all(|cursor| tools.page_of(&Beginning(beginning), cursor));
+            assert_eq!(seen, expected, "{beginning}");
+        }
+        let whole = tools.page(None).expect("a page");
+        assert_eq!(tools.page_of(&Beginning(""), None), Ok(whole));
+        let second = cursor("tools", 1);
+        let refused = |view: &dyn View, cursor| tools.page_of(view, Some(cursor)).err();
+        assert_eq!(refused(&Beginning("1"), &second), None);
+        let error = refused(&Beginning("2"), &second);
+        assert_eq!(error, tools.page(Some("invented")).err());
+        assert_eq!(error, refused(&Beginning("2"), "invented"));
     }
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 
 use crate::{
-    Caller, Error, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler,
+    Caller, EntryKind, Error, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler,
     resource::{Contents, ReadFuture},
     template::{AnyTemplate, CompleteFuture},
 };
@@ -145,13 +145,30 @@ impl ResourceTemplate {
         self
     }
 
-    /// Starts to complete a placeholder. A panic gives no values.
-    pub(crate) fn complete(
+    /// Starts to complete a placeholder, with values of resources that the caller sees.
+    pub(crate) fn complete_for(
         &self,
         name: String,
         placeholders: Placeholders,
         caller: Caller,
     ) -> CompleteFuture {
+        let Some(view) = caller.view().cloned() else {
+            return self.complete(name, placeholders, caller);
+        };
+        let values = self.complete(name.clone(), placeholders.clone(), caller);
+        let (template, mut placeholders) = (self.descriptor.uri.clone(), placeholders);
+        Box::pin(async move {
+            let mut values = values.await;
+            values.retain(|value| {
+                placeholders.insert(name.clone(), value.clone());
+                view.sees(EntryKind::ResourceTemplate, &template.fill(&placeholders))
+            });
+            values
+        })
+    }
+
+    /// Starts to complete a placeholder. A panic gives no values.
+    fn complete(&self, name: String, placeholders: Placeholders, caller: Caller) -> CompleteFuture {
         let (completion, reader) = (self.completion.clone(), Arc::clone(&self.reader));
         let values = async move {
             match completion {

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use crate::{Caller, Schema, SetupError, Tool, ToolDescriptor, sorted_list::SortedList};
+use crate::{
+    Caller, EntryKind, Schema, SetupError, Tool, ToolDescriptor, View, sorted_list::SortedList,
+};
 
 /// The tools of a server.
 ///
@@ -27,6 +29,7 @@ pub struct Tools {
 pub struct ListedTools {
     tools: Arc<Tools>,
     is_negotiated: bool,
+    view: Option<Arc<dyn View>>,
 }
 
 // === impl Tools ===
@@ -98,10 +101,17 @@ impl Tools {
         (self.structured_output || !output.on_demand).then_some(&output.schema)
     }
 
-    /// Returns the tools that are listed, by name.
-    pub(crate) fn listed(&self, is_negotiated: bool) -> impl Iterator<Item = &ToolDescriptor> {
+    /// Returns the tools that are listed for some caller, by name, and whether they are for all.
+    pub(crate) fn listed(
+        &self,
+        is_negotiated: bool,
+    ) -> impl Iterator<Item = (&ToolDescriptor, bool)> {
         let all = self.entries.iter().map(|entry| &entry.descriptor);
-        all.filter(move |tool| tool.is_listed(is_negotiated) && !self.is_disabled(&tool.name))
+        let enabled = all.filter(|tool| !self.is_disabled(&tool.name));
+        enabled.filter_map(move |tool| {
+            let is_for_all = tool.is_listed(is_negotiated);
+            (is_for_all || !tool.exists(is_negotiated)).then_some((tool, is_for_all))
+        })
     }
 
     /// Returns the names of all tools.
@@ -150,18 +160,22 @@ impl fmt::Debug for Tools {
 // === impl ListedTools ===
 
 impl ListedTools {
-    pub(crate) fn new(tools: &Arc<Tools>, is_negotiated: bool) -> Self {
+    pub(crate) fn new(tools: &Arc<Tools>, caller: &Caller) -> Self {
         Self {
             tools: Arc::clone(tools),
-            is_negotiated,
+            is_negotiated: caller.context().is_negotiated(),
+            view: caller.view().cloned(),
         }
     }
 
     /// Returns whether the list has a tool of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
+        let view = self.view.as_ref();
         let tool = self.tools.get(name).map(|tool| &tool.descriptor);
-        tool.is_some_and(|tool| tool.is_listed(self.is_negotiated)) && !self.tools.is_disabled(name)
+        tool.is_some_and(|tool| tool.is_listed(self.is_negotiated))
+            && view.is_none_or(|view| view.sees(EntryKind::Tool, name))
+            && !self.tools.is_disabled(name)
     }
 }
 

@@ -220,6 +220,7 @@ async fn callers_that_are_restricted_to_databases_cannot_use_urls() {
             subject: Arc::from("bot"),
             client: None,
             tenant: None,
+            scopes: Arc::default(),
             databases: Arc::default(),
         },
     );

@@ -1,0 +1,304 @@
+//! Names that a caller sees: the toolsets, applied to calls and requests.
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, Uri};
+use tracing::warn;
+use ziggurat_access::{Area, CurrentToolsets, Narrowing, Offered, Toolsets, View as Seen};
+use ziggurat_accounts::{Identity, TokenFile, UserFile};
+use ziggurat_http::Refusal;
+use ziggurat_layers::json_rpc::Call;
+use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
+
+use crate::{
+    calls::LOGIN,
+    configuration::{Auth, BUILTIN_PROMPTS, Builtins, Configuration, LoadError},
+    limits::id,
+    requests::RequestObserver,
+};
+
+/// Path of calls of all revisions.
+const CALLS: &str = "/mcp";
+
+/// Beginning of the paths for calls with one toolset.
+const NARROWED: &str = "/mcp/x/";
+
+/// A path that does not exist, for requests that find nothing.
+const NOWHERE: &str = "/nowhere";
+
+/// Applies the toolsets in use. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolAccess {
+    toolsets: CurrentToolsets,
+    names: Arc<Names>,
+}
+
+/// Applies the toolsets to requests over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestAccess {
+    pub(crate) access: ToolAccess,
+    pub(crate) observer: RequestObserver,
+}
+
+/// Names that the server offers.
+#[derive(Debug)]
+pub(crate) struct Names {
+    tools: Vec<String>,
+    resources: Vec<String>,
+    templates: Vec<String>,
+    prompts: Vec<String>,
+    /// Tools that the operator has switched off.
+    tools_off: Vec<&'static str>,
+}
+
+/// Names that a caller sees during one call.
+#[derive(Debug)]
+pub(crate) struct CallerView {
+    seen: Seen,
+    names: Arc<Names>,
+}
+
+// === impl ToolAccess ===
+
+impl ToolAccess {
+    /// Applies the toolsets of the configuration to the lists of a service.
+    ///
+    /// # Errors
+    /// Fails if a toolset has a name that the server does not have.
+    pub(crate) fn new(configuration: &Configuration, mcp: &Mcp) -> Result<Self, LoadError> {
+        let names = Names::of(mcp, &configuration.builtins);
+        for warning in names.check(configuration)? {
+            warn!("{warning}");
+        }
+        let access = Self {
+            toolsets: CurrentToolsets::default(),
+            names: Arc::new(names),
+        };
+        access.replace(configuration.toolsets.clone());
+        Ok(access)
+    }
+
+    /// Returns the names that the server offers.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Exchanges the toolsets, which have been checked.
+    pub(crate) fn replace(&self, toolsets: Option<Toolsets>) {
+        self.toolsets.replace(toolsets);
+    }
+
+    /// Returns what a caller sees; `None` if it sees everything.
+    pub(crate) fn of(&self, caller: &Caller) -> Option<Arc<CallerView>> {
+        let toolsets = self.toolsets.get()?;
+        let caller_id = id(caller.extension());
+        let seen = toolsets.view(&caller_id, caller.extension());
+        let names = Arc::clone(&self.names);
+        Some(Arc::new(CallerView { seen, names }))
+    }
+}
+
+impl Access for ToolAccess {
+    fn view(&self, caller: &Caller) -> Option<Arc<dyn View>> {
+        // Made already if the call is observed.
+        let view: Option<&Arc<CallerView>> = caller.extension();
+        let view = view.cloned().or_else(|| self.of(caller))?;
+        Some(view)
+    }
+}
+
+// === impl RequestAccess ===
+
+impl RequestAccess {
+    /// Lets a call see less: finds the toolset in the path and the tools in the query. A request to
+    /// an area that its caller does not see goes where nothing is.
+    ///
+    /// # Errors
+    /// Returns the refusal of a query that is too long.
+    pub(crate) fn route<B>(&self, request: &mut http::Request<B>) -> Result<(), Box<Response>> {
+        let Some(toolsets) = self.access.toolsets.get() else {
+            return Ok(());
+        };
+        let caller = id(request.extensions().get::<Identity>());
+        let path = request.uri().path();
+        if let Some(area) = area(path) {
+            if !toolsets.view(&caller, None).has_area(area) {
+                self.observer.record_hidden(request);
+                redirect(request, NOWHERE);
+            }
+            return Ok(());
+        }
+        let toolset = path.strip_prefix(NARROWED).map(str::to_owned);
+        let is_call = match &toolset {
+            None => path == CALLS,
+            Some(name) => toolsets.are_open_to(&caller, name),
+        };
+        if !is_call {
+            return Ok(());
+        }
+        let narrowing = Narrowing::new(toolset.as_deref(), request.uri().query());
+        if let Some(narrowing) = narrowing.map_err(|_| Box::new(too_many_names()))? {
+            request.extensions_mut().insert(narrowing);
+        }
+        if toolset.is_some() {
+            redirect(request, CALLS);
+        }
+        Ok(())
+    }
+
+    /// Refuses a request to the databases endpoints as if they were not there, unless its caller sees
+    /// them.
+    pub(crate) fn admit_databases<B>(
+        &self,
+        request: &http::Request<B>,
+    ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
+        let caller = id(request.extensions().get::<Identity>());
+        let toolsets = self.access.toolsets.get();
+        if toolsets.is_some_and(|it| !it.view(&caller, None).has_area(Area::Databases)) {
+            self.observer.record_hidden(request);
+            return Err(Box::new(<Refusal>::not_found().into_response()));
+        }
+        Ok(|response| response)
+    }
+}
+
+// === impl Names ===
+
+impl Names {
+    /// Takes the names of a service, and those that are switched off.
+    pub(crate) fn of(mcp: &Mcp, builtins: &Builtins) -> Self {
+        let owned = |names: &mut dyn Iterator<Item = &str>| names.map(str::to_owned).collect();
+        Self {
+            tools: owned(&mut mcp.tool_names()),
+            resources: owned(&mut mcp.resource_uris()),
+            templates: owned(&mut mcp.resource_templates()),
+            prompts: owned(&mut mcp.prompt_names()),
+            tools_off: builtins.tools_off.clone(),
+        }
+    }
+
+    /// Checks the toolsets of a configuration, and returns warnings about them.
+    ///
+    /// # Errors
+    /// Fails if a toolset has another name.
+    pub(crate) fn check(&self, configuration: &Configuration) -> Result<Vec<String>, LoadError> {
+        let Some(toolsets) = &configuration.toolsets else {
+            return Ok(Vec::new());
+        };
+        let mut found = toolsets.check(&self.offered());
+        if !found.problems.is_empty() {
+            return Err(LoadError::Invalid(found.problems));
+        }
+        let absent = absent_callers(toolsets, &configuration.auth);
+        found.warnings.extend(absent);
+        Ok(found.warnings)
+    }
+
+    fn offered(&self) -> Offered<'_> {
+        fn texts(list: &[String]) -> Vec<&str> {
+            list.iter().map(String::as_str).collect()
+        }
+        let switched_off = BUILTIN_PROMPTS.iter().map(|(_, name)| *name);
+        Offered {
+            tools: texts(&self.tools),
+            resources: texts(&self.resources),
+            templates: texts(&self.templates),
+            prompts: texts(&self.prompts)
+                .into_iter()
+                .chain(switched_off)
+                .collect(),
+        }
+    }
+}
+
+// === impl CallerView ===
+
+impl CallerView {
+    /// Returns whether a call names something that exists and that its caller does not see.
+    pub(crate) fn hides(&self, call: &Call, caller: &Caller) -> bool {
+        let has = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
+        let Some(name) = caller.subject(call) else {
+            return false;
+        };
+        match call.method() {
+            "tools/call" if name == "read_resource" && self.sees(EntryKind::Tool, &name) => {
+                let arguments = caller.arguments(call).map(serde_json::from_str);
+                let arguments: Option<serde_json::Value> = arguments.and_then(Result::ok);
+                let uri = arguments.as_ref().and_then(|it| it["uri"].as_str());
+                uri.is_some_and(|uri| {
+                    has(&self.names.resources, uri) && !self.sees(EntryKind::Resource, uri)
+                })
+            }
+            "tools/call" => has(&self.names.tools, &name) && !self.sees(EntryKind::Tool, &name),
+            "prompts/get" => {
+                has(&self.names.prompts, &name) && !self.sees(EntryKind::Prompt, &name)
+            }
+            "resources/read" => {
+                !self.sees(EntryKind::Resource, &name) && self.names.offered().has_resource(&name)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl View for CallerView {
+    fn sees(&self, kind: EntryKind, name: &str) -> bool {
+        match kind {
+            // Without a token there is no other call.
+            EntryKind::Tool if name == LOGIN => true,
+            EntryKind::Tool => self.seen.has_tool(name) && !self.names.tools_off.contains(&name),
+            EntryKind::Resource => self.seen.has_resource(name),
+            EntryKind::ResourceTemplate => self.seen.has_template(name),
+            EntryKind::Prompt => self.seen.has_prompt(name),
+            // They do what requests to `/api/databases` do.
+            EntryKind::Method => self.seen.has_area(Area::Databases),
+            _ => false,
+        }
+    }
+
+    fn has_everywhere(&self, tool: &str) -> bool {
+        self.seen.names_tool(tool)
+    }
+}
+
+/// Returns warnings about callers that do not exist. A file that cannot be read is reported elsewhere.
+fn absent_callers(toolsets: &Toolsets, auth: &Auth) -> Vec<String> {
+    if !auth.is_enabled {
+        return Vec::new();
+    }
+    let tokens = TokenFile::new(&auth.token_file).list().unwrap_or_default();
+    let users = UserFile::new(&auth.user_file).list().unwrap_or_default();
+    toolsets.check_callers(
+        |id| tokens.iter().any(|token| token.id == id),
+        |name| users.iter().any(|user| user.name == name),
+    )
+}
+
+/// Returns the area of a path, unless it is that of the databases, which authenticates by itself.
+fn area(path: &str) -> Option<Area> {
+    let mut segments = path.strip_prefix("/api/")?.split('/');
+    Some(match segments.next()? {
+        "conversations" => Area::Conversations,
+        "llm" => Area::Llm,
+        "chat" => Area::Compact,
+        _ => return None,
+    })
+}
+
+/// Sends a request to another path, with the same query.
+fn redirect<B>(request: &mut http::Request<B>, path: &'static str) {
+    let mut parts = request.uri().clone().into_parts();
+    let query = request.uri().query();
+    let target = query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+    parts.path_and_query = target.parse().ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+}
+
+fn too_many_names() -> Response {
+    let status = StatusCode::BAD_REQUEST;
+    let message = "The query names more than 100 tools";
+    <Refusal>::new(status, "too_many_tools", message).into_response()
+}

@@ -1,0 +1,91 @@
+//! A set of names, and the callers that it is for.
+
+use ziggurat_limits::CallerNames;
+use ziggurat_runtime::config::Section;
+
+use crate::patterns::Patterns;
+
+/// Longest name of a toolset, in bytes.
+const LONGEST: usize = 63;
+
+/// Area of the REST API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// The databases of the caller, and which one it has selected.
+    Databases,
+    /// Conversations.
+    Conversations,
+    /// The proxy for language models.
+    Llm,
+    /// Compaction of messages.
+    Compact,
+}
+
+/// A toolset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Toolset {
+    pub(crate) name: String,
+    pub(crate) tools: Patterns,
+    pub(crate) resources: Patterns,
+    pub(crate) prompts: Patterns,
+    pub(crate) rest: Vec<Area>,
+    pub(crate) callers: CallerNames,
+}
+
+// === impl Area ===
+
+impl Area {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "databases" => Self::Databases,
+            "conversations" => Self::Conversations,
+            "llm" => Self::Llm,
+            "compact" => Self::Compact,
+            _ => return None,
+        })
+    }
+}
+
+// === impl Toolset ===
+
+impl Toolset {
+    /// Reads an entry. Prompts may also be named by their keys.
+    pub(crate) fn read(entry: &Section<'_>, prompt_keys: &[(&str, &str)]) -> Self {
+        let key = entry.key("name");
+        let name = key.required(key.text());
+        if !name.is_empty() && !is_name(&name) {
+            key.problem(format_args!("invalid toolset name: {name}"));
+        }
+        // For readers of the file.
+        let _ = entry.key("description").text();
+        let texts = |key: &str| entry.key(key).texts().unwrap_or_default();
+        let prompts = texts("prompts").into_iter().map(|prompt| {
+            let known = prompt_keys.iter().find(|(key, _)| *key == prompt);
+            known.map_or(prompt, |(_, name)| (*name).to_owned())
+        });
+        let rest = texts("rest").into_iter().filter_map(|area| {
+            let known = Area::named(&area);
+            if known.is_none() {
+                entry.complain(format_args!(
+                    "toolsets: '{name}': unknown rest area: {area}"
+                ));
+            }
+            known
+        });
+        Self {
+            tools: texts("tools").into_iter().collect(),
+            resources: texts("resources").into_iter().collect(),
+            prompts: prompts.collect(),
+            rest: rest.collect(),
+            callers: CallerNames::read_with_scopes(&entry.section("for")),
+            name,
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_other = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+    name.len() <= LONGEST
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(is_other)
+}
