@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
-use http::{StatusCode, Uri};
+use http::{HeaderValue, StatusCode, Uri, header::CONTENT_LENGTH};
+use http_body::Body as _;
 use tracing::warn;
 use ziggurat_access::{Area, CurrentToolsets, Narrowing, Offered, Toolsets, View as Seen};
 use ziggurat_accounts::{Identity, TokenFile, UserFile};
@@ -157,7 +158,7 @@ impl RequestAccess {
         let toolsets = self.access.toolsets.get();
         if toolsets.is_some_and(|it| !it.view(&caller, None).has_area(Area::Databases)) {
             self.observer.record_hidden(request);
-            return Err(Box::new(<Refusal>::not_found().into_response()));
+            return Err(Box::new(not_found()));
         }
         Ok(|response| response)
     }
@@ -295,6 +296,17 @@ fn redirect<B>(request: &mut http::Request<B>, path: &'static str) {
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
+}
+
+/// Returns the response of the router to a path that does not exist.
+fn not_found() -> Response {
+    let mut response = <Refusal>::not_found().into_response();
+    // The router sets it here, and the order of the fields would tell the difference.
+    if let Some(length) = response.body().size_hint().exact() {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
 }
 
 fn too_many_names() -> Response {

@@ -47,5 +47,6 @@ mod tools_explain;
 mod tools_query;
 mod tools_schema;
 mod tools_similarity;
+mod toolsets;
 mod traces;
 mod values;

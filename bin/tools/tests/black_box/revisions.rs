@@ -34,7 +34,7 @@ pub(crate) fn modern_params(params: &Value) -> Value {
 }
 
 /// Returns the headers and the body of a modern request.
-fn modern(method: &str, params: &Value) -> (String, String) {
+pub(crate) fn modern(method: &str, params: &Value) -> (String, String) {
     let name = params.get("name").or(params.get("uri"));
     let name = name.and_then(Value::as_str).map(str::to_owned);
     let params = modern_params(params);
