@@ -1,0 +1,64 @@
+-- Sequences against their own limit and that of the column they feed.
+WITH known AS (
+  SELECT c.oid, s.schemaname, format('%I.%I', s.schemaname, s.sequencename) AS subject, s.last_value,
+    s.min_value, s.max_value, s.increment_by, s.cycle,
+    has_sequence_privilege(c.oid, 'SELECT, USAGE') AS visible
+  FROM pg_sequences s
+  JOIN pg_namespace n ON n.nspname = s.schemaname
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = s.sequencename
+  WHERE (:schema IS NULL OR s.schemaname = :schema)
+    -- The value of an unlogged sequence cannot be read on a standby.
+    AND (c.relpersistence <> 'u' OR NOT pg_is_in_recovery())
+), fed AS (
+  -- Columns that own a sequence, or whose default reads it.
+  SELECT d.objid AS oid, d.refobjid AS attrelid, d.refobjsubid AS attnum
+  FROM pg_depend d
+  WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjsubid > 0 AND d.deptype IN ('a', 'i')
+  UNION
+  SELECT d.refobjid, a.adrelid, a.adnum
+  FROM pg_depend d
+  JOIN pg_attrdef a ON a.oid = d.objid
+  WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
+), narrow AS (
+  SELECT DISTINCT ON (f.oid) f.oid, format('%I.%I.%I', n.nspname, t.relname, a.attname) AS name,
+    CASE a.atttypid WHEN 'int2'::regtype THEN 32767 ELSE 2147483647 END AS most
+  FROM fed f
+  JOIN pg_attribute a ON a.attrelid = f.attrelid AND a.attnum = f.attnum
+  JOIN pg_class t ON t.oid = f.attrelid
+  JOIN pg_namespace n ON n.oid = t.relnamespace
+  WHERE a.atttypid IN ('int2'::regtype, 'int4'::regtype)
+  ORDER BY f.oid, a.attlen
+), judged AS (
+  SELECT k.subject, k.last_value, n.name,
+    CASE WHEN k.increment_by > 0 THEN least(k.max_value, n.most) ELSE k.min_value END AS most,
+    CASE WHEN k.increment_by > 0 THEN (k.last_value - k.min_value::numeric)
+        / nullif(least(k.max_value, n.most) - k.min_value::numeric, 0)
+      ELSE (k.max_value - k.last_value::numeric) / nullif(k.max_value - k.min_value::numeric, 0)
+    END AS share
+  FROM known k LEFT JOIN narrow n ON n.oid = k.oid
+  WHERE k.last_value IS NOT NULL
+    -- One that begins anew never ends, unless its column ends first.
+    AND (NOT k.cycle OR n.most < k.max_value)
+), found AS (
+  SELECT *, CASE WHEN share >= 0.90 THEN 'critical' ELSE 'warn' END AS status
+  FROM judged WHERE share >= 0.75
+)
+(SELECT 'sequences' AS "check", status, subject,
+   format('%s of %s (%s %%)', last_value, most, round(100 * share)) AS value,
+   '75 % / 90 %' AS threshold,
+   CASE WHEN name IS NOT NULL THEN format('make the column %s bigint, and the sequence too', name)
+     ELSE format('ALTER SEQUENCE %s AS bigint NO MAXVALUE;', subject) END AS advice
+ FROM found
+ ORDER BY share DESC, subject
+ LIMIT 20)
+UNION ALL
+SELECT 'sequences', CASE count(*) WHEN 0 THEN 'ok' ELSE 'warn' END,
+  CASE count(*) WHEN 0 THEN 'sequences' ELSE format('%s more sequences', count(*) - 20) END,
+  CASE count(*) WHEN 0 THEN 'none that can be read is near its end' ELSE '' END, '75 % / 90 %', ''
+FROM found HAVING count(*) = 0 OR count(*) > 20
+UNION ALL
+SELECT 'sequences', 'unknown', format('%s sequences in %I', count(*), schemaname), '', '75 % / 90 %',
+  format('values of sequences are hidden: GRANT SELECT ON ALL SEQUENCES IN SCHEMA %I TO %I;',
+    schemaname, current_user)
+FROM known WHERE NOT visible GROUP BY schemaname
