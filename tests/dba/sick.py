@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -36,7 +37,8 @@ SET search_path = shop;
 -- Bloat of 100 MB and more, dead rows, and misses in the cache. Columns that need alignment must
 -- not be taken for bloat.
 CREATE TABLE bloated (id int, filler text) WITH (autovacuum_enabled = off);
-INSERT INTO bloated SELECT n, repeat('x', 400) FROM generate_series(1, 400000) n;
+INSERT INTO bloated SELECT n, repeat(md5(n::text), 12) FROM generate_series(1, 400000) n;
+CREATE UNIQUE INDEX bloated_index ON bloated (filler);
 CREATE TABLE good_wide (a bool, b bigint, c bool, d bigint, e bool, f bigint, g bool, h bigint,
   filler text) WITH (autovacuum_enabled = off);
 INSERT INTO good_wide SELECT true, n, true, n, true, n, true, n, 'x'
@@ -108,6 +110,7 @@ SELECT count(*) FROM shop.bloated;
 """
 
 BLOATED = ("bloat", "warn", "shop.bloated")
+BLOATED_INDEX = ("bloat", "warn", "shop.bloated_index")
 SEQUENCES = {
     ("sequences", "critical", "shop.ending_id_seq"),
     ("sequences", "critical", "shop.ending_down"),
@@ -131,6 +134,7 @@ SEEN = {
     ("indexes_unused", "warn", "shop.duplicate_of_primary"),
     ("indexes_unused", "warn", "shop.duplicate_expression"),
     ("indexes_missing_fk", "warn", "slow_fk of shop.child"),
+    ("checkpoints", "warn", "checkpoints"),
     ("constraints", "warn", "unchecked of shop.parent"),
     ("constraints", "warn", "trigger silenced of shop.parent"),
     ("long_transactions", "warn", "prepared transaction 'forgotten' (shop_owner on shop)"),
@@ -166,6 +170,9 @@ class Server:
         given = {"listen_addresses": "", "unix_socket_directories": str(folder)} | dict(settings)
         with open(self.data / "postgresql.auto.conf", "a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in given.items())
+        self.start()
+
+    def start(self):
         self.run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-l", self.folder / "log", "start")
 
     @property
@@ -227,7 +234,6 @@ class Chain:
             self.threads.append(threading.Thread(target=self.wait, args=(session, at + 1)))
             self.threads[-1].start()
         with server.connect() as asked:
-            # Each round trip asks again; the lock table is the only news of it.
             while (
                 asked.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()[0] < 4
             ):
@@ -266,6 +272,8 @@ def make_sick(server):
         script(admin, AFTER)
     with server.connect() as admin:
         script(admin, COUNTED)
+        for _ in range(10):
+            admin.execute("CHECKPOINT")
 
 
 def use_good_indexes(server):
@@ -409,7 +417,7 @@ def check_shop(binaries):
         seen = SEEN | {("settings", "critical", name) for name in ["fsync", "autovacuum"]}
         pid = f"pid {old.info.backend_pid} (shop_owner on shop)"
         sessions = {("connections", "warn", pid), ("long_transactions", "warn", pid)}
-        own = seen | sessions | {BLOATED} | SEQUENCES
+        own = seen | sessions | {BLOATED, BLOATED_INDEX} | SEQUENCES
         most = {"connections", "long_transactions"}
         check_health(shop, since, "shop_owner", own, most)
         check_health(shop, since, "monitor", seen | sessions, {"bloat", "sequences"})
@@ -421,7 +429,9 @@ def check_shop(binaries):
             admin.execute("CREATE EXTENSION pgstattuple")
             admin.execute("CREATE EXTENSION pg_stat_statements")
             check_health(shop, since, "shop_owner", own, most)
-            rows = check_health(shop, since, "monitor", seen | sessions | {BLOATED}, {"sequences"})
+            rows = check_health(
+                shop, since, "monitor", seen | sessions | {BLOATED}, {"bloat", "sequences"}
+            )
             assert any(row["value"].startswith("measured 7") for row in rows), rows
             check_health(shop, since, "reader", seen, most | {"bloat", "sequences"})
             for role in ["shop_owner", "monitor", "reader"]:
@@ -479,7 +489,99 @@ def check_worn(binaries):
         pack.close()
 
 
+def copied(primary, standby):
+    """Makes a standby of a copy of a stopped server."""
+    shutil.rmtree(standby.data)
+    shutil.copytree(primary.data, standby.data)
+    for slot in (standby.data / "pg_replslot").iterdir():
+        shutil.rmtree(slot)
+    (standby.data / "standby.signal").touch()
+    with open(standby.data / "postgresql.auto.conf", "a") as file:
+        file.write(f"primary_conninfo = 'host={primary.folder} user=postgres'\n")
+        file.write("primary_slot_name = 'used'\n")
+    if standby.account:
+        for path in [standby.data, *standby.data.rglob("*")]:
+            shutil.chown(path, standby.account["user"], standby.account["group"])
+
+
+def until(connection, statement):
+    """Asks until the answer is true; each round trip is a wait, and a minute the limit."""
+    end = time.monotonic() + 60
+    while not connection.execute(statement).fetchone()[0]:
+        assert time.monotonic() < end, statement
+
+
+def check_standby(binaries):
+    behind = {"bytes > 10737418240": "bytes > 1e15", "bytes > 1073741824": "bytes > 1e6"}
+    with server(binaries) as primary, ExitStack() as stack:
+        with primary.connect(database="postgres") as admin:
+            admin.execute("CREATE ROLE reader LOGIN")
+            admin.execute("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
+            admin.execute("SELECT pg_create_physical_replication_slot('used', true)")
+            admin.execute("SELECT pg_create_physical_replication_slot('left', true)")
+        primary.run("pg_ctl", "-D", primary.data, "-w", "-m", "fast", "stop")
+        standby = stack.enter_context(server(binaries, prepare=lambda new: copied(primary, new)))
+        primary.start()
+        admin = stack.enter_context(primary.connect(database="postgres"))
+        until(admin, "SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'")
+        other = stack.enter_context(standby.connect(database="postgres"))
+        until(other, "SELECT count(*) = 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'")
+
+        def replication(at, role):
+            pack = Pack(at.conninfo(role, "postgres"), behind)
+            rows = pack.health()
+            pack.close()
+            assert pack.used == set(behind), "a size is written differently"
+            found = {
+                (row["status"], row["subject"].split(" (")[0])
+                for row in rows
+                if row["check"] == "replication"
+            }
+            return found, {
+                check: text for check, text in unknown(rows).items() if "standby: " in text
+            }
+
+        slots = {("ok", "slot used"), ("ok", "slot left")}
+        same("primary", replication(primary, "monitor")[0], slots | {("ok", "standby walreceiver")})
+        same("hidden", replication(primary, "reader")[0], slots | {("unknown", "1 standbys")})
+        for role in ["monitor", "reader"]:
+            found, sentences = replication(standby, role)
+            same(f"standby, {role}", found, {("ok", "this standby")})
+            same(f"unknown, {role}", set(sentences), {"vacuum", "indexes_unused"})
+            assert (
+                sentences["vacuum"]
+                == "this is a standby: the work of autovacuum is known on its primary"
+            )
+
+        # From version 17 on PostgreSQL knows since when a slot is idle.
+        pack = Pack(
+            primary.conninfo("reader", "postgres"),
+            {"since < now() - interval '1 day'": "since < now()"},
+        )
+        left = {
+            row["status"] for row in pack.health(checks=["replication"]) if "left" in row["subject"]
+        }
+        same("left", left, {"critical" if admin.info.server_version >= 170000 else "ok"})
+        pack.close()
+
+        other.execute("SELECT pg_wal_replay_pause()")
+        until(other, "SELECT pg_get_wal_replay_pause_state() = 'paused'")
+        admin.execute("CREATE TABLE written AS SELECT generate_series(1, 100000)")
+        admin.execute("SELECT pg_switch_wal()")
+        until(
+            other,
+            "SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) > 2e6",
+        )
+        late = {("ok", "slot used"), ("warn", "slot left"), ("warn", "standby walreceiver")}
+        # What the standby has received, its own slot need not keep.
+        found = replication(primary, "monitor")[0] - {("warn", "slot used")} | {("ok", "slot used")}
+        same("late", found, late)
+        same("paused", replication(standby, "monitor")[0], {("warn", "this standby")})
+    print("standby: late and found")
+
+
 if __name__ == "__main__":
     for folder in sys.argv[1:]:
         check_shop(Path(folder))
         check_worn(Path(folder))
+        check_standby(Path(folder))

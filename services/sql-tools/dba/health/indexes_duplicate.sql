@@ -1,23 +1,30 @@
 -- Indexes that another index of the table equals, and that no constraint needs.
 WITH known AS (
-  SELECT i.indexrelid, i.indrelid, i.indisunique, i.indisprimary, i.indisreplident, i.indisclustered,
-    format('%I.%I', n.nspname, c.relname) AS subject,
-    EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid) AS needed,
-    -- indnullsnotdistinct exists from version 15 on.
-    ROW(i.indrelid, c.relam, i.indnkeyatts, i.indkey::text, i.indclass::text,
-      i.indcollation::text, i.indoption::text, pg_get_expr(i.indexprs, i.indrelid),
-      pg_get_expr(i.indpred, i.indrelid), i.indisexclusion)::text AS shape,
-    ROW(i.indimmediate, to_jsonb(i)->'indnullsnotdistinct')::text AS uniqueness
+  SELECT i.indexrelid, i.indisunique, i.indisprimary, i.indisreplident, i.indisclustered,
+    format('%I.%I', n.nspname, c.relname) AS subject, s.shape,
+    count(*) OVER (PARTITION BY s.shape) AS alike
   FROM pg_index i
   JOIN pg_class c ON c.oid = i.indexrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
+  CROSS JOIN LATERAL (
+    SELECT concat_ws('|', i.indrelid, c.relam, i.indnkeyatts, i.indkey, i.indclass, i.indcollation,
+      i.indoption, i.indisexclusion, coalesce(pg_get_expr(i.indexprs, i.indrelid), '-'),
+      coalesce(pg_get_expr(i.indpred, i.indrelid), '-')) AS shape
+  ) s
   WHERE i.indisvalid AND NOT c.relispartition
     AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema')
     AND NOT pg_is_other_temp_schema(n.oid) AND (:schema IS NULL OR n.nspname = :schema)
+), several AS MATERIALIZED (
+  SELECT k.*, EXISTS (SELECT FROM pg_constraint o WHERE o.conindid = k.indexrelid) AS needed,
+    -- indnullsnotdistinct exists from version 15 on.
+    (SELECT concat_ws('|', i.indimmediate, to_jsonb(i)->>'indnullsnotdistinct')
+     FROM pg_index i WHERE i.indexrelid = k.indexrelid) AS uniqueness
+  FROM known k
+  WHERE k.alike > 1
 ), ranked AS (
   SELECT *, row_number() OVER (PARTITION BY shape ORDER BY indisprimary DESC, indisunique DESC,
     needed DESC, indisreplident DESC, indisclustered DESC, indexrelid) AS place
-  FROM known
+  FROM several
 ), found AS (
   SELECT DISTINCT ON (extra.indexrelid) extra.subject, kept.subject AS kept,
     pg_relation_size(extra.indexrelid) AS bytes

@@ -2,7 +2,7 @@
 -- the referenced table reads the whole referencing one.
 WITH found AS (
   SELECT format('%I.%I', n.nspname, c.relname) AS owner, k.conname, k.confrelid, c.relkind,
-    pg_table_size(c.oid) AS bytes, columns.list
+    c.relpages * current_setting('block_size')::numeric AS bytes, columns.list
   FROM pg_constraint k
   JOIN pg_class c ON c.oid = k.conrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -1,12 +1,12 @@
--- Sequences against their own limit and that of the column they feed.
+-- Sequences against their own limit and that of the column they feed. Reading a value locks its
+-- sequence, and the locks of a server are limited: so only the 1000 that can end first are read.
 WITH known AS (
-  SELECT c.oid, s.schemaname, format('%I.%I', s.schemaname, s.sequencename) AS subject, s.last_value,
-    s.min_value, s.max_value, s.increment_by, s.cycle,
-    has_sequence_privilege(c.oid, 'SELECT, USAGE') AS visible
-  FROM pg_sequences s
-  JOIN pg_namespace n ON n.nspname = s.schemaname
-  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = s.sequencename
-  WHERE (:schema IS NULL OR s.schemaname = :schema)
+  SELECT c.oid, n.nspname, format('%I.%I', n.nspname, c.relname) AS subject, s.seqmin, s.seqmax,
+    s.seqincrement, s.seqcycle, has_sequence_privilege(c.oid, 'SELECT, USAGE') AS visible
+  FROM pg_sequence s
+  JOIN pg_class c ON c.oid = s.seqrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE (:schema IS NULL OR n.nspname = :schema) AND NOT pg_is_other_temp_schema(n.oid)
     -- The value of an unlogged sequence cannot be read on a standby.
     AND (c.relpersistence <> 'u' OR NOT pg_is_in_recovery())
 ), fed AS (
@@ -29,17 +29,23 @@ WITH known AS (
   JOIN pg_namespace n ON n.oid = t.relnamespace
   WHERE a.atttypid IN ('int2'::regtype, 'int4'::regtype)
   ORDER BY f.oid, a.attlen
-), judged AS (
-  SELECT k.subject, k.last_value, n.name,
-    CASE WHEN k.increment_by > 0 THEN least(k.max_value, n.most) ELSE k.min_value END AS most,
-    CASE WHEN k.increment_by > 0 THEN (k.last_value - k.min_value::numeric)
-        / nullif(least(k.max_value, n.most) - k.min_value::numeric, 0)
-      ELSE (k.max_value - k.last_value::numeric) / nullif(k.max_value - k.min_value::numeric, 0)
-    END AS share
+), limited AS (
+  SELECT k.*, n.name, CASE WHEN k.seqincrement > 0 THEN least(k.seqmax, n.most) ELSE k.seqmin END
+      AS most,
+    row_number() OVER (ORDER BY CASE WHEN k.seqincrement > 0
+      THEN least(k.seqmax, n.most) - k.seqmin::numeric ELSE k.seqmax - k.seqmin::numeric END, k.oid)
+      AS place
   FROM known k LEFT JOIN narrow n ON n.oid = k.oid
-  WHERE k.last_value IS NOT NULL
+  WHERE k.visible
     -- One that begins anew never ends, unless its column ends first.
-    AND (NOT k.cycle OR n.most < k.max_value)
+    AND (NOT k.seqcycle OR n.most < k.seqmax)
+), read AS MATERIALIZED (
+  SELECT *, pg_sequence_last_value(oid)::numeric AS last_value FROM limited WHERE place <= 1000
+), judged AS (
+  SELECT subject, last_value, name, most,
+    CASE WHEN seqincrement > 0 THEN (last_value - seqmin) / nullif(most - seqmin::numeric, 0)
+      ELSE (seqmax - last_value) / nullif(seqmax - seqmin::numeric, 0) END AS share
+  FROM read
 ), found AS (
   SELECT *, CASE WHEN share >= 0.90 THEN 'critical' ELSE 'warn' END AS status
   FROM judged WHERE share >= 0.75
@@ -58,7 +64,11 @@ SELECT 'sequences', CASE count(*) WHEN 0 THEN 'ok' ELSE 'warn' END,
   CASE count(*) WHEN 0 THEN 'none that can be read is near its end' ELSE '' END, '75 % / 90 %', ''
 FROM found HAVING count(*) = 0 OR count(*) > 20
 UNION ALL
-SELECT 'sequences', 'unknown', format('%s sequences in %I', count(*), schemaname), '', '75 % / 90 %',
+SELECT 'sequences', 'unknown', format('%s sequences in %I', count(*), nspname), '', '75 % / 90 %',
   format('values of sequences are hidden: GRANT SELECT ON ALL SEQUENCES IN SCHEMA %I TO %I;',
-    schemaname, current_user)
-FROM known WHERE NOT visible GROUP BY schemaname
+    nspname, current_user)
+FROM known WHERE NOT visible GROUP BY nspname
+UNION ALL
+SELECT 'sequences', 'unknown', format('%s more sequences', count(*)), '', '75 % / 90 %',
+  'too many to read at once: ask for one schema at a time'
+FROM limited WHERE place > 1000 HAVING count(*) > 0

@@ -223,8 +223,8 @@ fn bytes(table: &Table, keys: &[Key]) -> f64 {
         .filter(|column| keys.iter().any(|key| key.column == column.name))
         .map(|column| column.width)
         .sum();
-    let entry = 12.0 + (width / 8.0).ceil() * 8.0;
-    table.rows * entry / 0.9
+    // With the header of an entry, and half of the bytes that align it.
+    table.rows * (16.0 + width) / 0.9
 }
 
 // === impl Keys ===

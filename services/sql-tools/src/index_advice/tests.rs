@@ -179,7 +179,9 @@ fn a_small_table_has_no_candidates() {
         candidates(&[scan("(o.org = 2)")], &tables),
         Advice::default()
     );
-    tables.iter_mut().for_each(|table| table.rows = 10_000.0);
+    for table in &mut tables {
+        table.rows = 10_000.0;
+    }
     assert_eq!(candidates(&[scan("(o.org = 2)")], &tables).chosen.len(), 1);
 }
 
@@ -296,13 +298,13 @@ fn a_trial_keeps_what_saves_a_tenth_and_five_at_most() {
         }
     };
     let shares = [0.05, 0.5, 0.1, 0.2];
-    let mut trial = Trial::new(shares.len(), 100.0);
+    let mut trial = Trial::new(&[1.0; 4], 100.0);
     saves(&mut trial, &shares, 100.0);
     let kept: Vec<usize> = trial.kept().iter().map(|kept| kept.candidate).collect();
     assert_eq!(kept, [1, 3, 2]);
     assert_eq!(trial.fallen().collect::<Vec<_>>(), [(0, Reason::TooLittle)]);
 
-    let mut trial = Trial::new(7, 100.0);
+    let mut trial = Trial::new(&[1.0; 7], 100.0);
     saves(&mut trial, &[0.5; 7], 100.0);
     assert_eq!(trial.kept().len(), 5);
     let fallen: Vec<_> = trial.fallen().collect();
@@ -311,10 +313,25 @@ fn a_trial_keeps_what_saves_a_tenth_and_five_at_most() {
 
 #[test]
 fn a_trial_without_candidates_or_costs_ends() {
-    assert_eq!(Trial::new(0, 1.0).next(), None);
-    let mut trial = Trial::new(2, 1.0);
+    assert_eq!(Trial::new(&[], 1.0).next(), None);
+    let mut trial = Trial::new(&[1.0; 2], 1.0);
     trial.measured(None);
     trial.measured(None);
     assert_eq!(trial.next(), None);
     assert!(trial.kept().is_empty());
+}
+
+#[test]
+fn of_two_that_save_alike_the_smaller_is_kept() {
+    for (sizes, costs, best) in [
+        ([2.0, 1.0], [50.0, 50.2], 1),
+        ([1.0, 2.0], [50.2, 50.0], 0),
+        ([2.0, 1.0], [50.0, 60.0], 0),
+        ([1.0, 2.0], [60.0, 50.0], 1),
+    ] {
+        let mut trial = Trial::new(&sizes, 100.0);
+        trial.measured(Some(costs[0]));
+        trial.measured(Some(costs[1]));
+        assert_eq!(trial.kept()[0].candidate, best, "{sizes:?} {costs:?}");
+    }
 }

@@ -8,15 +8,21 @@ const MAX_KEPT: usize = 5;
 /// Part of the cost that an index must save to be kept.
 const MIN_GAIN: f64 = 0.1;
 
+/// Difference of two costs, as a part of them, below which the smaller index is better.
+const ALIKE: f64 = 0.01;
+
 /// Order in which candidates are tried, and those that were kept.
 ///
 /// In each round every candidate is tried beside those that were kept before. The one with the
-/// lowest cost is kept if it saves a tenth; otherwise the trial is over.
+/// lowest cost is kept if it saves a tenth; otherwise the trial is over. Of two that cost about the
+/// same the smaller is better.
 ///
 /// The caller asks [`next`](Self::next) for a candidate, measures the cost with it and all that are
 /// [`kept`](Self::kept), and tells it with [`measured`](Self::measured).
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
+    /// Size of each candidate.
+    sizes: Vec<f64>,
     /// Cost with those that were kept.
     cost: f64,
     kept: Vec<Kept>,
@@ -40,12 +46,13 @@ pub(crate) struct Kept {
 // === impl Trial ===
 
 impl Trial {
-    /// Starts with the number of candidates and the cost without any.
-    pub(crate) fn new(candidates: usize, cost: f64) -> Self {
+    /// Starts with the size of each candidate and the cost without any.
+    pub(crate) fn new(sizes: &[f64], cost: f64) -> Self {
         Self {
+            sizes: sizes.to_vec(),
             cost,
             kept: Vec::new(),
-            rest: (0..candidates).collect(),
+            rest: (0..sizes.len()).collect(),
             at: 0,
             best: None,
         }
@@ -62,7 +69,7 @@ impl Trial {
             return;
         };
         if let Some(cost) = cost
-            && self.best.is_none_or(|(_, best)| cost < best)
+            && self.is_better(candidate, cost)
         {
             self.best = Some((candidate, cost));
         }
@@ -88,6 +95,18 @@ impl Trial {
             };
             (candidate, reason)
         })
+    }
+
+    fn is_better(&self, candidate: usize, cost: f64) -> bool {
+        let Some((best, best_cost)) = self.best else {
+            return true;
+        };
+        let are_alike = (cost - best_cost).abs() <= best_cost * ALIKE;
+        if are_alike {
+            self.sizes[candidate] < self.sizes[best]
+        } else {
+            cost < best_cost
+        }
     }
 
     fn end_round(&mut self) {
