@@ -85,10 +85,8 @@ impl App {
             .transpose()?;
         let providers = Providers::new(observation.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
-        let definitions = catalogue::definitions(configuration)?;
-        let mcp = catalogue::service(
+        let (mcp, sql_tools) = catalogue::service(
             configuration,
-            &definitions,
             &databases,
             accounts.as_ref(),
             &knowledge,
@@ -112,9 +110,7 @@ impl App {
         if http.is_some() {
             tasks.spawn(databases.clone().watch(readiness.clone()));
         }
-        if !definitions.tools().is_empty() {
-            tasks.spawn(definitions.tools().clone().check(databases.clone()));
-        }
+        tasks.spawn(sql_tools.check(databases.clone()));
         Ok(Self {
             databases,
             accounts,

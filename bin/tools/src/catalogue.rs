@@ -17,6 +17,7 @@ use ziggurat_postgres_tools::{
     resources::SystemInfo,
 };
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
+use ziggurat_sql_tools::SqlTools;
 use ziggurat_state::Shared;
 
 use crate::{
@@ -55,7 +56,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 ///
 /// # Errors
 /// Fails if they are invalid.
-pub(crate) fn definitions(configuration: &Configuration) -> anyhow::Result<Definitions> {
+fn definitions(configuration: &Configuration) -> anyhow::Result<Definitions> {
     match &configuration.custom_definitions {
         Some(path) => {
             let read = Definitions::load(path, &configuration.environment());
@@ -65,19 +66,19 @@ pub(crate) fn definitions(configuration: &Configuration) -> anyhow::Result<Defin
     }
 }
 
-/// Builds the MCP service with everything that is not switched off.
+/// Builds the MCP service, and the operator's own tools in it, with everything that is not switched off.
 ///
 /// # Errors
-/// Fails if two definitions have the same name.
+/// Fails if the operator's custom definitions are invalid.
 pub(crate) fn service(
     configuration: &Configuration,
-    own: &Definitions,
     databases: &Databases,
     accounts: Option<&Accounts>,
     knowledge: &Knowledge,
     providers: &Providers,
     shared: Option<&Shared>,
-) -> anyhow::Result<Mcp> {
+) -> anyhow::Result<(Mcp, SqlTools)> {
+    let own = definitions(configuration)?;
     let builtins = &configuration.builtins;
     let resources = own.add_resources(
         resources(builtins, databases),
@@ -128,7 +129,7 @@ pub(crate) fn service(
     let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
     let signer = state_signer(configuration, shared).with_principal(principal);
     let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(signer);
-    Ok(vendor::with_databases(mcp, databases))
+    Ok((vendor::with_databases(mcp, databases), own.tools().clone()))
 }
 
 /// Checks what a configuration names: files, and the names in toolsets. Connects to nothing. Returns

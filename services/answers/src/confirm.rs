@@ -11,11 +11,12 @@ const KEY: &str = "confirm";
 /// An answer is valid for one run of one call: a client that sends it a second time is asked again.
 #[derive(Debug)]
 pub struct Confirmation {
-    /// What the user confirms, as it is signed; the arguments of the call are signed with it.
+    /// The action that the user confirms, as it is signed; the arguments of the call are signed with
+    /// it.
     pub state: String,
     /// The question.
     pub message: String,
-    /// A statement or a call, in the texts for the user.
+    /// The word for the action in the texts for the user: `statement` or `call`.
     pub subject: &'static str,
 }
 

@@ -22,7 +22,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The errors of bad statements, by name of the tool and statement. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct StatementChecks {
+pub(crate) struct StatementChecks {
     bad: Arc<Mutex<HashMap<(String, String), String>>>,
 }
 

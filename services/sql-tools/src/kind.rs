@@ -65,7 +65,7 @@ pub(crate) struct TextRules {
 /// A regular expression for a whole value.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    /// As the operator wrote it.
+    /// The text that the operator wrote.
     pub(crate) written: String,
     pub(crate) anchored: Regex,
 }

@@ -31,8 +31,7 @@ use ziggurat_databases::Databases;
 use ziggurat_mcp::Tools;
 use ziggurat_postgres::{database::Database, large_rows::LargeRows};
 
-pub use self::checks::StatementChecks;
-use self::{definition::Definition, tool::SqlTool};
+use self::{checks::StatementChecks, definition::Definition, tool::SqlTool};
 
 /// Limit on the number of tools.
 const MAX_TOOLS: usize = 500;
@@ -40,7 +39,7 @@ const MAX_TOOLS: usize = 500;
 /// Limit on the memory for large rows of all answers, as a multiple of the bytes of one answer.
 const LARGE_ANSWERS: usize = 8;
 
-/// What tools may name: the databases, and the names that are taken.
+/// Names that definitions refer to: the databases, and the tools that exist already.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The configured databases.
@@ -130,12 +129,6 @@ impl SqlTools {
                 format,
             })
         })
-    }
-
-    /// Returns whether there is no tool.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.definitions.is_empty()
     }
 
     /// Lets PostgreSQL check the statements of all tools, again and again those that are not good,

@@ -55,11 +55,9 @@ impl Template {
                 (Some(cast), false) => {
                     let number = number(parameters, index);
                     // Without the blank, a word before it would go on.
-                    plain.push_str(&if text[at..].trim_start().starts_with('[') {
-                        format!(" (${number}{cast})")
-                    } else {
-                        format!(" ${number}{cast}")
-                    });
+                    let has_subscript = text[at..].trim_start().starts_with('[');
+                    let (open, close) = if has_subscript { ("(", ")") } else { ("", "") };
+                    plain.extend([" ", open, "$", &number.to_string(), &cast, close]);
                 }
                 (None, true) => {
                     pieces.push(Piece::Text(std::mem::take(&mut plain)));

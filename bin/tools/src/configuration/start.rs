@@ -118,13 +118,13 @@ pub(crate) fn definition_problems(error: &DefinitionsError) -> Vec<String> {
             .map(|line| format!("{CUSTOM_DEFINITIONS}: {line}"))
             .collect();
     }
-    let mut line = format!("{CUSTOM_DEFINITIONS}: {error}");
+    let mut parts = vec![CUSTOM_DEFINITIONS.to_owned(), error.to_string()];
     let mut cause = error.source();
     while let Some(error) = cause {
-        line += &format!(": {error}");
+        parts.push(error.to_string());
         cause = error.source();
     }
-    vec![line]
+    vec![parts.join(": ")]
 }
 
 /// Checks that a path exists and is not a folder.

@@ -36,7 +36,16 @@ pub struct Schema {
     properties: Vec<(&'static str, Property)>,
     required: Vec<&'static str>,
     /// The complete schema, which replaces all other members.
-    raw: Option<Box<RawValue>>,
+    raw: Option<Complete>,
+}
+
+/// A complete schema.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Complete {
+    Value(Value),
+    /// One whose members keep their order.
+    Ordered(Box<RawValue>),
 }
 
 /// One argument of a tool, or one member of its results.
@@ -93,7 +102,10 @@ impl Schema {
 
     /// Takes a complete schema, for a tool that need not work with every client.
     pub fn raw(schema: Value) -> Self {
-        Self::raw_of(&schema).expect("the names of its members are texts")
+        Self {
+            raw: Some(Complete::Value(schema)),
+            ..Self::default()
+        }
     }
 
     /// Takes a complete schema that keeps the order of its members, for a tool whose arguments are
@@ -104,7 +116,7 @@ impl Schema {
     /// Returns an error if JSON cannot represent it: a map whose keys are not texts.
     pub fn raw_of(schema: &impl Serialize) -> Result<Self, serde_json::Error> {
         Ok(Self {
-            raw: Some(to_raw_value(schema)?),
+            raw: Some(Complete::Ordered(to_raw_value(schema)?)),
             ..Self::default()
         })
     }

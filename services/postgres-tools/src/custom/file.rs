@@ -26,7 +26,7 @@ pub(super) struct File {
     pub(super) include: Option<Vec<String>>,
 }
 
-/// What several files hold together.
+/// Contents of several files together.
 #[derive(Default)]
 pub(super) struct Sections {
     names: HashSet<String>,

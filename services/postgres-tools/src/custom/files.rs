@@ -120,8 +120,8 @@ impl Reader {
             let problem = format!("there are more than {MAX_FILES} files");
             return Err(DefinitionsError::Invalid(problem));
         }
-        let read = text(path).and_then(|yaml| Ok((parse(&yaml)?, yaml)));
-        let (mut file, yaml) = read.map_err(|error| error.within(&label))?;
+        let parsed = text(path).and_then(|yaml| Ok((parse(&yaml)?, yaml)));
+        let (mut file, yaml) = parsed.map_err(|error| error.within(&label))?;
         let includes = file.include.take().unwrap_or_default();
         self.sources.push(Source {
             label: label.clone(),

@@ -367,8 +367,9 @@ impl Execution {
     async fn read_behind(&mut self, has_declaration: bool, skip: u64) -> Result<(), DriverError> {
         let client = self.lease.begin();
         client.flush().await?;
-        if has_declaration {
-            while !matches!(client.next().await?, Some(Event::Ready) | None) {}
+        let mut is_declared = !has_declaration;
+        while !is_declared {
+            is_declared = matches!(client.next().await?, Some(Event::Ready) | None);
         }
         self.read(skip).await
     }

@@ -41,21 +41,7 @@ fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, String> {
     match kind {
         "string" => {
             only(&["min_length", "max_length", "pattern", "allowed"])?;
-            let pattern = keys
-                .get("pattern")
-                .map(|it| it.as_str().ok_or("pattern is not a string"));
-            let pattern = pattern.transpose()?.map(Pattern::new).transpose();
-            Ok(Scalar::Text(TextRules {
-                length: range(
-                    keys,
-                    "min_length",
-                    "max_length",
-                    size,
-                    "a number of characters",
-                )?,
-                pattern: pattern.map_err(|cause| format!("invalid pattern: {cause}"))?,
-                allowed: strings(keys)?.unwrap_or_default(),
-            }))
+            text_rules(keys).map(Scalar::Text)
         }
         "integer" => {
             only(&["min", "max", "allowed"])?;
@@ -99,6 +85,24 @@ fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, String> {
         }
         _ => Err(format!("unknown type: {kind}")),
     }
+}
+
+fn text_rules(keys: &Keys) -> Result<TextRules, String> {
+    let expected = "a number of characters";
+    let length = range(keys, "min_length", "max_length", size, expected)?;
+    let pattern = match keys.get("pattern") {
+        Some(yaml) => {
+            let written = yaml.as_str().ok_or("pattern is not a string")?;
+            let pattern = Pattern::new(written);
+            Some(pattern.map_err(|cause| format!("invalid pattern: {cause}"))?)
+        }
+        None => None,
+    };
+    Ok(TextRules {
+        length,
+        pattern,
+        allowed: strings(keys)?.unwrap_or_default(),
+    })
 }
 
 /// A type of which a range can be read from the text that passes the checks of a value.

@@ -21,12 +21,12 @@ const MAX_DESCRIPTION: usize = 500;
 /// Reads all parameters of a tool, or reports the problem of each.
 pub(super) fn read(entries: Vec<Yaml>, problems: &mut Problems) -> Option<Vec<Parameter>> {
     let count = entries.len();
-    let mut names = HashSet::new();
+    let mut seen = HashSet::new();
     let mut parameters = Vec::new();
     for (index, entry) in entries.into_iter().enumerate() {
         let named = entry.get("name").and_then(Yaml::as_str).map(str::to_owned);
         let parameter = parameter(entry).and_then(|parameter| {
-            if names.insert(parameter.name.clone()) {
+            if seen.insert(parameter.name.clone()) {
                 Ok(parameter)
             } else {
                 Err("there is another of this name".to_owned())

@@ -139,10 +139,11 @@ impl Answer<'_> {
                 self.write_tsv(found, &mut body)?;
                 return Ok(body.finish(self.format, fence.as_ref(), &heading(found)));
             }
-            Shape::Value => match self.value(found, &mut body)? {
-                true => {}
-                false => return Ok(self.empty(found)),
-            },
+            Shape::Value => {
+                if !self.value(found, &mut body)? {
+                    return Ok(self.empty(found));
+                }
+            }
             Shape::Record => self.write_record(found, &mut body)?,
             Shape::Json => {
                 let table = self.table(found)?.into_json();

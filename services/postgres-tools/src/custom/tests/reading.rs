@@ -172,7 +172,7 @@ fn only_yaml_of_limited_size_is_loaded() {
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, content).expect("a file");
-        Definitions::load(&path)
+        Definitions::load(&path, &Environment::default())
     };
     let yaml = b"resources: [{uri: u, name: n, type: static, data: 1}]";
     for name in ["a.yaml", "b.yml", "c.YML"] {
@@ -189,7 +189,10 @@ fn only_yaml_of_limited_size_is_loaded() {
     assert!(file("fits.yaml", &large[1..]).is_ok());
     let found = problem(file("latin.yaml", b"# \xe9"));
     assert!(found.contains("utf-8"), "{found}");
-    let missing = problem(Definitions::load(&folder.path().join("nope.yaml")));
+    let missing = problem(Definitions::load(
+        &folder.path().join("nope.yaml"),
+        &Environment::default(),
+    ));
     assert!(
         missing.starts_with("the file cannot be read: "),
         "{missing}"
