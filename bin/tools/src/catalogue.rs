@@ -151,7 +151,7 @@ pub(crate) fn check(configuration: &Configuration) -> (Vec<String>, Vec<String>)
         &providers,
         None,
     );
-    let names = mcp.map(|mcp| Names::of(&mcp, &configuration.builtins));
+    let names = mcp.map(|(mcp, _)| Names::of(&mcp, &configuration.builtins));
     match names.map(|names| names.check(configuration)) {
         Ok(Ok(warnings)) => (Vec::new(), warnings),
         Ok(Err(LoadError::Invalid(problems))) => (problems, Vec::new()),

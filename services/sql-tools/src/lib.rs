@@ -13,7 +13,11 @@ mod decimal;
 mod definition;
 #[cfg_attr(
     not(test),
-    expect(dead_code, reason = "the tool that talks to PostgreSQL comes next")
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "the tool that talks to PostgreSQL comes next"
+    )
 )]
 mod index_advice;
 mod input_schema;
