@@ -53,7 +53,7 @@ fn definition(keys: &str) -> Definition {
 
 #[test]
 fn all_problems_are_reported_with_their_lines() {
-    let yaml = r#"
+    let yaml = r"
 tools:
 - name: orders
   description: Orders
@@ -69,7 +69,7 @@ tools:
 - {name: orders, description: O, statement: SELECT 1}
 - {name: query_database, description: O, statement: SELECT 1}
 - {name: Big, description: O, statement: SELECT 1, size: 3}
-"#;
+";
     let found = problems(yaml);
     let expected = [
         "own.yaml:7: tool 'orders': parameter 'day': default is not a date",
@@ -87,6 +87,7 @@ tools:
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_tool_that_cannot_work_is_refused() {
     let cases = [
         ("statement: ' ; '", "statement is required"),
@@ -166,6 +167,7 @@ fn a_tool_that_cannot_work_is_refused() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_parameter_that_cannot_work_is_refused() {
     let cases = [
         ("type: film", "unknown type: film"),

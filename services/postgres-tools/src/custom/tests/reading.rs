@@ -116,7 +116,7 @@ const SENSELESS: &[(&str, &str)] = &[
 fn unknown_fields_and_invalid_yaml_are_errors() {
     let cases = [
         ("prompt: []", "unknown field `prompt`"),
-        ("tools: []", "unknown field `tools`"),
+        ("tool: []", "unknown field `tool`"),
         ("prompts: [{title: a}]", "unknown field `title`"),
         ("resources: [{mimetype: a}]", "unknown field `mimetype`"),
         ("prompts: 1", "invalid type: integer `1`"),
