@@ -65,7 +65,7 @@ fn every_configuration_is_valid() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 15);
+    assert_eq!(seen, 17);
 }
 
 /// Servers in the client configurations of the documents.
