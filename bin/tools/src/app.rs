@@ -98,10 +98,7 @@ impl App {
         let access = ToolAccess::new(configuration, &mcp)?;
         let mcp = observation.observe(mcp.with_access(access.clone()), &databases, &access);
         tasks.spawn(knowledge.warm());
-        let guard = accounts
-            .as_ref()
-            .map(|accounts| token_verifier(configuration, accounts, &databases, &mut tasks))
-            .transpose()?;
+        let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
         // Failures are logged by the task that connects.
@@ -194,19 +191,22 @@ fn warm(databases: &Databases, tasks: &mut JoinSet<()>) -> oneshot::Receiver<()>
     are_warm
 }
 
-/// Creates the token verifier and starts the tasks that keep it up to date.
+/// Creates the token verifier, if there are accounts, and starts the tasks that keep it up to date.
 fn token_verifier(
     configuration: &Configuration,
-    accounts: &Accounts,
+    accounts: Option<&Accounts>,
     databases: &Databases,
     tasks: &mut JoinSet<()>,
-) -> anyhow::Result<TokenVerifier> {
+) -> anyhow::Result<Option<TokenVerifier>> {
+    let Some(accounts) = accounts else {
+        return Ok(None);
+    };
     tasks.spawn(accounts.watch().run());
     let issuer = trust(configuration, databases)?;
     if let Some(issuer) = &issuer {
         tasks.spawn(issuer.clone().run());
     }
-    Ok(TokenVerifier::new(accounts.clone(), issuer))
+    Ok(Some(TokenVerifier::new(accounts.clone(), issuer)))
 }
 
 /// Prepares verification of tokens of another issuer, if one is configured.
