@@ -60,7 +60,6 @@ impl SqlTool {
             .with_row_limit(rows)
             .with_max_row_bytes(self.max_bytes.max(answer::MIN_ROW_LIMIT))
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(CallFacts::max_cost(request.caller()))
             .with_call(CallFacts::context(request.caller()))
             .with_values(values);
         Ok(match definition.timeout {
