@@ -253,7 +253,9 @@ def full_disk(folder, variables, direct, faults):
     ran = statuses.count(200)
     print(f"a full disk: {ran} calls ran, {statuses.count(503)} got 503, {written} rows")
     check(faults, written == ran and statuses.count(503) == 200 - ran > 0, f"{statuses}")
-    check(faults, statuses == sorted(statuses), "a call ran after one was refused")
+    # A short line may fit where a longer one did not, so a call may run after one was refused.
+    opens = server.trail.read_text().count('"kind":"open"')
+    check(faults, opens >= ran, f"{ran} calls ran, but {opens} were recorded before")
     check(faults, rest.status == 503 and "Audit is unavailable" in rest.text, rest.said())
 
 
