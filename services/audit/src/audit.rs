@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, TryLockError, atomic::Ordering::Relaxed},
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
 };
 
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::{
     queue::{Item, Queue},
     record::Record,
     recovery,
-    writer::LineWriter,
+    writer::{self, LineWriter},
 };
 
 /// Handle to an audit trail; clones share the trail.
@@ -133,21 +133,9 @@ impl Audit {
         self.0.settings.fsync == Fsync::Always
     }
 
-    /// Writes the `open` lines of all calls that wait, or leaves it to the writer if it is at work.
+    /// Writes the `open` lines of all calls that wait, unless another thread does.
     pub(crate) fn write_opens(&self) {
-        let line_writer = match self.0.line_writer.try_lock() {
-            Ok(line_writer) => Some(line_writer),
-            Err(TryLockError::Poisoned(line_writer)) => Some(line_writer.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        match line_writer {
-            Some(mut line_writer) => {
-                if let Some(line_writer) = line_writer.as_mut() {
-                    line_writer.write_opens();
-                }
-            }
-            None => self.0.queue.wake_writer(),
-        }
+        writer::write_opens(&self.0.queue, &self.0.line_writer);
     }
 
     pub(crate) fn queue(&self) -> &Queue {

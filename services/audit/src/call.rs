@@ -78,26 +78,11 @@ impl Call {
             return Ok(());
         }
         self.ask();
-        let mut polls = 0_u8;
-        poll_fn(|cx| {
-            let poll = self.0.poll_open(cx);
-            if poll.is_ready() || self.0.audit.syncs_always() {
-                return poll;
-            }
-            polls = polls.saturating_add(1);
-            match polls {
-                // Other calls of this thread join first, so that one write serves them all.
-                1 => cx.waker().wake_by_ref(),
-                // Waking the writer would cost several times as much as this short write.
-                2 => {
-                    self.0.audit.write_opens();
-                    return self.0.poll_open(cx);
-                }
-                _ => {}
-            }
-            poll
-        })
-        .await
+        if !self.0.audit.syncs_always() {
+            // Waking the writer would cost several times as much as this short write.
+            self.0.audit.write_opens();
+        }
+        poll_fn(|cx| self.0.poll_open(cx)).await
     }
 
     /// Sets the database.

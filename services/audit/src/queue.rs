@@ -165,8 +165,10 @@ impl Queue {
         }
         // Not limited: each call has one such item, and it waits for it.
         state.opens.push(Item::Open { call, seq: None });
-        state.is_urgent |= is_urgent;
-        self.wake(state);
+        if is_urgent {
+            state.is_urgent = true;
+            self.wake(state);
+        }
         true
     }
 
@@ -177,11 +179,9 @@ impl Queue {
         mem::take(&mut state.orders.missed)
     }
 
-    /// Asks the writer to write at once.
-    pub(crate) fn wake_writer(&self) {
-        let mut state = lock(&self.state);
-        state.is_urgent = true;
-        self.wake(state);
+    /// Returns whether calls wait for their `open` lines.
+    pub(crate) fn has_opens(&self) -> bool {
+        !lock(&self.state).opens.is_empty()
     }
 
     /// Adds a call that ended while its `open` line was written. Never waits.

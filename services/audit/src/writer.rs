@@ -2,7 +2,7 @@
 
 use std::{
     fmt, io, mem,
-    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    sync::{Arc, Mutex, TryLockError, atomic::Ordering::Relaxed},
 };
 
 use jiff::Timestamp;
@@ -53,8 +53,8 @@ impl Writer {
         let mut sync_at = None;
         loop {
             let orders = self.queue.take(&mut batch, sync_at);
-            let mut line_writer = lock(&self.line_writer);
-            let Some(line_writer) = line_writer.as_mut() else {
+            let mut guard = lock(&self.line_writer);
+            let Some(line_writer) = guard.as_mut() else {
                 return;
             };
             line_writer.work(&mut batch, orders);
@@ -63,6 +63,8 @@ impl Writer {
                 return;
             }
             sync_at = line_writer.journal.sync_at();
+            drop(guard);
+            write_opens(&self.queue, &self.line_writer);
         }
     }
 
@@ -260,5 +262,22 @@ impl LineWriter {
                 }
             }
         }
+    }
+}
+
+/// Writes the `open` lines of all calls that wait, unless another thread does.
+///
+/// Looks again after each write: a call that came meanwhile has left its line to this thread.
+pub(crate) fn write_opens(queue: &Queue, line_writer: &Mutex<Option<LineWriter>>) {
+    while queue.has_opens() {
+        let mut guard = match line_writer.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let Some(line_writer) = guard.as_mut() else {
+            return;
+        };
+        line_writer.write_opens();
     }
 }

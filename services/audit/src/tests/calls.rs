@@ -269,7 +269,7 @@ async fn without_the_requirement_a_call_runs_at_once() {
 #[tokio::test]
 async fn a_call_that_ends_before_its_open_line_is_written_still_has_one_record() {
     let trail = Trail::new();
-    let (audit, writer) = Audit::open(trail.required()).expect("opened");
+    let (audit, writer) = Audit::open(trail.synced()).expect("opened");
     let dropped = tool_call(&audit, "dropped");
     let ended = tool_call(&audit, "ended");
     for call in [&dropped, &ended] {
@@ -293,7 +293,7 @@ async fn a_call_that_ends_before_its_open_line_is_written_still_has_one_record()
 #[tokio::test]
 async fn calls_that_open_together_share_a_write() {
     let trail = Trail::new();
-    let (audit, writer) = Audit::open(trail.required()).expect("opened");
+    let (audit, writer) = Audit::open(trail.synced()).expect("opened");
     let disk = with_faults(&writer);
     let calls: Vec<_> = iter::repeat_with(|| tool_call(&audit, "x"))
         .take(100)
@@ -311,4 +311,20 @@ async fn calls_that_open_together_share_a_write() {
     drop(calls);
     finish((audit, thread));
     assert_eq!(trail.of_kind("call").len(), 100);
+}
+
+#[tokio::test]
+async fn a_call_leaves_its_open_line_to_the_thread_that_writes() {
+    let trail = Trail::new();
+    let (audit, writer) = Audit::open(trail.required()).expect("opened");
+    let disk = with_faults(&writer);
+    let (first, second) = (tool_call(&audit, "first"), tool_call(&audit, "second"));
+    let mut waiting = tokio_test::task::spawn(first.open());
+    writer.change(|_| assert!(waiting.poll().is_pending()));
+    second.open().await.expect("written");
+    assert!(waiting.is_woken());
+    waiting.await.expect("written with the other");
+    assert_eq!(disk.writes.load(SeqCst), 1);
+    drop((first, second));
+    finish((audit, thread::spawn(move || writer.run())));
 }

@@ -105,7 +105,7 @@ fn a_full_queue_is_waited_for_and_then_counted() {
 #[tokio::test]
 async fn a_call_fails_when_the_writer_is_gone() {
     let trail = Trail::new();
-    let (audit, writer) = Audit::open(trail.required()).expect("opened");
+    let (audit, writer) = Audit::open(trail.synced()).expect("opened");
     let call = tool_call(&audit, "waiting");
     let mut open = tokio_test::task::spawn(call.open());
     assert!(open.poll().is_pending());
