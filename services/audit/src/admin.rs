@@ -8,7 +8,7 @@ use crate::{
     journal::{Journal, Output},
     log_file::{self, LogFile},
     names,
-    record::{Field, Record},
+    record::{Part, Record},
     recovery,
 };
 
@@ -90,7 +90,7 @@ impl AdminCall {
     /// Sets the database.
     pub fn database(&mut self, name: &str) {
         if let Some(record) = &mut self.record {
-            record.write(Field::Database, name);
+            record.write(Part::Database, &[("database", name)]);
         }
     }
 

@@ -14,7 +14,7 @@ use ziggurat_runtime::lock;
 use crate::{
     Audit, Verdict,
     queue::Item,
-    record::{Field, Record},
+    record::{Part, Record},
 };
 
 /// A call in progress; its record is written when it ends.
@@ -87,17 +87,17 @@ impl Call {
 
     /// Sets the database.
     pub fn database(&self, name: &str) {
-        self.write(Field::Database, name);
+        self.change(|record| record.write(Part::Database, &[("database", name)]));
     }
 
     /// Sets the role under which the statement runs.
     pub fn role(&self, name: &str) {
-        self.write(Field::Role, name);
+        self.change(|record| record.write(Part::Role, &[("role", name)]));
     }
 
     /// Sets the SQLSTATE or the JSON-RPC code of an error.
     pub fn code(&self, code: &str) {
-        self.write(Field::Code, code);
+        self.change(|record| record.write(Part::Code, &[("code", code)]));
     }
 
     /// Marks a call that named something that exists and that its caller does not see.
@@ -170,10 +170,6 @@ impl Call {
         if !audit.queue().push_open(call, audit.syncs_always()) {
             self.0.fail();
         }
-    }
-
-    fn write(&self, field: Field, text: &str) {
-        self.change(|record| record.write(field, text));
     }
 
     fn change(&self, change: impl FnOnce(&mut Record)) {

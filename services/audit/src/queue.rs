@@ -179,9 +179,10 @@ impl Queue {
         mem::take(&mut state.orders.missed)
     }
 
-    /// Returns whether calls wait for their `open` lines.
+    /// Returns whether calls wait for `open` lines that are not left to the writer.
     pub(crate) fn has_opens(&self) -> bool {
-        !lock(&self.state).opens.is_empty()
+        let state = lock(&self.state);
+        !state.is_urgent && !state.opens.is_empty()
     }
 
     /// Adds a call that ended while its `open` line was written. Never waits.

@@ -103,36 +103,29 @@ pub enum Verdict {
     Lost,
 }
 
-/// Texts of a record.
+/// Parts of a record, each with its members as JSON.
 #[derive(Clone, Copy)]
-pub(crate) enum Field {
-    RequestId,
-    TraceId,
-    Transport,
-    Face,
-    Revision,
-    CallerKind,
-    CallerName,
-    Token,
-    ClientName,
-    ClientVersion,
-    Method,
-    Tool,
-    Pipeline,
+pub(crate) enum Part {
+    Request,
+    /// Trace, transport, address of the endpoint and revision.
+    Way,
+    Caller,
+    Client,
+    /// Method, and tool or pipeline.
+    Target,
     Database,
     Role,
     Code,
 }
 
-/// Number of [`Field`]s.
-const FIELDS: usize = Field::Code as usize + 1;
+/// Number of [`Part`]s.
+const PARTS: usize = Part::Code as usize + 1;
 
 /// A record in progress.
 pub(crate) struct Record {
-    /// All texts behind each other, so that most records need one allocation for them.
-    texts: String,
-    spans: [(usize, usize); FIELDS],
-    ip: Option<IpAddr>,
+    /// All parts behind each other, so that most records need one allocation for them.
+    members: Vec<u8>,
+    spans: [(usize, usize); PARTS],
     begun: Instant,
     statement: Option<Statement>,
     /// Empty buffer for the text of a statement.
@@ -180,21 +173,20 @@ impl Verdict {
 
 impl Record {
     pub(crate) fn new(start: &CallStart<'_>) -> Self {
-        let texts = String::with_capacity(256);
-        Self::with_buffers(start, texts, String::new())
+        Self::with_buffers(start, Vec::with_capacity(512), String::new())
     }
 
     /// Begins another record with the buffers of this one.
     pub(crate) fn begin_again(&mut self, start: &CallStart<'_>) {
-        let mut texts = mem::take(&mut self.texts);
-        texts.clear();
-        *self = Self::with_buffers(start, texts, self.statement_buffer());
+        let mut members = mem::take(&mut self.members);
+        members.clear();
+        *self = Self::with_buffers(start, members, self.statement_buffer());
     }
 
     /// Returns whether its buffers are small enough to be kept.
     pub(crate) fn is_small(&self) -> bool {
         let statement = self.statement.as_ref().map_or(0, Statement::capacity);
-        self.texts.capacity() + self.buffer.capacity() + statement <= MAX_KEPT_BYTES
+        self.members.capacity() + self.buffer.capacity() + statement <= MAX_KEPT_BYTES
     }
 
     /// Sets the statement in one of its forms.
@@ -211,11 +203,10 @@ impl Record {
         buffer
     }
 
-    fn with_buffers(start: &CallStart<'_>, texts: String, buffer: String) -> Self {
+    fn with_buffers(start: &CallStart<'_>, members: Vec<u8>, buffer: String) -> Self {
         let mut record = Self {
-            texts,
-            spans: [(0, 0); FIELDS],
-            ip: start.caller.ip,
+            members,
+            spans: [(0, 0); PARTS],
             begun: Instant::now(),
             statement: None,
             buffer,
@@ -226,34 +217,45 @@ impl Record {
             open: None,
             end: None,
         };
-        for (field, text) in [
-            (Field::RequestId, start.request_id),
-            (Field::TraceId, start.trace_id),
-            (Field::Transport, start.transport),
-            (Field::Face, start.face),
-            (Field::Revision, start.revision),
-            (Field::CallerKind, start.caller.kind),
-            (Field::CallerName, start.caller.name),
-            (Field::Token, start.caller.token),
-            (Field::ClientName, start.client_name),
-            (Field::ClientVersion, start.client_version),
-            (Field::Method, start.method),
-            (Field::Tool, start.tool),
-            (Field::Pipeline, start.pipeline),
-        ] {
-            record.write(field, text);
-        }
+        record.write(Part::Request, &[("request_id", start.request_id)]);
+        record.write(
+            Part::Way,
+            &[
+                ("trace_id", start.trace_id),
+                ("transport", start.transport),
+                ("face", start.face),
+                ("revision", start.revision),
+            ],
+        );
+        record.put(Part::Caller, |out| start.caller.write(out));
+        let client = [
+            ("name", start.client_name),
+            ("version", start.client_version),
+        ];
+        record.put(Part::Client, |out| {
+            object(out, "client", |out| names(out, &client));
+        });
+        record.write(
+            Part::Target,
+            &[
+                ("method", start.method),
+                ("tool", start.tool),
+                ("pipeline", start.pipeline),
+            ],
+        );
         record
     }
 
-    /// Sets a text, cut to the length of a name.
-    pub(crate) fn write(&mut self, field: Field, text: &str) {
-        if self.text(field) != text
-            && let Some(span) = self.spans.get_mut(field as usize)
-        {
-            let start = self.texts.len();
-            self.texts.push_str(line::cut(text, MAX_NAME));
-            *span = (start, self.texts.len());
+    /// Sets the members of a part, cut to the length of a name.
+    pub(crate) fn write(&mut self, part: Part, members: &[(&str, &str)]) {
+        self.put(part, |out| names(out, members));
+    }
+
+    fn put(&mut self, part: Part, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.members.len();
+        write(&mut self.members);
+        if let Some(span) = self.spans.get_mut(part as usize) {
+            *span = (start, self.members.len());
         }
     }
 
@@ -279,9 +281,9 @@ impl Record {
 
     /// Appends the members of an `open` line.
     pub(crate) fn write_open(&mut self, out: &mut Vec<u8>) {
-        self.member(out, "request_id", Field::RequestId);
-        self.write_caller(out);
-        self.write_target(out);
+        for part in [Part::Request, Part::Caller, Part::Target, Part::Database] {
+            out.extend_from_slice(self.part(part));
+        }
         if let Some(statement) = &mut self.statement {
             statement.write_digest(out);
         }
@@ -289,18 +291,17 @@ impl Record {
 
     /// Appends the members of a `call` or `denied` line.
     pub(crate) fn write_all(&mut self, out: &mut Vec<u8>) {
-        self.member(out, "request_id", Field::RequestId);
-        self.member(out, "trace_id", Field::TraceId);
-        self.member(out, "transport", Field::Transport);
-        self.member(out, "face", Field::Face);
-        self.member(out, "revision", Field::Revision);
-        self.write_caller(out);
-        object(out, "client", |out| {
-            self.member(out, "name", Field::ClientName);
-            self.member(out, "version", Field::ClientVersion);
-        });
-        self.write_target(out);
-        self.member(out, "role", Field::Role);
+        for part in [
+            Part::Request,
+            Part::Way,
+            Part::Caller,
+            Part::Client,
+            Part::Target,
+            Part::Database,
+            Part::Role,
+        ] {
+            out.extend_from_slice(self.part(part));
+        }
         if let Some(statement) = &mut self.statement {
             statement.write(out);
         }
@@ -320,29 +321,7 @@ impl Record {
         if self.is_hidden {
             out.extend_from_slice(b",\"hidden\":true");
         }
-        self.member(out, "code", Field::Code);
-    }
-
-    fn write_caller(&self, out: &mut Vec<u8>) {
-        object(out, "caller", |out| {
-            self.member(out, "kind", Field::CallerKind);
-            self.member(out, "name", Field::CallerName);
-            self.member(out, "token", Field::Token);
-            if let Some(ip) = self.ip {
-                let comma: &[u8] = if out.last() == Some(&b'{') { b"" } else { b"," };
-                out.extend_from_slice(comma);
-                out.extend_from_slice(b"\"ip\":\"");
-                line::address(out, ip);
-                out.push(b'"');
-            }
-        });
-    }
-
-    fn write_target(&self, out: &mut Vec<u8>) {
-        self.member(out, "method", Field::Method);
-        self.member(out, "tool", Field::Tool);
-        self.member(out, "pipeline", Field::Pipeline);
-        self.member(out, "database", Field::Database);
+        out.extend_from_slice(self.part(Part::Code));
     }
 
     fn write_arguments(&self, out: &mut Vec<u8>) {
@@ -358,14 +337,39 @@ impl Record {
         }
     }
 
-    fn member(&self, out: &mut Vec<u8>, name: &str, field: Field) {
-        line::member(out, name, self.text(field));
-    }
-
-    fn text(&self, field: Field) -> &str {
-        let span = self.spans.get(field as usize);
-        span.and_then(|&(start, end)| self.texts.get(start..end))
+    fn part(&self, part: Part) -> &[u8] {
+        let span = self.spans.get(part as usize);
+        span.and_then(|&(start, end)| self.members.get(start..end))
             .unwrap_or_default()
+    }
+}
+
+// === impl Caller ===
+
+impl Caller<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        let members = [
+            ("kind", self.kind),
+            ("name", self.name),
+            ("token", self.token),
+        ];
+        object(out, "caller", |out| {
+            names(out, &members);
+            if let Some(ip) = self.ip {
+                let comma: &[u8] = if out.last() == Some(&b'{') { b"" } else { b"," };
+                out.extend_from_slice(comma);
+                out.extend_from_slice(b"\"ip\":\"");
+                line::address(out, ip);
+                out.push(b'"');
+            }
+        });
+    }
+}
+
+/// Appends members whose values are names; empty ones are left out.
+fn names(out: &mut Vec<u8>, members: &[(&str, &str)]) {
+    for (name, value) in members {
+        line::member(out, name, line::cut(value, MAX_NAME));
     }
 }
 
