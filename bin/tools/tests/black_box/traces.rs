@@ -1,5 +1,6 @@
 //! Tests of traces and of comments in statements.
 
+mod providers;
 mod statements;
 
 use rustix::process::Signal;
