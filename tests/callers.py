@@ -28,12 +28,16 @@ class Answer:
 class Caller:
     """A client with a token and a connection for each request.
 
-    With `modern` it uses the revision in which a disconnect cancels the call.
+    With `modern` it uses the revision in which a disconnect cancels the call. One that `can_confirm`
+    is asked before a statement changes anything.
     """
 
-    def __init__(self, address, token=None, modern=True, host=None, source=None):
+    def __init__(
+        self, address, token=None, modern=True, host=None, source=None, can_confirm=False
+    ):
         self.address = address.removeprefix("http://")
         self.token, self.modern, self.host = token, modern, host
+        self.capabilities = {"elicitation": {}} if can_confirm else {}
         self.source = source and (source, 0)
 
     def query(self, statement, patience=120, tool="query_database"):
@@ -54,7 +58,7 @@ class Caller:
             }
             params["_meta"] = {
                 PREFIX + "protocolVersion": MODERN,
-                PREFIX + "clientCapabilities": {},
+                PREFIX + "clientCapabilities": self.capabilities,
                 PREFIX + "clientInfo": {"name": "callers", "version": "1"},
             }
         return self.ask("POST", path, body, headers, patience)
@@ -110,16 +114,21 @@ def understood(response, raw):
     if not isinstance(answer, dict) or "result" not in answer:
         return text, response.status != 200 or "error" in answer
     result = answer["result"]
+    if "content" not in result:
+        # A question to the user of the client.
+        return text, False
     return result["content"][0]["text"], result.get("isError", False)
 
 
-def write_tokens(file, count):
-    """Writes a file of API tokens; returns the tokens."""
+def write_tokens(file, count, database=None):
+    """Writes a file of API tokens, the last one for a database of its own; returns the tokens."""
     tokens = [f"token-of-caller-{number}" for number in range(count)]
     lines = ["tokens:"]
     for number, token in enumerate(tokens):
         record = {"id": f"token-{number}", "hash": hashlib.sha256(token.encode()).hexdigest()}
         record |= {"note": "a caller", "created_at": "2026-01-01T00:00:00Z"}
+        if database and number == count - 1:
+            record["database"] = database
         lines.append(f"- {json.dumps(record)}")
     file.write_text("\n".join(lines) + "\n")
     file.chmod(0o600)

@@ -47,8 +47,9 @@
 //!
 //! # The log
 //!
-//! One `error` event per fault: `request_id`, `status`, `method`, `path` (without the query) and
-//! `error`, the [`ErrorDetail`] from the extensions of the response, or the message of the panic.
+//! One `error` event per fault: `request_id`, `trace_id`, `status`, `method`, `path` (without the
+//! query) and `error`, the [`ErrorDetail`] from the extensions of the response, or the message of the
+//! panic. The trace is the [`TraceId`] in the extensions of the response, if there is one.
 //! The detail is removed from the extensions, so a second layer further out does not log it again.
 //! A fault that was written for the client and has no detail, such as an overload or a failing
 //! health check, is a `debug` event.
@@ -80,6 +81,7 @@ mod request_id;
 mod scrub;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trace_id;
 
 use std::{
     borrow::Cow,
@@ -103,6 +105,7 @@ pub use self::{
     public::{Public, Sanitizer},
     request_id::{InvalidRequestId, RequestId},
     scrub::{REDACTED, scrub},
+    trace_id::TraceId,
 };
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -363,7 +366,8 @@ impl<R> Rules<R> {
             extensions.get::<Rejection>().is_some() || extensions.get::<Public>().is_some();
         let id = origin.id.as_ref().or(extensions.get()).cloned();
         let id = id.unwrap_or_else(RequestId::generate);
-        origin.log(&id, status, detail.as_ref(), is_public);
+        let trace = extensions.get::<TraceId>();
+        origin.log(&id, trace, status, detail.as_ref(), is_public);
 
         let message = match &detail {
             _ if is_public => None,
@@ -393,7 +397,7 @@ impl<R> Rules<R> {
     {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         let id = origin.id.clone().unwrap_or_else(RequestId::generate);
-        origin.log(&id, status, Some(detail), false);
+        origin.log(&id, None, status, Some(detail), false);
         let message = self.sanitizer.public(detail, self.message);
         self.fault(status, message, id)
     }
@@ -427,6 +431,7 @@ impl RequestInfo {
     fn log(
         &self,
         id: &RequestId,
+        trace: Option<&TraceId>,
         status: StatusCode,
         detail: Option<&ErrorDetail>,
         is_public: bool,
@@ -435,17 +440,26 @@ impl RequestInfo {
             return;
         };
         let request_id = id.as_str();
+        let trace_id = trace.map(TraceId::as_str);
         let status = status.as_u16();
         let method = method.as_str();
         let path = detail::legible(path.as_ref().map_or("", PathAndQuery::path));
         let path = path.as_str();
         if is_public && detail.is_none() {
-            tracing::debug!(request_id, status, method, path, "refused");
+            tracing::debug!(request_id, trace_id, status, method, path, "refused");
             return;
         }
         // As a string and not through `Display`, so that a subscriber escapes line breaks.
         let error = detail.map(ToString::to_string);
         let error = error.as_deref();
-        tracing::error!(request_id, status, method, path, error, "server fault");
+        tracing::error!(
+            request_id,
+            trace_id,
+            status,
+            method,
+            path,
+            error,
+            "server fault"
+        );
     }
 }

@@ -54,13 +54,16 @@ def verify(*trails):
 
 
 class Server:
-    """A server with an audit trail."""
+    """A server with an audit trail, and a second database that may be changed."""
 
     def __init__(self, folder, variables, audit, **more):
         folder.mkdir()
-        [self.token] = write_tokens(folder / "tokens.yaml", 1)
+        self.token, self.writer = write_tokens(folder / "tokens.yaml", 2, "writable")
         self.trail = folder / "audit.jsonl"
-        databases = [entry("main", variables, query_timeout=QUERY_TIMEOUT, **more)]
+        databases = [
+            entry("main", variables, query_timeout=QUERY_TIMEOUT, **more),
+            entry("writable", variables, allow_writes=True),
+        ]
         audit = {"file": str(self.trail)} | audit
         self.arguments = write_configuration(folder, databases=databases, audit=audit)
         self.log = folder / "log"
@@ -78,9 +81,10 @@ def give_up(client, statement):
         pass
 
 
-def ways(address, token):
+def ways(address, token, writer):
     """Calls over HTTP, each with its expected verdict."""
     modern, legacy = (Caller(address, token, modern=it) for it in (True, False))
+    asked = Caller(address, writer, can_confirm=True)
     return [
         ("ok", lambda: modern.query("SELECT 1")),
         ("ok", lambda: legacy.query("SELECT generate_series(1, 50)")),
@@ -92,6 +96,7 @@ def ways(address, token):
         ("refused", lambda: modern.query("DELETE FROM pg_class")),
         ("refused", lambda: modern.call("query_database", {"qery": "SELECT 1"})),
         ("unknown", lambda: modern.call("no_such_tool", {})),
+        ("asked", lambda: asked.query("CREATE TABLE asked_for (mark int)")),
         ("timeout", lambda: modern.query("SELECT pg_sleep(30)")),
         ("cancelled", lambda: give_up(modern, "SELECT pg_sleep(30)")),
     ]
@@ -102,12 +107,12 @@ def calls_over_http(folder, variables, faults):
     expected = Counter()
     with server.listening() as (address, _):
         stranger = Caller(address, "no-such-token")
-        choices = ways(address, server.token)
+        choices = ways(address, server.token, server.writer)
 
         def call(number):
             # The slow ones are rare.
             few = number % 50
-            way = choices[10 + few] if few < 2 else choices[number % 10]
+            way = choices[11 + few] if few < 2 else choices[number % 11]
             way[1]()
             return way[0]
 

@@ -23,7 +23,7 @@ use std::{
 };
 
 use thiserror::Error;
-use ziggurat_http::TelemetrySettings;
+use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 use ziggurat_runtime::{
     config::{self, Input, Section},
     file::FileError,
@@ -53,6 +53,8 @@ pub(crate) struct Configuration {
     pub(crate) audit: Option<ziggurat_audit::Settings>,
     /// Metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
+    /// Kind of the comments in statements.
+    pub(crate) sql_comment: SqlCommentKind,
     /// Log level and format, used if no environment variable sets them.
     pub(crate) log: RawLog,
 }
@@ -128,6 +130,8 @@ impl Configuration {
         let mut keys = self.server.differences(&other.server);
         keys.extend((self.audit != other.audit).then_some("audit"));
         keys.extend((self.telemetry != other.telemetry).then_some("telemetry"));
+        let is_same = self.sql_comment == other.sql_comment;
+        keys.extend((!is_same).then_some("telemetry.sql_comment"));
         keys
     }
 }
@@ -140,7 +144,8 @@ fn read(file: &Section<'_>) -> Configuration {
         server,
         limits: limits::read(&file.section("limits")),
         audit: ziggurat_audit::Settings::read(file),
-        telemetry: TelemetrySettings::read(file),
+        telemetry: TelemetrySettings::read(file).with_providers(file),
+        sql_comment: SqlCommentKind::read(file),
         log: file.log(),
         pipelines: pipelines::read(&file.key("pipelines"), &defaults),
     }

@@ -62,6 +62,7 @@ impl Observed {
                 audit: trail.as_ref().map(Trail::audit).cloned(),
                 metrics,
                 tracer,
+                sql_comment: configuration.sql_comment,
             },
             trail,
             _page: page.map(MetricsPage::serve).into_iter().collect(),

@@ -16,7 +16,7 @@ use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
 use ziggurat_mcp::{
     Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome,
 };
-use ziggurat_postgres::statement::{CallComment, CallContext};
+use ziggurat_postgres::call_context::{CallComment, CallContext};
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
@@ -183,6 +183,7 @@ impl CallObserver {
             caller: shown(start.identity),
             request: start.caller.extension().map(RequestId::to_string),
             tool: start.subject.map(str::to_owned),
+            pipeline: None,
             has_trace: self.sql_comment == SqlCommentKind::Trace,
         })
     }
@@ -296,13 +297,8 @@ impl Observer for CallObserver {
         let context = CallContext::new(span.trace().clone(), self.comment(&start));
         let measured = start.method.filter(|_| self.metrics.is_on());
         let caller_kind = kind(start.identity);
-        // The log of calls is off by default.
-        if enabled!(target: ziggurat_mcp::LOG_TARGET, Level::INFO) {
-            let shown = shown(start.identity);
-            caller.set_extension(LogFields {
-                caller: Some(shown.into()),
-                trace_id: span.trace().id().map(|id| id.to_string().into()),
-            });
+        if let Some(fields) = log_fields(start.identity, span.trace()) {
+            caller.set_extension(fields);
         }
         let measured = measured.map(|method| MeasuredCall {
             metrics: self.metrics.clone(),
@@ -422,6 +418,17 @@ fn add_end(record: &AuditCall, facts: Facts, end: &End) {
     if end.bytes > 0 {
         record.bytes(end.bytes);
     }
+}
+
+/// Returns what the log says of a call. The log of calls is off by default; that of failures names
+/// the trace only.
+fn log_fields(identity: Option<&Identity>, trace: &Trace) -> Option<LogFields> {
+    let is_logged = enabled!(target: ziggurat_mcp::LOG_TARGET, Level::INFO);
+    let trace_id = trace.id();
+    (is_logged || trace_id.is_some()).then(|| LogFields {
+        caller: is_logged.then(|| shown(identity).into()),
+        trace_id: trace_id.map(|id| id.to_string().into()),
+    })
 }
 
 fn record_is_required(audit: Option<&Audit>) -> bool {

@@ -200,7 +200,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         },
         state: State::read(&file.section("state")),
         audit: ziggurat_audit::Settings::read(file),
-        telemetry: TelemetrySettings::read(file),
+        telemetry: TelemetrySettings::read(file).with_providers(file),
         sql_comment: SqlCommentKind::read(file),
         logs: Logs::read(file),
         debug: is_debug,

@@ -23,7 +23,7 @@ pub(crate) struct Observation {
     trail: Option<Trail>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
-    tracer: Tracer,
+    pub(crate) tracer: Tracer,
     export: TraceExport,
     sql_comment: SqlCommentKind,
 }

@@ -1,4 +1,4 @@
-//! Observation of HTTP requests, for the audit trail and the metrics.
+//! Observation of HTTP requests, for the audit trail, the metrics and the traces.
 
 use std::{net::IpAddr, time::Instant};
 
@@ -13,14 +13,23 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER
 use ziggurat_accounts::Identity;
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
 use ziggurat_http::{Refusal, count_request};
-use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    sanitize::{RequestId, TraceId},
+};
 use ziggurat_mcp::NotAdmitted;
-use ziggurat_telemetry::{Call as EndedCall, Metrics};
+use ziggurat_telemetry::{
+    Call as EndedCall, Metrics,
+    traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
+};
 
 use crate::{
     calls::{RETRY_SECONDS, digits, kind, named},
     metrics,
 };
+
+/// Name of the span of a request that is not described: its path is made up by a client.
+const OTHER_ROUTE: &str = "_OTHER";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -30,11 +39,12 @@ const LONGEST: usize = 200;
 /// The paths under which the server is reached, the longest of each first.
 pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
 
-/// Observes requests to `/api` for the audit trail and the metrics.
+/// Observes requests to `/api` for the audit trail, the metrics and the traces.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestObserver {
     pub(crate) audit: Option<Audit>,
     pub(crate) metrics: Metrics,
+    pub(crate) tracer: Tracer,
     /// True if requests get an id.
     pub(crate) has_ids: bool,
 }
@@ -49,7 +59,7 @@ impl RequestObserver {
 
     /// Records a request to what its caller does not see, if there is an audit trail.
     pub(crate) fn record_hidden<B>(&self, request: &http::Request<B>) {
-        if let Some(record) = self.record(request) {
+        if let Some(record) = self.record(request, &Trace::off()) {
             record.hidden();
             record.code(StatusCode::NOT_FOUND.as_str());
             record.end(Verdict::Unknown);
@@ -57,13 +67,15 @@ impl RequestObserver {
     }
 
     /// Begins the record of a request, if there is an audit trail.
-    fn record<B>(&self, request: &http::Request<B>) -> Option<AuditCall> {
+    fn record<B>(&self, request: &http::Request<B>, trace: &Trace) -> Option<AuditCall> {
         let audit = self.audit.as_ref()?;
+        let trace_id = trace.id().map(|id| id.to_string());
         let identity = request.extensions().get::<Identity>();
         let digits = digits(identity);
         let id = request.extensions().get::<RequestId>();
         Some(audit.begin(&CallStart {
             request_id: id.map_or("", RequestId::as_str),
+            trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: "http",
             face: "/api",
             caller: Caller {
@@ -73,6 +85,21 @@ impl RequestObserver {
             method: &target(request.method(), request.uri()),
             ..CallStart::default()
         }))
+    }
+
+    /// Begins the span of a request, below that of its caller, and gives its handler the trace.
+    fn begin_span(&self, request: &mut Request, route: &str) -> ServerSpan {
+        if !self.tracer.is_on() {
+            return ServerSpan::default();
+        }
+        let has_identity = request.extensions().get::<Identity>().is_some();
+        let incoming = Incoming::default().with_headers(request.headers());
+        let mut span = self.tracer.begin(route, incoming, has_identity);
+        span.set_transport(Transport::Tcp);
+        // Replaced at the end, which a client that leaves does not wait for.
+        span.set_verdict(Verdict::Cancelled.as_str());
+        request.extensions_mut().insert(span.trace().clone());
+        span
     }
 
     /// Gives a request an id, which its response and its record have, and counts it. The refusal of its token is recorded, because an unauthenticated request is no call.
@@ -126,23 +153,33 @@ impl RequestObserver {
 /// Records and measures a request, and refuses it if it cannot be recorded although it has to be.
 pub(crate) async fn observe_request(
     State(observer): State<RequestObserver>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let began = Instant::now();
-    let record = observer.record(&request);
+    let method = target(request.method(), request.uri());
+    let described = metrics::described(&method);
+    let span = observer.begin_span(&mut request, described.unwrap_or(OTHER_ROUTE));
+    let record = observer.record(&request, span.trace());
     if let Some(record) = &record
         && record.open().await.is_err()
     {
-        return unavailable();
+        let response = unavailable();
+        end_span(span, response.status(), Verdict::Failed);
+        return response;
     }
-    let method = target(request.method(), request.uri());
     let caller_kind = kind(request.extensions().get());
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
     let status = response.status();
     let verdict = verdict(status);
+    // For the log of a fault.
+    let trace_id = span.trace().id().map(|id| TraceId::new(id.to_string()));
+    if let Some(trace_id) = trace_id {
+        response.extensions_mut().insert(trace_id);
+    }
+    end_span(span, status, verdict);
     observer.metrics.call_ended(&EndedCall {
-        method: metrics::described(&method).unwrap_or("other"),
+        method: described.unwrap_or("other"),
         verdict: verdict.as_str(),
         caller_kind,
         duration: began.elapsed(),
@@ -155,6 +192,14 @@ pub(crate) async fn observe_request(
         record.end(verdict);
     }
     response
+}
+
+/// Adds the end of a request to its span, and ends it.
+fn end_span(mut span: ServerSpan, status: StatusCode, verdict: Verdict) {
+    span.set_verdict(verdict.as_str());
+    if !status.is_success() {
+        span.set_error(status.as_str());
+    }
 }
 
 /// Replaces the reply to a call that could not be recorded.

@@ -279,7 +279,7 @@ fn chat(app: &App) -> Router {
 }
 
 /// Counts each request to these routes as a call of its caller, and observes it if there is an audit
-/// trail or metrics are on.
+/// trail, or metrics or traces are on.
 fn recorded(routes: Router, app: &App) -> Router {
     let limits = request_limits(app);
     let routes = routes.layer(AdmitLayer::new(move |request: &mut Request<_>| {
@@ -311,6 +311,7 @@ fn observer(app: &App) -> RequestObserver {
     RequestObserver {
         audit: app.observation.audit().cloned(),
         metrics: app.observation.metrics.clone(),
+        tracer: app.observation.tracer.clone(),
         has_ids: app.observation.has_request_ids(),
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use axum::Router;
 use http::{Method, Request, Response, StatusCode};
 use ziggurat_http::AroundLayer;
+use ziggurat_layers::sanitize::TraceId;
 use ziggurat_telemetry::traces::{Incoming, ServerSpan, Tracer, Transport};
 
 /// Methods that may be in the name of a span. Any other word is made up by a client.
@@ -57,8 +58,14 @@ fn route(path: &str) -> Cow<'_, str> {
     }
 }
 
-fn end<B>(mut span: ServerSpan, response: Response<B>) -> Response<B> {
+fn end<B>(mut span: ServerSpan, mut response: Response<B>) -> Response<B> {
     let status = response.status();
+    // For the log of a fault.
+    if let Some(id) = span.trace().id() {
+        response
+            .extensions_mut()
+            .insert(TraceId::new(id.to_string()));
+    }
     span.set_verdict(verdict(status));
     if status.is_server_error() {
         span.set_error(status.as_str());

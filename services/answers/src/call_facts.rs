@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use ziggurat_mcp::{Caller, Reported, ToolRequest};
-use ziggurat_postgres::{database::Database, error::QueryError, statement::CallContext};
+use ziggurat_postgres::{call_context::CallContext, database::Database, error::QueryError};
 use ziggurat_runtime::lock;
+use ziggurat_telemetry::traces::Trace;
 
 use crate::CallLimits;
 
@@ -64,6 +65,13 @@ impl CallFacts {
     pub fn context(caller: &Caller) -> CallContext {
         let facts: Option<&Self> = caller.extension();
         facts.map(|facts| facts.context.clone()).unwrap_or_default()
+    }
+
+    /// Returns the trace of a caller's call, for its requests to providers.
+    #[must_use]
+    pub fn trace(caller: &Caller) -> Trace {
+        let facts: Option<&Self> = caller.extension();
+        facts.map(|facts| facts.context.trace()).unwrap_or_default()
     }
 
     /// Returns the limits of a caller.

@@ -36,6 +36,7 @@ pub async fn chosen(
 ) -> Result<Current, Error> {
     let facts = CallFacts::of(request);
     let chosen = choose(databases, request, name, facts).await?;
+    let chosen = chosen.with_call(CallFacts::context(request.caller()));
     if let Some(facts) = facts {
         facts.set_database(chosen.database());
     }
@@ -53,6 +54,7 @@ pub async fn configured(
         Some(name) => named(databases, request, name, facts).await?,
         None => current(databases, request.caller()).await?,
     };
+    let current = current.with_call(CallFacts::context(request.caller()));
     if let Some(facts) = facts {
         facts.set_database(current.database());
     }

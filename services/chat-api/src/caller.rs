@@ -1,14 +1,19 @@
-//! The caller of a request.
+//! The caller and the trace of a request.
 
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use ziggurat_accounts::Identity;
+use ziggurat_telemetry::traces::Trace;
 
 /// The caller of a request; without an identity if the server has no authentication.
 #[derive(Clone, Debug)]
 pub struct Caller(Option<Identity>);
+
+/// The trace of a request, for its requests to providers; by default there is none.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestTrace(pub(crate) Trace);
 
 // === impl Caller ===
 
@@ -31,5 +36,15 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(Self(parts.extensions.get().cloned()))
+    }
+}
+
+// === impl RequestTrace ===
+
+impl<S: Sync> FromRequestParts<S> for RequestTrace {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get().cloned().unwrap_or_default()))
     }
 }

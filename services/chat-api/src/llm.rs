@@ -27,6 +27,7 @@ use ziggurat_layers::sanitize::ErrorDetail;
 use ziggurat_llm::{self as llm, Completer, Deadline};
 
 use self::{ask::ChatRequest, reply::Answer};
+use super::caller::RequestTrace;
 
 /// System prompt for every model.
 const SYSTEM: &str = "You help people with the PostgreSQL database behind the tools you are \
@@ -150,6 +151,7 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
 )]
 async fn models(
     State(proxy): State<Proxy>,
+    RequestTrace(trace): RequestTrace,
     query: Result<Query<ModelsQuery>, QueryRejection>,
 ) -> Result<Json<Models>, Refusal> {
     let Query(query) = query.unwrap_or_default();
@@ -164,7 +166,7 @@ async fn models(
         let models = vec![Model { name, description }];
         return Ok(Json(Models { models }));
     };
-    let found = http.models(Deadline::after(TIME)).await;
+    let found = http.models(&trace, Deadline::after(TIME)).await;
     let found = found.map_err(|error| fault("Failed to list models", completer, &error))?;
     let models = found.into_iter().map(|model| Model {
         name: model.name,
@@ -185,13 +187,17 @@ async fn models(
         (status = 404, description = "The model proxy is disabled"),
     ),
 )]
-async fn chat(State(proxy): State<Proxy>, payload: Payload) -> Result<Json<Answer>, Refusal> {
+async fn chat(
+    State(proxy): State<Proxy>,
+    RequestTrace(trace): RequestTrace,
+    payload: Payload,
+) -> Result<Json<Answer>, Refusal> {
     let ask: ChatRequest<'_> = payload.object()?;
     let inner = &*proxy.inner;
     let completer = proxy.completer(ask.provider().unwrap_or(inner.provider))?;
     let model = ask.model().unwrap_or(&inner.model);
     let has_usage = ask.debug();
-    let completer = completer.with_model(model);
+    let completer = completer.with_model(model).with_trace(trace);
     let prompt = ask
         .prompt()?
         .with_system(SYSTEM)

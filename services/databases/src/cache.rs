@@ -21,7 +21,8 @@ use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
 use ziggurat_postgres::{
-    database::Database, error::QueryError, metadata::Metadata, pool::Pools, single_round_trip,
+    call_context::CallContext, database::Database, error::QueryError, metadata::Metadata,
+    pool::Pools, single_round_trip,
 };
 use ziggurat_runtime::lock;
 
@@ -110,11 +111,12 @@ impl Cache {
     /// Returns the cached metadata if it is recent enough; otherwise loads it.
     ///
     /// Calls during a load wait for the same result. A call that is cancelled does not stop the
-    /// load for the others. An error goes to all waiting calls, and the next call tries again.
+    /// load for the others. The statements name the call that began it. An error goes to all waiting calls, and the next call tries again.
     pub(super) async fn metadata(
         self: &Arc<Self>,
         pools: &Pools,
         max_age: Duration,
+        call: &CallContext,
     ) -> Result<Arc<Metadata>, MetadataError> {
         let (load, has_timeout) = {
             let mut state = lock(&self.state);
@@ -125,7 +127,7 @@ impl Cache {
                 Some(load) => (load, !state.was_loaded),
                 // The call that begins a load has no timeout; otherwise a slow database would never
                 // be ready.
-                None => (self.begin(&mut state, pools), false),
+                None => (self.begin(&mut state, pools, call.clone()), false),
             }
         };
         let loaded = if has_timeout {
@@ -152,7 +154,7 @@ impl Cache {
             let mut state = lock(&self.state);
             let load = state
                 .ongoing()
-                .unwrap_or_else(|| self.begin(&mut state, pools));
+                .unwrap_or_else(|| self.begin(&mut state, pools, CallContext::default()));
             state.warming = load.downgrade();
             load
         };
@@ -187,12 +189,17 @@ impl Cache {
         state.loading = None;
     }
 
-    fn begin(self: &Arc<Self>, state: &mut State, pools: &Pools) -> Shared<Load> {
+    fn begin(
+        self: &Arc<Self>,
+        state: &mut State,
+        pools: &Pools,
+        call: CallContext,
+    ) -> Shared<Load> {
         let (cache, pools, edition) = (Arc::clone(self), pools.clone(), state.edition);
         state.is_connected = false;
         let load: Load = Box::pin(async move {
             let since = Instant::now();
-            let read = cache.read(&pools).await.map(Arc::new);
+            let read = cache.read(&pools, call).await.map(Arc::new);
             let loaded = read.map_err(Arc::new);
             let is_first = lock(&cache.state).end(edition, since, loaded.as_ref().ok());
             if let (true, Ok(metadata)) = (is_first, &loaded) {
@@ -205,9 +212,9 @@ impl Cache {
         load
     }
 
-    async fn read(&self, pools: &Pools) -> Result<Metadata, QueryError> {
+    async fn read(&self, pools: &Pools, call: CallContext) -> Result<Metadata, QueryError> {
         let own = OwnPool::new(pools);
-        let pool = pools.pool(&own.key, &self.database);
+        let pool = pools.pool(&own.key, &self.database).with_call(call);
         let read = async {
             let lease = pool.lease().await?;
             lock(&self.state).is_connected = true;

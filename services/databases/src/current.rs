@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ziggurat_postgres::{
+    call_context::CallContext,
     database::Database,
     metadata::Metadata,
     pool::{Pool, Pools},
@@ -33,6 +34,15 @@ impl Current {
         self.pool.database()
     }
 
+    /// Sets the call that statements in it run for.
+    #[must_use]
+    pub fn with_call(self, call: CallContext) -> Self {
+        Self {
+            pool: self.pool.with_call(call),
+            ..self
+        }
+    }
+
     /// Returns the caller's connections to it.
     #[must_use]
     pub fn pool(&self) -> &Pool {
@@ -57,7 +67,8 @@ impl Current {
     /// Fails if the load fails or there is no connection.
     pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
         let max_age = self.database().settings().metadata_ttl;
-        self.cache.metadata(&self.pools, max_age).await
+        let call = self.pool.call();
+        self.cache.metadata(&self.pools, max_age, call).await
     }
 
     /// Returns its tables, at most `age` old; for callers that are about to report a missing table.
@@ -66,6 +77,7 @@ impl Current {
     /// Fails under the same conditions as [`metadata`](Self::metadata).
     pub async fn metadata_within(&self, age: Duration) -> Result<Arc<Metadata>, MetadataError> {
         let max_age = self.database().settings().metadata_ttl.min(age);
-        self.cache.metadata(&self.pools, max_age).await
+        let call = self.pool.call();
+        self.cache.metadata(&self.pools, max_age, call).await
     }
 }

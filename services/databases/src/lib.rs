@@ -48,6 +48,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 use ziggurat_accounts::{Holder, Identity, Selection::Replicated};
 use ziggurat_postgres::{
+    call_context::CallContext,
     database::Database,
     error::QueryError,
     metadata::Metadata,
@@ -162,11 +163,12 @@ impl Databases {
         permitted(&list, identity).cloned().collect()
     }
 
-    /// Returns the tables of a database by its name, if the caller may use it.
+    /// Returns the tables of a database by its name, if the caller may use it, for a call.
     pub async fn metadata(
         &self,
         identity: Option<&Identity>,
         name: &str,
+        call: &CallContext,
     ) -> Option<Result<Arc<Metadata>, MetadataError>> {
         let (cache, max_age) = {
             let list = self.shared.list.load();
@@ -175,7 +177,7 @@ impl Databases {
             let max_age = configured.database.settings().metadata_ttl;
             (Arc::clone(&configured.cache), max_age)
         };
-        Some(cache.metadata(&self.shared.pools, max_age).await)
+        Some(cache.metadata(&self.shared.pools, max_age, call).await)
     }
 
     /// Lets PostgreSQL check a text that it does not run, in the database of this name, or in the

@@ -7,9 +7,7 @@ use tokio::{sync::oneshot, task::JoinSet, time};
 use ziggurat_runtime::{Address, config::Section};
 use ziggurat_telemetry::{
     Metrics,
-    traces::{
-        ExportHeaders, Exporter, InvalidExportHeader, InvalidTraceSettings, TraceSettings, Tracer,
-    },
+    traces::{ExportHeaders, InvalidExportHeader, InvalidTraceSettings, TraceSettings, Tracer},
 };
 
 /// Limit on the spans that wait for their export.
@@ -25,6 +23,8 @@ pub struct TelemetrySettings {
     pub metrics_address: Option<Address>,
     /// Settings of traces, if they are exported.
     pub otlp: Option<OtlpSettings>,
+    /// True if providers of models get the context of traces.
+    pub propagate_to_providers: bool,
 }
 
 /// Export of traces to a collector.
@@ -96,6 +96,17 @@ impl TelemetrySettings {
         Self {
             metrics_address,
             otlp: OtlpSettings::read(&file.section("otlp")),
+            propagate_to_providers: false,
+        }
+    }
+
+    /// Reads `telemetry.propagate_to_providers` too, which servers have that call providers.
+    #[must_use]
+    pub fn with_providers(self, file: &Section<'_>) -> Self {
+        let key = file.section("telemetry").key("propagate_to_providers");
+        Self {
+            propagate_to_providers: key.boolean().unwrap_or_default(),
+            ..self
         }
     }
 }
@@ -120,8 +131,9 @@ impl OtlpSettings {
         url.map(|_| settings)
     }
 
-    fn start(&self, name: &str, version: &str) -> Result<(Tracer, Exporter), TelemetryError> {
-        let settings = TraceSettings {
+    /// Returns the settings of a program with a name and a version.
+    fn settings(&self, name: &str, version: &str) -> Result<TraceSettings, TelemetryError> {
+        Ok(TraceSettings {
             url: self.url.clone(),
             headers: self.headers()?,
             ratio: self.ratio,
@@ -131,8 +143,8 @@ impl OtlpSettings {
             service_name: name.to_owned(),
             service_version: version.to_owned(),
             service_instance: process::id().to_string(),
-        };
-        Tracer::new(settings).map_err(TelemetryError::Settings)
+            ..TraceSettings::default()
+        })
     }
 
     fn headers(&self) -> Result<ExportHeaders, TelemetryError> {
@@ -163,7 +175,11 @@ impl TraceExport {
         let Some(otlp) = &settings.otlp else {
             return Ok((Tracer::off(), Self::default()));
         };
-        let (tracer, exporter) = otlp.start(name, version)?;
+        let (tracer, exporter) = Tracer::new(TraceSettings {
+            propagate_to_providers: settings.propagate_to_providers,
+            ..otlp.settings(name, version)?
+        })
+        .map_err(TelemetryError::Settings)?;
         let dropped = tracer.clone();
         metrics.read_dropped_spans(move || dropped.dropped_spans());
         let (stop, stopped) = oneshot::channel::<()>();

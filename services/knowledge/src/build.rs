@@ -15,6 +15,7 @@ use std::{
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
+use ziggurat_telemetry::traces::Trace;
 
 pub use self::error::BuildError;
 use self::{
@@ -228,7 +229,7 @@ impl<'a, E: Embed> Builder<'a, E> {
         };
         stream::iter(chunks)
             .map(|text| async move {
-                let vector = self.embedder.vector(&text).await;
+                let vector = self.embedder.vector(&text, Trace::off()).await;
                 vector.map_err(|error| error.to_string())
             })
             .buffered(CONCURRENT_EMBEDDINGS)

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use ziggurat_llm::{self as llm, Embedder};
+use ziggurat_telemetry::traces::Trace;
 
 /// Makes the vectors of texts.
 ///
@@ -11,8 +12,12 @@ pub trait Embed: Send + Sync {
     /// The reason why there is no vector; shown to the caller.
     type Error: Display + Send;
 
-    /// Makes the vector of a text.
-    fn vector(&self, text: &str) -> impl Future<Output = Result<Vec<f32>, Self::Error>> + Send;
+    /// Makes the vector of a text, for a call with a trace.
+    fn vector(
+        &self,
+        text: &str,
+        trace: Trace,
+    ) -> impl Future<Output = Result<Vec<f32>, Self::Error>> + Send;
 }
 
 // === impl Result ===
@@ -21,9 +26,9 @@ pub trait Embed: Send + Sync {
 impl<T: Embed, P: Display + Send + Sync> Embed for Result<T, P> {
     type Error = String;
 
-    async fn vector(&self, text: &str) -> Result<Vec<f32>, String> {
+    async fn vector(&self, text: &str, trace: Trace) -> Result<Vec<f32>, String> {
         let embedder = self.as_ref().map_err(ToString::to_string)?;
-        let vector = embedder.vector(text).await;
+        let vector = embedder.vector(text, trace).await;
         vector.map_err(|error| error.to_string())
     }
 }
@@ -33,7 +38,7 @@ impl<T: Embed, P: Display + Send + Sync> Embed for Result<T, P> {
 impl Embed for Embedder {
     type Error = llm::Error;
 
-    async fn vector(&self, text: &str) -> Result<Vec<f32>, llm::Error> {
-        Ok(self.embed(text).await?.vector)
+    async fn vector(&self, text: &str, trace: Trace) -> Result<Vec<f32>, llm::Error> {
+        Ok(self.with_trace(trace).embed(text).await?.vector)
     }
 }

@@ -22,6 +22,7 @@ use std::{
 };
 
 use serde_json::value::RawValue;
+use ziggurat_telemetry::traces::Trace;
 
 use self::{chunks::Reading, fault::Fault, openai::Format};
 use super::{
@@ -56,6 +57,7 @@ const EVENTS: &str = "text/event-stream";
 #[must_use]
 pub struct Completer {
     inner: Arc<Inner>,
+    trace: Trace,
 }
 
 struct Inner {
@@ -134,7 +136,14 @@ impl Completer {
             return self.clone();
         }
         let source = inner.source.clone();
-        Self::with(source, model, Arc::clone(&inner.meter), inner.idle)
+        let other = Self::with(source, model, Arc::clone(&inner.meter), inner.idle);
+        other.with_trace(self.trace.clone())
+    }
+
+    /// Sets the trace of the call that prompts are sent for.
+    pub fn with_trace(&self, trace: Trace) -> Self {
+        let inner = Arc::clone(&self.inner);
+        Self { inner, trace }
     }
 
     /// Sets the maximum pause in a stream.
@@ -146,6 +155,7 @@ impl Completer {
 
     fn with(source: Option<(Http, Api)>, model: &str, meter: Arc<Meter>, idle: Duration) -> Self {
         Self {
+            trace: Trace::off(),
             inner: Arc::new(Inner {
                 source,
                 model: model.to_owned(),
@@ -203,8 +213,8 @@ impl Completer {
         let Some((http, api)) = &self.inner.source else {
             return Ok(Reply::of(local::answer(prompt)));
         };
-        let mut measured = http.begin("completion");
-        let reply = self.reply(http, *api, prompt, deadline).await;
+        let mut measured = http.begin("completion", &self.trace);
+        let reply = self.reply(measured.http(), *api, prompt, deadline).await;
         measured.end(reply.as_ref().map(|reply| reply.usage));
         let reply = reply?;
         self.inner.meter.add(reply.usage);
@@ -255,8 +265,8 @@ impl Completer {
         let Some((http, api)) = &self.inner.source else {
             return Ok(Chunks::ready(local::answer(prompt)));
         };
-        let mut measured = http.begin("completion");
-        let opened = self.open(http, *api, prompt, deadline).await;
+        let mut measured = http.begin("completion", &self.trace);
+        let opened = self.open(measured.http(), *api, prompt, deadline).await;
         let (format, answer) = opened.inspect_err(|error| measured.end(Err(error)))?;
         // Boxed: one per stream, not per event.
         let reading = match api {
@@ -267,14 +277,7 @@ impl Completer {
         };
         let inner = &self.inner;
         let meter = Arc::clone(&inner.meter);
-        Ok(Chunks::new(
-            http.clone(),
-            answer,
-            reading,
-            meter,
-            inner.idle,
-            measured,
-        ))
+        Ok(Chunks::new(answer, reading, meter, inner.idle, measured))
     }
 
     /// Sends a prompt until a reply begins, which is streamed in the returned format.

@@ -12,6 +12,8 @@ use std::{
     },
 };
 
+use ziggurat_telemetry::traces::Trace;
+
 use super::{Deadline, Error, Http, Meter, Provider, Usage, local};
 
 pub(super) use self::formats::{TotalTokens, ping_voyage};
@@ -32,6 +34,7 @@ pub(super) use self::formats::{TotalTokens, ping_voyage};
 #[derive(Clone)]
 pub struct Embedder {
     inner: Arc<Inner>,
+    trace: Trace,
 }
 
 /// The vector of a text, and its usage.
@@ -89,6 +92,7 @@ impl Embedder {
 
     fn with(http: Option<Http>, model: &str, input_type: Option<&str>) -> Self {
         Self {
+            trace: Trace::off(),
             inner: Arc::new(Inner {
                 http,
                 model: model.to_owned(),
@@ -97,6 +101,13 @@ impl Embedder {
                 dimensions: AtomicUsize::new(0),
             }),
         }
+    }
+
+    /// Sets the trace of the call that vectors are made for.
+    #[must_use]
+    pub fn with_trace(&self, trace: Trace) -> Self {
+        let inner = Arc::clone(&self.inner);
+        Self { inner, trace }
     }
 
     /// Returns the name of the provider, `local` if there is none.
@@ -153,7 +164,8 @@ impl Embedder {
         let input_type = self.inner.input_type.as_deref();
         let embedding = match self.http() {
             Some(http) => {
-                let mut measured = http.begin("embedding");
+                let mut measured = http.begin("embedding", &self.trace);
+                let http = measured.http();
                 let embedding = formats::embed(http, self.model(), input_type, text, deadline);
                 let embedding = embedding.await;
                 measured.end(embedding.as_ref().map(|embedding| embedding.usage));

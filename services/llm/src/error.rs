@@ -164,6 +164,11 @@ impl Refusal {
         self.status
     }
 
+    /// Returns the status as text.
+    pub(super) fn status_text(&self) -> &str {
+        self.status.as_str()
+    }
+
     /// Returns the beginning of the body, without keys.
     #[must_use]
     pub fn body(&self) -> &str {

@@ -3,6 +3,7 @@
 mod access;
 mod body;
 mod request;
+mod sent_trace;
 #[cfg(test)]
 mod tests;
 
@@ -19,11 +20,12 @@ use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
 use ziggurat_runtime::{redact::Redactor, retry_after};
-use ziggurat_telemetry::Metrics;
+use ziggurat_telemetry::{Metrics, traces::ProviderSpan};
 
 use super::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error};
 
 pub use self::access::{Access, InvalidAccess, Timeouts};
+use self::sent_trace::SentTrace;
 pub(crate) use self::{body::Streaming, request::Request};
 
 /// Maximum size of a response.
@@ -72,6 +74,8 @@ pub fn client() -> Result<Client, reqwest::Error> {
 #[derive(Clone)]
 pub struct Http {
     inner: Arc<Inner>,
+    /// Context of the trace in the headers of requests.
+    trace: Option<SentTrace>,
 }
 
 struct Inner {
@@ -102,6 +106,7 @@ impl Http {
         let mut redactor = Redactor::default();
         access.hide(&mut redactor, &base);
         Ok(Self {
+            trace: None,
             inner: Arc::new(Inner {
                 client: client.clone(),
                 provider,
@@ -119,6 +124,14 @@ impl Http {
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.inner.provider
+    }
+
+    /// Returns a client whose requests are those of a span.
+    pub(crate) fn with_trace_of(&self, span: &ProviderSpan) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            trace: SentTrace::of(span),
+        }
     }
 
     /// Returns the metrics of the calls to it.
@@ -243,7 +256,10 @@ impl Http {
     async fn head(&self, request: &Request) -> Result<Response, Error> {
         let inner = &self.inner;
         trace!(target: LOG_TARGET, bytes = request.length(), "a request is sent");
-        let request = request.build(&inner.base, &inner.headers)?;
+        let mut request = request.build(&inner.base, &inner.headers)?;
+        if let Some(trace) = &self.trace {
+            trace.add_to(request.headers_mut());
+        }
         let mut response = inner
             .client
             .execute(request)

@@ -1,15 +1,23 @@
-//! Metrics of the calls to providers.
+//! Metrics and spans of the calls to providers.
 
 use std::time::Instant;
 
-use ziggurat_telemetry::Metrics;
+use ziggurat_telemetry::{
+    Metrics,
+    traces::{ProviderSpan, Trace},
+};
 
 use super::{Error, Http, Usage};
 
-/// A call to a provider that is measured. Dropped before its end, it counts as cancelled.
+/// A call to a provider that is measured and traced. Dropped before its end, it counts as cancelled.
 #[derive(Debug)]
 #[must_use = "a call is measured when it ends"]
-pub(super) struct MeasuredCall(Option<Running>);
+pub(super) struct MeasuredCall {
+    http: Http,
+    running: Option<Running>,
+    /// Present until the end.
+    span: Option<ProviderSpan>,
+}
 
 #[derive(Debug)]
 struct Running {
@@ -19,27 +27,53 @@ struct Running {
     began: Instant,
 }
 
+/// End of a call whose caller did not wait for it.
+const CANCELLED: &str = "cancelled";
+
 // === impl Http ===
 
 impl Http {
     /// Begins a `completion`, an `embedding` or a `rerank`.
-    pub(super) fn begin(&self, kind: &'static str) -> MeasuredCall {
+    pub(super) fn begin(&self, kind: &'static str, trace: &Trace) -> MeasuredCall {
         let metrics = self.metrics();
-        MeasuredCall(metrics.is_on().then(|| Running {
+        let running = metrics.is_on().then(|| Running {
             metrics: metrics.clone(),
             provider: self.provider().name(),
             kind,
             began: Instant::now(),
-        }))
+        });
+        let mut call = self.begin_unmeasured(trace);
+        call.running = running;
+        call
+    }
+
+    /// Begins a call that has a span only.
+    pub(super) fn begin_unmeasured(&self, trace: &Trace) -> MeasuredCall {
+        let span = trace.provider(self.provider().name());
+        MeasuredCall {
+            http: self.with_trace_of(&span),
+            running: None,
+            span: Some(span),
+        }
     }
 }
 
 // === impl MeasuredCall ===
 
 impl MeasuredCall {
-    /// Records the end of the call, and the tokens that it used.
+    /// Returns the client for the requests of the call.
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// Records the end of the call, and the tokens that it used. Only the first end counts.
     pub(super) fn end(&mut self, result: Result<Usage, &Error>) {
-        let Some(running) = self.0.take() else { return };
+        if let (Some(mut span), Err(error)) = (self.span.take(), result) {
+            span.set_error(error_type(error));
+        }
+        let Some(running) = self.running.take() else {
+            return;
+        };
         if let Ok(usage) = result {
             running.metrics.tokens(
                 running.provider,
@@ -57,8 +91,11 @@ impl MeasuredCall {
 
 impl Drop for MeasuredCall {
     fn drop(&mut self) {
-        if let Some(running) = self.0.take() {
-            running.end("cancelled");
+        if let Some(mut span) = self.span.take() {
+            span.set_error(CANCELLED);
+        }
+        if let Some(running) = self.running.take() {
+            running.end(CANCELLED);
         }
     }
 }
@@ -70,5 +107,17 @@ impl Running {
         let duration = self.began.elapsed();
         self.metrics
             .provider(self.provider, self.kind, outcome, duration);
+    }
+}
+
+/// Returns the status of a response, or a word. It is never text of a provider.
+fn error_type(error: &Error) -> &str {
+    match error {
+        Error::Refused(refusal) => refusal.status_text(),
+        Error::Slow | Error::Late => "timeout",
+        Error::Unreachable(_) => "unreachable",
+        Error::Incomplete(_) | Error::Malformed(_) | Error::NoChoices | Error::Empty => "malformed",
+        Error::Reported { .. } => "reported",
+        Error::Unsupported(_) | Error::Invalid(_) => "_OTHER",
     }
 }

@@ -1,8 +1,9 @@
 //! Lists the models of a provider.
 
 use serde::Deserialize;
+use ziggurat_telemetry::traces::Trace;
 
-use super::{Deadline, Error, Http, Provider, Request};
+use super::{Deadline, Error, Http, Provider, Request, Usage};
 
 /// Parts of the names of models that do not answer prompts.
 const NON_CHAT_MODELS: [&str; 5] = ["embedding", "whisper", "tts", "audio", "dall-e"];
@@ -62,11 +63,18 @@ struct Tag {
 // === impl Http ===
 
 impl Http {
-    /// Lists the models that answer prompts, in the order of the provider.
+    /// Lists the models that answer prompts, in the order of the provider, for a call with a trace.
     ///
     /// # Errors
     /// Fails if there is no success in time, or no such model.
-    pub async fn models(&self, deadline: Deadline) -> Result<Vec<Model>, Error> {
+    pub async fn models(&self, trace: &Trace, deadline: Deadline) -> Result<Vec<Model>, Error> {
+        let mut call = self.begin_unmeasured(trace);
+        let models = call.http().list(deadline).await;
+        call.end(models.as_ref().map(|_| Usage::default()));
+        models
+    }
+
+    async fn list(&self, deadline: Deadline) -> Result<Vec<Model>, Error> {
         match self.provider() {
             Provider::Anthropic => {
                 let request = Request::get(&["models"]);
@@ -182,7 +190,10 @@ mod tests {
     }
 
     async fn names(http: &Http) -> Vec<String> {
-        let models = http.models(Deadline::none()).await.expect("models");
+        let models = http
+            .models(&Trace::off(), Deadline::none())
+            .await
+            .expect("models");
         models.into_iter().map(|model| model.name).collect()
     }
 

@@ -1,6 +1,9 @@
 //! Reranking of texts.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use ziggurat_telemetry::traces::Trace;
 
 use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::TotalTokens};
 
@@ -8,7 +11,8 @@ use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::Tot
 #[derive(Clone, Debug)]
 pub struct Reranker {
     http: Http,
-    model: String,
+    model: Arc<str>,
+    trace: Trace,
 }
 
 /// A text in the new order.
@@ -45,7 +49,7 @@ impl Reranker {
     ///
     /// # Errors
     /// Fails if the provider does not rerank.
-    pub fn new(http: Http, model: impl Into<String>) -> Result<Self, Error> {
+    pub fn new(http: Http, model: &str) -> Result<Self, Error> {
         let provider = http.provider();
         if provider != Provider::Voyage {
             return Err(Error::Unsupported(format!(
@@ -56,7 +60,17 @@ impl Reranker {
         Ok(Self {
             http,
             model: model.into(),
+            trace: Trace::off(),
         })
+    }
+
+    /// Sets the trace of the call that texts are ordered for.
+    #[must_use]
+    pub fn with_trace(&self, trace: Trace) -> Self {
+        Self {
+            trace,
+            ..self.clone()
+        }
     }
 
     /// Returns the provider.
@@ -83,8 +97,8 @@ impl Reranker {
             top_k: (1..documents.len()).contains(&top_k).then_some(top_k),
         };
         let request = Request::post(&["rerank"], &ask)?;
-        let mut measured = self.http.begin("rerank");
-        let answer: Result<RerankResponse, _> = self.http.json(&request, deadline).await;
+        let mut measured = self.http.begin("rerank", &self.trace);
+        let answer: Result<RerankResponse, _> = measured.http().json(&request, deadline).await;
         measured.end(answer.as_ref().map(|answer| answer.usage.usage()));
         let answer = answer?;
         tracing::debug!(target: LOG_TARGET, usage = ?answer.usage.usage(), "texts were put in order");

@@ -124,10 +124,16 @@ impl Failure {
 
     /// Logs the failure and its cause. Called once, by the code that turns the failure into an
     /// answer.
-    pub(super) fn log(&self, method: &'static str, name: &str, request_id: Option<&RequestId>) {
+    pub(super) fn log(
+        &self,
+        method: &'static str,
+        name: &str,
+        request_id: Option<&RequestId>,
+        trace_id: Option<&str>,
+    ) {
         let request_id = request_id.map(RequestId::as_str);
         if let Some(source) = &self.source {
-            error!(error = %source, method, name, request_id, "call failed");
+            error!(error = %source, method, name, request_id, trace_id, "call failed");
         } else {
             debug!(method, name, "call refused");
         }

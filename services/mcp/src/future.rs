@@ -143,7 +143,7 @@ impl ResponseFuture {
                 Ok(Some(contents)) => Ok(encoder.contents(&contents)),
                 Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
                 Err(failure) => {
-                    failure.log("resources/read", uri, None);
+                    failure.log("resources/read", uri, None, None);
                     Err(Fault::Resource(failure))
                 }
             },

@@ -59,7 +59,7 @@ impl ReadResource {
             Ok(Some(contents)) => Ok(contents.text),
             Ok(None) => Err(unreadable(format_args!("Resource not found: {uri}"))),
             Err(failure) => {
-                failure.log("tools/call", uri, None);
+                failure.log("tools/call", uri, None, None);
                 Err(unreadable(&failure))
             }
         }

@@ -89,7 +89,8 @@ impl Record {
         if let Error::Failed(failure) = &mut error {
             let id = self.request_id.as_ref();
             let id = failure.identified(id);
-            failure.log("tools/call", self.tool(), id.as_ref());
+            let trace_id = self.fields.trace_id.as_deref();
+            failure.log("tools/call", self.tool(), id.as_ref(), trace_id);
         }
         error
     }

@@ -214,9 +214,7 @@ impl Count {
             Some(condition) => Statement::wrapped(database, &self.before(), condition, AFTER)?,
             None => Statement::read_only(database, &self.from())?,
         };
-        let statement = statement
-            .with_max_cost(CallFacts::max_cost(caller))
-            .with_call(CallFacts::context(caller));
+        let statement = statement.with_max_cost(CallFacts::max_cost(caller));
         let mut rows = statement.run(current.pool().lease().await?).await?;
         let mut count = String::new();
         while let Some(row) = rows.try_next().await? {

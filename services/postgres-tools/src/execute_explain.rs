@@ -195,8 +195,7 @@ impl Question {
         let lease = current.pool().lease().await?;
         let statement = statement
             .with_window(window)
-            .with_max_cost(CallFacts::max_cost(caller))
-            .with_call(CallFacts::context(caller));
+            .with_max_cost(CallFacts::max_cost(caller));
         let mut rows = statement.run(lease).await?;
         let mut plan = String::new();
         let mut is_cut = false;

@@ -167,8 +167,7 @@ impl QueryDatabase {
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(CallFacts::max_cost(request.caller()))
-            .with_call(CallFacts::context(request.caller()));
+            .with_max_cost(CallFacts::max_cost(request.caller()));
         if let Some(question) = confirm::question(current, query, &statement, request).await? {
             return Ok(question);
         }
@@ -209,13 +208,13 @@ impl QueryDatabase {
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(CallFacts::max_cost(request.caller()))
-            .with_call(CallFacts::context(request.caller()));
+            .with_max_cost(CallFacts::max_cost(request.caller()));
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_options(options)
             .with_call(request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let (lease, _permit) = connection.into_parts();
+        let lease = lease.with_call(CallFacts::context(request.caller()));
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
             Err(_) if options.is_negotiated => Err(Error::said(format!(

@@ -21,6 +21,7 @@ use ziggurat_mcp::{
     Annotations, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::error::QueryError;
+use ziggurat_telemetry::traces::Trace;
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
 use ziggurat_answers::{CallFacts, CallFormat, ResultFormat, SqlErrors, client};
@@ -117,7 +118,7 @@ impl SimilaritySearch {
     ) -> Result<ToolResult, Reported> {
         // PostgreSQL samples the texts while the vector is computed.
         let (asked, sample) = join!(
-            self.ask(&search_call.question),
+            self.ask(&search_call.question, current.pool().call().trace()),
             sample(current, place, form)
         );
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
@@ -163,8 +164,8 @@ impl SimilaritySearch {
         Ok(ToolResult::text(text).with_structure(structure))
     }
 
-    async fn ask(&self, question: &str) -> Result<Request, EmbedError> {
-        let embedder = self.embedder.ready()?;
+    async fn ask(&self, question: &str, trace: Trace) -> Result<Request, EmbedError> {
+        let embedder = self.embedder.ready()?.with_trace(trace);
         let embedding = embedder.embed(question).await?;
         Ok(Request {
             vector: embedding.vector,

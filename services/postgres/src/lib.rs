@@ -36,6 +36,7 @@
 //!
 //! No other crate sends SQL text that comes from a caller.
 
+pub mod call_context;
 pub mod database;
 pub mod driver;
 pub mod error;
@@ -49,6 +50,7 @@ pub mod scalar;
 pub mod server;
 pub mod single_round_trip;
 pub mod statement;
+mod statement_log;
 pub mod table_details;
 pub mod tsv;
 pub mod url;

@@ -51,6 +51,7 @@ use ziggurat_telemetry::{CountedConnection, Metrics};
 
 use super::{
     LOG_TARGET,
+    call_context::CallContext,
     database::{ConnectionLimit, Database},
     driver::Client,
     kind::Catalogue,
@@ -94,6 +95,8 @@ struct Shared {
 #[derive(Clone, Debug)]
 pub struct Pool {
     inner: Arc<Inner>,
+    /// The call that its connections are leased for.
+    call: CallContext,
 }
 
 /// Connection that belongs to its holder until it is dropped.
@@ -110,6 +113,8 @@ pub struct Lease {
     is_untested: bool,
     /// The caller's wait for this lease.
     wait: Wait,
+    /// The call that its statements run for.
+    call: CallContext,
     /// No statement of this lease was answered yet.
     is_first: bool,
     /// Counts the connection as busy.
@@ -313,6 +318,7 @@ impl Pool {
     fn new(database: Arc<Database>, share: Arc<ConnectionLimit>, shared: &Arc<Shared>) -> Self {
         let max_connections = database.settings().max_connections;
         Self {
+            call: CallContext::default(),
             inner: Arc::new(Inner {
                 permits: Arc::new(Semaphore::new(
                     max_connections.try_into().unwrap_or(usize::MAX),
@@ -328,6 +334,19 @@ impl Pool {
                 cleanup_jobs: shared.cleanup_jobs.clone(),
             }),
         }
+    }
+
+    /// Sets the call that its connections are leased for.
+    #[must_use]
+    pub fn with_call(mut self, call: CallContext) -> Self {
+        self.call = call;
+        self
+    }
+
+    /// Returns the call that its connections are leased for.
+    #[must_use]
+    pub fn call(&self) -> &CallContext {
+        &self.call
     }
 
     /// Returns the database it connects to.
@@ -372,6 +391,7 @@ impl Pool {
             state: State::Settled,
             is_untested,
             wait,
+            call: self.call.clone(),
             is_first: true,
             _busy: inner.metrics.connection_lent(inner.database.name()),
         })
@@ -492,6 +512,18 @@ impl Lease {
         Ok(())
     }
 
+    /// Sets the call that its statements run for.
+    #[must_use]
+    pub fn with_call(mut self, call: CallContext) -> Self {
+        self.call = call;
+        self
+    }
+
+    /// Returns the call that its statements run for.
+    pub(crate) fn call(&self) -> &CallContext {
+        &self.call
+    }
+
     /// Returns the database it is connected to.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
@@ -516,6 +548,7 @@ impl Lease {
     pub(crate) fn pool(&self) -> Pool {
         Pool {
             inner: Arc::clone(&self.pool),
+            call: self.call.clone(),
         }
     }
 

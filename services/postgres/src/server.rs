@@ -13,6 +13,7 @@
 use super::{
     error::{Phase, QueryError},
     pool::Lease,
+    statement_log::{Counts, StatementLog, commented},
 };
 
 const QUESTION: &str = "SELECT pg_catalog.version(),
@@ -44,9 +45,13 @@ impl Server {
     /// # Errors
     /// Fails when the query fails.
     pub async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
-        let answer = lease.begin().ask(QUESTION).await;
-        let failed = |error| QueryError::new(error, Phase::Run, 0);
-        let rows = answer.map_err(failed)?;
+        let log = StatementLog::open(&lease, "SELECT", QUESTION);
+        let comment = log.comment(&lease);
+        let answer = lease.begin().ask(&commented(&comment, QUESTION)).await;
+        let failed = |error| QueryError::new(error, Phase::Run, comment.len());
+        let rows = answer.map_err(failed);
+        log.close(rows.as_ref().map(|_| Counts::read(1)));
+        let rows = rows?;
         lease.settle();
         let row = rows.first().ok_or_else(|| QueryError::value("no answer"))?;
         let text = |index| row.text(index).map(str::to_owned).map_err(failed);

@@ -1,15 +1,15 @@
 //! Read-only queries of this server, in one round trip.
 
-use std::{error::Error, time::Instant};
+use std::error::Error;
 
-use tracing::{debug, warn};
+use tracing::warn;
 
 pub use super::driver::Value;
 use super::{
-    LOG_TARGET,
     driver::{Client, DriverError, Event, Row},
     error::{Phase, QueryError},
     pool::Lease,
+    statement_log::{Counts, StatementLog, commented},
 };
 
 /// Query in one round trip, with its settings and values.
@@ -61,26 +61,18 @@ impl ReadOnlyQuery {
         mut lease: Lease,
         row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, QueryError> {
-        let began = Instant::now();
-        let mut read = self.send(&mut lease, &row).await;
+        let log = StatementLog::open(&lease, self.name, &self.query);
+        let comment = log.comment(&lease);
+        let mut read = self.send(&mut lease, &comment, &row).await;
         if let Err(error) = &read
             && lease.is_untested()
             && error.is_dead_connection()
         {
             // The connection died while it was idle.
             lease.renew().await?;
-            read = self.send(&mut lease, &row).await;
+            read = self.send(&mut lease, &comment, &row).await;
         }
-        debug!(
-            target: LOG_TARGET,
-            database = lease.database().name(),
-            process = lease.process(),
-            command = self.name,
-            duration_ms = began.elapsed().as_secs_f64() * 1e3,
-            rows = read.as_ref().ok().map(Vec::len),
-            is_ok = read.is_ok(),
-            "statement"
-        );
+        log.close(read.as_ref().map(|rows| Counts::read(rows.len())));
         match read {
             Ok(rows) => {
                 lease.settle();
@@ -93,25 +85,27 @@ impl ReadOnlyQuery {
     async fn send<T>(
         &self,
         lease: &mut Lease,
+        comment: &str,
         row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, QueryError> {
         let answer = if self.values.is_empty() {
-            self.send_at_once(lease, row).await
+            self.send_at_once(lease, comment, row).await
         } else {
-            self.send_with_values(lease, row).await
+            self.send_with_values(lease, comment, row).await
         };
         match answer {
             Ok(rows) => {
                 lease.has_answered();
                 Ok(rows)
             }
-            Err(error) => Err(QueryError::new(error, Phase::Run, 0)),
+            Err(error) => Err(QueryError::new(error, Phase::Run, comment.len())),
         }
     }
 
     async fn send_at_once<T>(
         &self,
         lease: &mut Lease,
+        comment: &str,
         row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, DriverError> {
         let opening = self.opening(lease);
@@ -121,11 +115,13 @@ impl ReadOnlyQuery {
         let mut ours = 2 + usize::from(self.before.is_some());
         if is_one {
             // PostgreSQL runs one message as one transaction.
-            client.queue(&format!("SET TRANSACTION READ ONLY; {opening}; {query}"));
+            client.queue(&format!(
+                "{comment}SET TRANSACTION READ ONLY; {opening}; {query}"
+            ));
         } else {
-            client.queue(&format!("BEGIN READ ONLY; {opening}"));
+            client.queue(&format!("{comment}BEGIN READ ONLY; {opening}"));
             // Repeated, since this message is already sent if the one before it fails.
-            client.queue(&format!("SET TRANSACTION READ ONLY; {query}"));
+            client.queue(&format!("{comment}SET TRANSACTION READ ONLY; {query}"));
             client.queue("COMMIT");
             ours += 4;
         }
@@ -135,16 +131,17 @@ impl ReadOnlyQuery {
     async fn send_with_values<T>(
         &self,
         lease: &mut Lease,
+        comment: &str,
         row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, DriverError> {
         let opening = self.opening(lease);
         // The query is sent after the transaction is known to be read-only.
         lease
             .begin()
-            .ask(&format!("BEGIN READ ONLY; {opening}"))
+            .ask(&format!("{comment}BEGIN READ ONLY; {opening}"))
             .await?;
         let client = lease.begin();
-        client.queue_with_values(&self.query, &self.values);
+        client.queue_with_values(&commented(comment, &self.query), &self.values);
         client.queue("COMMIT");
         rows(client, 0, row).await
     }
@@ -203,4 +200,64 @@ async fn restore(mut lease: Lease, error: QueryError) -> QueryError {
         _ => {}
     }
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use ziggurat_telemetry::traces::Trace;
+
+    use super::*;
+    use crate::{
+        call_context::{CallComment, CallContext},
+        fixture::Fixture,
+        pool::Pool,
+    };
+
+    async fn read(pool: &Pool, query: &str, values: &[Value]) -> Result<Vec<String>, QueryError> {
+        let query = ReadOnlyQuery {
+            name: "SELECT",
+            before: None,
+            query: query.to_owned(),
+            values: values.to_vec(),
+        };
+        let lease = pool.lease().await?;
+        query.read(lease, |row| Ok(row.text(0)?.to_owned())).await
+    }
+
+    #[tokio::test]
+    async fn a_comment_is_in_front_of_the_message_and_moves_no_position() {
+        let fixture = Fixture::new().await;
+        let plain = fixture.pool(|_| {});
+        let comment = CallComment {
+            caller: "local".to_owned(),
+            ..CallComment::default()
+        };
+        let call = CallContext::new(Trace::off(), Some(comment));
+        let commented = plain.clone().with_call(call);
+        for (values, condition) in [(vec![], "true"), (vec![Value::from(1_i64)], "$1 = 1")] {
+            let query = format!("SELECT current_query() WHERE {condition}");
+            let [own] = &read(&plain, &query, &values).await.expect("a row")[..] else {
+                panic!("{condition}");
+            };
+            let [named] = &read(&commented, &query, &values).await.expect("a row")[..] else {
+                panic!("{condition}");
+            };
+            assert_eq!(*named, format!("/*caller='local'*/{own}"));
+
+            let query = format!("SELECT nothing WHERE {condition}");
+            let failed = async |pool| match read(pool, &query, &values).await {
+                Err(QueryError::Failed { report, .. }) => report.position,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(failed(&commented).await, failed(&plain).await, "{condition}");
+        }
+    }
+
+    #[test]
+    fn without_a_comment_a_text_is_sent_as_it_is() {
+        assert!(matches!(commented("", "SELECT"), Cow::Borrowed("SELECT")));
+        assert_eq!(commented("/**/", "SELECT"), "/**/SELECT");
+    }
 }

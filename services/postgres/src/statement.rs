@@ -76,7 +76,6 @@
 //! A read-only EXPLAIN is rolled back: `EXPLAIN ANALYZE CREATE TABLE … AS` runs what it explains,
 //! and PostgreSQL does not check there whether the transaction is read-only.
 
-mod call_context;
 mod executor;
 #[cfg(test)]
 mod tests;
@@ -93,8 +92,6 @@ use super::{
     pool::Lease,
     rows::{Handoff, Rows},
 };
-
-pub use self::call_context::{CallComment, CallContext};
 
 /// Default limit on the size of a row.
 const MAX_ROW_BYTES: usize = 4 << 20;
@@ -121,7 +118,6 @@ pub struct Statement {
     max_row_bytes: usize,
     large_rows: Option<LargeRows>,
     max_cost: Option<f64>,
-    call: CallContext,
     /// Values for `$1`, `$2` and so on.
     values: Arc<[Value]>,
 }
@@ -245,7 +241,6 @@ impl Statement {
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
             max_cost: None,
-            call: CallContext::default(),
             values: Arc::default(),
             text: text.into(),
         })
@@ -302,12 +297,6 @@ impl Statement {
     /// SHOW, has no cost.
     pub fn with_max_cost(mut self, max_cost: Option<f64>) -> Self {
         self.max_cost = max_cost;
-        self
-    }
-
-    /// Sets the call that it runs for.
-    pub fn with_call(mut self, call: CallContext) -> Self {
-        self.call = call;
         self
     }
 

@@ -70,7 +70,7 @@ async fn answer_by(
         Ok(shows_sources) => (shows_sources, None),
         Err(notice) => (false, Some(notice)),
     };
-    let passages = pipeline.find(&query, deadline).await?;
+    let passages = pipeline.find(&query, deadline, question.call()).await?;
     question.set_rows(passages.len());
     if passages.is_empty() {
         return Ok(Answered {
@@ -84,7 +84,8 @@ async fn answer_by(
     // Frees passages that the answer does not show before the long wait for the model.
     let sources = if shows_sources { passages } else { Vec::new() };
     let stage = pipeline.begin("model");
-    let reply = pipeline.completer().complete_by(&prompt, deadline).await?;
+    let completer = pipeline.completer().with_trace(question.call().trace());
+    let reply = completer.complete_by(&prompt, deadline).await?;
     drop(stage);
     pipeline.note(&reply.stop);
     Ok(Answered {

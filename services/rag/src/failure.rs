@@ -6,7 +6,10 @@ use http::StatusCode;
 use rand::rngs::SysError;
 use thiserror::Error;
 use ziggurat_audit::Verdict;
-use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
+use ziggurat_layers::{
+    reject::Rejection,
+    sanitize::{ErrorDetail, TraceId},
+};
 use ziggurat_llm::{self as llm, Class, Elapsed};
 
 use super::retrieval::{self, FailureKind};
@@ -87,9 +90,10 @@ impl Failure {
     }
 
     /// Logs the failure without secrets. Only the code that sends the response calls this.
-    pub(super) fn log(self, pipeline: &str) {
+    pub(super) fn log(self, pipeline: &str, trace: Option<&TraceId>) {
+        let trace_id = trace.map(TraceId::as_str);
         if matches!(self, Self::Stopped) {
-            return tracing::debug!(pipeline, "a stream was aborted");
+            return tracing::debug!(pipeline, trace_id, "a stream was aborted");
         }
         let is_of_client = matches!(self, Self::Filter(_));
         let error = ErrorDetail::new(self);
@@ -98,10 +102,11 @@ impl Failure {
             tracing::debug!(
                 error,
                 pipeline,
+                trace_id,
                 "the filter of a request does not match the tables"
             );
         } else {
-            tracing::error!(error, pipeline, "pipeline execution failed");
+            tracing::error!(error, pipeline, trace_id, "pipeline execution failed");
         }
     }
 }

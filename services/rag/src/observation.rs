@@ -8,9 +8,17 @@ use std::{
 use axum::extract::Request;
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
-use ziggurat_layers::{client_ip::ClientIp, reject::Rejection, sanitize::RequestId};
+use ziggurat_http::SqlCommentKind;
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    reject::Rejection,
+    sanitize::{RequestId, TraceId},
+};
 use ziggurat_limits::StatementPermit;
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::{
+    call_context::{CallComment, CallContext},
+    database::Database,
+};
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Tracer, Transport},
@@ -39,6 +47,8 @@ pub struct Observation {
     pub metrics: Metrics,
     /// The traces.
     pub tracer: Tracer,
+    /// Kind of the comments in statements.
+    pub sql_comment: SqlCommentKind,
 }
 
 /// A question that is observed, and counted for its caller. Dropped before its end, it is recorded
@@ -49,6 +59,8 @@ pub(super) struct ObservedQuestion {
     limits: CallerLimits,
     /// Held until the end.
     permit: Option<StatementPermit>,
+    /// The trace of the question, and what its statements say of it.
+    call: CallContext,
 }
 
 #[derive(Debug)]
@@ -70,19 +82,37 @@ impl Observation {
         self.has_request_ids() || self.metrics.is_on()
     }
 
-    /// Returns whether requests need an id: for records or traces.
+    /// Returns whether requests need an id: for records, traces or comments.
     #[must_use]
     pub fn has_request_ids(&self) -> bool {
-        self.audit.is_some() || self.tracer.is_on()
+        let has_comments = self.sql_comment != SqlCommentKind::Off;
+        self.audit.is_some() || self.tracer.is_on() || has_comments
     }
 
     /// Begins to observe a question, which counts for the limits of its caller.
     pub(super) fn begin(&self, request: &Request, limits: CallerLimits) -> ObservedQuestion {
+        let running = self.running(request).map(Box::new);
+        let trace = running.as_ref().map(|running| running.span.trace().clone());
         ObservedQuestion {
-            running: self.running(request).map(Box::new),
+            call: CallContext::new(trace.unwrap_or_default(), self.comment(request)),
+            running,
             limits,
             permit: None,
         }
+    }
+
+    /// Returns what PostgreSQL is told about a question.
+    fn comment(&self, request: &Request) -> Option<CallComment> {
+        if self.sql_comment == SqlCommentKind::Off {
+            return None;
+        }
+        Some(CallComment {
+            caller: CALLER.to_owned(),
+            request: request.extensions().get().map(RequestId::to_string),
+            pipeline: Some(query::name(request.uri().path()).into_owned()),
+            tool: None,
+            has_trace: self.sql_comment == SqlCommentKind::Trace,
+        })
     }
 
     fn running(&self, request: &Request) -> Option<Running> {
@@ -140,6 +170,17 @@ impl ObservedQuestion {
         }
         running.span.set_database(database.name());
         running.database = Some(Arc::clone(database));
+    }
+
+    /// Returns the trace of the question, and what its statements say of it.
+    pub(super) fn call(&self) -> &CallContext {
+        &self.call
+    }
+
+    /// Returns the id of the trace for the log, if there is one.
+    pub(super) fn trace_id(&self) -> Option<TraceId> {
+        let id = self.call.trace().id();
+        id.map(|id| TraceId::new(id.to_string()))
     }
 
     /// Waits until the limits of the caller let the question run, but no longer than `wait`.

@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 use tracing::{debug, warn};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
 
 use super::{
@@ -173,11 +173,12 @@ impl Pipeline {
         Ok(query.include_sources)
     }
 
-    /// Finds passages for the question, best first.
+    /// Finds passages for the question, best first, for a call.
     pub(super) async fn find(
         &self,
         query: &Query,
         deadline: Deadline,
+        call: &CallContext,
     ) -> Result<Vec<Passage>, Failure> {
         let parts = &self.parts;
         let most = parts.top_n.max(MAX_RESULTS);
@@ -189,13 +190,16 @@ impl Pipeline {
         };
         let embedding = async {
             let _stage = self.begin("embed");
-            let embedding = parts.embedder.embed_by(&query.text, deadline).await?;
+            let embedder = parts.embedder.with_trace(call.trace());
+            let embedding = embedder.embed_by(&query.text, deadline).await?;
             Ok(embedding.vector)
         };
-        let passages = parts.retriever.find(&question, embedding).await?;
+        let retriever = parts.retriever.with_call(call.clone());
+        let passages = retriever.find(&question, embedding).await?;
         match &parts.reranker {
             Some(rerank) if !passages.is_empty() => {
                 let _stage = self.begin("rerank");
+                let rerank = rerank.with_trace(call.trace());
                 let ordered = rerank.order(&query.text, passages, deadline, self.name());
                 ordered.await
             }

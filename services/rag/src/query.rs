@@ -11,7 +11,10 @@ use http::{HeaderMap, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_audit::Verdict;
-use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
+use ziggurat_layers::{
+    body_limit::{BodyLimitLayer, LimitedBody},
+    sanitize::TraceId,
+};
 use ziggurat_llm::Deadline;
 use ziggurat_serve::{is_json, sse::EventStream};
 
@@ -73,11 +76,16 @@ pub(super) async fn query(
 ) -> Response {
     let limits = CallerLimits::of(&options.limits, &request, &options.observation.metrics);
     // Without a record: a flood would fill the audit trail.
-    let response = match limits.check_flood() {
-        Ok(()) => ask(&pipelines, request, &options, limits.clone()).await,
-        Err(refused) => Err(refused),
+    let mut response = match limits.check_flood() {
+        Ok(()) => {
+            let counted = limits.count_call();
+            let question = options.observation.begin(&request, limits.clone());
+            let trace_id = question.trace_id();
+            let response = ask(&pipelines, request, &options, counted, question).await;
+            with_trace_id(response.into_response(), trace_id)
+        }
+        Err(refused) => refused.into_response(),
     };
-    let mut response = response.into_response();
     limits.append_fields(response.headers_mut());
     response
 }
@@ -87,10 +95,9 @@ async fn ask(
     pipelines: &Pipelines,
     request: Request,
     options: &Options,
-    limits: CallerLimits,
+    counted: Result<(), Refused>,
+    mut question: ObservedQuestion,
 ) -> Result<Response, Refused> {
-    let counted = limits.count_call();
-    let mut question = options.observation.begin(&request, limits);
     // Calls are counted first, so that a limited caller does not learn which pipelines there are.
     // An unknown pipeline is refused before the size of the body is checked.
     let pipeline = counted
@@ -107,6 +114,14 @@ async fn ask(
         .await
         // The limit has refused a question that is still here.
         .inspect(|response| question.refuse(response.status()))
+}
+
+/// Adds the id of a trace for the log.
+fn with_trace_id(mut response: Response, trace_id: Option<TraceId>) -> Response {
+    if let Some(trace_id) = trace_id {
+        response.extensions_mut().insert(trace_id);
+    }
+    response
 }
 
 /// Reads a question and answers it.
@@ -139,7 +154,7 @@ async fn respond(
         Err(failure) => {
             let rejection = failure.rejection(options.retrieval_error_codes);
             question.end(failure.verdict(), rejection.status());
-            failure.log(pipeline.name());
+            failure.log(pipeline.name(), question.trace_id().as_ref());
             Err(rejection.into())
         }
     }

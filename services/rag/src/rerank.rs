@@ -4,6 +4,7 @@ use std::mem;
 
 use tracing::warn;
 use ziggurat_llm::{Deadline, Error, Ranked, Reranker};
+use ziggurat_telemetry::traces::Trace;
 
 use super::{failure::Failure, retrieval::Passage};
 
@@ -19,6 +20,14 @@ pub struct Rerank {
 // === impl Rerank ===
 
 impl Rerank {
+    /// Sets the trace of the call that results are ordered for.
+    pub(super) fn with_trace(&self, trace: Trace) -> Self {
+        Self {
+            reranker: self.reranker.with_trace(trace),
+            top_k: self.top_k,
+        }
+    }
+
     /// Returns the results in their new order, with new scores. Without a usable response they stay
     /// unchanged.
     pub(super) async fn order(

@@ -58,7 +58,7 @@ use std::{fmt, iter, sync::Arc};
 use futures_util::future;
 use tracing::warn;
 use ziggurat_llm as llm;
-use ziggurat_postgres::{database::Database, pool::Pool};
+use ziggurat_postgres::{call_context::CallContext, database::Database, pool::Pool};
 use ziggurat_telemetry::Metrics;
 
 use super::{
@@ -148,6 +148,8 @@ pub struct Passage {
 pub struct Retriever {
     inner: Arc<Inner>,
     stages: Stages,
+    /// The call that its statements run for.
+    call: CallContext,
 }
 
 struct Inner {
@@ -183,6 +185,7 @@ impl Retriever {
             .map(|(table, pool)| TableSearch::new(table, pipeline, pool, is_hybrid));
         Self {
             stages: Stages::new(pipeline),
+            call: CallContext::default(),
             inner: Arc::new(Inner {
                 pool,
                 options,
@@ -197,6 +200,14 @@ impl Retriever {
         Self {
             stages: self.stages.with_metrics(metrics),
             ..self
+        }
+    }
+
+    /// Returns it for a call, which its statements name.
+    pub(super) fn with_call(&self, call: CallContext) -> Self {
+        Self {
+            call,
+            ..self.clone()
         }
     }
 
@@ -267,6 +278,7 @@ impl Retriever {
             filter: question.filter,
             rows: u32::try_from(question.top_n.saturating_mul(2)).unwrap_or(u32::MAX),
             options: &inner.options,
+            call: &self.call,
         };
         let is_hybrid =
             inner.options.hybrid && inner.options.vector_weight < 1.0 && !question.disable_hybrid;

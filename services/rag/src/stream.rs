@@ -139,7 +139,8 @@ impl AnswerStream {
         let error = rejection.message();
         let event = self.event(&StreamEvent::Error { error });
         self.end(failure.verdict(), rejection.status());
-        failure.log(self.pipeline.name());
+        let trace_id = self.question.trace_id();
+        failure.log(self.pipeline.name(), trace_id.as_ref());
         Some(event)
     }
 
@@ -179,7 +180,8 @@ impl AnswerStream {
             mut query, idle, ..
         } = pending;
         // Boxed for the same reason: a search takes tens of kilobytes until it ends.
-        let passages = Box::pin(self.pipeline.find(&query, deadline)).await?;
+        let found = self.pipeline.find(&query, deadline, self.question.call());
+        let passages = Box::pin(found).await?;
         self.question.set_rows(passages.len());
         if passages.is_empty() {
             return Ok(Some(NO_RESULTS.to_owned()));
@@ -188,8 +190,10 @@ impl AnswerStream {
         // The prompt contains them, so their memory is freed before the long wait for the model.
         drop(passages);
         self.model = self.pipeline.begin("model");
-        let chunks = self.pipeline.completer().stream_by(&prompt, deadline);
-        let chunks = chunks.await?.with_idle(idle);
+        let trace = self.question.call().trace();
+        let completer = self.pipeline.completer().with_trace(trace);
+        let chunks = completer.stream_by(&prompt, deadline).await?;
+        let chunks = chunks.with_idle(idle);
         self.continue_text(Box::new(chunks)).await
     }
 

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
 use ziggurat_accounts::Identity;
+use ziggurat_answers::CallFacts;
 use ziggurat_databases::{Databases, MetadataError};
 use ziggurat_mcp::{
     Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler, Unavailable,
@@ -101,9 +102,9 @@ impl TableInfo {
         caller: &Caller,
     ) -> Option<Result<Arc<Metadata>, Unavailable>> {
         let identity = caller.extension::<Identity>();
-        let metadata = self
-            .databases
-            .metadata(identity, placeholders.get(DATABASE)?);
+        let call = CallFacts::context(caller);
+        let name = placeholders.get(DATABASE)?;
+        let metadata = self.databases.metadata(identity, name, &call);
         let unavailable =
             |error: MetadataError| Unavailable::new(NOT_READY, error.public_message()).retryable();
         Some(metadata.await?.map_err(unavailable))
@@ -150,9 +151,8 @@ impl TemplateHandler for TableInfo {
             let is_there = !described.columns.is_empty();
             return Ok(is_there.then(|| described.to_json()));
         }
-        let identity = caller.extension::<Identity>();
         let names = (schema, table);
-        let details = details::load(&self.databases, identity, database, names).await?;
+        let details = details::load(&self.databases, &caller, database, names).await?;
         described.details = Details::of(database, found, details.as_ref(), &self.glossary);
         Ok(Some(described.to_json()))
     }

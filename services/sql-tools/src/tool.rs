@@ -42,7 +42,6 @@ impl SqlTool {
         current: &Current,
         text: &str,
         values: Vec<ziggurat_postgres::single_round_trip::Value>,
-        request: &ToolRequest,
     ) -> Result<Statement, QueryError> {
         let definition = &self.definition;
         let database = current.database();
@@ -60,7 +59,6 @@ impl SqlTool {
             .with_row_limit(rows)
             .with_max_row_bytes(self.max_bytes.max(answer::MIN_ROW_LIMIT))
             .with_large_rows(self.large_rows.clone())
-            .with_call(CallFacts::context(request.caller()))
             .with_values(values);
         Ok(match definition.timeout {
             Some(timeout) => statement.with_timeout(timeout),
@@ -154,7 +152,7 @@ impl ToolHandler for SqlTool {
         CallFacts::admit(request.caller(), current.database()).await?;
         let values = arguments::bound(definition, values);
         let failed = |error: &QueryError| self.failed(&current, error, &request);
-        let statement = self.statement(&current, &text, values, &request);
+        let statement = self.statement(&current, &text, values);
         let statement = statement.map_err(|error| failed(&error))?;
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use serde_json::json;
-use ziggurat_black_box::{Client, Collector, MetricsPage, Postgres, spans_of, until};
+use ziggurat_black_box::{Client, Collector, MetricsPage, Postgres, Program, spans_of, until};
 
 use crate::support::{Home, exchange};
 
@@ -93,6 +93,37 @@ fn limited_requests_are_counted_and_the_page_answers_local_hosts_only() {
     }
     let host = "host: evil.example\r\n";
     assert_eq!(page.0.send("GET", "/metrics", host, "").status, 403);
+}
+
+#[test]
+fn the_log_of_a_fault_names_the_trace_of_the_request() {
+    let collector = Collector::start();
+    let mut home = Home::new();
+    home.set("ZIGGURAT_LOG_FORMAT", "json");
+    home.set(
+        "ZIGGURAT_PLATFORM_STATE_URL",
+        "postgres://nobody@127.0.0.1:1/none",
+    );
+    home.configure(&format!(
+        "telemetry: {{otlp: {{url: '{}', ratio: 0}}}}\n",
+        collector.url
+    ));
+    let program = Program::start(&mut home.command(&["-addr", "127.0.0.1:0"]));
+    let line = program.wait_for("listening on http://");
+    let address = line.split("http://").nth(1).expect("an address");
+    let address = address.split('"').next().expect("its end");
+    let client = Client::new(address.to_owned());
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let headers = format!(
+        "traceparent: 00-{trace}-00f067aa0ba902b7-01\r\ncontent-type: application/json\r\n"
+    );
+    let body = json!({"client_id": "none", "client_secret": "none"}).to_string();
+    let answer = client.send("POST", "/account/v1/oauth/token", &headers, &body);
+    assert!(answer.status >= 500, "{answer:?}");
+    let line = program.wait_for("server fault");
+    let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(line["trace_id"], trace, "{line}");
+    assert_eq!(line["request_id"].as_str(), answer.header("x-request-id"));
 }
 
 #[test]

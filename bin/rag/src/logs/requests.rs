@@ -8,11 +8,11 @@ use std::{
     time::Instant,
 };
 
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tracing::{enabled, info};
-use ziggurat_layers::client_ip::ClientIp;
+use ziggurat_layers::{client_ip::ClientIp, sanitize::TraceId};
 
 /// Limit on the logged part of a path, in bytes.
 const LONGEST: usize = 200;
@@ -37,11 +37,13 @@ struct Entry {
     uri: Uri,
     remote: Option<IpAddr>,
     status: Option<StatusCode>,
+    request_id: Option<HeaderValue>,
+    trace_id: Option<TraceId>,
     began: Instant,
 }
 
-/// Logs a request when its response was sent or its client has left: method, path, status and
-/// duration. Nothing of the query, the headers or the body is logged.
+/// Logs a request when its response was sent or its client has left: its ids, method, path, status
+/// and duration. Nothing of the query, the headers or the body is logged.
 pub(crate) fn log_request<B, C>(
     request: &mut Request<B>,
 ) -> impl FnOnce(Response<C>) -> Response<NotedBody<C>> + use<B, C> {
@@ -50,11 +52,15 @@ pub(crate) fn log_request<B, C>(
         uri: request.uri().clone(),
         remote: request.extensions().get().map(ClientIp::client),
         status: None,
+        request_id: None,
+        trace_id: None,
         began: Instant::now(),
     });
     move |response| {
         if let Some(entry) = &mut entry {
             entry.status = Some(response.status());
+            entry.request_id = response.headers().get("x-request-id").cloned();
+            entry.trace_id = response.extensions().get().cloned();
         }
         response.map(|body| NotedBody { body, entry })
     }
@@ -93,7 +99,10 @@ impl<B> fmt::Debug for NotedBody<B> {
 impl Drop for Entry {
     fn drop(&mut self) {
         let path = self.uri.path();
+        let id = self.request_id.as_ref();
         info!(
+            request_id = id.and_then(|id| id.to_str().ok()),
+            trace_id = self.trace_id.as_ref().map(TraceId::as_str),
             method = self.method.as_str(),
             path = &path[..path.floor_char_boundary(LONGEST)],
             status = self.status.map_or(CLIENT_LEFT, |status| status.as_u16()),

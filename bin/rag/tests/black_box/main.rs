@@ -12,3 +12,4 @@ mod reload;
 mod serving;
 mod support;
 mod telemetry;
+mod traces;

@@ -1,12 +1,15 @@
 //! Tests of traces and of comments in statements.
 
+mod providers;
+mod statements;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use ziggurat_black_box::{Collector, spans_of};
 
 use crate::{
     revisions::{ask, result},
-    support::{Client, Home, Postgres},
+    support::{Client, Home, Postgres, Program},
 };
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -32,6 +35,39 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
     let attributes = span["attributes"].as_array().expect("attributes");
     let found = attributes.iter().find(|it| it["key"] == key);
     found.map_or(&Value::Null, |it| &it["value"])
+}
+
+/// Returns the value of a text attribute of a span.
+fn word<'a>(span: &'a Value, key: &str) -> Option<&'a str> {
+    attribute(span, key)["stringValue"].as_str()
+}
+
+/// Makes params part of the trace.
+fn traced(mut params: Value) -> Value {
+    params["_meta"] =
+        json!({"traceparent": format!("00-{TRACE}-{PARENT}-01"), "tracestate": "a=1"});
+    params
+}
+
+/// Stops a server, and returns the spans that it has exported.
+fn spans_at_the_end(mut program: Program, collector: &Collector) -> Vec<Value> {
+    program.signal(Signal::TERM);
+    assert!(program.ended().success());
+    spans_of(&collector.exports())
+}
+
+/// Returns the spans below another one.
+fn below<'a>(spans: &'a [Value], parent: &Value) -> Vec<&'a Value> {
+    let is_below = |span: &&Value| span["parentSpanId"] == parent["spanId"];
+    spans.iter().filter(is_below).collect()
+}
+
+/// Returns the only span with a name.
+fn only<'a>(spans: &'a [Value], name: &str) -> &'a Value {
+    let mut named = spans.iter().filter(|span| span["name"] == name);
+    let only = named.next().unwrap_or_else(|| panic!("{name}: {spans:?}"));
+    assert_eq!(named.next(), None, "{name}");
+    only
 }
 
 fn text(client: &Client, sql: &str) -> String {

@@ -11,6 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 use tokio_test::task;
+use ziggurat_telemetry::traces::Trace;
 
 use super::{BuildError, Builder, Event, Outcome};
 use crate::{Embed, Filter, KnowledgeBase, Provider};
@@ -28,7 +29,7 @@ struct Letters {
 impl Embed for Letters {
     type Error = String;
 
-    async fn vector(&self, text: &str) -> Result<Vec<f32>, String> {
+    async fn vector(&self, text: &str, _: Trace) -> Result<Vec<f32>, String> {
         if self.waits_at.is_some_and(|word| text.contains(word)) {
             std::future::pending::<()>().await;
         }

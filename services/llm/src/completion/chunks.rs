@@ -10,7 +10,7 @@ use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 use ziggurat_text::events::{EventDecoder, MAX_BYTES};
 
 use super::{Fault, StreamReader};
-use crate::{Chunk, Error, Http, MeasuredCall, Meter, Streaming};
+use crate::{Chunk, Error, MeasuredCall, Meter, Streaming};
 
 /// A streamed reply. Dropping it cancels the request.
 ///
@@ -24,7 +24,6 @@ pub struct Chunks {
 }
 
 struct Upstream {
-    http: Http,
     streaming: Streaming,
     reading: Reading,
     meter: Arc<Meter>,
@@ -49,7 +48,6 @@ enum Decoder {
 
 impl Chunks {
     pub(super) fn new(
-        http: Http,
         streaming: Streaming,
         reading: Reading,
         meter: Arc<Meter>,
@@ -57,7 +55,6 @@ impl Chunks {
         measured: MeasuredCall,
     ) -> Self {
         let upstream = Upstream {
-            http,
             streaming,
             reading,
             meter,
@@ -141,7 +138,7 @@ impl Upstream {
             Some(bytes) => self.reading.read(bytes, queue),
             None => self.reading.finish(queue),
         };
-        let is_over = read.map_err(|fault| fault.of(&self.http))?;
+        let is_over = read.map_err(|fault| fault.of(self.measured.http()))?;
         if let Some(Chunk::End { usage, .. }) = queue.back() {
             self.meter.add(*usage);
             self.measured.end(Ok(*usage));

@@ -73,12 +73,12 @@ impl Rows {
         let current = self
             .databases
             .current(caller.extension::<Identity>())
-            .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
+            .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?
+            .with_call(CallFacts::context(caller));
         CallFacts::admit(caller, current.database())
             .await
             .map_err(Error::from)?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
-        let statement = statement.with_call(CallFacts::context(caller));
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| unreadable(error.into()))?;
         let mut rows = statement.run(lease).await.map_err(unreadable)?;

@@ -5,6 +5,7 @@ mod tests;
 
 use serde::Serialize;
 use ziggurat_accounts::Identity;
+use ziggurat_answers::CallFacts;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{Caller, Failure, ReadError, ResourceDescriptor, ResourceHandler, Unavailable};
 use ziggurat_postgres::server::Server;
@@ -75,7 +76,8 @@ impl ResourceHandler for SystemInfo {
         let current = self
             .databases
             .current(caller.extension::<Identity>())
-            .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
+            .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?
+            .with_call(CallFacts::context(&caller));
         let not_ready = |message| Unavailable::new(NOT_READY, message).retryable();
         let ready = current.ready().await;
         ready.map_err(|error| not_ready(error.to_string()))?;

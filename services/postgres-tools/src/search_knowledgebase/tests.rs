@@ -7,6 +7,7 @@ use ziggurat_knowledge::{
     fixture::{Chunk, KnowledgeFile},
 };
 use ziggurat_mcp::{ToolHandler as _, Visibility};
+use ziggurat_telemetry::traces::Trace;
 
 use super::SearchKnowledgebase;
 
@@ -17,7 +18,7 @@ struct Parrot(Option<Vec<f32>>);
 impl Embed for Parrot {
     type Error = &'static str;
 
-    async fn vector(&self, _: &str) -> Result<Vec<f32>, &'static str> {
+    async fn vector(&self, _: &str, _: Trace) -> Result<Vec<f32>, &'static str> {
         self.0.clone().ok_or("the parrot is asleep")
     }
 }

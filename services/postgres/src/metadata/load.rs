@@ -16,6 +16,7 @@ use crate::{
     driver::{DriverError, Event, Row},
     error::{Phase, QueryError},
     pool::{Lease, milliseconds},
+    statement_log::{Counts, StatementLog, commented},
 };
 
 /// Limits on the stored metadata.
@@ -63,10 +64,14 @@ impl Metadata {
         let message = query::message(milliseconds(lease.database().query_timeout()), limits);
         let mut reader = Reader::new(limits);
         let began = Instant::now();
-        reader
-            .read(&mut lease, &message)
-            .await
-            .map_err(|error| QueryError::new(error, Phase::Run, 0))?;
+        let log = StatementLog::without_event(&lease, &message);
+        let comment = log.comment(&lease);
+        let read = reader
+            .read(&mut lease, &commented(&comment, &message))
+            .await;
+        let read = read.map_err(|error| QueryError::new(error, Phase::Run, comment.len()));
+        log.close(read.as_ref().map(|()| Counts::read(0)));
+        read?;
         lease.settle();
         let metadata = reader.finish();
         debug!(

@@ -2,7 +2,6 @@
 
 mod cost;
 mod spool;
-mod statement_log;
 mod text;
 
 use std::{error::Error, pin::Pin, sync::Arc};
@@ -11,13 +10,13 @@ use tokio::time;
 use tracing::{error, warn};
 use ziggurat_sql::Refusal;
 
-use self::statement_log::StatementLog;
 use super::{Access, Route, Statement, Window};
 use crate::{
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     pool::{Lease, Pool},
     rows::{Column, Handoff, Item, Summary},
+    statement_log::{Counts, StatementLog},
 };
 
 /// Name of the cursor. It only has to differ from those that callers declare.
@@ -34,8 +33,8 @@ pub(super) fn execute(
     statement: Statement,
     handoff: Handoff,
 ) -> impl Future<Output = Result<Summary, QueryError>> + Send {
-    let log = StatementLog::open(&lease, &statement);
-    let comment = statement.call.comment(log.span());
+    let log = StatementLog::open(&lease, &statement.command, &statement.text);
+    let comment = log.comment(&lease);
     let mut run = Execution {
         lease,
         handoff,
@@ -46,7 +45,7 @@ pub(super) fn execute(
     };
     async move {
         let done = run.complete().await;
-        log.close(&done);
+        log.close(done.as_ref().map(Counts::of));
         done
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use tokio::{sync::Semaphore, time::Instant};
 use tracing::{error, info, warn};
-use ziggurat_postgres::{error::QueryError, pool::Pool};
+use ziggurat_postgres::{call_context::CallContext, error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
     Column, Finding, Hit, Restriction, Search, SearchTable, Shape,
@@ -74,6 +74,8 @@ pub(super) struct Request<'a> {
     /// Maximum number of rows that a search returns.
     pub(super) rows: u32,
     pub(super) options: &'a SearchOptions,
+    /// The call that statements run for.
+    pub(super) call: &'a CallContext,
 }
 
 // === impl TableSearch ===
@@ -115,7 +117,7 @@ impl TableSearch {
 
     /// Logs what prevents a search of the table or makes it slow.
     pub(super) async fn check(&self) {
-        let known = match self.load().await {
+        let known = match self.load(&self.pool).await {
             Ok(known) => known,
             Err(error) => {
                 error!(
@@ -143,14 +145,14 @@ impl TableSearch {
         &self,
         made: Option<usize>,
     ) -> Result<Option<ProbeError>, QueryError> {
-        let known = self.known().await?;
+        let known = self.known(&self.pool).await?;
         let Some(probe_error) = self.probe_error(&known, made) else {
             return Ok(None);
         };
         if known.since.elapsed() < MIN_RELOAD_AGE {
             return Ok(Some(probe_error));
         }
-        Ok(self.probe_error(&*self.load().await?, made))
+        Ok(self.probe_error(&*self.load(&self.pool).await?, made))
     }
 
     /// Returns a known reason why vectors of this many dimensions cannot be searched.
@@ -202,11 +204,12 @@ impl TableSearch {
             return Err(SearchFailure::Unfit);
         }
         let result = async {
-            let known = self.known_for(request).await?;
+            let pool = self.pool.clone().with_call(request.call.clone());
+            let known = self.known_for(request, &pool).await?;
             self.compare_sizes(&known, asked.len());
             let search = self.search(&known, request);
             let least = request.options.min_similarity;
-            search.closest(asked, least, &self.pool).await
+            search.closest(asked, least, &pool).await
         };
         let result = result.await;
         result.map_err(|error| {
@@ -230,12 +233,13 @@ impl TableSearch {
             return Vec::new();
         }
         let result = async {
-            let known = self.known_for(request).await?;
+            let pool = self.pool.clone().with_call(request.call.clone());
+            let known = self.known_for(request, &pool).await?;
             let words = KeywordSearch {
                 place: &self.place,
                 shape: &known.shape,
                 statistics: &known.statistics,
-                pool: &self.pool,
+                pool: &pool,
             };
             words.find(&known.method, request).await
         };
@@ -290,23 +294,27 @@ impl TableSearch {
     }
 
     /// Returns the description, loaded again if the filter names unknown columns, which may be new.
-    async fn known_for(&self, request: &Request<'_>) -> Result<Arc<KnownTable>, QueryError> {
-        let known = self.known().await?;
+    async fn known_for(
+        &self,
+        request: &Request<'_>,
+        pool: &Pool,
+    ) -> Result<Arc<KnownTable>, QueryError> {
+        let known = self.known(pool).await?;
         let is_new = |filter: &CheckedFilter| {
             let mut names = filter.columns();
             names.any(|name| known.shape.column(name).is_none())
         };
         if known.since.elapsed() > MAX_DOUBTFUL_AGE && request.filter.is_some_and(is_new) {
-            return self.load().await;
+            return self.load(pool).await;
         }
         Ok(known)
     }
 
-    async fn known(&self) -> Result<Arc<KnownTable>, QueryError> {
+    async fn known(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
         // The first load is not shared: while the database is down, each waiting task would wait
         // for the failures of the others.
         let Some(known) = self.known.load_full() else {
-            return self.load().await;
+            return self.load(pool).await;
         };
         if known.since.elapsed() < MAX_AGE {
             return Ok(known);
@@ -315,12 +323,12 @@ impl TableSearch {
         let Ok(_turn) = self.loading.try_acquire() else {
             return Ok(known);
         };
-        Ok(self.load().await.unwrap_or(known))
+        Ok(self.load(pool).await.unwrap_or(known))
     }
 
-    async fn load(&self) -> Result<Arc<KnownTable>, QueryError> {
+    async fn load(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
         let since = Instant::now();
-        let shape = Shape::load(&self.place, &self.pool).await?;
+        let shape = Shape::load(&self.place, pool).await?;
         let (method, advice) = KeywordMethod::choose(self.backend, &shape, &self.place);
         self.log_method(&method, advice);
         let known = Arc::new(KnownTable {

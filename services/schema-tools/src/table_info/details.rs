@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use ziggurat_accounts::Identity;
+use ziggurat_answers::CallFacts;
 use ziggurat_databases::Databases;
-use ziggurat_mcp::{ReadError, Unavailable};
+use ziggurat_mcp::{Caller, ReadError, Unavailable};
 use ziggurat_postgres::{
     error::QueryError,
     metadata::{Column, Table},
@@ -120,14 +121,16 @@ fn check(check: &Constraint) -> Check<'_> {
 /// caller if that is its current database, else with one that is closed afterwards.
 pub(super) async fn load(
     databases: &Databases,
-    identity: Option<&Identity>,
+    caller: &Caller,
     database: &str,
     table: (&str, &str),
 ) -> Result<Option<TableDetails>, ReadError> {
+    let identity = caller.extension::<Identity>();
     let current = databases.current(identity).ok();
     let current = current.filter(|current| current.label() == database);
     let options = DetailOptions::default();
     let loaded = if let Some(current) = current {
+        let current = current.with_call(CallFacts::context(caller));
         let lease = current.pool().lease().await;
         TableDetails::load(lease.map_err(|error| no_lease(&error))?, &[table], options).await
     } else {
@@ -141,6 +144,7 @@ pub(super) async fn load(
         let connection = databases.connect_once(named.database()).await;
         let connection = connection.map_err(|error| no_lease(&error))?;
         let (lease, _permit) = connection.into_parts();
+        let lease = lease.with_call(CallFacts::context(caller));
         TableDetails::load(lease, &[table], options).await
     };
     Ok(loaded.map_err(|error| unavailable(&error))?.pop())

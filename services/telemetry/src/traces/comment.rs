@@ -38,6 +38,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct SqlComment<'a> {
     /// The kind and the name of the caller, such as `user:alice`.
     pub caller: Option<&'a str>,
+    /// The pipeline.
+    pub pipeline: Option<&'a str>,
     /// The id of the request.
     pub request: Option<&'a str>,
     /// The tool.
@@ -59,6 +61,7 @@ impl fmt::Display for SqlComment<'_> {
         // The keys are sorted.
         let values = [
             ("caller", self.caller),
+            ("pipeline", self.pipeline),
             ("request", self.request),
             ("tool", self.tool),
         ];

@@ -24,6 +24,8 @@ pub struct TraceSettings {
     pub ratio: f64,
     /// Records what an authenticated caller records, and nothing else of it.
     pub follow_parent: bool,
+    /// Sends the context of a trace to providers of models.
+    pub propagate_to_providers: bool,
     /// Time for the export of a batch with its repetitions, and of all batches at the end.
     pub timeout: Duration,
     /// Maximum number of spans that wait for their export.
@@ -65,6 +67,7 @@ impl Default for TraceSettings {
             headers: ExportHeaders::default(),
             ratio: 0.01,
             follow_parent: true,
+            propagate_to_providers: false,
             timeout: Duration::from_secs(10),
             queue: 2048,
             service_name: String::new(),
@@ -81,6 +84,7 @@ impl fmt::Debug for TraceSettings {
             .field("headers", &self.headers)
             .field("ratio", &self.ratio)
             .field("follow_parent", &self.follow_parent)
+            .field("propagate_to_providers", &self.propagate_to_providers)
             .field("timeout", &self.timeout)
             .field("queue", &self.queue)
             .finish_non_exhaustive()

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use super::{
     Trace, TraceParent,
+    parent::Context,
     record::{self, Record},
     tracer::Clock,
 };
@@ -41,10 +42,11 @@ pub struct StatementSpan {
 }
 
 /// Span of a request to a provider, below that of its call. It ends when it is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use = "a span ends when it is dropped"]
 pub struct ProviderSpan {
-    own: Option<TraceParent>,
+    /// The context that the provider gets.
+    sent: Option<Context>,
     recorder: Option<Recorder>,
 }
 
@@ -159,14 +161,16 @@ impl StatementSpan {
 // === impl ProviderSpan ===
 
 impl ProviderSpan {
-    pub(super) const fn new(own: Option<TraceParent>, recorder: Option<Recorder>) -> Self {
-        Self { own, recorder }
+    pub(super) const fn new(sent: Option<Context>, recorder: Option<Recorder>) -> Self {
+        Self { sent, recorder }
     }
 
-    /// Returns the span, for the header of the request. Without traces there is none.
+    /// Returns the `traceparent` and the `tracestate` that the provider gets. Without traces, and
+    /// unless the settings say so, there are none.
     #[must_use]
-    pub const fn traceparent(&self) -> Option<TraceParent> {
-        self.own
+    pub fn sent(&self) -> Option<(TraceParent, Option<&str>)> {
+        let sent = self.sent.as_ref()?;
+        Some((sent.parent, sent.state.as_deref()))
     }
 
     /// Marks the request as failed: a status, or a word such as `timeout`.

@@ -28,6 +28,7 @@ fn everything() -> TraceSettings {
         service_version: "1.2.3".to_owned(),
         service_instance: "9f3c".to_owned(),
         ratio: 1.0,
+        propagate_to_providers: true,
         ..TraceSettings::default()
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use super::{
     Exporter, Incoming, InvalidTraceSettings, ServerSpan, SpanId, TraceId, TraceParent,
     TraceSettings,
+    parent::Context,
     queue::Queue,
     record::{self, Record},
     span::{ProviderSpan, Recorder, StatementSpan},
@@ -25,6 +26,7 @@ struct Shared {
     /// The number of random values of 63 bits, from the lowest on, that are recorded.
     threshold: u64,
     follow_parent: bool,
+    propagate_to_providers: bool,
 }
 
 /// Context of a call: the trace and the span of the call, recorded or not.
@@ -37,6 +39,8 @@ pub struct Trace(Option<Inner>);
 struct Inner {
     own: TraceParent,
     state: Option<Arc<str>>,
+    /// True if providers get the context.
+    is_propagated: bool,
     /// Present if the trace is recorded.
     clock: Option<Arc<Clock>>,
 }
@@ -74,6 +78,7 @@ impl Tracer {
             queue: Arc::new(Queue::new(settings.queue)),
             threshold: threshold(settings.ratio),
             follow_parent: settings.follow_parent,
+            propagate_to_providers: settings.propagate_to_providers,
         };
         let exporter = Exporter::new(Arc::clone(&shared.queue), settings)?;
         Ok((Self(Some(Arc::new(shared))), exporter))
@@ -125,7 +130,13 @@ impl Tracer {
             record.set_link(link.as_ref());
             Recorder::new(record, Arc::clone(clock))
         });
-        ServerSpan::new(Trace(Some(Inner { own, state, clock })), recorder)
+        let inner = Inner {
+            own,
+            state,
+            is_propagated: shared.propagate_to_providers,
+            clock,
+        };
+        ServerSpan::new(Trace(Some(inner)), recorder)
     }
 }
 
@@ -176,7 +187,7 @@ impl Trace {
         self.0.as_ref().map(|inner| inner.own)
     }
 
-    /// Returns the `tracestate` of the caller, to pass it on together with a `traceparent`.
+    /// Returns the `tracestate` of the caller.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.0.as_ref()?.state.as_deref()
@@ -193,15 +204,19 @@ impl Trace {
     /// Begins the span of a request to a provider of models.
     pub fn provider(&self, provider: &str) -> ProviderSpan {
         let (own, recorder) = self.child(|| format!("provider {}", record::cut(provider)));
-        ProviderSpan::new(own, recorder)
+        let sent = self.0.as_ref().filter(|inner| inner.is_propagated);
+        let state = sent.and_then(|inner| inner.state.clone());
+        let parent = own.filter(|_| sent.is_some());
+        ProviderSpan::new(parent.map(|parent| Context { parent, state }), recorder)
     }
 
     /// Begins a span below that of the call. Without one, that of the call is passed on.
     fn child(&self, name: impl FnOnce() -> String) -> (Option<TraceParent>, Option<Recorder>) {
-        let Some(Inner { own, state, clock }) = &self.0 else {
+        let Some(inner) = &self.0 else {
             return (None, None);
         };
-        let Some(clock) = clock else {
+        let Inner { own, state, .. } = inner;
+        let Some(clock) = &inner.clock else {
             return (Some(*own), None);
         };
         let child = TraceParent {

@@ -11,10 +11,11 @@ fn a_comment_has_what_is_there_in_the_order_of_its_keys() {
         caller: Some("user:alice"),
         request: Some("0b7e"),
         tool: Some("query_database"),
+        pipeline: Some("a docs"),
         traceparent: TraceParent::parse(SENT),
     };
     let expected = format!(
-        "/*caller='user%3Aalice',request='0b7e',tool='query_database',traceparent='{SENT}'*/"
+        "/*caller='user%3Aalice',pipeline='a%20docs',request='0b7e',tool='query_database',traceparent='{SENT}'*/"
     );
     assert_eq!(all.to_string(), expected);
 
@@ -56,7 +57,7 @@ proptest! {
             caller: caller.as_deref(),
             request: request.as_deref(),
             tool: tool.as_deref(),
-            traceparent: None,
+            ..SqlComment::default()
         };
         let comment = comment.to_string();
         let given = [("caller", &caller), ("request", &request), ("tool", &tool)];

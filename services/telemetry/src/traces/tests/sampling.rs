@@ -96,7 +96,19 @@ fn what_is_not_recorded_passes_the_span_of_the_call_on() {
     let own = span.trace().traceparent();
     assert!(own.is_some_and(|own| !own.is_sampled));
     assert_eq!(span.trace().statement("shop", "SELECT").traceparent(), own);
-    assert_eq!(span.trace().provider("openai").traceparent(), own);
+    assert_eq!(span.trace().provider("openai").sent(), None);
+    let settings = TraceSettings {
+        url: "http://127.0.0.1:9".to_owned(),
+        ratio: 0.0,
+        propagate_to_providers: true,
+        ..TraceSettings::default()
+    };
+    let (tracer, _) = Tracer::new(settings).expect("valid");
+    let incoming = Incoming::default().with_meta(Some(SENT), Some("a=1"));
+    let span = tracer.begin("ping", incoming, false);
+    let own = span.trace().traceparent().expect("on");
+    let provider = span.trace().provider("openai");
+    assert_eq!(provider.sent(), Some((own, Some("a=1"))));
 }
 
 #[test]
@@ -110,7 +122,7 @@ fn without_traces_nothing_has_an_id() {
     assert_eq!((trace.id(), trace.tracestate()), (None, None));
     assert!(!trace.is_sampled());
     assert_eq!(trace.statement("shop", "SELECT").traceparent(), None);
-    assert_eq!(trace.provider("openai").traceparent(), None);
+    assert_eq!(trace.provider("openai").sent(), None);
     assert_eq!(tracer.dropped_spans(), 0);
     assert_eq!(Trace::off().id(), None);
 }

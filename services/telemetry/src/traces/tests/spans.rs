@@ -22,7 +22,7 @@ fn exported_call() -> (ExportTraceServiceRequest, [String; 3]) {
         let provider = trace.provider("openai");
         ids = [
             id_of(statement.traceparent()),
-            id_of(provider.traceparent()),
+            id_of(provider.sent().map(|(parent, _)| parent)),
             id_of(trace.traceparent()),
         ];
         drop((statement, provider));

@@ -1,12 +1,11 @@
-//! Log event of a statement.
+//! Log event, metrics and span of a statement.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use tracing::{Level, debug, enabled};
 use ziggurat_telemetry::{Metrics, traces::StatementSpan};
 
-use super::Statement;
-use crate::{LOG_TARGET, database::Database, error::QueryError, pool::Lease, rows::Summary};
+use super::{LOG_TARGET, database::Database, error::QueryError, pool::Lease, rows::Summary};
 
 /// Commands that the log names. Any other word may be secret text of a caller.
 const KNOWN_COMMANDS: [&str; 37] = [
@@ -50,7 +49,7 @@ const KNOWN_COMMANDS: [&str; 37] = [
 ];
 
 /// Log record, metrics and span of a statement, as far as they are wanted.
-pub(super) struct StatementLog {
+pub(crate) struct StatementLog {
     running: Option<Running>,
     span: Option<StatementSpan>,
 }
@@ -63,32 +62,66 @@ struct Running {
     began: Instant,
 }
 
+/// Numbers of rows of a statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    /// Rows that were read.
+    pub(crate) rows: u64,
+    /// Rows that were changed, if that is counted.
+    pub(crate) affected: Option<u64>,
+}
+
+// === impl Counts ===
+
+impl Counts {
+    pub(crate) fn of(summary: &Summary) -> Self {
+        Self {
+            rows: summary.rows.into(),
+            affected: Some(summary.affected),
+        }
+    }
+
+    /// Counts rows that were read.
+    pub(crate) fn read(rows: usize) -> Self {
+        Self {
+            rows: rows.try_into().unwrap_or(u64::MAX),
+            affected: None,
+        }
+    }
+}
+
 // === impl StatementLog ===
 
 impl StatementLog {
-    pub(super) fn open(lease: &Lease, statement: &Statement) -> Self {
+    /// Begins with the command, of which only a known one is named, and the text.
+    pub(crate) fn open(lease: &Lease, command: &str, text: &str) -> Self {
         let metrics = lease.metrics();
         let is_wanted = metrics.is_on() || enabled!(target: LOG_TARGET, Level::DEBUG);
         let running = is_wanted.then(|| Running {
             database: Arc::clone(lease.database()),
             metrics: metrics.clone(),
             process: lease.process(),
-            command: known(&statement.command),
+            command: known(command),
             began: Instant::now(),
         });
-        let span = statement
-            .call
-            .begin(lease.database().name(), &statement.text);
+        let span = lease.call().begin(lease.database().name(), text);
         Self { running, span }
     }
 
-    /// Returns the span of the statement, if its call has a trace.
-    pub(super) fn span(&self) -> Option<&StatementSpan> {
-        self.span.as_ref()
+    /// Begins only a span, for a statement with a log event of its own.
+    pub(crate) fn without_event(lease: &Lease, text: &str) -> Self {
+        let span = lease.call().begin(lease.database().name(), text);
+        let running = None;
+        Self { running, span }
+    }
+
+    /// Returns the comment before the statement, which is ASCII and empty if there is none.
+    pub(crate) fn comment(&self, lease: &Lease) -> String {
+        lease.call().comment(self.span.as_ref())
     }
 
     /// Records the duration, which includes the time of the reader, and the result.
-    pub(super) fn close(self, done: &Result<Summary, QueryError>) {
+    pub(crate) fn close(self, done: Result<Counts, &QueryError>) {
         if let (Some(mut span), Err(error)) = (self.span, done) {
             match error {
                 QueryError::Failed { report, .. } => span.set_status_code(&report.sqlstate),
@@ -100,9 +133,9 @@ impl StatementLog {
         let Some(running) = self.running else {
             return;
         };
-        let summary = done.as_ref().ok();
+        let counts = done.ok();
         let (database, duration) = (running.database.name(), running.began.elapsed());
-        let rows = summary.map_or(0, |summary| summary.rows.into());
+        let rows = counts.map_or(0, |counts| counts.rows);
         running.metrics.statement(database, duration, rows);
         let sqlstate = match done {
             Err(QueryError::Failed { report, .. }) => Some(&*report.sqlstate),
@@ -114,12 +147,21 @@ impl StatementLog {
             process = running.process,
             command = running.command,
             duration_ms = duration.as_secs_f64() * 1e3,
-            rows = summary.map(|summary| summary.rows),
-            affected = summary.map(|summary| summary.affected),
+            rows = counts.map(|counts| counts.rows),
+            affected = counts.and_then(|counts| counts.affected),
             sqlstate,
             is_ok = done.is_ok(),
             "statement"
         );
+    }
+}
+
+/// Returns a text with a comment before it.
+pub(crate) fn commented<'a>(comment: &str, text: &'a str) -> Cow<'a, str> {
+    if comment.is_empty() {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{comment}{text}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The call that a statement runs for.
+//! The call that statements run for.
 
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub struct CallComment {
     pub request: Option<String>,
     /// The tool.
     pub tool: Option<String>,
+    /// The pipeline.
+    pub pipeline: Option<String>,
     /// True if the comment names the trace.
     pub has_trace: bool,
 }
@@ -40,19 +42,20 @@ impl CallContext {
         Self(Some(Arc::new(Context { trace, comment })))
     }
 
-    /// Returns the trace of the call, if it has one.
+    /// Returns the trace of the call, for its requests to providers.
     #[must_use]
-    pub fn trace(&self) -> Option<&Trace> {
-        self.0.as_ref().map(|context| &context.trace)
+    pub fn trace(&self) -> Trace {
+        let trace = self.0.as_ref().map(|context| context.trace.clone());
+        trace.unwrap_or_default()
     }
 
     /// Begins the span of a statement.
-    pub(super) fn begin(&self, database: &str, text: &str) -> Option<StatementSpan> {
+    pub(crate) fn begin(&self, database: &str, text: &str) -> Option<StatementSpan> {
         Some(self.0.as_ref()?.trace.statement(database, text))
     }
 
     /// Returns the comment before a statement with this span.
-    pub(super) fn comment(&self, span: Option<&StatementSpan>) -> String {
+    pub(crate) fn comment(&self, span: Option<&StatementSpan>) -> String {
         let Some(comment) = self.0.as_ref().and_then(|call| call.comment.as_ref()) else {
             return String::new();
         };
@@ -61,6 +64,7 @@ impl CallContext {
             caller: Some(&comment.caller),
             request: comment.request.as_deref(),
             tool: comment.tool.as_deref(),
+            pipeline: comment.pipeline.as_deref(),
             traceparent: traceparent.filter(|_| comment.has_trace),
         }
         .to_string()
