@@ -11,6 +11,8 @@ mod arguments;
 mod calls;
 mod catalogue;
 mod configuration;
+mod current;
+mod definitions;
 mod knowledge;
 mod limits;
 mod logs;
@@ -41,7 +43,8 @@ use crate::{
     admin::{AdminContext, Console},
     arguments::{Arguments, Command, Overrides},
     configuration::{
-        ConfigSources, Configuration, FileError, LoadError, Loaded, start::definition_problems,
+        ConfigSources, Configuration, FileError, LoadError, Loaded,
+        start::{CUSTOM_DEFINITIONS, definition_problems},
     },
 };
 
@@ -109,6 +112,17 @@ fn problems(error: &anyhow::Error) -> Vec<String> {
     }
 }
 
+/// Formats an error of definitions, or of a catalogue made of them, as lines without its kind.
+fn reasons(error: &anyhow::Error) -> Vec<String> {
+    let kinds = [CUSTOM_DEFINITIONS, "invalid configuration"];
+    let reason = |line: String| {
+        let mut kinds = kinds.iter();
+        let rest = kinds.find_map(|kind| line.strip_prefix(kind)?.strip_prefix(": "));
+        rest.map_or_else(|| line.clone(), str::to_owned)
+    };
+    problems(error).into_iter().map(reason).collect()
+}
+
 /// Prints all problems of the configuration, one per line.
 fn check(overrides: &Overrides) -> ExitCode {
     let problems = match Configuration::load(overrides, &ConfigSources::of_process()) {
@@ -144,6 +158,7 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
     let source = reload::Source {
         overrides: arguments.overrides,
         sources,
+        path: loaded.path.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

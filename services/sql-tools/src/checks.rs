@@ -38,6 +38,24 @@ impl StatementChecks {
         bad.get(&(tool.to_owned(), statement.to_owned())).cloned()
     }
 
+    /// Takes the errors of the statements that other definitions have too, so that a tool that is
+    /// read again does not forget that it is bad.
+    pub(crate) fn keep(&self, other: &Self, definitions: &[Arc<Definition>]) {
+        let errors = lock(&other.bad).clone();
+        if errors.is_empty() {
+            return;
+        }
+        let mut bad = lock(&self.bad);
+        for definition in definitions {
+            for statement in definition.statements() {
+                let key = (definition.name.clone(), statement);
+                if let Some(error) = errors.get(&key) {
+                    bad.insert(key, error.clone());
+                }
+            }
+        }
+    }
+
     pub(crate) async fn run(&self, definitions: &[Arc<Definition>], databases: &Databases) {
         let each = definitions.iter().flat_map(|definition| {
             let statements = definition.statements().into_iter();

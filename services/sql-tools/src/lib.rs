@@ -126,6 +126,11 @@ impl SqlTools {
         })
     }
 
+    /// Takes over what was found out about statements that stay the same.
+    pub fn keep_findings(&self, before: &Self) {
+        self.checks.keep(&before.checks, &self.definitions);
+    }
+
     /// Lets PostgreSQL check the statements of all tools, again and again those that are not good,
     /// forever.
     pub async fn check(self, databases: Databases) {

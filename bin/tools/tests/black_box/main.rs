@@ -26,6 +26,7 @@ mod order;
 mod probes;
 mod prompts;
 mod reload;
+mod reload_definitions;
 mod replicas;
 mod resources;
 mod rest;
