@@ -1,5 +1,7 @@
 //! Tests of reloading the definitions: on SIGHUP, and when their files change.
 
+mod load;
+
 use std::fs;
 
 use rustix::process::Signal;
