@@ -9,6 +9,7 @@ use ziggurat_access::{Area, Narrowing, Offered, Toolsets, View as Seen};
 use ziggurat_accounts::{Identity, TokenFile, UserFile};
 use ziggurat_http::Refusal;
 use ziggurat_layers::json_rpc::Call;
+use ziggurat_limits::CallerId;
 use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
 
 use crate::{
@@ -69,6 +70,14 @@ impl ToolAccess {
             toolsets: toolsets.map(Arc::new),
             names: Arc::new(names),
         }
+    }
+
+    /// Returns the areas of the REST API that a caller sees.
+    pub(crate) fn areas(&self, caller: &CallerId<'_>) -> Vec<Area> {
+        let seen = self.toolsets.as_ref().map(|it| it.view(caller, None));
+        let mut areas = Area::ALL.to_vec();
+        areas.retain(|area| seen.as_ref().is_none_or(|seen| seen.has_area(*area)));
+        areas
     }
 
     /// Returns what a caller sees; `None` if it sees everything.

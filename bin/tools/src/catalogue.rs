@@ -11,7 +11,6 @@ use ziggurat_mcp::{
     Caller, DetachedCalls, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools,
     UsedAnswers,
 };
-use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::{
     AuthenticateUser, CountRows, Embedder, ExecuteExplain, GenerateEmbedding, ListDatabases,
     QueryDatabase, SimilaritySearch,
@@ -24,7 +23,6 @@ use ziggurat_state::Shared;
 
 use crate::{
     access::{Names, ToolAccess},
-    app,
     calls::CallObserver,
     configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
     current::Catalogue,
@@ -249,30 +247,6 @@ impl CatalogueBuilder {
             None => tools.with(AuthenticateUser::unconfigured()),
         }
     }
-}
-
-/// Checks what a configuration names: files, and the names in toolsets. Connects to nothing. Returns
-/// the problems, and warnings.
-pub(crate) fn check(configuration: &Configuration) -> (Vec<String>, Vec<String>) {
-    let problems = configuration.check_named_files();
-    if !problems.is_empty() || configuration.toolsets.is_none() {
-        return (problems, Vec::new());
-    }
-    match prepare(configuration) {
-        Ok((_, warnings)) => (Vec::new(), warnings),
-        Err(error) => (crate::reasons(&error), Vec::new()),
-    }
-}
-
-/// Builds what calls of a server would see, without serving it. Connects to nothing.
-fn prepare(configuration: &Configuration) -> anyhow::Result<(Catalogue, Vec<String>)> {
-    let (pools, _reaper) = Pools::new();
-    let databases = Databases::new(pools, app::configured(configuration));
-    let providers = Providers::default();
-    let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
-    let builder = CatalogueBuilder::new(configuration, None, &knowledge, &providers, None);
-    let (_, own) = definitions(configuration);
-    builder.build(configuration, databases, &own?)
 }
 
 /// Identifies a caller by its token, so that a confirmation cannot be used by another caller.

@@ -10,6 +10,7 @@ mod app;
 mod arguments;
 mod calls;
 mod catalogue;
+mod check;
 mod configuration;
 mod current;
 mod definitions;
@@ -73,7 +74,7 @@ pub fn run(
         Command::Serve => serve(arguments, listening),
         Command::Describe => print(ziggurat_openapi::TOOLS),
         Command::Version => print(&format!("{} {}\n", catalogue::NAME, catalogue::VERSION)),
-        Command::Check => return check(&arguments.overrides),
+        Command::Check(options) => return check::run(&arguments.overrides, &options),
         Command::VerifyAudit {
             files,
             key_file,
@@ -121,26 +122,6 @@ fn reasons(error: &anyhow::Error) -> Vec<String> {
         rest.map_or_else(|| line.clone(), str::to_owned)
     };
     problems(error).into_iter().map(reason).collect()
-}
-
-/// Prints all problems of the configuration, one per line.
-fn check(overrides: &Overrides) -> ExitCode {
-    let problems = match Configuration::load(overrides, &ConfigSources::of_process()) {
-        Err(LoadError::Invalid(problems)) => problems,
-        Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
-        Ok(loaded) => {
-            console::print_warnings(&loaded.warnings);
-            let (problems, warnings) = catalogue::check(&loaded.value);
-            console::print_warnings(&warnings);
-            problems
-        }
-    };
-    let (text, code) = if problems.is_empty() {
-        ("the configuration is valid\n".to_owned(), ExitCode::SUCCESS)
-    } else {
-        (problems.join("\n") + "\n", ExitCode::FAILURE)
-    };
-    print(&text).map_or(ExitCode::FAILURE, |()| code)
 }
 
 /// Writes to standard output.

@@ -5,6 +5,7 @@ mod answers;
 mod audit;
 mod bearer;
 mod cancelling;
+mod check_config;
 mod configuration;
 mod confirmations;
 mod connection_url;
