@@ -124,3 +124,36 @@ impl WatchedDefinitions {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ziggurat_postgres_tools::custom::Definitions;
+    use ziggurat_sql_tools::Environment;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn contents_are_new_once_and_a_file_with_the_same_contents_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("own.yaml");
+        let load = || Definitions::load(&path, &Environment::default()).0;
+        let write = |text: &str| fs::write(&path, text).expect("written");
+        write("glossary: []");
+        let mut watched = WatchedDefinitions::new(Some(load()));
+        for (text, expected) in [
+            ("glossary: []", false),
+            ("tools: [", true),
+            ("tools: [", false),
+            ("prompts: []", true),
+        ] {
+            write(text);
+            watched.changed().await;
+            assert!(watched.have_changed().await, "{text}");
+            let files = watched.read(&[], load).await;
+            assert_eq!(watched.are_new(&files), expected, "{text}");
+            assert!(!watched.have_changed().await, "{text}");
+        }
+    }
+}
