@@ -5,16 +5,17 @@ use std::sync::Arc;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, Uri, header::CONTENT_LENGTH};
 use http_body::Body as _;
-use tracing::warn;
-use ziggurat_access::{Area, CurrentToolsets, Narrowing, Offered, Toolsets, View as Seen};
+use ziggurat_access::{Area, Narrowing, Offered, Toolsets, View as Seen};
 use ziggurat_accounts::{Identity, TokenFile, UserFile};
 use ziggurat_http::Refusal;
 use ziggurat_layers::json_rpc::Call;
+use ziggurat_limits::CallerId;
 use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
 
 use crate::{
     calls::LOGIN,
     configuration::{Auth, BUILTIN_PROMPTS, Builtins, Configuration, LoadError},
+    current::CurrentCatalogue,
     limits::id,
     requests::RequestObserver,
 };
@@ -28,22 +29,22 @@ const NARROWED: &str = "/mcp/x/";
 /// A path that does not exist, for requests that find nothing.
 const NOWHERE: &str = "/nowhere";
 
-/// Applies the toolsets in use. Clones share them.
-#[derive(Clone, Debug)]
+/// Applies the toolsets of a configuration. Without any, all callers see everything.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ToolAccess {
-    toolsets: CurrentToolsets,
+    toolsets: Option<Arc<Toolsets>>,
     names: Arc<Names>,
 }
 
-/// Applies the toolsets to requests over HTTP.
-#[derive(Clone, Debug)]
+/// Applies the toolsets in use to requests over HTTP.
+#[derive(Clone)]
 pub(crate) struct RequestAccess {
-    pub(crate) access: ToolAccess,
+    pub(crate) catalogue: CurrentCatalogue,
     pub(crate) observer: RequestObserver,
 }
 
 /// Names that the server offers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Names {
     tools: Vec<String>,
     resources: Vec<String>,
@@ -63,36 +64,25 @@ pub(crate) struct CallerView {
 // === impl ToolAccess ===
 
 impl ToolAccess {
-    /// Applies the toolsets of the configuration to the lists of a service.
-    ///
-    /// # Errors
-    /// Fails if a toolset has a name that the server does not have.
-    pub(crate) fn new(configuration: &Configuration, mcp: &Mcp) -> Result<Self, LoadError> {
-        let names = Names::of(mcp, &configuration.builtins);
-        for warning in names.check(configuration)? {
-            warn!("{warning}");
-        }
-        let access = Self {
-            toolsets: CurrentToolsets::default(),
+    /// Applies toolsets that have been checked to the names of a service.
+    pub(crate) fn new(toolsets: Option<Toolsets>, names: Names) -> Self {
+        Self {
+            toolsets: toolsets.map(Arc::new),
             names: Arc::new(names),
-        };
-        access.replace(configuration.toolsets.clone());
-        Ok(access)
+        }
     }
 
-    /// Returns the names that the server offers.
-    pub(crate) fn names(&self) -> &Names {
-        &self.names
-    }
-
-    /// Exchanges the toolsets, which have been checked.
-    pub(crate) fn replace(&self, toolsets: Option<Toolsets>) {
-        self.toolsets.replace(toolsets);
+    /// Returns the areas of the REST API that a caller sees.
+    pub(crate) fn areas(&self, caller: &CallerId<'_>) -> Vec<Area> {
+        let seen = self.toolsets.as_ref().map(|it| it.view(caller, None));
+        let mut areas = Area::ALL.to_vec();
+        areas.retain(|area| seen.as_ref().is_none_or(|seen| seen.has_area(*area)));
+        areas
     }
 
     /// Returns what a caller sees; `None` if it sees everything.
     pub(crate) fn of(&self, caller: &Caller) -> Option<Arc<CallerView>> {
-        let toolsets = self.toolsets.get()?;
+        let toolsets = self.toolsets.as_ref()?;
         let caller_id = id(caller.extension());
         let seen = toolsets.view(&caller_id, caller.extension());
         let names = Arc::clone(&self.names);
@@ -118,7 +108,12 @@ impl RequestAccess {
     /// # Errors
     /// Returns the refusal of a query that is too long.
     pub(crate) fn route<B>(&self, request: &mut http::Request<B>) -> Result<(), Box<Response>> {
-        let Some(toolsets) = self.access.toolsets.get() else {
+        let catalogue = self.catalogue.get();
+        let Some(toolsets) = &catalogue.access.toolsets else {
+            // Toolsets that a reload adds would apply the query.
+            if request.uri().query().is_some() {
+                request.extensions_mut().insert(Arc::clone(&catalogue));
+            }
             return Ok(());
         };
         let caller = id(request.extensions().get::<Identity>());
@@ -141,6 +136,7 @@ impl RequestAccess {
         let narrowing = Narrowing::new(toolset.as_deref(), request.uri().query());
         if let Some(narrowing) = narrowing.map_err(|_| Box::new(too_many_names()))? {
             request.extensions_mut().insert(narrowing);
+            request.extensions_mut().insert(Arc::clone(&catalogue));
         }
         if toolset.is_some() {
             redirect(request, CALLS);
@@ -149,17 +145,20 @@ impl RequestAccess {
     }
 
     /// Refuses a request to the databases endpoints as if they were not there, unless its caller sees
-    /// them.
+    /// them. An admitted one gets the databases of the same configuration.
     pub(crate) fn admit_databases<B>(
         &self,
-        request: &http::Request<B>,
+        request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         let caller = id(request.extensions().get::<Identity>());
-        let toolsets = self.access.toolsets.get();
+        let catalogue = self.catalogue.get();
+        let toolsets = catalogue.access.toolsets.as_ref();
         if toolsets.is_some_and(|it| !it.view(&caller, None).has_area(Area::Databases)) {
             self.observer.record_hidden(request);
             return Err(Box::new(not_found()));
         }
+        let databases = catalogue.databases.clone();
+        request.extensions_mut().insert(databases);
         Ok(|response| response)
     }
 }

@@ -13,15 +13,17 @@ use ziggurat_chat_api::llm::Proxy;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_http::Readiness;
 use ziggurat_layers::shutdown::CutOff;
-use ziggurat_mcp::{DetachedCalls, Mcp};
+use ziggurat_mcp::DetachedCalls;
 use ziggurat_postgres::pool::Pools;
+use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_state::{Conversations, Shared};
 
 use crate::{
-    access::ToolAccess,
-    catalogue,
+    catalogue::{self, CatalogueBuilder},
     configuration::{Auth, Configuration, Entry},
+    current::CurrentCatalogue,
     knowledge::Knowledge,
+    metrics,
     observation::Observation,
     providers::Providers,
     proxy,
@@ -40,15 +42,18 @@ pub(crate) struct App {
     pub(crate) accounts: Option<Accounts>,
     /// Verifies tokens, where authentication is required.
     pub(crate) guard: Option<TokenVerifier>,
-    pub(crate) mcp: Mcp,
+    /// Everything that calls see.
+    pub(crate) catalogue: CurrentCatalogue,
+    /// Builds the catalogue after a reload.
+    pub(crate) builder: CatalogueBuilder,
+    /// The files of the definitions, if there are any.
+    pub(crate) definition_files: Option<DefinitionFiles>,
     pub(crate) conversations: Option<Conversations>,
     pub(crate) proxy: Option<Proxy>,
     /// Readiness of the databases, for `/ready`.
     pub(crate) readiness: Readiness,
     /// Cuts off requests in flight when their time at shutdown is over.
     pub(crate) cut_off: CutOff,
-    /// The toolsets.
-    pub(crate) access: ToolAccess,
     /// The audit trail, the metrics and the limits of callers.
     pub(crate) observation: Observation,
     pools: Pools,
@@ -85,18 +90,26 @@ impl App {
             .transpose()?;
         let providers = Providers::new(observation.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
-        let (mcp, sql_tools) = catalogue::service(
+        let cut_off = CutOff::default();
+        let shared = state.shared.as_ref();
+        let builder = CatalogueBuilder::new(
             configuration,
-            &databases,
             accounts.as_ref(),
             &knowledge,
             &providers,
-            state.shared.as_ref(),
-        )?;
-        let cut_off = CutOff::default();
-        let mcp = detachable(mcp.with_cut_off(cut_off.clone()), &mut tasks);
-        let access = ToolAccess::new(configuration, &mcp)?;
-        let mcp = observation.observe(mcp.with_access(access.clone()), &databases, &access);
+            shared,
+        )
+        .with_serving(
+            cut_off.clone(),
+            detached_calls(&mut tasks),
+            observation.observer(&databases),
+        );
+        let (definition_files, own) = catalogue::definitions(configuration);
+        let (catalogue, warnings) = builder.build(configuration, databases.fixed(), &own?)?;
+        for warning in warnings {
+            warn!("{warning}");
+        }
+        metrics::learn_tools(&observation.metrics, &catalogue.mcp);
         tasks.spawn(knowledge.warm());
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
@@ -107,17 +120,17 @@ impl App {
         if http.is_some() {
             tasks.spawn(databases.clone().watch(readiness.clone()));
         }
-        tasks.spawn(sql_tools.check(databases.clone()));
         Ok(Self {
             databases,
             accounts,
             guard,
-            mcp,
+            catalogue: CurrentCatalogue::new(catalogue),
+            builder,
+            definition_files,
             conversations: state.conversations,
             proxy,
             readiness,
             cut_off,
-            access,
             observation,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
@@ -137,12 +150,13 @@ impl App {
             databases,
             accounts,
             guard,
-            mcp,
+            catalogue,
+            builder,
+            definition_files: _,
             conversations,
             proxy,
             readiness: _,
             cut_off: _,
-            access: _,
             observation,
             pools,
             mut reaper,
@@ -151,7 +165,8 @@ impl App {
         } = self;
         tasks.shutdown().await;
         pools.close_all();
-        drop((databases, accounts, guard, mcp, conversations, proxy, pools));
+        drop((databases, accounts, guard, catalogue, builder));
+        drop((conversations, proxy, pools));
         let connections_closed = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, connections_closed)
             .await
@@ -169,10 +184,10 @@ impl App {
 }
 
 /// Lets calls whose clients are gone run to their end.
-fn detachable(mcp: Mcp, tasks: &mut JoinSet<()>) -> Mcp {
+fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
     let (detached_calls, runner) = DetachedCalls::new();
     tasks.spawn(runner.run());
-    mcp.with_detached_calls(detached_calls)
+    detached_calls
 }
 
 /// Describes the databases for the services.

@@ -3,6 +3,7 @@
 //! Flags are written with one dash or two, a value follows `=` or is the next word, and the first
 //! word that is not a flag ends them; it may be a connection URL.
 
+mod caller;
 mod command;
 mod flags;
 #[cfg(test)]
@@ -18,7 +19,11 @@ use ziggurat_runtime::{
 };
 
 use self::flags::{GROUPS, HELP};
-pub(crate) use self::{command::Command, usage::render as usage};
+pub(crate) use self::{
+    caller::CallerName,
+    command::{CheckOptions, Command},
+    usage::render as usage,
+};
 
 /// Last line of an error that is printed without the usage.
 const HINT: &str = "Run 'ziggurat-tools -help' for the flags.";

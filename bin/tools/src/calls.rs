@@ -41,6 +41,7 @@ const READ: &str = "resources/read";
 pub(crate) struct OverStdio;
 
 /// Observes MCP calls for the audit trail and the metrics.
+#[derive(Clone)]
 pub(crate) struct CallObserver {
     /// True if something but the limits of callers is on.
     pub(crate) is_on: bool,
@@ -130,6 +131,15 @@ struct Client<'a> {
 // === impl CallObserver ===
 
 impl CallObserver {
+    /// Returns an observer of the calls to one catalogue.
+    pub(crate) fn with(&self, databases: &Databases, access: &ToolAccess) -> Self {
+        Self {
+            databases: databases.clone(),
+            access: access.clone(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the allowance of a caller, if it has limits.
     fn allowance(&self, caller: &Caller) -> Option<Arc<Allowance>> {
         let given: Option<&Arc<Allowance>> = caller.extension();

@@ -6,24 +6,26 @@ use anyhow::Context as _;
 use tracing::warn;
 use ziggurat_accounts::{Accounts, Identity};
 use ziggurat_databases::Databases;
-use ziggurat_layers::sanitize::Sanitizer;
+use ziggurat_layers::{sanitize::Sanitizer, shutdown::CutOff};
 use ziggurat_mcp::{
-    Caller, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools, UsedAnswers,
+    Caller, DetachedCalls, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools,
+    UsedAnswers,
 };
-use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::{
-    AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, ListDatabases, QueryDatabase,
-    SimilaritySearch, custom::Definitions, database_methods as vendor, prompts,
+    AuthenticateUser, CountRows, Embedder, ExecuteExplain, GenerateEmbedding, ListDatabases,
+    QueryDatabase, SimilaritySearch,
+    custom::{DefinitionFiles, Definitions},
+    database_methods as vendor, prompts,
     resources::SystemInfo,
 };
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
-use ziggurat_sql_tools::SqlTools;
 use ziggurat_state::Shared;
 
 use crate::{
-    access::Names,
-    app,
-    configuration::{Builtins, Configuration, LoadError, start::CUSTOM_DEFINITIONS},
+    access::{Names, ToolAccess},
+    calls::CallObserver,
+    configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
+    current::Catalogue,
     knowledge::Knowledge,
     providers::Providers,
 };
@@ -52,114 +54,198 @@ struct SharedAnswers(Shared);
 /// The version of this build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Reads the operator's custom definitions.
-///
-/// # Errors
-/// Fails if they are invalid.
-fn definitions(configuration: &Configuration) -> anyhow::Result<Definitions> {
+/// Reads the operator's custom definitions, and tells from which files, if there are any.
+pub(crate) fn definitions(
+    configuration: &Configuration,
+) -> (Option<DefinitionFiles>, anyhow::Result<Definitions>) {
     match &configuration.custom_definitions {
         Some(path) => {
-            let read = Definitions::load(path, &configuration.environment());
-            read.context(CUSTOM_DEFINITIONS)
+            let (files, read) = Definitions::load(path, &configuration.environment());
+            (Some(files), read.context(CUSTOM_DEFINITIONS))
         }
-        None => Ok(Definitions::default()),
+        None => (None, Ok(Definitions::default())),
     }
 }
 
-/// Builds the MCP service, and the operator's own tools in it, with everything that is not switched off.
-///
-/// # Errors
-/// Fails if the operator's custom definitions are invalid.
-pub(crate) fn service(
-    configuration: &Configuration,
-    databases: &Databases,
-    accounts: Option<&Accounts>,
-    knowledge: &Knowledge,
-    providers: &Providers,
-    shared: Option<&Shared>,
-) -> anyhow::Result<(Mcp, SqlTools)> {
-    let own = definitions(configuration)?;
-    let builtins = &configuration.builtins;
-    let resources = own.add_resources(
-        resources(builtins, databases),
-        databases,
-        configuration.results,
-    );
-    let glossary = own.glossary();
-    // An operator who disables the schema tool does not want its resources either.
-    let resources = if builtins.tools_off.contains(&"get_schema_info") {
-        resources
-    } else {
-        resources
-            .with_template(TableInfo::tables(databases.clone()).with_glossary(glossary.clone()))
-            .with_template(TableInfo::columns(databases.clone()))
-    };
-    let resources = if glossary.is_empty() {
-        resources
-    } else {
-        resources.with_template(GlossaryInfo::new(databases.clone(), glossary.clone()))
-    };
-    let prompts = own.add_prompts(prompts(builtins));
-    let tools = tools(
-        configuration,
-        databases,
-        accounts,
-        &resources,
-        glossary,
-        knowledge,
-        providers,
-    );
-    let max_bytes = max_bytes(configuration);
-    let tools = own
-        .tools()
-        .add(tools, databases, max_bytes, configuration.results);
-    let sanitizer = if configuration.debug {
-        Sanitizer::development()
-    } else {
-        Sanitizer::production()
-    };
-    let instructions = if configuration.results.is_fenced {
-        format!("{INSTRUCTIONS} {FENCE}")
-    } else {
-        INSTRUCTIONS.to_owned()
-    };
-    let about = ServerInfo::new(NAME, VERSION)
-        .with_description(TITLE, DESCRIPTION)
-        .with_instructions(instructions);
-    let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
-    let signer = state_signer(configuration, shared).with_principal(principal);
-    let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(signer);
-    Ok((vendor::with_databases(mcp, databases), own.tools().clone()))
+/// Builds catalogues from configurations. What outlasts a reload is made once.
+#[derive(Clone)]
+pub(crate) struct CatalogueBuilder {
+    accounts: Option<Accounts>,
+    knowledge: Knowledge,
+    embedder: Embedder,
+    signer: StateSigner,
+    cut_off: CutOff,
+    detached_calls: Option<DetachedCalls>,
+    observer: Option<CallObserver>,
 }
 
-/// Checks what a configuration names: files, and the names in toolsets. Connects to nothing. Returns
-/// the problems, and warnings.
-pub(crate) fn check(configuration: &Configuration) -> (Vec<String>, Vec<String>) {
-    let problems = configuration.check_named_files();
-    if !problems.is_empty() || configuration.toolsets.is_none() {
-        return (problems, Vec::new());
+// === impl CatalogueBuilder ===
+
+impl CatalogueBuilder {
+    pub(crate) fn new(
+        configuration: &Configuration,
+        accounts: Option<&Accounts>,
+        knowledge: &Knowledge,
+        providers: &Providers,
+        shared: Option<&Shared>,
+    ) -> Self {
+        let signer = state_signer(configuration, shared).with_principal(principal);
+        Self {
+            accounts: accounts.cloned(),
+            knowledge: knowledge.clone(),
+            embedder: providers.embedder(&configuration.embedding),
+            signer,
+            cut_off: CutOff::default(),
+            detached_calls: None,
+            observer: None,
+        }
     }
-    let (pools, _reaper) = Pools::new();
-    let databases = Databases::new(pools, app::configured(configuration));
-    let providers = Providers::default();
-    let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
-    let mcp = service(
-        configuration,
-        &databases,
-        None,
-        &knowledge,
-        &providers,
-        None,
-    );
-    let names = mcp.map(|(mcp, _)| Names::of(&mcp, &configuration.builtins));
-    match names.map(|names| names.check(configuration)) {
-        Ok(Ok(warnings)) => (Vec::new(), warnings),
-        Ok(Err(LoadError::Invalid(problems))) => (problems, Vec::new()),
-        Ok(Err(error)) => (
-            vec![format!("{:#}", anyhow::Error::from(error))],
-            Vec::new(),
-        ),
-        Err(error) => (vec![format!("{error:#}")], Vec::new()),
+
+    /// Sets when calls are cut off, who finishes calls whose clients are gone, and the observer.
+    pub(crate) fn with_serving(
+        mut self,
+        cut_off: CutOff,
+        detached_calls: DetachedCalls,
+        observer: CallObserver,
+    ) -> Self {
+        self.cut_off = cut_off;
+        self.detached_calls = Some(detached_calls);
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Builds what calls see, and returns warnings about it.
+    ///
+    /// # Errors
+    /// Fails if two definitions have the same name, or a toolset has a name that does not exist.
+    pub(crate) fn build(
+        &self,
+        configuration: &Configuration,
+        databases: Databases,
+        own: &Definitions,
+    ) -> anyhow::Result<(Catalogue, Vec<String>)> {
+        let mcp = self.service(configuration, &databases, own)?;
+        let names = Names::of(&mcp, &configuration.builtins);
+        let warnings = names.check(configuration)?;
+        let access = ToolAccess::new(configuration.toolsets.clone(), names);
+        let mut mcp = mcp
+            .with_cut_off(self.cut_off.clone())
+            .with_access(access.clone());
+        if let Some(detached_calls) = &self.detached_calls {
+            mcp = mcp.with_detached_calls(detached_calls.clone());
+        }
+        if let Some(observer) = &self.observer {
+            mcp = mcp.with_observer(observer.with(&databases, &access));
+        }
+        let catalogue = Catalogue {
+            mcp,
+            access,
+            databases,
+            sql_tools: own.tools().clone(),
+        };
+        Ok((catalogue, warnings))
+    }
+
+    /// Builds the MCP service, and the operator's own tools in it, with everything that is not
+    /// switched off.
+    fn service(
+        &self,
+        configuration: &Configuration,
+        databases: &Databases,
+        own: &Definitions,
+    ) -> anyhow::Result<Mcp> {
+        let builtins = &configuration.builtins;
+        let resources = own.add_resources(
+            resources(builtins, databases),
+            databases,
+            configuration.results,
+        );
+        let glossary = own.glossary();
+        // An operator who disables the schema tool does not want its resources either.
+        let resources = if builtins.tools_off.contains(&"get_schema_info") {
+            resources
+        } else {
+            resources
+                .with_template(TableInfo::tables(databases.clone()).with_glossary(glossary.clone()))
+                .with_template(TableInfo::columns(databases.clone()))
+        };
+        let resources = if glossary.is_empty() {
+            resources
+        } else {
+            resources.with_template(GlossaryInfo::new(databases.clone(), glossary.clone()))
+        };
+        let prompts = own.add_prompts(prompts(builtins));
+        let tools = self.tools(configuration, databases, &resources, glossary);
+        let max_bytes = max_bytes(configuration);
+        let tools = own
+            .tools()
+            .add(tools, databases, max_bytes, configuration.results);
+        let sanitizer = if configuration.debug {
+            Sanitizer::development()
+        } else {
+            Sanitizer::production()
+        };
+        let instructions = if configuration.results.is_fenced {
+            format!("{INSTRUCTIONS} {FENCE}")
+        } else {
+            INSTRUCTIONS.to_owned()
+        };
+        let about = ServerInfo::new(NAME, VERSION)
+            .with_description(TITLE, DESCRIPTION)
+            .with_instructions(instructions);
+        let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
+        let mcp = mcp
+            .with_sanitizer(sanitizer)
+            .with_state_signer(self.signer.clone());
+        Ok(vendor::with_databases(mcp, databases))
+    }
+
+    fn tools(
+        &self,
+        configuration: &Configuration,
+        databases: &Databases,
+        resources: &Resources,
+        glossary: &Glossary,
+    ) -> Tools {
+        let max_bytes = max_bytes(configuration);
+        let (tools_off, format) = (&configuration.builtins.tools_off, configuration.results);
+        let http = configuration.http.as_ref();
+        let is_local = http.is_none_or(|http| http.address.is_loopback());
+        let attempts = self.accounts.as_ref().map(Accounts::password_attempts);
+        let query = QueryDatabase::new(databases.clone())
+            .with_max_bytes(max_bytes)
+            .with_connection_urls(configuration.builtins.connection_urls.clone())
+            .with_local_callers(is_local)
+            .with_password_attempts(attempts.unwrap_or_default())
+            .with_format(format);
+        let schema = GetSchemaInfo::new(databases.clone())
+            .with_max_bytes(max_bytes)
+            .with_max_tokens(configuration.schema.max_tokens)
+            .with_format(format);
+        let search = SearchSchema::new(databases.clone())
+            .with_glossary(glossary.clone())
+            .with_max_tokens(configuration.schema.max_tokens)
+            .with_values_max(configuration.schema.values_max)
+            .with_format(format);
+        let tools = Tools::new()
+            .with_structured_output(configuration.protocol.structured_output)
+            .with(query)
+            .with(schema)
+            .with(search)
+            .with(ListDatabases::new(databases.clone()))
+            .with(ExecuteExplain::new(databases.clone()).with_format(format))
+            .with(CountRows::new(databases.clone()).with_format(format))
+            .with(
+                SimilaritySearch::new(databases.clone(), self.embedder.clone()).with_format(format),
+            )
+            .with(GenerateEmbedding::new(self.embedder.clone()))
+            .with(self.knowledge.tool().with_format(format))
+            .with(ReadResource::new(resources.clone()));
+        let tools = tools.with_disabled(tools_off.iter().copied());
+        match &self.accounts {
+            Some(accounts) => tools.with(AuthenticateUser::new(accounts.clone())),
+            None => tools.with(AuthenticateUser::unconfigured()),
+        }
     }
 }
 
@@ -197,55 +283,6 @@ impl UsedAnswers for SharedAnswers {
         time: Duration,
     ) -> Pin<Box<dyn Future<Output = Result<bool, Box<dyn Error + Send + Sync>>> + Send + '_>> {
         Box::pin(async move { Ok(self.0.use_up(id, time).await?) })
-    }
-}
-
-fn tools(
-    configuration: &Configuration,
-    databases: &Databases,
-    accounts: Option<&Accounts>,
-    resources: &Resources,
-    glossary: &Glossary,
-    knowledge: &Knowledge,
-    providers: &Providers,
-) -> Tools {
-    let max_bytes = max_bytes(configuration);
-    let (tools_off, format) = (&configuration.builtins.tools_off, configuration.results);
-    let http = configuration.http.as_ref();
-    let is_local = http.is_none_or(|http| http.address.is_loopback());
-    let attempts = accounts.map(Accounts::password_attempts);
-    let query = QueryDatabase::new(databases.clone())
-        .with_max_bytes(max_bytes)
-        .with_connection_urls(configuration.builtins.connection_urls.clone())
-        .with_local_callers(is_local)
-        .with_password_attempts(attempts.unwrap_or_default())
-        .with_format(format);
-    let schema = GetSchemaInfo::new(databases.clone())
-        .with_max_bytes(max_bytes)
-        .with_max_tokens(configuration.schema.max_tokens)
-        .with_format(format);
-    let search = SearchSchema::new(databases.clone())
-        .with_glossary(glossary.clone())
-        .with_max_tokens(configuration.schema.max_tokens)
-        .with_values_max(configuration.schema.values_max)
-        .with_format(format);
-    let embedder = providers.embedder(&configuration.embedding);
-    let tools = Tools::new()
-        .with_structured_output(configuration.protocol.structured_output)
-        .with(query)
-        .with(schema)
-        .with(search)
-        .with(ListDatabases::new(databases.clone()))
-        .with(ExecuteExplain::new(databases.clone()).with_format(format))
-        .with(CountRows::new(databases.clone()).with_format(format))
-        .with(SimilaritySearch::new(databases.clone(), embedder.clone()).with_format(format))
-        .with(GenerateEmbedding::new(embedder))
-        .with(knowledge.tool().with_format(format))
-        .with(ReadResource::new(resources.clone()));
-    let tools = tools.with_disabled(tools_off.iter().copied());
-    match accounts {
-        Some(accounts) => tools.with(AuthenticateUser::new(accounts.clone())),
-        None => tools.with(AuthenticateUser::unconfigured()),
     }
 }
 

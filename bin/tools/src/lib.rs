@@ -10,7 +10,10 @@ mod app;
 mod arguments;
 mod calls;
 mod catalogue;
+mod check;
 mod configuration;
+mod current;
+mod definitions;
 mod knowledge;
 mod limits;
 mod logs;
@@ -41,7 +44,8 @@ use crate::{
     admin::{AdminContext, Console},
     arguments::{Arguments, Command, Overrides},
     configuration::{
-        ConfigSources, Configuration, FileError, LoadError, Loaded, start::definition_problems,
+        ConfigSources, Configuration, FileError, LoadError, Loaded,
+        start::{CUSTOM_DEFINITIONS, definition_problems},
     },
 };
 
@@ -70,7 +74,7 @@ pub fn run(
         Command::Serve => serve(arguments, listening),
         Command::Describe => print(ziggurat_openapi::TOOLS),
         Command::Version => print(&format!("{} {}\n", catalogue::NAME, catalogue::VERSION)),
-        Command::Check => return check(&arguments.overrides),
+        Command::Check(options) => return check::run(&arguments.overrides, &options),
         Command::VerifyAudit {
             files,
             key_file,
@@ -109,24 +113,15 @@ fn problems(error: &anyhow::Error) -> Vec<String> {
     }
 }
 
-/// Prints all problems of the configuration, one per line.
-fn check(overrides: &Overrides) -> ExitCode {
-    let problems = match Configuration::load(overrides, &ConfigSources::of_process()) {
-        Err(LoadError::Invalid(problems)) => problems,
-        Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
-        Ok(loaded) => {
-            console::print_warnings(&loaded.warnings);
-            let (problems, warnings) = catalogue::check(&loaded.value);
-            console::print_warnings(&warnings);
-            problems
-        }
+/// Formats an error of definitions, or of a catalogue made of them, as lines without its kind.
+fn reasons(error: &anyhow::Error) -> Vec<String> {
+    let kinds = [CUSTOM_DEFINITIONS, "invalid configuration"];
+    let reason = |line: String| {
+        let mut kinds = kinds.iter();
+        let rest = kinds.find_map(|kind| line.strip_prefix(kind)?.strip_prefix(": "));
+        rest.map_or_else(|| line.clone(), str::to_owned)
     };
-    let (text, code) = if problems.is_empty() {
-        ("the configuration is valid\n".to_owned(), ExitCode::SUCCESS)
-    } else {
-        (problems.join("\n") + "\n", ExitCode::FAILURE)
-    };
-    print(&text).map_or(ExitCode::FAILURE, |()| code)
+    problems(error).into_iter().map(reason).collect()
 }
 
 /// Writes to standard output.
@@ -144,6 +139,7 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
     let source = reload::Source {
         overrides: arguments.overrides,
         sources,
+        path: loaded.path.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

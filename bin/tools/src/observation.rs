@@ -6,7 +6,6 @@ use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
 use ziggurat_limits::Limits;
-use ziggurat_mcp::Mcp;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
@@ -78,10 +77,9 @@ impl Observation {
         self.trail.is_some() || self.tracer.is_on() || has_comments
     }
 
-    /// Observes the calls of a service, and applies the limits of callers, which a reload may add.
-    pub(crate) fn observe(&self, mcp: Mcp, databases: &Databases, access: &ToolAccess) -> Mcp {
-        metrics::learn_tools(&self.metrics, &mcp);
-        mcp.with_observer(CallObserver {
+    /// Returns the observer of calls, which also applies the limits of callers, which a reload may add.
+    pub(crate) fn observer(&self, databases: &Databases) -> CallObserver {
+        CallObserver {
             is_on: self.is_on(),
             limits: self.limits.clone(),
             audit: self.audit().cloned(),
@@ -89,7 +87,7 @@ impl Observation {
             tracer: self.tracer.clone(),
             sql_comment: self.sql_comment,
             databases: databases.clone(),
-            access: access.clone(),
-        })
+            access: ToolAccess::default(),
+        }
     }
 }

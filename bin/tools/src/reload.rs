@@ -1,19 +1,32 @@
-//! Reload of the configuration on SIGHUP.
+//! Reload: of the configuration and the definitions on SIGHUP, and of the definitions when their
+//! files change.
+//!
+//! What is new is built and checked beside the old, and exchanged in one step. If anything is wrong,
+//! everything old stays.
+
+use std::{future::pending, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinSet,
+};
 use tracing::{error, info, warn};
 use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
 use ziggurat_limits::Limits;
+use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_telemetry::Metrics;
 
 use crate::{
-    access::ToolAccess,
-    app,
+    app::{self, App},
     arguments::Overrides,
-    configuration::{ConfigSources, Configuration, LoadError, Loaded, changes::Changes},
-    metrics::databases as database_names,
+    catalogue::{self, CatalogueBuilder},
+    configuration::{ConfigSources, Configuration, LoadError, changes::Changes},
+    current::{Catalogue, CurrentCatalogue},
+    definitions::WatchedDefinitions,
+    metrics::{databases as database_names, learn_tools},
+    reasons,
 };
 
 /// Sources of the configuration, for reading it again.
@@ -21,83 +34,265 @@ use crate::{
 pub(crate) struct Source {
     pub(crate) overrides: Overrides,
     pub(crate) sources: ConfigSources,
+    /// The file; empty if there is none.
+    pub(crate) path: PathBuf,
+}
+
+/// Reloads a running server.
+pub(crate) struct Reload {
+    source: Source,
+    hangups: Option<Signal>,
+    definitions: WatchedDefinitions,
+    running: Running,
+    /// Warnings about the toolsets in use, so that each is logged once.
+    warnings: Vec<String>,
+    /// Checks the statements of the catalogue in use.
+    checks: JoinSet<()>,
 }
 
 /// Parts of a running server that a reload changes.
-pub(crate) struct Running {
-    pub(crate) configuration: Configuration,
-    pub(crate) databases: Databases,
-    pub(crate) access: ToolAccess,
-    pub(crate) limits: Limits,
-    pub(crate) audit: Option<Audit>,
-    pub(crate) metrics: Metrics,
+struct Running {
+    configuration: Configuration,
+    databases: Databases,
+    catalogue: CurrentCatalogue,
+    builder: CatalogueBuilder,
+    limits: Limits,
+    audit: Option<Audit>,
+    metrics: Metrics,
 }
 
-/// Reloads the configuration at every SIGHUP, forever.
-///
-/// From this call on, SIGHUP no longer ends the process.
-///
-/// # Errors
-/// Fails if the signal handler cannot be installed.
-pub(crate) fn reload_on_hangup(
-    mut running: Running,
-    source: Source,
-) -> anyhow::Result<impl Future<Output = ()>> {
-    let mut hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
-    Ok(async move {
-        while hangups.recv().await.is_some() {
-            if let Some(audit) = &running.audit {
-                audit.reopen();
-            }
-            // Reading files may block, and a slow disk must not delay other tasks of this thread.
-            let loaded = tokio::task::block_in_place(|| running.load(&source));
-            match loaded {
-                Ok(loaded) => running.apply(loaded),
-                Err(error) => {
-                    let error = anyhow::Error::from(error);
-                    error!("configuration not reloaded, the previous one stays in use: {error:#}");
-                    running.record(Verdict::Error);
+/// Parts that a reload puts in use.
+struct Prepared {
+    catalogue: Arc<Catalogue>,
+    configuration: Configuration,
+    warnings: Vec<String>,
+}
+
+// === impl Reload ===
+
+impl Reload {
+    /// Prepares reloads. Over HTTP, SIGHUP no longer ends the process from this call on; a client on
+    /// standard input and output ends with its terminal.
+    ///
+    /// # Errors
+    /// Fails if the signal handler cannot be installed.
+    pub(crate) fn new(
+        configuration: &Configuration,
+        app: &App,
+        source: Source,
+    ) -> anyhow::Result<Self> {
+        let http = configuration.http.as_ref();
+        let hangups = http.map(|_| signal(SignalKind::hangup()));
+        let mut reload = Self {
+            source,
+            hangups: hangups.transpose().context("cannot listen to SIGHUP")?,
+            definitions: WatchedDefinitions::new(app.definition_files.clone()),
+            running: Running {
+                configuration: configuration.clone(),
+                databases: app.databases.clone(),
+                catalogue: app.catalogue.clone(),
+                builder: app.builder.clone(),
+                limits: app.observation.limits.clone(),
+                audit: app.observation.audit().cloned(),
+                metrics: app.observation.metrics.clone(),
+            },
+            warnings: Vec::new(),
+            checks: JoinSet::new(),
+        };
+        reload.check_statements();
+        Ok(reload)
+    }
+
+    /// Reloads at each SIGHUP and each change of a file. Never ends.
+    pub(crate) async fn run(mut self) {
+        loop {
+            if self.is_asked().await {
+                if let Some(audit) = &self.running.audit {
+                    audit.reopen();
                 }
+                self.reload_all().await;
+            } else if self.definitions.have_changed().await {
+                self.reload_definitions().await;
             }
         }
-    })
+    }
+
+    /// Waits for a reason to reload, and returns whether it is a SIGHUP.
+    async fn is_asked(&mut self) -> bool {
+        let hangups = &mut self.hangups;
+        let hangup = async move {
+            match hangups {
+                Some(hangups) => drop(hangups.recv().await),
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = hangup => true,
+            () = self.definitions.changed() => false,
+        }
+    }
+
+    /// Reads everything again.
+    async fn reload_all(&mut self) {
+        let Self {
+            source,
+            definitions,
+            running,
+            ..
+        } = self;
+        let path = [source.path.clone()];
+        let (files, prepared) = definitions.read(&path, || running.load(source)).await;
+        if let Some(files) = &files {
+            definitions.are_new(files);
+        }
+        match prepared {
+            Ok((prepared, need_restart)) => {
+                for warning in &prepared.warnings {
+                    warn!("{warning}");
+                }
+                for section in need_restart {
+                    warn!("{section} has changed; restart the server to apply it");
+                }
+                self.apply(prepared, files);
+                info!("configuration reloaded from {}", self.source.path.display());
+            }
+            Err(error) => {
+                self.keep(files);
+                let error = if error.is::<LoadError>() {
+                    format!("{error:#}")
+                } else {
+                    report(&error);
+                    "its definitions are invalid".to_owned()
+                };
+                error!("configuration not reloaded, the previous one stays in use: {error}");
+            }
+        }
+    }
+
+    /// Reads the definitions again, for the configuration in use.
+    async fn reload_definitions(&mut self) {
+        let Self {
+            definitions,
+            running,
+            ..
+        } = self;
+        let (files, prepared) = definitions.read(&[], || running.load_definitions()).await;
+        // The same contents are not reported again.
+        if !files
+            .as_ref()
+            .is_some_and(|files| definitions.are_new(files))
+        {
+            return;
+        }
+        match prepared {
+            Ok(prepared) => {
+                let known = &self.warnings;
+                let new = prepared.warnings.iter().filter(|it| !known.contains(it));
+                for warning in new {
+                    warn!("{warning}");
+                }
+                self.apply(prepared, files);
+                info!("definitions reloaded");
+            }
+            Err(error) => {
+                self.keep(files);
+                report(&error);
+            }
+        }
+    }
+
+    /// Exchanges what calls see. Those that have begun end with what they began with.
+    fn apply(&mut self, prepared: Prepared, files: Option<DefinitionFiles>) {
+        let Prepared {
+            catalogue,
+            configuration,
+            warnings,
+        } = prepared;
+        let running = &mut self.running;
+        let before = Arc::clone(&running.catalogue.get());
+        catalogue.sql_tools.keep_findings(&before.sql_tools);
+        learn_tools(&running.metrics, &catalogue.mcp);
+        let names = database_names(&configuration.databases);
+        running.metrics.learn(&names);
+        running.catalogue.replace(Arc::clone(&catalogue));
+        running.databases.adopt(&catalogue.databases);
+        if running.configuration.callers != configuration.callers {
+            running.limits.replace(configuration.callers.clone());
+        }
+        running.configuration = configuration;
+        running.record(Verdict::Ok);
+        self.warnings = warnings;
+        self.definitions.follow(files);
+        self.check_statements();
+    }
+
+    /// Keeps everything, and watches also the files that could not be used.
+    fn keep(&mut self, tried: Option<DefinitionFiles>) {
+        self.definitions.follow_also(tried);
+        self.running.record(Verdict::Error);
+    }
+
+    /// Starts the checks of the statements in use, and ends those of earlier ones.
+    fn check_statements(&mut self) {
+        self.checks = JoinSet::new();
+        let catalogue = self.running.catalogue.get();
+        let (tools, databases) = (&catalogue.sql_tools, &catalogue.databases);
+        self.checks.spawn(tools.clone().check(databases.clone()));
+    }
 }
 
 // === impl Running ===
 
 impl Running {
-    /// Loads the configuration, and checks what depends on this server.
-    fn load(&self, source: &Source) -> Result<Loaded, LoadError> {
-        let mut loaded = Configuration::load(&source.overrides, &source.sources)?;
-        loaded
-            .warnings
-            .extend(self.access.names().check(&loaded.value)?);
-        Ok(loaded)
+    /// Loads the configuration and its definitions, and builds what calls see of them. Also returns
+    /// the sections that need a restart.
+    #[expect(
+        clippy::type_complexity,
+        reason = "the files are known also if they are wrong"
+    )]
+    fn load(
+        &self,
+        source: &Source,
+    ) -> (
+        Option<DefinitionFiles>,
+        anyhow::Result<(Prepared, Vec<&'static str>)>,
+    ) {
+        let loaded = match Configuration::load(&source.overrides, &source.sources) {
+            Ok(loaded) => loaded,
+            Err(error) => return (None, Err(error.into())),
+        };
+        let changes = Changes::between(&self.configuration, loaded.value);
+        let databases = if changes.databases {
+            self.databases.prepare(app::configured(&changes.next))
+        } else {
+            self.databases.fixed()
+        };
+        let (files, prepared) = self.prepare(changes.next, databases);
+        let prepared = prepared.map(|mut prepared| {
+            prepared.warnings = [loaded.warnings, prepared.warnings].concat();
+            (prepared, changes.need_restart)
+        });
+        (files, prepared)
     }
 
-    /// Exchanges what has changed.
-    fn apply(&mut self, loaded: Loaded) {
-        crate::warn(&loaded);
-        let changes = Changes::between(&self.configuration, &loaded.value);
-        for section in &changes.need_restart {
-            warn!("{section} has changed; restart the server to apply it");
-        }
-        let configured = loaded.value;
-        if changes.databases {
-            self.databases.replace(app::configured(&configured));
-            self.metrics.learn(&database_names(&configured.databases));
-            self.configuration.databases = configured.databases;
-        }
-        if changes.callers {
-            self.limits.replace(configured.callers.clone());
-            self.configuration.callers = configured.callers;
-        }
-        if changes.toolsets {
-            self.access.replace(configured.toolsets.clone());
-            self.configuration.toolsets = configured.toolsets;
-        }
-        info!("configuration reloaded from {}", loaded.path.display());
-        self.record(Verdict::Ok);
+    /// Loads the definitions, and builds what calls see of them and of the configuration in use.
+    fn load_definitions(&self) -> (Option<DefinitionFiles>, anyhow::Result<Prepared>) {
+        self.prepare(self.configuration.clone(), self.databases.fixed())
+    }
+
+    fn prepare(
+        &self,
+        configuration: Configuration,
+        databases: Databases,
+    ) -> (Option<DefinitionFiles>, anyhow::Result<Prepared>) {
+        let (files, own) = catalogue::definitions(&configuration);
+        let built = own.and_then(|own| self.builder.build(&configuration, databases, &own));
+        let prepared = built.map(|(catalogue, warnings)| Prepared {
+            catalogue: Arc::new(catalogue),
+            configuration,
+            warnings,
+        });
+        (files, prepared)
     }
 
     fn record(&self, verdict: Verdict) {
@@ -109,5 +304,12 @@ impl Running {
         if let Some(audit) = &self.audit {
             audit.reload(verdict);
         }
+    }
+}
+
+/// Logs each problem of definitions.
+fn report(error: &anyhow::Error) {
+    for reason in reasons(error) {
+        error!("definitions not reloaded, the old ones stay: {reason}");
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     calls::OverStdio,
     configuration::{Configuration, Http, Loaded},
     logs, metrics,
-    reload::{Running, Source, reload_on_hangup},
+    reload::{Reload, Source},
     stack,
 };
 
@@ -41,19 +41,10 @@ pub(crate) async fn serve(
     };
     logs::log_features(&configuration);
     metrics::serve(&configuration, &mut app)?;
+    let reload = Reload::new(&configuration, &app, source)?;
+    app.run(reload.run());
     let outcome = match &configuration.http {
-        Some(http) => {
-            let running = Running {
-                configuration: configuration.clone(),
-                databases: app.databases.clone(),
-                access: app.access.clone(),
-                limits: app.observation.limits.clone(),
-                audit: app.observation.audit().cloned(),
-                metrics: app.observation.metrics.clone(),
-            };
-            app.run(reload_on_hangup(running, source)?);
-            serve_http(http, &configuration, &app, stop, listening).await
-        }
+        Some(http) => serve_http(http, &configuration, &app, stop, listening).await,
         None => serve_stdio(&configuration, &app, stop).await,
     };
     app.shut_down().await;
@@ -118,7 +109,7 @@ async fn serve_stdio(
         .serve(
             ProtocolLayer::stdio()
                 .with_negotiation(configuration.protocol.stdio_negotiate)
-                .layer(app.mcp.clone()),
+                .layer(app.catalogue.clone()),
             tokio::io::stdin(),
             tokio::io::stdout(),
             stop,

@@ -190,7 +190,7 @@ fn calls(app: &App, max_bytes: u64) -> Router {
         .layer(framing(max_bytes).with_dialect_of(protocol::dialect_of))
         // Finds the revision, and checks that headers and message agree.
         .layer(ProtocolLayer::http())
-        .service(app.mcp.clone());
+        .service(app.catalogue.clone());
     let router = Router::new().route("/mcp", post_service(calls));
     router.method_not_allowed_fallback(async || <Refusal>::no_such_method())
 }
@@ -253,7 +253,7 @@ fn legacy_calls(app: &App, challenge: &Challenge, max_bytes: u64) -> MethodRoute
     let calls = ServiceBuilder::new()
         .map_response(show_unavailable)
         .layer(framing(max_bytes).with_dialect(dialect()))
-        .service(app.mcp.clone());
+        .service(app.catalogue.clone());
     let login = LoginLayer::new()
         .with_required(app.accounts.is_some())
         .with_challenge(challenge);
@@ -302,7 +302,7 @@ fn request_limits(app: &App) -> RequestLimits {
 
 fn request_access(app: &App) -> RequestAccess {
     RequestAccess {
-        access: app.access.clone(),
+        catalogue: app.catalogue.clone(),
         observer: observer(app),
     }
 }

@@ -54,7 +54,6 @@
 //! A `*` at the end of a name stands for any end. A resource is compared by its URI as it was
 //! written. A resource template is seen if one of its resources may be.
 
-mod current;
 mod narrowing;
 mod patterns;
 #[cfg(test)]
@@ -64,7 +63,6 @@ mod toolsets;
 mod view;
 
 pub use self::{
-    current::CurrentToolsets,
     narrowing::{Narrowing, TooManyNames},
     toolset::Area,
     toolsets::{Found, Offered, Toolsets},

@@ -35,14 +35,27 @@ pub(crate) struct Toolset {
 // === impl Area ===
 
 impl Area {
+    /// All areas.
+    pub const ALL: [Self; 4] = [
+        Self::Databases,
+        Self::Conversations,
+        Self::Llm,
+        Self::Compact,
+    ];
+
+    /// Returns the name in configurations.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Databases => "databases",
+            Self::Conversations => "conversations",
+            Self::Llm => "llm",
+            Self::Compact => "compact",
+        }
+    }
+
     fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "databases" => Self::Databases,
-            "conversations" => Self::Conversations,
-            "llm" => Self::Llm,
-            "compact" => Self::Compact,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|area| area.as_str() == name)
     }
 }
 

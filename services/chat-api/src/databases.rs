@@ -3,7 +3,7 @@
 //! Endpoints here report errors as `{"success": false, "error": …}`.
 
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     extract::State,
     routing::{get, post},
 };
@@ -42,7 +42,7 @@ struct Selected {
     message: &'static str,
 }
 
-/// Returns the routes of this area.
+/// Returns the routes of this area. A request with [`Databases`] in its extensions uses those.
 pub fn routes(databases: Databases) -> Router {
     let no_such_method = async || Refusal::<SuccessFlag>::no_such_method();
     Router::new()
@@ -58,7 +58,12 @@ pub fn routes(databases: Databases) -> Router {
 #[utoipa::path(get, path = "/api/databases", tag = "Databases", operation_id = "list_databases", responses(
     (status = 200, description = "The databases, in the order of the configuration", body = Listing),
 ))]
-async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listing> {
+async fn list(
+    State(databases): State<Databases>,
+    own: Option<Extension<Databases>>,
+    caller: Caller,
+) -> Json<Listing> {
+    let databases = own.map_or(databases, |Extension(own)| own);
     Json(databases.listing(caller.identity()))
 }
 
@@ -80,6 +85,7 @@ async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listin
 )]
 async fn select(
     State(databases): State<Databases>,
+    own: Option<Extension<Databases>>,
     caller: Caller,
     payload: Payload<SuccessFlag>,
 ) -> Result<Json<Selected>, Refusal<SuccessFlag>> {
@@ -88,6 +94,7 @@ async fn select(
     if name.is_empty() {
         return Err(Refusal::invalid("Database name is required"));
     }
+    let databases = own.map_or(databases, |Extension(own)| own);
     let selected = databases.select(caller.identity(), &name).await;
     selected.map_err(refused)?;
     Ok(Json(Selected {

@@ -7,6 +7,13 @@ use ziggurat_postgres::{
 
 use super::{Configured, Databases};
 
+impl Databases {
+    /// Replaces the list for all handles but fixed ones.
+    pub fn replace(&self, list: impl IntoIterator<Item = Configured>) {
+        self.adopt(&self.prepare(list));
+    }
+}
+
 /// Creates `main` and `docs` for all callers, and `team` for ann.
 ///
 /// # Panics

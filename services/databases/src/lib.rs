@@ -39,10 +39,11 @@ mod watch;
 use std::{
     collections::HashMap,
     error::Error,
+    ops::Deref,
     sync::{Arc, Mutex},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use futures_util::{FutureExt as _, future};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::error;
@@ -71,10 +72,18 @@ const ANONYMOUS: &str = "default";
 /// Limit on concurrent connections to databases that are not configured.
 const MAX_AD_HOC: usize = 16;
 
-/// The databases of a server. Clones share them.
+/// The databases of a server. Clones share them, and follow a list that replaces another.
 #[derive(Clone, Debug)]
 pub struct Databases {
     shared: Arc<Shared>,
+    /// The list of a handle that follows no other.
+    fixed: Option<Arc<Vec<Configured>>>,
+}
+
+/// A list of databases while it is read.
+enum List<'a> {
+    Current(Guard<Arc<Vec<Configured>>>),
+    Fixed(&'a [Configured]),
 }
 
 #[derive(Debug)]
@@ -134,32 +143,66 @@ impl Databases {
                 ad_hoc_connections: Arc::new(Semaphore::new(MAX_AD_HOC)),
                 replicated,
             }),
+            fixed: None,
         }
     }
 
-    /// Replaces the list. Databases with unchanged settings keep their connections; those of the
-    /// others close after their statements.
-    pub fn replace(&self, list: impl IntoIterator<Item = Configured>) {
+    /// Returns a handle that keeps the present list when another one replaces it.
+    #[must_use]
+    pub fn fixed(&self) -> Self {
+        let list = match &self.fixed {
+            Some(list) => Arc::clone(list),
+            None => self.shared.list.load_full(),
+        };
+        self.with_fixed(list)
+    }
+
+    /// Returns a handle with another list, which nothing else uses before it is
+    /// [adopted](Self::adopt). Databases with unchanged settings keep their connections and tables.
+    #[must_use]
+    pub fn prepare(&self, list: impl IntoIterator<Item = Configured>) -> Self {
         let before = self.shared.list.load();
         let kept = |new: Configured| {
             let old = before.iter().find(|old| old.is_same(&new));
             old.cloned().unwrap_or(new)
         };
-        let list: Vec<_> = list.into_iter().map(kept).collect();
+        self.with_fixed(Arc::new(list.into_iter().map(kept).collect()))
+    }
+
+    fn with_fixed(&self, list: Arc<Vec<Configured>>) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            fixed: Some(list),
+        }
+    }
+
+    /// Replaces the list by that of a fixed handle. Connections to databases that it does not have
+    /// close after their statements. Other fixed handles can still be used.
+    pub fn adopt(&self, prepared: &Self) {
+        let Some(list) = &prepared.fixed else {
+            return;
+        };
+        let before = self.shared.list.swap(Arc::clone(list));
         for old in before.iter() {
             let stays = |new: &Configured| Arc::ptr_eq(&new.database, &old.database);
             if !list.iter().any(stays) {
-                self.shared.pools.close_database(old.database.name());
+                self.shared.pools.retire_database(old.database.name());
             }
         }
-        self.shared.list.store(Arc::new(list));
         self.shared.replaced.notify_one();
+    }
+
+    fn list(&self) -> List<'_> {
+        match &self.fixed {
+            Some(list) => List::Fixed(list),
+            None => List::Current(self.shared.list.load()),
+        }
     }
 
     /// Returns the databases that a caller may use, in the order of the configuration.
     #[must_use]
     pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
-        let list = self.shared.list.load();
+        let list = self.list();
         permitted(&list, identity).cloned().collect()
     }
 
@@ -171,7 +214,7 @@ impl Databases {
         call: &CallContext,
     ) -> Option<Result<Arc<Metadata>, MetadataError>> {
         let (cache, max_age) = {
-            let list = self.shared.list.load();
+            let list = self.list();
             let configured =
                 permitted(&list, identity).find(|open| open.database.name() == name)?;
             let max_age = configured.database.settings().metadata_ttl;
@@ -184,7 +227,7 @@ impl Databases {
     /// only one. Returns `None` if there is no such database.
     pub async fn prove(&self, name: Option<&str>, text: &str) -> Option<Result<(), QueryError>> {
         let cache = {
-            let list = self.shared.list.load();
+            let list = self.list();
             let found = match name {
                 Some(name) => list.iter().find(|it| it.database.name() == name),
                 None => list.first().filter(|_| list.len() == 1),
@@ -197,7 +240,7 @@ impl Databases {
     /// Returns whether a caller may write to a database.
     #[must_use]
     pub fn may_write(&self, identity: Option<&Identity>) -> bool {
-        let list = self.shared.list.load();
+        let list = self.list();
         permitted(&list, identity).any(|open| open.database.allows_writes())
     }
 
@@ -215,7 +258,7 @@ impl Databases {
     /// Fails if the caller may use no database.
     pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
         let key = session_key(identity);
-        let list = self.shared.list.load();
+        let list = self.list();
         let selected = match identity.map(Identity::selection) {
             Some(Replicated(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
             _ => lock(&self.shared.selections).get(&key).cloned(),
@@ -237,7 +280,7 @@ impl Databases {
     /// Returns a database by its name, if the caller may use it; its selection stays.
     #[must_use]
     pub fn named(&self, identity: Option<&Identity>, name: &str) -> Option<Current> {
-        let list = self.shared.list.load();
+        let list = self.list();
         let configured = permitted(&list, identity).find(|it| it.database.name() == name)?;
         Some(self.open(configured, identity, &session_key(identity)))
     }
@@ -245,7 +288,7 @@ impl Databases {
     /// Returns whether a caller may use more than one database.
     #[must_use]
     pub fn has_several(&self, identity: Option<&Identity>) -> bool {
-        permitted(&self.shared.list.load(), identity).count() > 1
+        permitted(&self.list(), identity).count() > 1
     }
 
     fn open(&self, configured: &Configured, identity: Option<&Identity>, key: &str) -> Current {
@@ -281,7 +324,7 @@ impl Databases {
     }
 
     fn check(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
-        let list = self.shared.list.load();
+        let list = self.list();
         if !list.iter().any(|known| known.database.name() == name) {
             return Err(SelectError::NotFound);
         }
@@ -300,7 +343,7 @@ impl Databases {
     ///
     /// Fails for API tokens and OAuth clients, and if access is restricted by user.
     pub fn may_connect_ad_hoc(&self, identity: Option<&Identity>) -> Result<(), AdHocDenied> {
-        confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
+        confined(&self.list(), identity).map_or(Ok(()), Err)
     }
 
     /// Connects to a database that is not configured; waits if too many such connections are open.
@@ -348,7 +391,7 @@ impl Databases {
     /// An unreachable database is logged, and tried again when it is used. From the return of this
     /// function on, calls wait a short time for their own database (see [`Current::ready`]).
     pub fn warm(&self) -> impl Future<Output = ()> + use<> {
-        let list = self.shared.list.load();
+        let list = self.list();
         let each = list
             .iter()
             .map(|configured| configured.cache.warm(&self.shared.pools));
@@ -363,6 +406,7 @@ impl Databases {
             let other = configured.database.settings();
             other.all_hosts() == changed.all_hosts() && other.database == changed.database
         };
+        // The list in use, whose calls begin later than those of a fixed handle.
         let list = self.shared.list.load();
         for configured in list.iter().filter(is_it) {
             configured.cache.forget();
@@ -422,6 +466,19 @@ fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<AdHocDen
 /// user share [`Identity::account`] instead.
 fn session_key(identity: Option<&Identity>) -> String {
     identity.map_or_else(|| ANONYMOUS.to_owned(), |known| known.token().to_string())
+}
+
+// === impl List ===
+
+impl Deref for List<'_> {
+    type Target = [Configured];
+
+    fn deref(&self) -> &[Configured] {
+        match self {
+            Self::Current(list) => list,
+            Self::Fixed(list) => list,
+        }
+    }
 }
 
 // === impl AdHocConnection ===

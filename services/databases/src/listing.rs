@@ -43,6 +43,7 @@ pub struct Entry {
 
 impl Listing {
     pub(super) fn of(databases: &Databases, identity: Option<&Identity>) -> Self {
+        let databases = databases.fixed();
         let visible = databases.visible(identity);
         let current = databases.current(identity).ok();
         Self {

@@ -120,6 +120,31 @@ fn a_database_with_unchanged_settings_keeps_its_pools() {
 }
 
 #[test]
+fn a_fixed_handle_keeps_its_list_and_its_pools() {
+    let databases = databases([configured("first", "a"), configured("second", "a")]);
+    let (old, new) = (
+        databases.fixed(),
+        databases.prepare([configured("first", "b")]),
+    );
+    let names = |databases: &Databases| {
+        let visible = databases.visible(None).into_iter();
+        let host = |it: &Configured| it.database().settings().host.clone();
+        visible.map(|it| host(&it)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&databases), ["a", "a"], "not in use yet");
+    let held = old.current(None).expect("one");
+    databases.adopt(&new);
+    assert_eq!(names(&databases), ["b"]);
+    assert_eq!(
+        (names(&old), names(&new)),
+        (vec!["a".to_owned(); 2], vec!["b".to_owned()])
+    );
+    let again = old.named(None, "second").expect("still there");
+    assert_eq!(again.database().settings().host, "a");
+    assert_eq!(held.database().settings().host, "a");
+}
+
+#[test]
 fn a_caller_without_a_database_gets_a_clear_message() {
     let none = databases([]);
     let cases = [

@@ -97,6 +97,25 @@ impl Settings {
         settings
     }
 
+    /// Returns the limits of a caller as they are written in a configuration, for operators.
+    #[must_use]
+    pub fn describe(&self, caller: &CallerId<'_>) -> Vec<String> {
+        let Some(rule) = self.rule_for(caller) else {
+            return Vec::new();
+        };
+        let limits = [
+            ("calls", rule.calls.map(|it| it.to_string())),
+            ("concurrent", rule.concurrent.map(|it| it.to_string())),
+            ("rows_per_day", rule.rows_per_day.map(|it| it.to_string())),
+            ("bytes_per_day", rule.bytes_per_day.map(|it| it.to_string())),
+            ("max_cost", rule.max_cost.map(|it| it.to_string())),
+        ];
+        let limits = limits.into_iter();
+        limits
+            .filter_map(|(key, limit)| Some(format!("{key}: {}", limit?)))
+            .collect()
+    }
+
     /// Returns whether some caller may have a limit.
     pub(crate) fn has_limits(&self) -> bool {
         self.rules.iter().any(|rule| rule.has_limits())

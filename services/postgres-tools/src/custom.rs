@@ -1,7 +1,7 @@
 //! Tools, prompts, resources and a glossary from files of the operator.
 //!
-//! The files are YAML, read once when the server starts. An error in them names its position, so that
-//! the operator can fix it.
+//! The files are YAML. An error in them names its position, so that the operator can fix it. A program
+//! reads them at its start, and again when one of [their paths](DefinitionFiles::paths) changes.
 //!
 //! ```
 //! use ziggurat_postgres::pool::Pools;
@@ -67,6 +67,7 @@ use ziggurat_mcp::{Prompts, Resources};
 use ziggurat_schema_tools::Glossary;
 use ziggurat_sql_tools::{Environment, SqlTools};
 
+pub use self::files::DefinitionFiles;
 use self::{file::Sections, files::Source, prompt::CustomPrompt, resource::CustomResource};
 
 /// Limit on the size of a file.
@@ -112,15 +113,17 @@ pub enum DefinitionsError {
 // === impl Definitions ===
 
 impl Definitions {
-    /// Reads a file, or all files of a folder, and those that they include.
+    /// Reads a file, or all files of a folder, and those that they include. It blocks.
     ///
-    /// It blocks, and is meant for the start of a program.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a file cannot be read, is not YAML, or has an invalid definition.
-    pub fn load(path: &Path, environment: &Environment) -> Result<Self, DefinitionsError> {
-        Self::of(files::read(path)?, environment)
+    /// The second value is an error if a file cannot be read, is not YAML, or has an invalid
+    /// definition. The first one tells when to read them again.
+    pub fn load(
+        path: &Path,
+        environment: &Environment,
+    ) -> (DefinitionFiles, Result<Self, DefinitionsError>) {
+        let (files, sources) = DefinitionFiles::read(path);
+        let definitions = sources.and_then(|sources| Self::of(sources, environment));
+        (files, definitions)
     }
 
     /// Reads the text of a file, with tools that name no database.

@@ -159,7 +159,8 @@ impl Pools {
     ///
     /// `caller` is a session key, never the token itself; `account` is common to several sessions,
     /// which share four times the connections of one. Making a pool does not connect. If the
-    /// settings of the database have changed, a new pool replaces the old one.
+    /// settings of the database have changed, a new pool replaces the old one, which tasks that
+    /// hold it may still use.
     #[must_use]
     pub fn pool_of(&self, caller: &str, account: &str, database: &Arc<Database>) -> Pool {
         let mut callers = lock(&self.shared.pools);
@@ -170,7 +171,7 @@ impl Pools {
             if Arc::ptr_eq(&pool.inner.database, database) && !pool.is_closed() {
                 return pool.clone();
             }
-            pool.close();
+            pool.retire();
         }
         let share = self.shared.share(account, database);
         let pool = Pool::new(Arc::clone(database), share, &self.shared);
@@ -213,10 +214,10 @@ impl Pools {
     /// close, and the others close when they are released.
     pub fn retire(&self, caller: &str) {
         let pools = lock(&self.shared.pools).remove(caller);
-        for pool in pools.iter().flat_map(HashMap::values) {
-            pool.inner.is_retired.store(true, Ordering::Relaxed);
-            pool.close_idle();
-        }
+        pools
+            .iter()
+            .flat_map(HashMap::values)
+            .for_each(Pool::retire);
     }
 
     /// Closes the pools of a caller for all databases but this one.
@@ -232,11 +233,12 @@ impl Pools {
         }
     }
 
-    /// Closes the pools of all callers for a database that was removed or changed.
-    pub fn close_database(&self, database: &str) {
+    /// Drops the pools of all callers for a database that was removed or changed, as
+    /// [`retire`](Self::retire) does.
+    pub fn retire_database(&self, database: &str) {
         for pools in lock(&self.shared.pools).values_mut() {
             if let Some(pool) = pools.remove(database) {
-                pool.close();
+                pool.retire();
             }
         }
     }
@@ -435,6 +437,11 @@ impl Pool {
 
     fn close(&self) {
         self.inner.permits.close();
+        self.close_idle();
+    }
+
+    fn retire(&self) {
+        self.inner.is_retired.store(true, Ordering::Relaxed);
         self.close_idle();
     }
 

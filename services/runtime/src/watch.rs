@@ -158,9 +158,15 @@ impl Stamp {
 /// Repeats `look` until its result stops changing, for five seconds at most; returns the last
 /// result.
 pub async fn settled<T: PartialEq>(look: impl Fn() -> T) -> T {
+    settled_for(SETTLE_TIME, look).await
+}
+
+/// Repeats `look` until its result stays the same for a time, and ten times at most; returns the last
+/// result.
+pub async fn settled_for<T: PartialEq>(time: Duration, look: impl Fn() -> T) -> T {
     let mut now = look();
     for _ in 0..MAX_WAITS {
-        time::sleep(SETTLE_TIME).await;
+        time::sleep(time).await;
         let later = look();
         if later == now {
             break;

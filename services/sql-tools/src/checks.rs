@@ -20,6 +20,17 @@ use crate::definition::Definition;
 /// Time until statements that are not good are checked again.
 const INTERVAL: Duration = Duration::from_secs(30);
 
+/// State of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatementState {
+    /// PostgreSQL accepts it.
+    Good,
+    /// PostgreSQL refuses it, with this error.
+    Bad(String),
+    /// PostgreSQL was not asked, for this reason.
+    Unchecked(String),
+}
+
 /// The errors of bad statements, by name of the tool and statement. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StatementChecks {
@@ -36,6 +47,24 @@ impl StatementChecks {
             return None;
         }
         bad.get(&(tool.to_owned(), statement.to_owned())).cloned()
+    }
+
+    /// Takes the errors of the statements that other definitions have too, so that a tool that is
+    /// read again does not forget that it is bad.
+    pub(crate) fn keep(&self, other: &Self, definitions: &[Arc<Definition>]) {
+        let errors = lock(&other.bad).clone();
+        if errors.is_empty() {
+            return;
+        }
+        let mut bad = lock(&self.bad);
+        for definition in definitions {
+            for statement in definition.statements() {
+                let key = (definition.name.clone(), statement);
+                if let Some(error) = errors.get(&key) {
+                    bad.insert(key, error.clone());
+                }
+            }
+        }
     }
 
     pub(crate) async fn run(&self, definitions: &[Arc<Definition>], databases: &Databases) {
@@ -63,26 +92,45 @@ impl StatementChecks {
         databases: &Databases,
     ) -> bool {
         let key = (definition.name.clone(), statement.to_owned());
-        match databases
-            .prove(definition.database.as_deref(), statement)
-            .await
-        {
+        match definition.prove(statement, databases).await {
             // Which database the caller will use is not known.
             None => true,
-            Some(Ok(())) => {
+            Some(StatementState::Good) => {
                 lock(&self.bad).remove(&key);
                 true
             }
-            Some(Err(QueryError::Failed { report, .. })) if !report.sqlstate.starts_with("57") => {
-                let error = report.to_string();
+            Some(StatementState::Bad(error)) => {
                 let before = lock(&self.bad).insert(key, error.clone());
                 if before.as_ref() != Some(&error) {
-                    let (place, tool) = (&definition.place, &definition.name);
-                    warn!("{place}: tool '{tool}' cannot run: {error}");
+                    warn!("{} cannot run: {error}", definition.label());
                 }
                 false
             }
-            Some(Err(_)) => false,
+            Some(StatementState::Unchecked(_)) => false,
         }
+    }
+}
+
+impl Definition {
+    /// Returns the name of the tool, and its place in the file, for operators.
+    pub(crate) fn label(&self) -> String {
+        format!("{}: tool '{}'", self.place, self.name)
+    }
+
+    /// Lets PostgreSQL check a statement, if it is known in which database.
+    pub(crate) async fn prove(
+        &self,
+        statement: &str,
+        databases: &Databases,
+    ) -> Option<StatementState> {
+        let proved = databases.prove(self.database.as_deref(), statement).await?;
+        Some(match proved {
+            Ok(()) => StatementState::Good,
+            Err(QueryError::Failed { report, .. }) if !report.sqlstate.starts_with("57") => {
+                StatementState::Bad(report.to_string())
+            }
+            Err(QueryError::Lease(error)) => StatementState::Unchecked(error.cause()),
+            Err(error) => StatementState::Unchecked(error.to_string()),
+        })
     }
 }

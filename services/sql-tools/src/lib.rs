@@ -18,7 +18,10 @@ mod parameter;
 mod placeholders;
 mod tool;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_yaml::Value as Yaml;
 use ziggurat_answers::ResultFormat;
@@ -26,6 +29,7 @@ use ziggurat_databases::Databases;
 use ziggurat_mcp::Tools;
 use ziggurat_postgres::{database::Database, large_rows::LargeRows};
 
+pub use self::checks::StatementState;
 use self::{checks::StatementChecks, definition::Definition, tool::SqlTool};
 
 /// Limit on the number of tools.
@@ -124,6 +128,36 @@ impl SqlTools {
                 format,
             })
         })
+    }
+
+    /// Takes over what was found out about statements that stay the same.
+    pub fn keep_findings(&self, before: &Self) {
+        self.checks.keep(&before.checks, &self.definitions);
+    }
+
+    /// Lets PostgreSQL check the statements of all tools once, and returns the states, each with the
+    /// place and the name of its tool. A database that cannot be reached is tried once.
+    pub async fn check_once(&self, databases: &Databases) -> Vec<(String, StatementState)> {
+        let mut states = Vec::new();
+        let mut away: HashMap<Option<&str>, StatementState> = HashMap::new();
+        for definition in &self.definitions {
+            let database = definition.database.as_deref();
+            for statement in definition.statements() {
+                let state = if let Some(state) = away.get(&database) {
+                    state.clone()
+                } else {
+                    let state = definition.prove(&statement, databases).await;
+                    let unknown = || StatementState::Unchecked("it names no database".to_owned());
+                    state.unwrap_or_else(unknown)
+                };
+                if matches!(state, StatementState::Unchecked(_)) {
+                    away.insert(database, state.clone());
+                }
+                states.push((definition.label(), state));
+            }
+        }
+        states.dedup();
+        states
     }
 
     /// Lets PostgreSQL check the statements of all tools, again and again those that are not good,

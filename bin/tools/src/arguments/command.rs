@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ziggurat_runtime::{Secret, flags::Flags};
 
-use super::Refusal;
+use super::{CallerName, Refusal};
 
 /// Flags that select a command, in the order of the usage.
 const COMMANDS: [&str; 14] = [
@@ -25,7 +25,9 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 11] = [
+const DETAILS: [(&str, &[&str]); 13] = [
+    ("connect", &["check-config"]),
+    ("as", &["check-config"]),
     ("token-note", &["add-token"]),
     ("token-database", &["add-token"]),
     ("token-expiry", &["add-token"]),
@@ -48,6 +50,15 @@ const DETAILS: [(&str, &[&str]); 11] = [
     ("expect-last", &["verify-audit"]),
 ];
 
+/// Extent of a check of the configuration.
+#[derive(Debug)]
+pub(crate) struct CheckOptions {
+    /// True if databases check the statements of tools.
+    pub(crate) connects: bool,
+    /// The caller whose view is printed.
+    pub(crate) caller: Option<CallerName>,
+}
+
 /// Command of the program. It asks the administrator for missing values.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -59,8 +70,8 @@ pub(crate) enum Command {
     Describe,
     /// Print the version.
     Version,
-    /// Print what is wrong with the configuration.
-    Check,
+    /// Print what is wrong with the configuration, and what a caller would see.
+    Check(CheckOptions),
     /// Create an API token.
     AddToken {
         note: Option<String>,
@@ -126,7 +137,7 @@ impl Command {
             | Self::Serve
             | Self::Describe
             | Self::Version
-            | Self::Check
+            | Self::Check(_)
             | Self::VerifyAudit { .. } => None,
         }
     }
@@ -159,16 +170,19 @@ pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
         check_serving(flags)?;
         return Ok(Command::Serve);
     };
-    Ok(command(name, flags))
+    command(name, flags)
 }
 
-fn command(name: &str, flags: &Flags) -> Command {
+fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
     let (username, note) = (flags.owned("username"), flags.owned("user-note"));
     let password = flags.text("password").map(Secret::from);
-    match name {
+    Ok(match name {
         "openapi" => Command::Describe,
         "version" => Command::Version,
-        "check-config" => Command::Check,
+        "check-config" => Command::Check(CheckOptions {
+            connects: flags.has("connect"),
+            caller: caller(flags)?,
+        }),
         "add-token" => Command::AddToken {
             note: flags.owned("token-note"),
             database: flags.owned("token-database"),
@@ -203,7 +217,20 @@ fn command(name: &str, flags: &Flags) -> Command {
             expect_last: flags.owned("expect-last"),
         },
         _ => Command::ListUsers,
-    }
+    })
+}
+
+/// Returns the caller that `-as` names.
+fn caller(flags: &Flags) -> Result<Option<CallerName>, Refusal> {
+    let Some(text) = flags.text("as") else {
+        return Ok(None);
+    };
+    let caller = text.parse().map_err(|expected| {
+        Refusal::usage(format!(
+            "invalid value '{text}' for '-as <caller>': expected {expected}"
+        ))
+    });
+    caller.map(Some)
 }
 
 /// Refuses combinations that are wrong whatever the configuration file contains.

@@ -150,6 +150,16 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "check-config",
                 "Print every problem of the configuration, and exit with 0 if there is none, else with 1",
             ),
+            Flag::switch(
+                "connect",
+                "With -check-config: connect to the databases, which check the statements of tools",
+            ),
+            Flag::text(
+                "as",
+                "caller",
+                "With -check-config: print what a caller would see: token:ID, user:NAME, \
+                 client:ID[,scope…] or local",
+            ),
         ],
     ),
     (

@@ -3,14 +3,12 @@
 use super::{Configuration, Entry};
 
 /// Difference between the running and the new configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Changes {
-    /// True if databases were added, removed or changed; they are replaced at run time.
+    /// The running configuration with all that needs no restart from the new one.
+    pub(crate) next: Configuration,
+    /// True if databases were added, removed or changed.
     pub(crate) databases: bool,
-    /// True if the limits of callers changed; they are replaced at run time.
-    pub(crate) callers: bool,
-    /// True if the toolsets changed; they are replaced at run time.
-    pub(crate) toolsets: bool,
     /// Changed sections that need a restart.
     pub(crate) need_restart: Vec<&'static str>,
 }
@@ -19,8 +17,8 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Compares the configurations.
-    pub(crate) fn between(running: &Configuration, configured: &Configuration) -> Self {
-        let (one, two) = (running, configured);
+    pub(crate) fn between(running: &Configuration, configured: Configuration) -> Self {
+        let (one, two) = (running, &configured);
         let (old, new) = (one.http.as_ref(), two.http.as_ref());
         // HTTP keys are compared only if HTTP is on in both; otherwise `http.enabled` names the
         // change.
@@ -56,31 +54,38 @@ impl Changes {
             ("embedding", one.embedding == two.embedding),
             ("llm", one.llm == two.llm),
             ("knowledgebase", one.knowledgebase == two.knowledgebase),
-            ("builtins", one.builtins == two.builtins),
-            ("schema", one.schema == two.schema),
             ("limits", one.limits == two.limits),
-            ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),
             ("audit", one.audit == two.audit),
             ("telemetry", one.telemetry == two.telemetry),
             ("telemetry.sql_comment", one.sql_comment == two.sql_comment),
             ("log", one.logs == two.logs),
             ("secret_file", one.secret_file == two.secret_file),
-            (
-                "custom_definitions_path",
-                one.custom_definitions == two.custom_definitions,
-            ),
             ("data_dir", one.data_folder == two.data_folder),
         ];
         Self {
             databases: !are_same(&one.databases, &two.databases),
-            callers: one.callers != two.callers,
-            toolsets: one.toolsets != two.toolsets,
             need_restart: sections
                 .into_iter()
                 .filter_map(|(section, is_same)| (!is_same).then_some(section))
                 .collect(),
+            next: replaced(running.clone(), configured),
         }
+    }
+}
+
+/// Replaces what needs no restart.
+fn replaced(running: Configuration, configured: Configuration) -> Configuration {
+    Configuration {
+        databases: configured.databases,
+        builtins: configured.builtins,
+        results: configured.results,
+        schema: configured.schema,
+        callers: configured.callers,
+        toolsets: configured.toolsets,
+        protocol: configured.protocol,
+        custom_definitions: configured.custom_definitions,
+        ..running
     }
 }
 

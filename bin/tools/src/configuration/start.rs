@@ -102,7 +102,7 @@ impl Configuration {
             problems.push(format!("{:#}", anyhow::Error::from(error)));
         }
         if let Some(path) = &self.custom_definitions
-            && let Err(error) = Definitions::load(path, &self.environment())
+            && let (_, Err(error)) = Definitions::load(path, &self.environment())
         {
             problems.extend(definition_problems(&error));
         }

@@ -1,8 +1,9 @@
 //! The files of definitions: one, or those of a folder, and the files that they include.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs::{self, File as OpenFile},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -12,6 +13,15 @@ use super::{DefinitionsError, MAX_BYTES, expanded_size, file::File};
 /// Limits on the number of files, and on the files that include each other.
 const MAX_FILES: usize = 64;
 const MAX_DEPTH: usize = 4;
+
+/// The files of definitions: the configured one, or those of the configured folder, and those that
+/// they include.
+#[derive(Clone, Debug)]
+pub struct DefinitionFiles {
+    path: PathBuf,
+    paths: BTreeSet<PathBuf>,
+    digest: u64,
+}
 
 /// A file that has been read.
 pub(super) struct Source {
@@ -24,6 +34,7 @@ pub(super) struct Source {
 }
 
 /// Reads files and remembers them.
+#[derive(Default)]
 struct Reader {
     /// The folder that includes must not leave, without symbolic links.
     root: PathBuf,
@@ -32,41 +43,61 @@ struct Reader {
     is_folder: bool,
     seen: HashSet<PathBuf>,
     sources: Vec<Source>,
+    /// The paths that were looked at, also those that could not be read.
+    paths: BTreeSet<PathBuf>,
+    hasher: DefaultHasher,
 }
 
-/// Reads the configured file or folder.
-pub(super) fn read(path: &Path) -> Result<Vec<Source>, DefinitionsError> {
-    let is_folder = path.is_dir();
-    let root = match path.parent() {
-        _ if is_folder => path,
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let folder = path.file_name().filter(|_| is_folder).unwrap_or_default();
-    let mut reader = Reader {
-        root: root.canonicalize().map_err(DefinitionsError::Read)?,
-        folder: folder.into(),
-        is_folder,
-        seen: HashSet::new(),
-        sources: Vec::new(),
-    };
-    if !is_folder {
-        check_format(path)?;
-        reader.add(path, 0)?;
-        return Ok(reader.sources);
+// === impl DefinitionFiles ===
+
+impl DefinitionFiles {
+    /// Reads the configured file or folder.
+    pub(super) fn read(path: &Path) -> (Self, Result<Vec<Source>, DefinitionsError>) {
+        let mut reader = Reader::default();
+        let read = reader.read(path);
+        let files = Self {
+            path: path.to_owned(),
+            paths: reader.paths,
+            digest: reader.hasher.finish(),
+        };
+        (files, read.map(|()| reader.sources))
     }
-    let mut paths = Vec::new();
+
+    /// Returns a number that is another one when other files or contents were read.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Returns the paths whose change may change the definitions: those that were read, and those
+    /// that a folder has now.
+    #[must_use]
+    pub fn paths(&self) -> BTreeSet<PathBuf> {
+        let mut paths = self.paths.clone();
+        paths.insert(if self.path.is_dir() {
+            // Stands for files that the folder does not have yet.
+            self.path.join("*.yaml")
+        } else {
+            self.path.clone()
+        });
+        paths.extend(files_of(&self.path).unwrap_or_default());
+        paths
+    }
+}
+
+/// Returns the files of a folder in the order of their names, or none of a file.
+fn files_of(path: &Path) -> Result<BTreeSet<PathBuf>, DefinitionsError> {
+    let mut paths = BTreeSet::new();
+    if !path.is_dir() {
+        return Ok(paths);
+    }
     for entry in fs::read_dir(path).map_err(DefinitionsError::Read)? {
         let path = entry.map_err(DefinitionsError::Read)?.path();
         if check_format(&path).is_ok() && path.is_file() {
-            paths.push(path);
+            paths.insert(path);
         }
     }
-    paths.sort();
-    for path in paths {
-        reader.add(&path, 0)?;
-    }
-    Ok(reader.sources)
+    Ok(paths)
 }
 
 /// Reads the text of a file.
@@ -103,8 +134,30 @@ fn text(path: &Path) -> Result<String, DefinitionsError> {
 // === impl Reader ===
 
 impl Reader {
+    /// Reads the configured file or folder.
+    fn read(&mut self, path: &Path) -> Result<(), DefinitionsError> {
+        self.is_folder = path.is_dir();
+        let root = match path.parent() {
+            _ if self.is_folder => path,
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let folder = path.file_name().filter(|_| self.is_folder);
+        self.root = root.canonicalize().map_err(DefinitionsError::Read)?;
+        self.folder = folder.unwrap_or_default().into();
+        if !self.is_folder {
+            check_format(path)?;
+            return self.add(path, 0);
+        }
+        for path in files_of(path)? {
+            self.add(&path, 0)?;
+        }
+        Ok(())
+    }
+
     /// Reads a file and those that it includes, each once.
     fn add(&mut self, path: &Path, depth: usize) -> Result<(), DefinitionsError> {
+        self.paths.insert(path.to_owned());
         let real = path.canonicalize().map_err(DefinitionsError::Read)?;
         if !self.seen.insert(real.clone()) {
             return Ok(());
@@ -120,7 +173,9 @@ impl Reader {
             let problem = format!("there are more than {MAX_FILES} files");
             return Err(DefinitionsError::Invalid(problem));
         }
-        let parsed = text(path).and_then(|yaml| Ok((parse(&yaml)?, yaml)));
+        let yaml = text(path);
+        (&name, yaml.as_ref().ok()).hash(&mut self.hasher);
+        let parsed = yaml.and_then(|yaml| Ok((parse(&yaml)?, yaml)));
         let (mut file, yaml) = parsed.map_err(|error| error.within(&label))?;
         let includes = file.include.take().unwrap_or_default();
         self.sources.push(Source {
@@ -150,6 +205,8 @@ impl Reader {
             return Err(within(DefinitionsError::Invalid(problem)));
         }
         check_format(&path).map_err(within)?;
+        // Watched also if it does not exist yet.
+        self.paths.insert(path.clone());
         let real = path.canonicalize();
         let real = real.map_err(|error| within(DefinitionsError::Read(error)))?;
         if !real.starts_with(&self.root) {

@@ -1,6 +1,6 @@
 mod reading;
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use bytes::Bytes;
 use http::Request;

@@ -18,7 +18,8 @@ pub(crate) struct TrustedIssuer {
     /// Scopes that a token needs.
     pub(crate) scopes: Vec<String>,
     audience: Vec<String>,
-    databases: Vec<String>,
+    /// Databases that its tokens give access to; empty for all.
+    pub(crate) databases: Vec<String>,
     jwks_url: Option<String>,
     revocations_url: Option<String>,
     poll_interval: Duration,

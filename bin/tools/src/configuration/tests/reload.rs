@@ -59,7 +59,7 @@ fn each_section_that_changed_is_named() {
             .user_file
             .clone_from(&running.auth.user_file);
         configured.data_folder.clone_from(&running.data_folder);
-        let changes = Changes::between(&running, &configured);
+        let changes = Changes::between(&running, configured);
         assert_eq!(changes.databases, databases, "{new} {folder}");
         assert_eq!(changes.need_restart, need_restart, "{new}");
     }
@@ -72,7 +72,7 @@ fn the_command_line_survives_a_reload() {
     let case = case.file("{http: {enabled: true, address: ':2'}, databases: [{name: b, user: c}]}");
     let configured = case.configuration();
     assert_eq!(configured.databases[0].database.settings().user, "root");
-    let changes = Changes::between(&running, &configured);
+    let changes = Changes::between(&running, configured);
     assert!(changes.databases);
     assert_eq!(changes.need_restart, [""; 0]);
 }
@@ -87,6 +87,26 @@ fn a_changed_limit_on_requests_needs_a_restart() {
     let mut configured = of("6/s");
     configured.auth.clone_from(&running.auth);
     configured.data_folder.clone_from(&running.data_folder);
-    let changes = Changes::between(&running, &configured);
+    let changes = Changes::between(&running, configured);
     assert_eq!(changes.need_restart, ["http.rate_limit"]);
+}
+
+#[test]
+fn what_calls_see_needs_no_restart() {
+    let running = Case::new().file(OLD).configuration();
+    let new = "{http: {enabled: true}, databases: [{name: a, user: u, password: one}], builtins: \
+               {tools: {count_rows: false}}, schema: {max_tokens: 900}, results: {fence: true}, mcp: \
+               {structured_output: true}, custom_definitions_path: own.yaml, toolsets: [{name: t, for: \
+               {local: true}}], limits: {callers: [{for: {local: true}, concurrent: 4}]}}";
+    let mut configured = Case::new().file(new).configuration();
+    configured.auth.clone_from(&running.auth);
+    configured.data_folder.clone_from(&running.data_folder);
+    let changes = Changes::between(&running, configured.clone());
+    assert_eq!(changes.need_restart, [""; 0]);
+    let next = changes.next;
+    assert_eq!(next.builtins.tools_off, ["count_rows"]);
+    assert_eq!(next.schema.max_tokens, 900);
+    assert!(next.results.is_fenced && next.protocol.structured_output);
+    assert!(next.toolsets.is_some() && next.callers != running.callers);
+    assert_eq!(next.custom_definitions, configured.custom_definitions);
 }

@@ -13,6 +13,10 @@ fn problem(result: Result<Definitions, DefinitionsError>) -> String {
     }
 }
 
+fn load(path: &Path) -> Result<Definitions, DefinitionsError> {
+    Definitions::load(path, &Environment::default()).1
+}
+
 #[test]
 fn an_invalid_definition_is_reported_with_its_position() {
     for &(yaml, expected) in SENSELESS {
@@ -172,7 +176,7 @@ fn only_yaml_of_limited_size_is_loaded() {
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, content).expect("a file");
-        Definitions::load(&path, &Environment::default())
+        load(&path)
     };
     let yaml = b"resources: [{uri: u, name: n, type: static, data: 1}]";
     for name in ["a.yaml", "b.yml", "c.YML"] {
@@ -189,14 +193,47 @@ fn only_yaml_of_limited_size_is_loaded() {
     assert!(file("fits.yaml", &large[1..]).is_ok());
     let found = problem(file("latin.yaml", b"# \xe9"));
     assert!(found.contains("utf-8"), "{found}");
-    let missing = problem(Definitions::load(
-        &folder.path().join("nope.yaml"),
-        &Environment::default(),
-    ));
+    let missing = problem(load(&folder.path().join("nope.yaml")));
     assert!(
         missing.starts_with("the file cannot be read: "),
         "{missing}"
     );
+}
+
+#[test]
+fn the_paths_and_the_digest_tell_of_every_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let write = |name: &str, text: &str| fs::write(at(name), text).expect("a file");
+    fs::create_dir(at("more")).expect("a folder");
+    write("a.yaml", "include: [more/b.yaml]");
+    let read = || DefinitionFiles::read(folder.path()).0;
+    let digest = || read().digest();
+    let paths = |files: &DefinitionFiles| {
+        let inside = |path: PathBuf| path.strip_prefix(folder.path()).map(Path::to_owned);
+        let paths = files
+            .paths()
+            .into_iter()
+            .map(|path| inside(path).expect("inside"));
+        paths
+            .map(|path| path.display().to_string())
+            .collect::<Vec<_>>()
+    };
+    let missing = read();
+    assert_eq!(paths(&missing), ["*.yaml", "a.yaml", "more/b.yaml"]);
+    let before = digest();
+    assert_eq!(before, digest());
+    write("more/b.yaml", "{}");
+    let included = digest();
+    assert_ne!(included, before);
+    write("notes.txt", "of no interest");
+    assert_eq!(digest(), included);
+    write("c.yaml", "{}");
+    assert_eq!(
+        paths(&missing),
+        ["*.yaml", "a.yaml", "c.yaml", "more/b.yaml"]
+    );
+    assert_ne!(digest(), included);
 }
 
 proptest! {

@@ -1,0 +1,142 @@
+//! The command `-check-config`: the problems of a configuration, and what a caller would see.
+
+mod identity;
+mod view;
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::Context as _;
+use tokio::{runtime, task::JoinSet, time};
+use ziggurat_databases::Databases;
+use ziggurat_postgres::pool::Pools;
+use ziggurat_runtime::console;
+use ziggurat_sql_tools::StatementState;
+
+use self::identity::identity;
+use crate::{
+    app,
+    arguments::{CheckOptions, Overrides},
+    catalogue::{self, CatalogueBuilder},
+    configuration::{ConfigSources, Configuration, LoadError},
+    current::Catalogue,
+    knowledge::Knowledge,
+    problems,
+    providers::Providers,
+    reasons,
+};
+
+/// Time for connections to PostgreSQL to close cleanly.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Results of a check.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<String>,
+    warnings: Vec<String>,
+    /// View of the caller, as lines.
+    view: String,
+}
+
+/// Prints all problems of the configuration, one per line; without one, what the caller sees.
+pub(crate) fn run(overrides: &Overrides, options: &CheckOptions) -> ExitCode {
+    let findings = find(overrides, options);
+    console::print_warnings(&findings.warnings);
+    let (text, code) = if findings.problems.is_empty() {
+        let text = findings.view + "the configuration is valid\n";
+        (text, ExitCode::SUCCESS)
+    } else {
+        (findings.problems.join("\n") + "\n", ExitCode::FAILURE)
+    };
+    crate::print(&text).map_or(ExitCode::FAILURE, |()| code)
+}
+
+fn find(overrides: &Overrides, options: &CheckOptions) -> Findings {
+    let loaded = match Configuration::load(overrides, &ConfigSources::of_process()) {
+        Ok(loaded) => loaded,
+        Err(LoadError::Invalid(problems)) => return Findings::of(problems),
+        Err(error) => return Findings::of(vec![format!("{:#}", anyhow::Error::from(error))]),
+    };
+    let mut findings = Findings::of(loaded.value.check_named_files());
+    findings.warnings = loaded.warnings;
+    if findings.problems.is_empty()
+        && let Err(error) = findings.look_into(&loaded.value, options)
+    {
+        findings.problems.extend(if error.is::<LoadError>() {
+            reasons(&error)
+        } else {
+            problems(&error)
+        });
+    }
+    findings
+}
+
+// === impl Findings ===
+
+impl Findings {
+    fn of(problems: Vec<String>) -> Self {
+        Self {
+            problems,
+            ..Self::default()
+        }
+    }
+
+    /// Builds what calls of a server would see, without serving it, and looks at it.
+    fn look_into(
+        &mut self,
+        configuration: &Configuration,
+        options: &CheckOptions,
+    ) -> anyhow::Result<()> {
+        let (pools, reaper) = Pools::new();
+        let (catalogue, warnings) = prepare(configuration, pools.clone())?;
+        self.warnings.extend(warnings);
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        runtime.context("cannot start")?.block_on(async {
+            let mut tasks = JoinSet::new();
+            tasks.spawn(reaper.run());
+            if options.connects {
+                self.check_statements(&catalogue).await;
+            }
+            if let Some(caller) = &options.caller {
+                match identity(caller, &configuration.auth) {
+                    Ok(identity) => {
+                        self.view = view::text(caller, identity, &catalogue, configuration).await;
+                    }
+                    Err(problem) => self.problems.push(format!("-as {caller}: {problem}")),
+                }
+            }
+            pools.close_all();
+            drop((catalogue, pools));
+            time::timeout(CLOSE_TIMEOUT, tasks.join_next()).await.ok();
+        });
+        Ok(())
+    }
+
+    /// Lets the databases check the statements of tools.
+    async fn check_statements(&mut self, catalogue: &Catalogue) {
+        let checked = catalogue.sql_tools.check_once(&catalogue.databases).await;
+        for (place, state) in checked {
+            match state {
+                StatementState::Good => {}
+                StatementState::Bad(error) => {
+                    self.problems.push(format!("{place} cannot run: {error}"));
+                }
+                StatementState::Unchecked(reason) => {
+                    self.warnings
+                        .push(format!("{place} is unchecked: {reason}"));
+                }
+            }
+        }
+    }
+}
+
+fn prepare(
+    configuration: &Configuration,
+    pools: Pools,
+) -> anyhow::Result<(Catalogue, Vec<String>)> {
+    let databases = Databases::new(pools, app::configured(configuration));
+    let providers = Providers::default();
+    let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
+    let builder = CatalogueBuilder::new(configuration, None, &knowledge, &providers, None);
+    let (_, own) = catalogue::definitions(configuration);
+    builder.build(configuration, databases, &own?)
+}

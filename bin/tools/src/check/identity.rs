@@ -1,0 +1,70 @@
+//! The identity of a caller that an operator names.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use ziggurat_accounts::{Holder, Identity, TokenFile, UserFile};
+use ziggurat_layers::bearer::TokenHash;
+
+use crate::{arguments::CallerName, configuration::Auth};
+
+/// Returns the identity that a request of the caller has; none of the local user.
+///
+/// # Errors
+/// Fails if no request of this caller can be admitted.
+pub(super) fn identity(caller: &CallerName, auth: &Auth) -> Result<Option<Identity>, String> {
+    let holder = match caller {
+        CallerName::Local => return Ok(None),
+        _ if !auth.is_enabled => {
+            return Err("authentication is off, so every caller is local".to_owned());
+        }
+        CallerName::Token(id) => program(id, auth)?,
+        CallerName::User(name) => user(name, auth)?,
+        CallerName::Client(name, scopes) => client(name, scopes, auth)?,
+    };
+    Ok(Some(Identity::new(TokenHash::of(""), holder)))
+}
+
+fn program(id: &str, auth: &Auth) -> Result<Holder, String> {
+    let tokens = TokenFile::new(&auth.token_file).list();
+    let tokens = tokens.map_err(|error| error.to_string())?;
+    let token = tokens.into_iter().find(|token| token.id == id);
+    let token = token.ok_or_else(|| format!("no API token has the id {id}"))?;
+    if token.expires_at.is_some_and(|end| end <= Timestamp::now()) {
+        return Err("the API token has expired".to_owned());
+    }
+    Ok(Holder::Program {
+        id: token.id.into(),
+        database: token.database.map(Arc::from),
+    })
+}
+
+fn user(name: &str, auth: &Auth) -> Result<Holder, String> {
+    let users = UserFile::new(&auth.user_file).list();
+    let users = users.map_err(|error| error.to_string())?;
+    let user = users.into_iter().find(|user| user.name == name);
+    let user = user.ok_or_else(|| format!("no user is named {name}"))?;
+    if !user.is_enabled {
+        return Err("the account is locked".to_owned());
+    }
+    Ok(Holder::User {
+        name: user.name.into(),
+        databases: user.databases.into(),
+    })
+}
+
+fn client(name: &str, scopes: &[String], auth: &Auth) -> Result<Holder, String> {
+    let issuer = auth.issuer.as_ref();
+    let issuer = issuer.ok_or("there is no http.auth.issuer")?;
+    let mut missing = issuer.scopes.iter().filter(|scope| !scopes.contains(scope));
+    if let Some(scope) = missing.next() {
+        return Err(format!("its tokens need the scope {scope}"));
+    }
+    Ok(Holder::Client {
+        subject: name.into(),
+        client: Some(name.into()),
+        tenant: None,
+        scopes: scopes.into(),
+        databases: issuer.databases.clone().into(),
+    })
+}

@@ -1,0 +1,70 @@
+//! The catalogue in use, which a reload exchanges as a whole.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use arc_swap::{ArcSwap, Guard};
+use tower::Service;
+use ziggurat_databases::Databases;
+use ziggurat_layers::json_rpc::Call;
+use ziggurat_mcp::Mcp;
+use ziggurat_sql_tools::SqlTools;
+
+use crate::access::ToolAccess;
+
+/// Everything that a call sees, made from one configuration and its definitions.
+pub(crate) struct Catalogue {
+    pub(crate) mcp: Mcp,
+    /// The toolsets, and the names that the service offers.
+    pub(crate) access: ToolAccess,
+    /// The databases of this configuration, also when another one is in use.
+    pub(crate) databases: Databases,
+    pub(crate) sql_tools: SqlTools,
+}
+
+/// The catalogue in use. Clones share it.
+///
+/// A call takes it once, and ends with it. Requests whose way depends on it
+/// [store it](Self::get) for their call.
+#[derive(Clone)]
+pub(crate) struct CurrentCatalogue(Arc<ArcSwap<Catalogue>>);
+
+// === impl CurrentCatalogue ===
+
+impl CurrentCatalogue {
+    pub(crate) fn new(catalogue: Catalogue) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(catalogue)))
+    }
+
+    /// Returns the catalogue in use. A call with one in its extensions uses that.
+    pub(crate) fn get(&self) -> Guard<Arc<Catalogue>> {
+        self.0.load()
+    }
+
+    /// Exchanges the catalogue.
+    pub(crate) fn replace(&self, catalogue: Arc<Catalogue>) {
+        self.0.store(catalogue);
+    }
+}
+
+impl Service<Call> for CurrentCatalogue {
+    type Response = <Mcp as Service<Call>>::Response;
+    type Error = Infallible;
+    type Future = <Mcp as Service<Call>>::Future;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let stored: Option<&Arc<Catalogue>> = call.head().extensions.get();
+        let mut mcp = match stored {
+            Some(catalogue) => catalogue.mcp.clone(),
+            None => self.get().mcp.clone(),
+        };
+        mcp.call(call)
+    }
+}

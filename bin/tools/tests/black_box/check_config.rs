@@ -1,0 +1,211 @@
+//! Tests of `-check-config` with `-connect` and `-as`.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{Client, Home, Postgres, records, records::PASSWORD};
+
+const DEFINITIONS: &str = "
+tools:
+- {name: good, description: D, database: main, statement: SELECT id FROM people}
+- {name: bad, description: D, database: main, statement: SELECT idd FROM people}
+- {name: of_user, description: D, statement: 'SELECT :who', parameters: [{name: who, type: string, from: user}]}
+- {name: away, description: D, database: far, statement: SELECT 1}
+prompts:
+- {name: analyze, messages: [{role: user, content: {type: text, text: T}}]}
+resources:
+- {uri: custom://limits, name: L, type: static, data: 1}
+";
+
+const TOOLSETS: &str = r#"
+toolsets:
+- name: analyst
+  tools: [query_database, "o*", good]
+  prompts: [analyze]
+  resources: ["custom://*", "pg://main/*"]
+  rest: [databases, llm]
+  for: {users: [alice], scopes: [shop.read]}
+- {name: keeper, tools: [count_rows], for: {tokens: [token-1]}}
+limits:
+  callers: [{for: {users: [alice]}, calls: 120 per minute, rows_per_day: 1000}]
+http:
+  auth:
+    issuer: {url: "https://id.example", public_url: "https://shop.example", scopes: [mcp], databases: [main]}
+"#;
+
+/// A home with a database that is away, and all kinds of callers.
+fn home(postgres: &Postgres, toolsets: &str) -> Home {
+    let home = Home::new();
+    fs::write(home.file("own.yaml"), DEFINITIONS).expect("written");
+    let tokens = [
+        records::token(1, "one", &["database: far"]),
+        records::token(2, "two", &["expires_at: \"2026-01-02T00:00:00Z\""]),
+    ];
+    home.replace(&home.tokens(), &records::tokens(&tokens));
+    let users = [
+        records::user("alice", &[]),
+        records::user("locked", &["enabled: false"]),
+    ];
+    home.replace(&home.users(), &records::users(&users));
+    let far = "  - {name: far, host: 127.0.0.1, port: 1, user: reader, password: x}\n";
+    home.configure(&format!(
+        "databases:\n{}{far}custom_definitions_path: own.yaml\n{toolsets}",
+        postgres.entry("main")
+    ));
+    home
+}
+
+#[test]
+fn databases_check_the_statements_and_bad_ones_are_problems() {
+    let postgres = Postgres::with("CREATE TABLE people AS SELECT 1 AS id");
+    let home = home(&postgres, TOOLSETS);
+    let ran = home.ran(&["-check-config"], "");
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (Some(0), "the configuration is valid\n"),
+        "without a connection"
+    );
+    let ran = home.ran(&["-check-config", "-connect"], "");
+    assert_eq!(ran.code, Some(1));
+    let (problem, unchecked) = (ran.stdout.lines(), ran.stderr.lines());
+    let problems: Vec<_> = problem.collect();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0].starts_with("own.yaml:4: tool 'bad' cannot run: ")
+            && problems[0].contains("column \"idd\" does not exist"),
+        "{problems:?}"
+    );
+    let unchecked: Vec<_> = unchecked.collect();
+    assert_eq!(unchecked.len(), 2, "{unchecked:?}");
+    let nowhere = "warning: own.yaml:5: tool 'of_user' is unchecked: it names no database";
+    assert_eq!(unchecked[0], nowhere);
+    let away = "warning: own.yaml:6: tool 'away' is unchecked: ";
+    assert!(unchecked[1].starts_with(away), "{unchecked:?}");
+
+    fs::write(home.file("own.yaml"), DEFINITIONS.replace("idd", "id")).expect("written");
+    let ran = home.ran(&["-check-config", "-connect"], "");
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (Some(0), "the configuration is valid\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn what_a_caller_would_see_is_one_list() {
+    let postgres = Postgres::with("CREATE TABLE people AS SELECT 1 AS id");
+    let home = home(&postgres, TOOLSETS);
+    let view = |caller: &str| {
+        let ran = home.ran(&["-check-config", "-as", caller], "");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    assert_eq!(
+        view("user:alice"),
+        "user:alice
+databases:
+  main
+  far
+tools:
+  good
+  of_user
+  query_database
+prompts:
+  analyze
+resources:
+  custom://limits
+resource templates:
+  pg://{database}/{schema}/{table}
+  pg://{database}/{schema}/{table}/{column}
+rest:
+  databases
+  llm
+limits:
+  calls: 120 per minute
+  rows_per_day: 1000
+the configuration is valid
+"
+    );
+    let nothing = "prompts: none\nresources: none\nresource templates: none\nrest: none\n\
+                   limits: none\nthe configuration is valid\n";
+    assert_eq!(
+        view("token:token-1"),
+        format!("token:token-1\ndatabases:\n  far\ntools:\n  count_rows\n{nothing}")
+    );
+    assert_eq!(
+        view("local"),
+        format!("local\ndatabases:\n  main\n  far\ntools: none\n{nothing}")
+    );
+    let client = view("client:bot,mcp,shop.read");
+    assert!(client.starts_with("client:bot,mcp,shop.read\ndatabases:\n  main\ntools:\n  good\n"));
+    assert!(!client.contains("of_user"), "{client}");
+    let client = view("client:bot,mcp");
+    assert!(client.contains("\ntools: none\n"), "{client}");
+}
+
+#[test]
+fn the_view_has_the_tools_that_the_server_lists() {
+    let postgres = Postgres::with("CREATE TABLE people AS SELECT 1 AS id");
+    let home = home(&postgres, TOOLSETS);
+    let (_program, anonymous) = home.serve(&[]);
+    let callers: [(&str, Client); 2] = [
+        ("user:alice", anonymous.logged_in("alice", PASSWORD)),
+        ("token:token-1", anonymous.bearing("one")),
+    ];
+    for (name, client) in callers {
+        let answer = client.call("tools/list", &json!({}));
+        let tools = answer["result"]["tools"].as_array().expect("a list").iter();
+        let tools = tools.map(|tool| tool["name"].as_str().expect("a name"));
+        // The legacy face does not list `count_rows`.
+        let mut tools: Vec<_> = tools
+            .chain((name != "user:alice").then_some("count_rows"))
+            .collect();
+        tools.dedup();
+        let view = home.ran(&["-check-config", "-as", name], "").stdout;
+        let section = view.split("tools:\n").nth(1).expect("tools");
+        let section: Vec<_> = section
+            .lines()
+            .map_while(|line| line.strip_prefix("  "))
+            .collect();
+        assert_eq!(section, tools, "{name}");
+    }
+}
+
+#[test]
+fn a_caller_that_cannot_come_in_is_an_error() {
+    let postgres = Postgres::new();
+    let home = home(&postgres, TOOLSETS);
+    for (caller, problem) in [
+        ("token:token-9", "no API token has the id token-9"),
+        ("token:token-2", "the API token has expired"),
+        ("user:bob", "no user is named bob"),
+        ("user:locked", "the account is locked"),
+        ("client:bot", "its tokens need the scope mcp"),
+    ] {
+        let ran = home.ran(&["-check-config", "-as", caller], "");
+        let expected = format!("-as {caller}: {problem}\n");
+        assert_eq!((ran.code, ran.stdout), (Some(1), expected));
+    }
+    let ran = home.ran(&["-check-config", "-as", "user:alice", "-no-auth"], "");
+    let expected = "-as user:alice: authentication is off, so every caller is local\n";
+    assert_eq!((ran.code, &*ran.stdout), (Some(1), expected));
+    let without = TOOLSETS.split("http:").next().expect("a part");
+    let home = self::home(&postgres, without);
+    let ran = home.ran(&["-check-config", "-as", "client:bot"], "");
+    let expected = "-as client:bot: there is no http.auth.issuer\n";
+    assert_eq!((ran.code, &*ran.stdout), (Some(1), expected));
+
+    let ran = home.ran(&["-check-config", "-as", "alice"], "");
+    assert_eq!(ran.code, Some(2));
+    let expected = "Error: invalid value 'alice' for '-as <caller>': expected token:ID, user:NAME, \
+                    client:ID[,scope…] or local\n";
+    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
+    for flag in ["-connect", "-as=local"] {
+        let ran = home.ran(&[flag], "");
+        let name = flag.split('=').next().expect("a name");
+        let expected = format!("Error: {name} goes with -check-config\n");
+        assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
+    }
+}
