@@ -58,6 +58,7 @@ impl Changes {
             ("knowledgebase", one.knowledgebase == two.knowledgebase),
             ("builtins", one.builtins == two.builtins),
             ("schema", one.schema == two.schema),
+            ("dba", one.dba == two.dba),
             ("limits", one.limits == two.limits),
             ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),

@@ -25,16 +25,19 @@ const MAX_COLUMNS: usize = 50;
 const INFALLIBLE: &str = "a string takes all that is written";
 
 /// Makes the result of one call.
-pub(super) struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     pub(super) definition: &'a Definition,
     pub(super) max_bytes: usize,
     pub(super) format: CallFormat,
     pub(super) limits: CallLimits,
     pub(super) facts: Option<&'a CallFacts>,
+    /// The line before the text, with its line break; empty for none.
+    pub(super) label: &'a str,
+    pub(super) is_structured: bool,
 }
 
 /// The reason why there is no result.
-pub(super) enum AnswerError {
+pub(crate) enum AnswerError {
     Query(QueryError),
     Reported(Reported),
 }
@@ -58,24 +61,26 @@ struct Written {
 
 impl Answer<'_> {
     /// Reads the rows, and writes them.
-    pub(super) async fn read(
-        &self,
-        rows: Rows,
-        is_structured: bool,
-    ) -> Result<ToolResult, AnswerError> {
-        let mut found = self.find(rows).await?;
+    pub(super) async fn read(&self, rows: Rows) -> Result<ToolResult, AnswerError> {
+        let found = self.find(rows).await?;
+        self.write(found)
+    }
+
+    fn write(&self, mut found: Found) -> Result<ToolResult, AnswerError> {
         let count = found.changed.unwrap_or(found.rows.len() as u64);
         if let Some(facts) = self.facts {
             facts.set_rows(count);
         }
-        let text = if found.rows.is_empty() {
+        let mut text = if found.rows.is_empty() {
             self.empty(&found)
         } else {
             self.text(&mut found)?
         };
+        text.insert_str(0, self.label);
         self.limits.count(found.rows.len() as u64, text.len());
-        let structure = is_structured.then(|| self.structure(&found)).transpose()?;
-        Ok(ToolResult::text(text).with_structure(structure.flatten()))
+        let structure = self.is_structured.then(|| self.structure(&found));
+        let structure = structure.transpose()?.flatten();
+        Ok(ToolResult::text(text).with_structure(structure))
     }
 
     /// Reads as many rows as an answer may have. A statement that writes is read to its end, because
