@@ -3,23 +3,30 @@
 //! They are SQL tools that also take the database as an argument, and that only clients see that
 //! negotiate a revision.
 
+mod health;
 #[cfg(test)]
 mod tests;
 
+use std::{mem, sync::Arc};
+
+use serde_json::json;
 use serde_yaml::Value as Yaml;
 use ziggurat_answers::{CallFacts, ResultFormat, client};
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{
     Error, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Tools, Visibility,
 };
+use ziggurat_postgres::error::QueryError;
 
+use self::health::HealthChecks;
 use crate::{
     Environment, SqlTools,
     arguments::Members,
+    definition::Definition,
     input_schema,
-    kind::{Kind, Scalar, TextRules},
+    kind::{Checked, Kind, Scalar, TextRules},
     parameter::{Filling, Parameter},
-    tool::{Call, SqlTool},
+    tool::{AnswerError, Call, SqlTool},
 };
 
 /// The definitions of the tools. Its first lines describe how each is run.
@@ -32,9 +39,26 @@ const DATABASE: &str = "database";
 pub const ADMINISTRATOR_TOOLS: [&str; 4] =
     ["db_health", "top_queries", "active_sessions", "lock_tree"];
 
+/// The statement that says why `top_queries` has no answer.
+const NO_TOP_QUERIES: &str = include_str!("../dba/top_queries_absent.sql");
+
+/// The SQLSTATE codes of a statement that needs an extension or a privilege.
+const ABSENT: [&str; 4] = ["42P01", "42703", "42501", "55000"];
+
 /// A tool for administrators.
 struct PackTool {
     tool: SqlTool,
+    plan: Plan,
+}
+
+/// The statements of a call.
+enum Plan {
+    /// The one of the tool.
+    Single,
+    /// The one of the tool, and another if PostgreSQL lacks something for it.
+    WithFallback(Box<SqlTool>),
+    /// Those that the one of the tool chooses.
+    Health(HealthChecks),
 }
 
 /// Adds the tools for administrators to a list. An answer has rows of at most `max_bytes` bytes.
@@ -46,7 +70,7 @@ pub fn add_administrator_tools(
 ) -> Tools {
     let (pack, _) = read(DEFINITIONS);
     let own = pack.tools(databases, max_bytes, format);
-    own.map(|tool| PackTool { tool }).fold(tools, Tools::with)
+    own.map(PackTool::of).fold(tools, Tools::with)
 }
 
 /// Reads definitions, and returns their problems too: there are none, as a test shows.
@@ -54,12 +78,65 @@ fn read(yaml: &str) -> (SqlTools, Vec<String>) {
     let mut pack = SqlTools::default();
     let mut file: Yaml = serde_yaml::from_str(yaml).unwrap_or_default();
     let entries = file.get_mut("tools").and_then(Yaml::as_sequence_mut);
-    let entries = entries.map(std::mem::take).unwrap_or_default();
+    let entries = entries.map(mem::take).unwrap_or_default();
     let problems = pack.read("dba.yaml", yaml, entries, &Environment::default());
     (pack, problems)
 }
 
+/// Reads a statement of the program that is no tool of its own.
+fn statement(
+    name: &str,
+    statement: &str,
+    parameters: &[serde_json::Value],
+) -> Option<Arc<Definition>> {
+    let entry = serde_yaml::to_value(json!({
+        "name": name,
+        "description": name,
+        "statement": statement,
+        "parameters": parameters,
+        "row_limit": 1000,
+    }));
+    let definition = Definition::read(entry.ok()?, 0, &Environment::default());
+    definition.ok().map(Arc::new)
+}
+
 // === impl PackTool ===
+
+impl PackTool {
+    fn of(tool: SqlTool) -> Self {
+        let fallback = || statement("top_queries", NO_TOP_QUERIES, &[]);
+        let plan = match &*tool.definition.name {
+            "db_health" => Plan::Health(HealthChecks::of(&tool)),
+            "top_queries" => fallback().map_or(Plan::Single, |definition| {
+                Plan::WithFallback(Box::new(tool.with_definition(definition)))
+            }),
+            _ => Plan::Single,
+        };
+        Self { tool, plan }
+    }
+
+    async fn answer(
+        &self,
+        call: &Call<'_>,
+        values: Vec<Option<Checked>>,
+    ) -> Result<ToolResult, AnswerError> {
+        if let Plan::Health(checks) = &self.plan {
+            return checks.answer(&self.tool, call, values).await;
+        }
+        let text = self.tool.definition.statement(&values);
+        let answer = self.tool.answer(call, &text, values).await;
+        match (&self.plan, answer) {
+            (
+                Plan::WithFallback(other),
+                Err(AnswerError::Query(QueryError::Failed { report, .. })),
+            ) if ABSENT.contains(&&*report.sqlstate) => {
+                let text = other.definition.statement(&[]);
+                other.answer(call, &text, Vec::new()).await
+            }
+            (_, answer) => answer,
+        }
+    }
+}
 
 impl ToolHandler for PackTool {
     fn describe(&self) -> ToolDescriptor {
@@ -77,7 +154,10 @@ impl ToolHandler for PackTool {
             filling: Filling::Optional,
             is_sensitive: false,
         });
-        tool.with_negotiated(definition.description.clone(), input_schema::of(parameters))
+        tool.with_negotiated(
+            definition.description.clone(),
+            input_schema::of(&parameters),
+        )
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
@@ -101,8 +181,7 @@ impl ToolHandler for PackTool {
             request: &request,
             label: &label,
         };
-        let text = tool.definition.statement(&values);
-        let answer = tool.answer(&call, &text, values).await;
+        let answer = self.answer(&call, values).await;
         answer.map_err(|error| client::labelled(&label, tool.error(&call, error)))
     }
 }

@@ -5,6 +5,7 @@ mod confirmation;
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use ziggurat_accounts::Identity;
 use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
@@ -12,7 +13,7 @@ use ziggurat_mcp::{
     Annotations, Caller, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
-    error::QueryError, large_rows::LargeRows, pool::Lease, statement::Statement,
+    error::QueryError, large_rows::LargeRows, rows::Row, statement::Statement,
 };
 
 use self::answer::Answer;
@@ -48,6 +49,14 @@ pub(crate) struct SqlTool {
 // === impl SqlTool ===
 
 impl SqlTool {
+    /// Makes a tool with another definition that is the same otherwise.
+    pub(crate) fn with_definition(&self, definition: Arc<Definition>) -> Self {
+        Self {
+            definition,
+            ..self.clone()
+        }
+    }
+
     /// Checks the arguments of a call, and returns the values of the parameters.
     pub(crate) fn values(
         &self,
@@ -102,23 +111,27 @@ impl SqlTool {
     ) -> Result<ToolResult, AnswerError> {
         let statement = self.statement(call, text, values)?;
         let lease = call.current.pool().lease().await;
-        let lease = lease.map_err(|error| client::unavailable(&error))?;
+        let lease = lease.map_err(QueryError::from)?;
         let may_define = statement.may_define();
-        let answer = self.run(call, statement, lease).await;
+        let answer = async {
+            let rows = statement.run(lease).await?;
+            self.writer(call).read(rows).await
+        };
+        let answer = answer.await;
         if may_define {
             self.databases.changed(call.current);
         }
         answer
     }
 
-    async fn run(
+    /// Runs a statement on a connection of the caller, and returns all its rows.
+    pub(crate) async fn rows(
         &self,
         call: &Call<'_>,
         statement: Statement,
-        lease: Lease,
-    ) -> Result<ToolResult, AnswerError> {
-        let rows = statement.run(lease).await?;
-        self.writer(call).read(rows).await
+    ) -> Result<Vec<Row>, QueryError> {
+        let lease = call.current.pool().lease().await?;
+        statement.run(lease).await?.try_collect().await
     }
 
     /// Returns the writer of the result of a call.
