@@ -10,6 +10,7 @@ mod confirmations;
 mod connection_url;
 mod custom;
 mod databases;
+mod dba;
 mod embedding;
 mod faults;
 mod first_minutes;
