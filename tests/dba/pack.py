@@ -1,9 +1,18 @@
-"""The statements of the administrator's pack, run as the server will run them."""
+"""The administrator's pack: of a real server, and its statements alone.
 
+A server needs hours for some findings. So the statements are also run by themselves, as the server
+runs them, with other durations in them.
+"""
+
+import os
 import re
+import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
+import callers
+import processes
 import psycopg
 
 HERE = Path(__file__).resolve().parents[2] / "services/sql-tools"
@@ -120,6 +129,45 @@ class Pack:
                 found = [row(check, "unknown", check, "", "", chosen["unknown"] or "too late")]
             rows += found
         return rows
+
+
+class Served:
+    """The tools of a server, for the role that is the name of one of its databases."""
+
+    def __init__(self, address):
+        self.caller = callers.Caller(address)
+
+    def call(self, role, name, **arguments):
+        answer = self.caller.call(name, {"database": role} | arguments)
+        assert answer.status == 200 and not answer.is_error, answer.said()
+        label, *lines = answer.text.split("\n")
+        assert label == f"database: {role}", answer.text
+        if len(lines) == 1:
+            return []
+        heading, header, *rows = lines
+        assert heading == f"Results ({len(rows)} rows):", answer.text
+        names = header.split("\t")
+        return [dict(zip(names, map(field, line.split("\t")), strict=True)) for line in rows]
+
+
+def field(text):
+    """A value as the server was sent it: NULL is \\N, a backslash is doubled."""
+    return None if text == r"\N" else text.replace("\\\\", "\\")
+
+
+@contextmanager
+def serving(folder, roles, database):
+    """Starts a server for a PostgreSQL whose socket is in this folder."""
+    entries = [
+        {"name": role, "host": str(folder), "user": role, "database": database} for role in roles
+    ]
+    with tempfile.TemporaryDirectory(prefix="served") as home:
+        home = Path(home)
+        arguments = callers.write_configuration(home, databases=entries, dba={"enabled": True})
+        program = os.environ["DBA_PROGRAM"]
+        started = processes.server(program, ["-no-auth", *arguments], {}, home / "log")
+        with started as address:
+            yield Served(address)
 
 
 def row(*values):

@@ -2,8 +2,9 @@
 
 Every sickness is named by the administrator's pack and nothing healthy is, for an ordinary role,
 for one with pg_monitor and for the owner, with and without the extensions. A role that cannot see
-something gets a row `unknown`, never an error. Durations in the statements are replaced by the time
-since a moment of the test, so that it need not wait.
+something gets a row `unknown`, never an error. All of it is asked for over /mcp; for findings that
+take hours the statements are also run alone, with durations replaced by the time since a moment of the
+test.
 """
 
 import os
@@ -18,9 +19,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
-from pack import Pack
+from pack import Pack, serving
 
 OLD = ["interval '15 min'", "interval '5 min'", "interval '30 days'"]
+ROLES = ["shop_owner", "monitor", "reader"]
 COLUMNS = ["check", "status", "subject", "value", "threshold", "advice"]
 
 MADE = [
@@ -347,9 +349,19 @@ def check_health(server, since, role, expected, hidden):
     return rows
 
 
-def check_sessions(server, role, chain, sees):
-    pack = Pack(server.conninfo(role))
-    tree = pack.call("lock_tree")
+def check_served_health(served, role, expected, hidden):
+    """What is named without waiting: a server knows nothing of the durations of the test."""
+    rows = served.call(role, "db_health")
+    assert all(list(row) == COLUMNS for row in rows), rows
+    timed = {"indexes_unused", "long_transactions", "connections"}
+    same(f"{role}, served", named(rows), {it for it in expected if it[0] not in timed})
+    same(f"{role} cannot see, served", set(unknown(rows)), hidden | {"indexes_unused"})
+    rows = served.call(role, "db_health", schema="nosuch", checks=["vacuum", "settings"])
+    same(f"{role} in no schema, served", set(unknown(rows)), {"vacuum"})
+
+
+def check_sessions(served, role, chain, sees):
+    tree = served.call(role, "lock_tree")
     lines = [line["pid"] for line in tree if line["pid"] != "unknown"]
     same(
         f"{role}: lines",
@@ -360,22 +372,20 @@ def check_sessions(server, role, chain, sees):
     assert all(line["object"].endswith("of shop.rows") for line in tree[1:5]), tree
     assert all(line["mode"] for line in tree[:5]), tree
     assert ("unknown" in [line["pid"] for line in tree]) != sees, tree
-    sessions = pack.call("active_sessions")
+    sessions = served.call(role, "active_sessions")
     blocked = {line["pid"]: line["blocked_by"] for line in sessions}
     expected = (
         {str(pid): str(before) for before, pid in zip(chain.pids, chain.pids[1:])} if sees else {}
     )
     same(f"{role}: blocked", set(expected.items()), {(p, b) for p, b in blocked.items() if b})
     assert ("unknown" in blocked) != (role == "monitor"), sessions
-    rows = pack.call("active_sessions", min_seconds=100000, state="active")
+    rows = served.call(role, "active_sessions", min_seconds=100000, state="active")
     same(f"{role}: old sessions", {row["pid"] for row in rows} - {"unknown"}, set())
-    pack.close()
 
 
-def check_queries(server, role, installed):
-    pack = Pack(server.conninfo(role))
+def check_queries(served, role, installed):
     for by in ["total_time", "mean_time", "calls", "io", "wal", "temp"]:
-        rows = pack.call("top_queries", by=by, limit=5)
+        rows = served.call(role, "top_queries", by=by, limit=5)
         sentences = [row["query"] for row in rows if row["queryid"] == "unknown"]
         if installed:
             assert len(rows) == 5 + len(sentences) or role == "reader", rows
@@ -387,7 +397,6 @@ def check_queries(server, role, installed):
             assert len(rows) == 1 and sentences[0].startswith(
                 "pg_stat_statements is not installed: "
             ), rows
-    pack.close()
 
 
 def check_shop(binaries):
@@ -419,25 +428,31 @@ def check_shop(binaries):
         sessions = {("connections", "warn", pid), ("long_transactions", "warn", pid)}
         own = seen | sessions | {BLOATED, BLOATED_INDEX} | SEQUENCES
         most = {"connections", "long_transactions"}
-        check_health(shop, since, "shop_owner", own, most)
-        check_health(shop, since, "monitor", seen | sessions, {"bloat", "sequences"})
-        check_health(shop, since, "reader", seen, most | {"bloat", "sequences"})
-        for role in ["shop_owner", "monitor", "reader"]:
-            check_sessions(shop, role, chain, role != "reader")
-            check_queries(shop, role, False)
+        unread = {"bloat", "sequences"}
+        expected = {
+            "shop_owner": (own, most),
+            "monitor": (seen | sessions, unread),
+            "reader": (seen, most | unread),
+        }
+        served = stack.enter_context(serving(shop.folder, ROLES, "shop"))
+        check_roles(shop, served, since, chain, expected, False)
         if contrib:
             admin.execute("CREATE EXTENSION pgstattuple")
             admin.execute("CREATE EXTENSION pg_stat_statements")
-            check_health(shop, since, "shop_owner", own, most)
-            rows = check_health(
-                shop, since, "monitor", seen | sessions | {BLOATED}, {"bloat", "sequences"}
-            )
+            expected["monitor"] = (seen | sessions | {BLOATED}, unread)
+            check_roles(shop, served, since, chain, expected, True)
+            rows = served.call("monitor", "db_health", checks=["bloat"])
             assert any(row["value"].startswith("measured 7") for row in rows), rows
-            check_health(shop, since, "reader", seen, most | {"bloat", "sequences"})
-            for role in ["shop_owner", "monitor", "reader"]:
-                check_queries(shop, role, True)
         check_young(shop)
         print(f"{version}: sick and found{'' if contrib else ', without extensions'}")
+
+
+def check_roles(server, served, since, chain, expected, installed):
+    for role, (findings, hidden) in expected.items():
+        check_health(server, since, role, findings, hidden)
+        check_served_health(served, role, findings, hidden)
+        check_sessions(served, role, chain, role != "reader")
+        check_queries(served, role, installed)
 
 
 def check_young(server):
