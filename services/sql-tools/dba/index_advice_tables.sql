@@ -1,4 +1,5 @@
--- The tables of index_advice: rows, columns that a B-tree can hold, and B-trees that exist.
+-- The tables of index_advice: rows, columns that a B-tree can hold, and B-trees that exist. The
+-- values are their schemas and names.
 SELECT n.nspname AS schema, c.relname AS name, greatest(c.reltuples, 0) AS rows,
   (SELECT coalesce(jsonb_agg(jsonb_build_object(
       'name', a.attname,
@@ -30,7 +31,7 @@ SELECT n.nspname AS schema, c.relname AS name, greatest(c.reltuples, 0) AS rows,
    JOIN pg_class x ON x.oid = i.indexrelid
    JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree'
    WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL) AS indexes
-FROM unnest(:schemas, :tables) wanted (schema, name)
+FROM unnest($1::text[], $2::text[]) wanted (schema, name)
 JOIN pg_namespace n ON n.nspname = wanted.schema
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
 WHERE c.relkind IN ('r', 'm', 'p')

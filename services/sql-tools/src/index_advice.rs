@@ -1,72 +1,87 @@
-//! Finds indexes that would make statements cheaper, from the plans of PostgreSQL.
-//!
-//! Nothing here talks to PostgreSQL. The caller reads plans with `EXPLAIN (VERBOSE, FORMAT JSON)`
-//! (VERBOSE writes each column with the alias of its table), looks up the [`Table`]s they scan with
-//! `dba/index_advice_tables.sql`, and gets [`Candidate`]s. With `hypopg` it creates hypothetical indexes in the order of a [`Trial`],
-//! which keeps those that pay.
+//! `index_advice`: finds indexes that would make a statement cheaper, from the plans of PostgreSQL.
 //!
 //! A candidate has up to three columns of one scan: those compared for equality, then one compared
 //! for a range, then those of a sort. A comparison below OR or NOT, or of an expression, is not
-//! used.
+//! used. With the extension `hypopg` the candidates are created as hypothetical indexes in the order
+//! of a [`Trial`], which keeps those that pay. Without it the best guess for each scan is given.
 
+mod answer;
 mod candidates;
 mod condition;
 mod plan;
+mod planner;
+mod recorded;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod trial;
 
 use std::fmt;
 
-pub(crate) use self::{candidates::candidates, plan::scanned_tables, table::Table, trial::Trial};
+use ziggurat_postgres::name::written;
+
+pub(crate) use self::{
+    recorded::{ABSENT_CODES, NO_TOP_QUERIES},
+    tool::IndexAdvice,
+};
+use self::{table::Table, trial::Trial};
 
 /// Rows of a table below which a scan of it is cheap without an index.
-pub(crate) const MIN_ROWS: f64 = 10_000.0;
+const MIN_ROWS: f64 = 10_000.0;
+
+/// Limit on indexes that are advised.
+const MAX_ADVISED: usize = 5;
 
 /// An index that may help.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Candidate {
-    pub(crate) schema: String,
-    pub(crate) table: String,
-    pub(crate) keys: Vec<Key>,
-    /// Positions of the statements that it may help, in ascending order.
-    pub(crate) statements: Vec<usize>,
-    /// Sum of the costs of the scans that it may replace.
-    pub(crate) cost: f64,
+struct Candidate {
+    schema: String,
+    table: String,
+    keys: Vec<Key>,
+    /// The scans that it may replace.
+    helps: Vec<String>,
+    /// Sum of their costs.
+    cost: f64,
+    /// It is the best guess for one of them.
+    is_first: bool,
     /// Estimate of its size.
-    pub(crate) bytes: f64,
+    bytes: f64,
 }
 
 /// A column of a [`Candidate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) column: String,
-    pub(crate) order: Order,
+struct Key {
+    column: String,
+    order: Order,
 }
 
 /// The direction of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Order {
-    pub(crate) is_descending: bool,
+struct Order {
+    is_descending: bool,
     /// NULLS FIRST of an ascending key, NULLS LAST of a descending one.
-    pub(crate) has_unusual_nulls: bool,
+    has_unusual_nulls: bool,
 }
 
 /// A candidate that was not chosen.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Fallen {
-    pub(crate) candidate: Candidate,
-    pub(crate) reason: Reason,
+struct Fallen {
+    candidate: Candidate,
+    reason: Reason,
 }
 
 /// Reason not to choose a [`Candidate`].
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reason {
+enum Reason {
     /// An index that exists begins with the same columns.
     Exists(String),
     /// The limit on candidates was reached by others, which replace costlier scans.
     TooMany,
+    /// Another index is a better guess for the same scan, and none was tried.
+    Alternative,
+    /// The trial had to end.
+    NoTime,
     /// The cost falls by less than a tenth with it.
     TooLittle,
     /// The limit on indexes was reached by others.
@@ -75,10 +90,31 @@ pub(crate) enum Reason {
 
 /// Chosen and fallen candidates.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Advice {
+struct Advice {
     /// The most promising first.
-    pub(crate) chosen: Vec<Candidate>,
-    pub(crate) fallen: Vec<Fallen>,
+    chosen: Vec<Candidate>,
+    fallen: Vec<Fallen>,
+}
+
+// === impl Advice ===
+
+impl Advice {
+    /// Leaves the best guess for each scan, for candidates that cannot be tried.
+    fn guessed(mut self) -> Self {
+        let mut chosen = Vec::new();
+        for candidate in self.chosen {
+            let reason = match (candidate.is_first, chosen.len() < MAX_ADVISED) {
+                (true, true) => {
+                    chosen.push(candidate);
+                    continue;
+                }
+                (true, false) => Reason::TooMany,
+                (false, _) => Reason::Alternative,
+            };
+            self.fallen.push(Fallen { candidate, reason });
+        }
+        Self { chosen, ..self }
+    }
 }
 
 // === impl Candidate ===
@@ -86,11 +122,11 @@ pub(crate) struct Advice {
 impl fmt::Display for Candidate {
     /// Writes the statement that creates the index.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CREATE INDEX ON {}.", Quoted(&self.schema))?;
-        write!(f, "{} (", Quoted(&self.table))?;
+        let (schema, table) = (written(&self.schema), written(&self.table));
+        write!(f, "CREATE INDEX ON {schema}.{table} (")?;
         for (place, key) in self.keys.iter().enumerate() {
             let comma = if place == 0 { "" } else { ", " };
-            write!(f, "{comma}{}{}", Quoted(&key.column), key.order)?;
+            write!(f, "{comma}{}{}", written(&key.column), key.order)?;
         }
         f.write_str(")")
     }
@@ -126,45 +162,10 @@ impl fmt::Display for Reason {
         match self {
             Self::Exists(index) => write!(f, "{index} begins with the same columns"),
             Self::TooMany => f.write_str("not tried: other scans cost more"),
+            Self::Alternative => f.write_str("another index is a better guess for the same scan"),
+            Self::NoTime => f.write_str("the time to try candidates was over"),
             Self::TooLittle => f.write_str("the cost falls by less than a tenth"),
             Self::Enough => f.write_str("not kept: five others gain more"),
         }
     }
 }
-
-/// A name, quoted for SQL where it has to be.
-struct Quoted<'a>(&'a str);
-
-// === impl Quoted ===
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A keyword cannot be told from a name here, so quotes are left out only where a digit or
-        // an underscore shows that it is none.
-        let is_plain = self
-            .0
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-            && self.0.starts_with(|c: char| c.is_ascii_lowercase())
-            && self.0.bytes().any(|b| b.is_ascii_digit() || b == b'_')
-            && !KEYWORDS.contains(&self.0);
-        if is_plain {
-            f.write_str(self.0)
-        } else {
-            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
-        }
-    }
-}
-
-/// Reserved words with an underscore.
-const KEYWORDS: &[&str] = &[
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "session_user",
-    "system_user",
-];

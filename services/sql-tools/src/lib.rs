@@ -12,14 +12,6 @@ mod arguments;
 mod checks;
 mod decimal;
 mod definition;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "the tool that talks to PostgreSQL comes next"
-    )
-)]
 mod index_advice;
 mod input_schema;
 mod kind;

@@ -1,7 +1,7 @@
 //! Tools for administrators, whose definitions are a part of the program.
 //!
 //! They are SQL tools that also take the database as an argument, and that only clients see that
-//! negotiate a revision.
+//! negotiate a revision. `index_advice` is no single statement, and has a module of its own.
 
 mod health;
 #[cfg(test)]
@@ -23,6 +23,7 @@ use crate::{
     Environment, SqlTools,
     arguments::Members,
     definition::Definition,
+    index_advice::{ABSENT_CODES, IndexAdvice, NO_TOP_QUERIES},
     input_schema,
     kind::{Checked, Kind, Scalar, TextRules},
     parameter::{Filling, Parameter},
@@ -36,14 +37,13 @@ const DEFINITIONS: &str = include_str!("../dba.yaml");
 const DATABASE: &str = "database";
 
 /// The names of the tools for administrators.
-pub const ADMINISTRATOR_TOOLS: [&str; 4] =
-    ["db_health", "top_queries", "active_sessions", "lock_tree"];
-
-/// The statement that says why `top_queries` has no answer.
-const NO_TOP_QUERIES: &str = include_str!("../dba/top_queries_absent.sql");
-
-/// The SQLSTATE codes of a statement that needs an extension or a privilege.
-const ABSENT: [&str; 4] = ["42P01", "42703", "42501", "55000"];
+pub const ADMINISTRATOR_TOOLS: [&str; 5] = [
+    "db_health",
+    "top_queries",
+    "active_sessions",
+    "lock_tree",
+    "index_advice",
+];
 
 /// A tool for administrators.
 struct PackTool {
@@ -70,7 +70,8 @@ pub fn add_administrator_tools(
 ) -> Tools {
     let (pack, _) = read(DEFINITIONS);
     let own = pack.tools(databases, max_bytes, format);
-    own.map(PackTool::of).fold(tools, Tools::with)
+    let tools = own.map(PackTool::of).fold(tools, Tools::with);
+    tools.with(IndexAdvice::new(databases.clone(), format))
 }
 
 /// Reads definitions, and returns their problems too: there are none, as a test shows.
@@ -129,7 +130,7 @@ impl PackTool {
             (
                 Plan::WithFallback(other),
                 Err(AnswerError::Query(QueryError::Failed { report, .. })),
-            ) if ABSENT.contains(&&*report.sqlstate) => {
+            ) if ABSENT_CODES.contains(&&*report.sqlstate) => {
                 let text = other.definition.statement(&[]);
                 other.answer(call, &text, Vec::new()).await
             }

@@ -12,7 +12,13 @@ use crate::{
     support::{Client, Home, Postgres, records, records::PASSWORD},
 };
 
-const TOOLS: [&str; 4] = ["active_sessions", "db_health", "lock_tree", "top_queries"];
+const TOOLS: [&str; 5] = [
+    "active_sessions",
+    "db_health",
+    "index_advice",
+    "lock_tree",
+    "top_queries",
+];
 
 const ENABLED: &str = "dba: {enabled: true}\n";
 

@@ -16,6 +16,7 @@ mod faults;
 mod first_minutes;
 mod framing;
 mod http_rules;
+mod index_advice;
 mod knowledge;
 mod limits;
 mod logins;

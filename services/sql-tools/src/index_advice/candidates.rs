@@ -12,24 +12,25 @@ use super::{
 /// Limit on the columns of a candidate.
 const MAX_KEYS: usize = 3;
 
-/// Limit on candidates; each is tried with several statements.
+/// Limit on candidates; each is tried several times.
 const MAX_CANDIDATES: usize = 40;
 
-/// Returns candidates for statements with these plans.
-pub(crate) fn candidates(plans: &[Value], tables: &[Table]) -> Advice {
+/// Returns candidates for a statement with this plan.
+pub(super) fn candidates(plan: &Value, tables: &[Table]) -> Advice {
     let mut advice = Advice::default();
-    for (statement, plan) in plans.iter().enumerate() {
-        for scan in plan::scans(plan) {
-            let Some(table) = tables
-                .iter()
-                .find(|table| table.schema == scan.schema && table.name == scan.table)
-                .filter(|table| table.rows >= MIN_ROWS)
-            else {
-                continue;
-            };
-            for keys in key_lists(&scan, table) {
-                add(&mut advice, statement, &scan, table, keys);
-            }
+    let scans = plan::scans(plan);
+    let leading = leading(&scans);
+    for (at, scan) in scans.iter().enumerate() {
+        let Some(table) = tables
+            .iter()
+            .find(|table| table.schema == scan.schema && table.name == scan.table)
+            .filter(|table| table.rows >= MIN_ROWS)
+        else {
+            continue;
+        };
+        let lists = key_lists(scan, table, leading == Some(at));
+        for (place, keys) in lists.into_iter().enumerate() {
+            add(&mut advice, scan, table, keys, place == 0);
         }
     }
     advice.chosen.sort_by(|a, b| {
@@ -49,13 +50,32 @@ pub(crate) fn candidates(plans: &[Value], tables: &[Table]) -> Advice {
     advice
 }
 
+/// Returns the scan that a plan with indexes would begin with: of those with conditions of their
+/// own the one with the fewest rows. The others are joined to it.
+fn leading(scans: &[Scan]) -> Option<usize> {
+    let filtered = scans
+        .iter()
+        .enumerate()
+        .filter(|(_, scan)| scan.is_filtered());
+    let first = filtered.min_by(|(_, a), (_, b)| a.rows.total_cmp(&b.rows));
+    first.map(|(at, _)| at)
+}
+
 /// Columns of a candidate; the first `equal` of them can stand in any order.
 struct Keys {
     keys: Vec<Key>,
     equal: usize,
 }
 
-fn add(advice: &mut Advice, statement: usize, scan: &Scan, table: &Table, keys: Keys) {
+/// Lists of columns for one scan.
+struct KeyLists {
+    lists: Vec<Keys>,
+    /// Rows of the table.
+    rows: f64,
+}
+
+/// Adds a candidate for a scan, or the scan to a candidate that is known.
+fn add(advice: &mut Advice, scan: &Scan, table: &Table, keys: Keys, is_first: bool) {
     let reason = table
         .indexes
         .iter()
@@ -75,10 +95,11 @@ fn add(advice: &mut Advice, statement: usize, scan: &Scan, table: &Table, keys: 
             .find(same),
     };
     if let Some(known) = known {
-        if known.statements.last() != Some(&statement) {
-            known.statements.push(statement);
+        if !known.helps.contains(&scan.label) {
+            known.helps.push(scan.label.clone());
         }
         known.cost += scan.cost;
+        known.is_first |= is_first;
         return;
     }
     let candidate = Candidate {
@@ -86,8 +107,9 @@ fn add(advice: &mut Advice, statement: usize, scan: &Scan, table: &Table, keys: 
         table: table.name.clone(),
         bytes: bytes(table, &keys.keys),
         keys: keys.keys,
-        statements: vec![statement],
+        helps: vec![scan.label.clone()],
         cost: scan.cost,
+        is_first,
     };
     match reason {
         None => advice.chosen.push(candidate),
@@ -95,14 +117,25 @@ fn add(advice: &mut Advice, statement: usize, scan: &Scan, table: &Table, keys: 
     }
 }
 
-/// Returns the lists of columns that may help a scan, without those that occur twice.
-fn key_lists(scan: &Scan, table: &Table) -> Vec<Keys> {
+/// Returns the lists of columns that may help a scan, without those that occur twice. The first is
+/// the best guess.
+fn key_lists(scan: &Scan, table: &Table, is_leading: bool) -> Vec<Keys> {
     let equal = columns(table, &scan.equal);
     let joined = columns(table, &scan.joined);
     let ranges = columns(table, &scan.ranges);
     let sorted = sort_keys(table, &scan.sorted);
 
-    let mut lists = Vec::new();
+    let mut lists = KeyLists {
+        lists: Vec::new(),
+        rows: table.rows,
+    };
+    let guess = if is_leading {
+        equal.clone()
+    } else {
+        with(&equal, &joined)
+    };
+    let order = if ranges.is_empty() { &*sorted } else { &[] };
+    lists.push(&guess, ranges.first(), order);
     // The join as it is, and each joined column by itself: an index for a nested loop.
     let mut groups = vec![equal.clone()];
     for column in &joined {
@@ -116,45 +149,18 @@ fn key_lists(scan: &Scan, table: &Table) -> Vec<Keys> {
         groups.push(vec![*column]);
     }
     for group in &groups {
-        push(&mut lists, group, None, &[]);
+        lists.push(group, None, &[]);
         for range in &ranges {
-            push(&mut lists, group, Some(range), &[]);
-            push(&mut lists, group, Some(range), &sorted);
+            lists.push(group, Some(range), &[]);
+            lists.push(group, Some(range), &sorted);
         }
-        push(&mut lists, group, None, &sorted);
+        lists.push(group, None, &sorted);
     }
     for range in &ranges {
-        push(&mut lists, &[], Some(range), &[]);
+        lists.push(&[], Some(range), &[]);
     }
-    push(&mut lists, &[], None, &sorted);
-    lists
-}
-
-/// Adds equality, then range, then order, cut to the limit.
-fn push(lists: &mut Vec<Keys>, equal: &[&Column], range: Option<&&Column>, sorted: &[Key]) {
-    let mut equal = equal.to_vec();
-    // The one that leaves the fewest rows first.
-    equal.sort_by(|a, b| {
-        let by_distinct = b.distinct.total_cmp(&a.distinct);
-        by_distinct.then_with(|| a.name.cmp(&b.name))
-    });
-    equal.truncate(MAX_KEYS);
-    let plain = |column: &&Column| Key {
-        column: column.name.clone(),
-        order: Order::default(),
-    };
-    let mut keys: Vec<Key> = equal.iter().map(plain).collect();
-    for key in range.map(plain).into_iter().chain(sorted.iter().cloned()) {
-        // A sort by a column that has one value, or is sorted already, needs no key.
-        if keys.len() < MAX_KEYS && keys.iter().all(|known| known.column != key.column) {
-            keys.push(key);
-        }
-    }
-    let is_new = lists.iter().all(|list| list.keys != keys);
-    if !keys.is_empty() && is_new {
-        let equal = equal.len();
-        lists.push(Keys { keys, equal });
-    }
+    lists.push(&[], None, &sorted);
+    lists.lists
 }
 
 fn with<'a>(equal: &[&'a Column], more: &[&'a Column]) -> Vec<&'a Column> {
@@ -225,6 +231,51 @@ fn bytes(table: &Table, keys: &[Key]) -> f64 {
         .sum();
     // With the header of an entry, and half of the bytes that align it.
     table.rows * (16.0 + width) / 0.9
+}
+
+// === impl KeyLists ===
+
+impl KeyLists {
+    /// Adds equality, then range, then order, cut to the limit.
+    fn push(&mut self, equal: &[&Column], range: Option<&&Column>, sorted: &[Key]) {
+        let mut equal = equal.to_vec();
+        // The one that leaves the fewest rows first.
+        equal.sort_by(|a, b| {
+            let by_distinct = b.distinct.total_cmp(&a.distinct);
+            by_distinct.then_with(|| a.name.cmp(&b.name))
+        });
+        let is_single = self.cut(&mut equal);
+        let plain = |column: &&Column| Key {
+            column: column.name.clone(),
+            order: Order::default(),
+        };
+        let mut keys: Vec<Key> = equal.iter().map(plain).collect();
+        let rest = range.map(plain).into_iter().chain(sorted.iter().cloned());
+        for key in rest.take_while(|_| !is_single) {
+            // A sort by a column that has one value, or is sorted already, needs no key.
+            if keys.len() < MAX_KEYS && keys.iter().all(|known| known.column != key.column) {
+                keys.push(key);
+            }
+        }
+        let is_new = self.lists.iter().all(|list| list.keys != keys);
+        if !keys.is_empty() && is_new {
+            let equal = equal.len();
+            self.lists.push(Keys { keys, equal });
+        }
+    }
+
+    /// Leaves out columns behind those that find a single row, and returns whether they do.
+    fn cut(&self, equal: &mut Vec<&Column>) -> bool {
+        let mut values = 1.0;
+        let needed = equal.iter().take_while(|column| {
+            let is_needed = values < self.rows;
+            values *= column.distinct.max(1.0);
+            is_needed
+        });
+        let count = needed.count().min(MAX_KEYS);
+        equal.truncate(count);
+        values >= self.rows
+    }
 }
 
 // === impl Keys ===

@@ -13,7 +13,11 @@ pub(super) struct Scan {
     pub(super) schema: String,
     pub(super) table: String,
     alias: String,
+    /// Kind of the scan and its table, as plans write them: `Seq Scan on orders o`.
+    pub(super) label: String,
     pub(super) cost: f64,
+    /// Number of rows that it is estimated to return.
+    pub(super) rows: f64,
     /// Columns compared for equality with values.
     pub(super) equal: Vec<ColumnName>,
     /// Columns compared for equality with columns of other tables.
@@ -37,16 +41,22 @@ const CONDITIONS: &[&str] = &[
     "Join Filter",
 ];
 
-/// Returns the schema and name of each table that the plans scan, once.
-pub(crate) fn scanned_tables(plans: &[Value]) -> Vec<(String, String)> {
-    let mut tables: Vec<(String, String)> = plans
-        .iter()
-        .flat_map(scans)
+/// Returns the schema and name of each table that a plan scans, once.
+pub(super) fn scanned_tables(plan: &Value) -> Vec<(String, String)> {
+    let mut tables: Vec<(String, String)> = scans(plan)
+        .into_iter()
         .map(|scan| (scan.schema, scan.table))
         .collect();
     tables.sort();
     tables.dedup();
     tables
+}
+
+/// Returns the cost of a statement. A rule of a table makes several plans of one.
+pub(super) fn total_cost(plans: &Value) -> f64 {
+    let plans = plans.as_array().map(Vec::as_slice).unwrap_or_default();
+    let costs = plans.iter().map(|it| it["Plan"]["Total Cost"].as_f64());
+    costs.flatten().sum()
 }
 
 /// Returns the scans of a plan as `EXPLAIN (VERBOSE, FORMAT JSON)` writes it.
@@ -134,14 +144,27 @@ fn read_sort(node: &Value, scans: &mut [Scan]) {
 // === impl Scan ===
 
 impl Scan {
+    /// Returns whether it has conditions of its own, without those of joins.
+    pub(super) fn is_filtered(&self) -> bool {
+        !self.equal.is_empty() || !self.ranges.is_empty()
+    }
+
     fn of(node: &Value) -> Option<Self> {
         let text = |key: &str| Some(node.get(key)?.as_str()?.to_owned());
         // A bitmap index scan has no alias: the heap scan above it has all that it reads.
+        let (table, alias) = (text("Relation Name")?, text("Alias")?);
+        let mut label = format!("{} on {table}", text("Node Type")?);
+        if alias != table {
+            label.push(' ');
+            label.push_str(&alias);
+        }
         Some(Self {
             schema: text("Schema")?,
-            table: text("Relation Name")?,
-            alias: text("Alias")?,
+            table,
+            alias,
+            label,
             cost: node.get("Total Cost")?.as_f64()?,
+            rows: node.get("Plan Rows").and_then(Value::as_f64).unwrap_or(0.0),
             equal: Vec::new(),
             joined: Vec::new(),
             ranges: Vec::new(),

@@ -4,41 +4,41 @@ use serde_json::Value;
 
 /// A table as the catalogue describes it.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
-    pub(crate) schema: String,
-    pub(crate) name: String,
-    pub(crate) rows: f64,
+pub(super) struct Table {
+    pub(super) schema: String,
+    pub(super) name: String,
+    pub(super) rows: f64,
     /// Columns that a B-tree can hold. The caller leaves out those under a mask.
-    pub(crate) columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
     /// Valid B-trees without a condition.
-    pub(crate) indexes: Vec<Index>,
+    pub(super) indexes: Vec<Index>,
 }
 
 /// A column of a [`Table`].
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
-    pub(crate) name: String,
+pub(super) struct Column {
+    pub(super) name: String,
     /// Name of the type in `format_type`, without a length.
-    pub(crate) type_name: String,
+    pub(super) type_name: String,
     /// Number of different values.
-    pub(crate) distinct: f64,
+    pub(super) distinct: f64,
     /// Average bytes of a value.
-    pub(crate) width: f64,
+    pub(super) width: f64,
 }
 
 /// An index that exists.
 #[derive(Clone, Debug)]
-pub(crate) struct Index {
-    pub(crate) name: String,
+pub(super) struct Index {
+    pub(super) name: String,
     /// Its leading columns, up to the first expression.
-    pub(crate) columns: Vec<String>,
+    pub(super) columns: Vec<String>,
 }
 
 // === impl Table ===
 
 impl Table {
     /// Reads the columns and indexes that `dba/index_advice_tables.sql` returns as JSON.
-    pub(crate) fn new(
+    pub(super) fn new(
         schema: String,
         name: String,
         rows: f64,

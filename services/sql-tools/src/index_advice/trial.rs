@@ -1,9 +1,6 @@
 //! Tries candidates greedily.
 
-use super::Reason;
-
-/// Limit on indexes that are kept.
-const MAX_KEPT: usize = 5;
+use super::{MAX_ADVISED, Reason};
 
 /// Part of the cost that an index must save to be kept.
 const MIN_GAIN: f64 = 0.1;
@@ -20,7 +17,7 @@ const ALIKE: f64 = 0.01;
 /// The caller asks [`next`](Self::next) for a candidate, measures the cost with it and all that are
 /// [`kept`](Self::kept), and tells it with [`measured`](Self::measured).
 #[derive(Clone, Debug)]
-pub(crate) struct Trial {
+pub(super) struct Trial {
     /// Size of each candidate.
     sizes: Vec<f64>,
     /// Cost with those that were kept.
@@ -32,22 +29,24 @@ pub(crate) struct Trial {
     at: usize,
     /// The best of this round, and the cost with it.
     best: Option<(usize, f64)>,
+    /// It was stopped before its end.
+    is_stopped: bool,
 }
 
 /// A candidate that was kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Kept {
+pub(super) struct Kept {
     /// Position of the candidate.
-    pub(crate) candidate: usize,
-    pub(crate) cost_before: f64,
-    pub(crate) cost_after: f64,
+    pub(super) candidate: usize,
+    pub(super) cost_before: f64,
+    pub(super) cost_after: f64,
 }
 
 // === impl Trial ===
 
 impl Trial {
     /// Starts with the size of each candidate and the cost without any.
-    pub(crate) fn new(sizes: &[f64], cost: f64) -> Self {
+    pub(super) fn new(sizes: &[f64], cost: f64) -> Self {
         Self {
             sizes: sizes.to_vec(),
             cost,
@@ -55,16 +54,17 @@ impl Trial {
             rest: (0..sizes.len()).collect(),
             at: 0,
             best: None,
+            is_stopped: false,
         }
     }
 
     /// Returns the candidate to try, or nothing when the trial is over.
-    pub(crate) fn next(&self) -> Option<usize> {
+    pub(super) fn next(&self) -> Option<usize> {
         self.rest.get(self.at).copied()
     }
 
     /// Takes the cost with the candidate; nothing if PostgreSQL did not accept it.
-    pub(crate) fn measured(&mut self, cost: Option<f64>) {
+    pub(super) fn measured(&mut self, cost: Option<f64>) {
         let Some(candidate) = self.next() else {
             return;
         };
@@ -79,22 +79,29 @@ impl Trial {
         }
     }
 
+    /// Ends the trial early. The best of this round is kept if it pays.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
+        self.end_round();
+        self.at = self.rest.len();
+    }
+
     /// Returns the candidates that were kept, in the order of their gain.
-    pub(crate) fn kept(&self) -> &[Kept] {
+    pub(super) fn kept(&self) -> &[Kept] {
         &self.kept
     }
 
     /// Returns the others, and the reason why each fell.
-    pub(crate) fn fallen(&self) -> impl Iterator<Item = (usize, Reason)> {
-        let is_full = self.kept.len() == MAX_KEPT;
-        self.rest.iter().map(move |&candidate| {
-            let reason = if is_full {
-                Reason::Enough
-            } else {
-                Reason::TooLittle
-            };
-            (candidate, reason)
-        })
+    pub(super) fn fallen(&self) -> impl Iterator<Item = (usize, Reason)> {
+        let reason = if self.kept.len() == MAX_ADVISED {
+            Reason::Enough
+        } else if self.is_stopped {
+            Reason::NoTime
+        } else {
+            Reason::TooLittle
+        };
+        let rest = self.rest.iter();
+        rest.map(move |&candidate| (candidate, reason.clone()))
     }
 
     fn is_better(&self, candidate: usize, cost: f64) -> bool {
@@ -124,7 +131,7 @@ impl Trial {
         });
         self.cost = cost;
         self.rest.retain(|&other| other != candidate);
-        if self.kept.len() < MAX_KEPT {
+        if self.kept.len() < MAX_ADVISED {
             self.at = 0;
         } else {
             self.at = self.rest.len();
