@@ -19,6 +19,7 @@ use ziggurat_postgres_tools::{
     resources::SystemInfo,
 };
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
+use ziggurat_sql_tools::add_administrator_tools;
 use ziggurat_state::Shared;
 
 use crate::{
@@ -180,6 +181,11 @@ impl CatalogueBuilder {
         let tools = own
             .tools()
             .add(tools, databases, max_bytes, configuration.results);
+        let tools = if configuration.dba {
+            add_administrator_tools(tools, databases, max_bytes, configuration.results)
+        } else {
+            tools
+        };
         let sanitizer = if configuration.debug {
             Sanitizer::development()
         } else {

@@ -8,6 +8,7 @@ mod builtins;
 pub(crate) mod changes;
 mod client_ip;
 mod databases;
+mod dba;
 mod embedding;
 #[cfg(test)]
 mod fixture;
@@ -92,6 +93,8 @@ pub(crate) struct Configuration {
     pub(crate) callers: ziggurat_limits::Settings,
     /// Names that callers see; none if they see everything.
     pub(crate) toolsets: Option<Toolsets>,
+    /// True if there are tools for administrators.
+    pub(crate) dba: bool,
     /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
@@ -181,6 +184,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let has_auth = auth::is_enabled(&auth);
     // A connection URL alone is for a client that starts the server as a child process.
     let is_child = url.is_some() && !overrides.flags.is_given("http");
+    let (dba, toolsets) = dba::read(file, Toolsets::read(file, &BUILTIN_PROMPTS));
     let configuration = Configuration {
         http: http::read(&http, has_auth, is_child),
         auth: auth::read(&auth, has_auth, &data_folder),
@@ -193,7 +197,8 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         schema: SchemaAnswers::read(&file.section("schema")),
         limits: Limits::read(&limits),
         callers: ziggurat_limits::Settings::read(&limits),
-        toolsets: Toolsets::read(file, &BUILTIN_PROMPTS),
+        toolsets,
+        dba,
         protocol: Protocol {
             stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),

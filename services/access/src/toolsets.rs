@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ziggurat_limits::CallerId;
+use ziggurat_limits::{CallerId, CallerNames};
 use ziggurat_runtime::config::Section;
 
 use crate::{Narrowing, View, patterns::Patterns, toolset::Toolset};
@@ -60,6 +60,29 @@ impl Toolsets {
             }
         }
         Some(Self { sets })
+    }
+
+    /// Adds a toolset that the file does not list, such as that of a section with tools of its own.
+    #[must_use]
+    pub fn with_set(
+        mut self,
+        file: &Section<'_>,
+        name: &str,
+        tools: impl IntoIterator<Item = String>,
+        callers: CallerNames,
+    ) -> Self {
+        if self.sets.iter().any(|set| set.name == name) {
+            file.complain(format_args!("duplicate toolset: {name}"));
+        }
+        self.sets.push(Toolset {
+            name: name.to_owned(),
+            tools: tools.into_iter().collect(),
+            resources: Patterns::default(),
+            prompts: Patterns::default(),
+            rest: Vec::new(),
+            callers,
+        });
+        self
     }
 
     /// Checks the names against those that the server offers.

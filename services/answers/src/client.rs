@@ -18,6 +18,9 @@ use ziggurat_postgres::{
 
 use crate::{CallFacts, ErrorReason};
 
+/// Description of the argument `database`.
+pub const DATABASE: &str = "The database to use; list_databases shows them.";
+
 /// Returns the database of the caller, once the server has connected to it.
 async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
     let current = databases
@@ -97,8 +100,7 @@ pub fn with_database(databases: &Databases, tool: ToolDescriptor) -> ToolDescrip
     if !databases.has_several(None) {
         return tool;
     }
-    let database = "The database to use; list_databases shows them.";
-    tool.with_negotiated_argument("database", Property::string(database))
+    tool.with_negotiated_argument("database", Property::string(DATABASE))
 }
 
 /// Returns whether the texts for a call begin with the line of [`label`].

@@ -38,12 +38,18 @@ impl CallerNames {
     /// Reads a section that names callers by `tokens`, `users`, `clients`, `local` and `everyone`.
     #[must_use]
     pub fn read(section: &Section<'_>) -> Self {
-        Self::read_named(section, Vec::new())
+        Self::read_named(section, Vec::new()).required(section)
     }
 
     /// Reads a section that also names callers by the `scopes` of their tokens.
     #[must_use]
     pub fn read_with_scopes(section: &Section<'_>) -> Self {
+        Self::read_if_any(section).required(section)
+    }
+
+    /// Reads such a section that may also name no caller.
+    #[must_use]
+    pub fn read_if_any(section: &Section<'_>) -> Self {
         let scopes = section.key("scopes").texts().unwrap_or_default();
         Self::read_named(section, scopes)
     }
@@ -51,18 +57,27 @@ impl CallerNames {
     fn read_named(section: &Section<'_>, scopes: Vec<String>) -> Self {
         let texts = |key: &str| section.key(key).texts().unwrap_or_default();
         let is_true = |key: &str| section.key(key).boolean().unwrap_or_default();
-        let names = Self {
+        Self {
             tokens: texts("tokens"),
             users: texts("users"),
             clients: texts("clients"),
             scopes,
             is_for_local: is_true("local"),
             is_for_all: is_true("everyone"),
-        };
-        if names == Self::default() {
+        }
+    }
+
+    fn required(self, section: &Section<'_>) -> Self {
+        if self.is_empty() {
             section.problem("names no caller");
         }
-        names
+        self
+    }
+
+    /// Returns whether no caller is meant.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Returns the ids of API tokens.

@@ -50,12 +50,14 @@ impl CallContext {
     }
 
     /// Begins the span of a statement.
-    pub(crate) fn begin(&self, database: &str, text: &str) -> Option<StatementSpan> {
+    #[must_use]
+    pub fn begin(&self, database: &str, text: &str) -> Option<StatementSpan> {
         Some(self.0.as_ref()?.trace.statement(database, text))
     }
 
     /// Returns the comment before a statement with this span.
-    pub(crate) fn comment(&self, span: Option<&StatementSpan>) -> String {
+    #[must_use]
+    pub fn comment(&self, span: Option<&StatementSpan>) -> String {
         let Some(comment) = self.0.as_ref().and_then(|call| call.comment.as_ref()) else {
             return String::new();
         };

@@ -161,7 +161,7 @@ impl Client {
     }
 
     /// Sets the limit on the size of a row.
-    pub(crate) fn set_max_row_bytes(&mut self, bytes: usize) {
+    pub fn set_max_row_bytes(&mut self, bytes: usize) {
         self.max_row_bytes = bytes;
     }
 

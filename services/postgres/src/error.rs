@@ -169,8 +169,10 @@ impl std::error::Error for Report {}
 // === impl QueryError ===
 
 impl QueryError {
-    /// Classifies an error of the driver.
-    pub(crate) fn new(error: DriverError, phase: Phase, lead: usize) -> Self {
+    /// Classifies an error of the driver. In the message that failed, `lead` characters precede the
+    /// caller's text.
+    #[must_use]
+    pub fn new(error: DriverError, phase: Phase, lead: usize) -> Self {
         match error {
             DriverError::Server(error) => Self::Failed {
                 phase,

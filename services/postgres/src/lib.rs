@@ -34,7 +34,8 @@
 //! # }
 //! ```
 //!
-//! No other crate sends SQL text that comes from a caller.
+//! No other crate sends SQL text that comes from a caller, but for `index_advice`, which lets
+//! PostgreSQL plan it.
 
 pub mod call_context;
 pub mod database;

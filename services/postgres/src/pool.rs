@@ -127,6 +127,8 @@ enum State {
     Settled,
     /// A statement may be running.
     Busy,
+    /// Between statements, but its session must not be used again.
+    Spent,
     /// The connection is closed by the server, or unusable.
     Broken,
 }
@@ -480,6 +482,21 @@ impl Lease {
         Some(from + limit)
     }
 
+    /// Returns the commands that begin a read-only transaction, limited by the query timeout.
+    #[must_use]
+    pub fn read_only_opening(&self) -> String {
+        let mut opening = "BEGIN READ ONLY; ".to_owned();
+        let timeout = self.database().query_timeout();
+        self.session().write_settings(timeout, &mut opening);
+        opening
+    }
+
+    /// Returns whether a pooler shares the connection with other programs.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.session().is_shared
+    }
+
     /// Returns the properties of its session that statements depend on.
     pub(crate) fn session(&self) -> Session {
         let held = self.held.as_ref().expect("held until it is dropped");
@@ -489,6 +506,11 @@ impl Lease {
     /// Marks that no statement runs and no transaction is open.
     pub fn settle(&mut self) {
         self.state = State::Settled;
+    }
+
+    /// Marks that no statement runs, and that the connection must be closed.
+    pub fn close_at_end(&mut self) {
+        self.state = State::Spent;
     }
 
     /// Marks that the connection is unusable, and nothing can be cancelled.
@@ -577,6 +599,7 @@ impl Drop for Lease {
                 let pool = Arc::clone(&self.pool);
                 self.pool.send(CleanupJob::Cancel { held, pool });
             }
+            State::Spent => self.pool.send(CleanupJob::Close(held.connection)),
             State::Broken => drop(held),
         }
     }

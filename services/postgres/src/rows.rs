@@ -21,6 +21,9 @@ use super::{
     tsv,
 };
 
+/// The OID of the type `text`.
+const TEXT: u32 = 25;
+
 /// Column of a result.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -122,6 +125,16 @@ impl Column {
             name: field.name.clone(),
             type_oid: field.type_oid,
             kind: kind(field.type_oid).unwrap_or(Kind::Text),
+        }
+    }
+
+    /// Makes a column of texts, for rows that are not from PostgreSQL.
+    #[must_use]
+    pub fn text(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            type_oid: TEXT,
+            kind: Kind::Text,
         }
     }
 
@@ -242,6 +255,15 @@ impl fmt::Debug for Rows {
 // === impl Row ===
 
 impl Row {
+    /// Makes a row of texts, which says something in place of a result.
+    #[must_use]
+    pub fn of_texts(columns: &Arc<[Column]>, texts: &[&str]) -> Self {
+        Self {
+            values: driver::Row::of_texts(texts),
+            columns: Arc::clone(columns),
+        }
+    }
+
     /// Returns the columns; a row may have none.
     #[must_use]
     pub fn columns(&self) -> &[Column] {

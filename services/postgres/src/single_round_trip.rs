@@ -30,9 +30,7 @@ pub struct ReadOnlyQuery {
 /// # Errors
 /// Fails when PostgreSQL refuses the text, and when there is no connection.
 pub async fn prove(mut lease: Lease, text: &str) -> Result<(), QueryError> {
-    let mut opening = "BEGIN READ ONLY; ".to_owned();
-    let timeout = lease.database().query_timeout();
-    lease.session().write_settings(timeout, &mut opening);
+    let opening = lease.read_only_opening();
     let client = lease.begin();
     client.queue(&opening);
     client.queue_parse(text);
@@ -251,7 +249,11 @@ mod tests {
                 Err(QueryError::Failed { report, .. }) => report.position,
                 other => panic!("{other:?}"),
             };
-            assert_eq!(failed(&commented).await, failed(&plain).await, "{condition}");
+            assert_eq!(
+                failed(&commented).await,
+                failed(&plain).await,
+                "{condition}"
+            );
         }
     }
 

@@ -113,7 +113,13 @@ pub(crate) fn bound(definition: &Definition, values: Vec<Option<Checked>>) -> Ve
 
 // === impl Members ===
 
-impl Members<'_> {
+impl<'a> Members<'a> {
+    /// Takes a member out.
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
+        let at = self.0.iter().position(|(it, _)| it == name)?;
+        Some(self.0.remove(at).1)
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(it, _)| it == name);
         found.map(|(_, value)| value.get())

@@ -1,4 +1,5 @@
-//! The operator's own tools: SQL statements with parameters, from a file of definitions.
+//! Tools that are SQL statements with parameters: the operator's own from a file of definitions, and
+//! those for administrators, whose file is a part of this crate.
 //!
 //! A tool is one statement with placeholders. The values of a call are checked by the types of their
 //! parameters and bound: they never become text of the statement. Only an `identifier` is written
@@ -11,9 +12,11 @@ mod arguments;
 mod checks;
 mod decimal;
 mod definition;
+mod index_advice;
 mod input_schema;
 mod kind;
 mod lines;
+mod pack;
 mod parameter;
 mod placeholders;
 mod tool;
@@ -30,6 +33,7 @@ use ziggurat_mcp::Tools;
 use ziggurat_postgres::{database::Database, large_rows::LargeRows};
 
 pub use self::checks::StatementState;
+pub use self::pack::{ADMINISTRATOR_TOOLS, add_administrator_tools};
 use self::{checks::StatementChecks, definition::Definition, tool::SqlTool};
 
 /// Limit on the number of tools.
@@ -117,16 +121,24 @@ impl SqlTools {
         max_bytes: usize,
         format: ResultFormat,
     ) -> Tools {
+        let own = self.tools(databases, max_bytes, format);
+        own.fold(tools, Tools::with)
+    }
+
+    fn tools(
+        &self,
+        databases: &Databases,
+        max_bytes: usize,
+        format: ResultFormat,
+    ) -> impl Iterator<Item = SqlTool> {
         let large_rows = LargeRows::new(max_bytes.saturating_mul(LARGE_ANSWERS));
-        self.definitions.iter().fold(tools, |tools, definition| {
-            tools.with(SqlTool {
-                definition: Arc::clone(definition),
-                databases: databases.clone(),
-                checks: self.checks.clone(),
-                large_rows: large_rows.clone(),
-                max_bytes,
-                format,
-            })
+        self.definitions.iter().map(move |definition| SqlTool {
+            definition: Arc::clone(definition),
+            databases: databases.clone(),
+            checks: self.checks.clone(),
+            large_rows: large_rows.clone(),
+            max_bytes,
+            format,
         })
     }
 

@@ -5,6 +5,7 @@ mod confirmation;
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use ziggurat_accounts::Identity;
 use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
@@ -12,19 +13,30 @@ use ziggurat_mcp::{
     Annotations, Caller, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
-    error::QueryError, large_rows::LargeRows, pool::Lease, statement::Statement,
+    error::QueryError, large_rows::LargeRows, rows::Row, statement::Statement,
 };
 
-use self::answer::{Answer, AnswerError};
+use self::answer::Answer;
+pub(crate) use self::answer::AnswerError;
 use crate::{
     StatementChecks,
     arguments::{self, ArgumentError, Members},
     definition::{Definition, Shape},
     input_schema,
+    kind::Checked,
     parameter::Filling,
 };
 
+/// A call of a tool, once its database is known.
+pub(crate) struct Call<'a> {
+    pub(crate) current: &'a Current,
+    pub(crate) request: &'a ToolRequest,
+    /// The line before the text of the result, with its line break; empty for none.
+    pub(crate) label: &'a str,
+}
+
 /// Runs the statement of one tool.
+#[derive(Clone)]
 pub(crate) struct SqlTool {
     pub(crate) definition: Arc<Definition>,
     pub(crate) databases: Databases,
@@ -37,14 +49,37 @@ pub(crate) struct SqlTool {
 // === impl SqlTool ===
 
 impl SqlTool {
-    fn statement(
+    /// Makes a tool with another definition that is the same otherwise.
+    pub(crate) fn with_definition(&self, definition: Arc<Definition>) -> Self {
+        Self {
+            definition,
+            ..self.clone()
+        }
+    }
+
+    /// Checks the arguments of a call, and returns the values of the parameters.
+    pub(crate) fn values(
         &self,
-        current: &Current,
+        members: &Members<'_>,
+        request: &ToolRequest,
+    ) -> Result<Vec<Option<Checked>>, Error> {
+        let values = arguments::read(&self.definition, members, request.identity::<Identity>());
+        values.map_err(|error| match error {
+            ArgumentError::Wrong(reported) => reported.into(),
+            // It does not exist for the caller, so it was not called.
+            ArgumentError::NotFilled => Error::said("This tool does not serve this caller."),
+        })
+    }
+
+    /// Prepares the statement of a call.
+    pub(crate) fn statement(
+        &self,
+        call: &Call<'_>,
         text: &str,
-        values: Vec<ziggurat_postgres::single_round_trip::Value>,
+        values: Vec<Option<Checked>>,
     ) -> Result<Statement, QueryError> {
         let definition = &self.definition;
-        let database = current.database();
+        let database = call.current.database();
         let statement = if definition.write.is_some() {
             Statement::new(database, text)?
         } else {
@@ -59,45 +94,76 @@ impl SqlTool {
             .with_row_limit(rows)
             .with_max_row_bytes(self.max_bytes.max(answer::MIN_ROW_LIMIT))
             .with_large_rows(self.large_rows.clone())
-            .with_values(values);
+            .with_values(arguments::bound(definition, values));
         Ok(match definition.timeout {
             Some(timeout) => statement.with_timeout(timeout),
             None => statement,
         })
     }
 
-    /// Runs a statement on a connection of the caller.
-    async fn run(
+    /// Runs the statement on a connection of the caller.
+    pub(crate) async fn answer(
         &self,
-        statement: Statement,
-        lease: Lease,
-        request: &ToolRequest,
+        call: &Call<'_>,
+        text: &str,
+        values: Vec<Option<Checked>>,
     ) -> Result<ToolResult, AnswerError> {
-        let rows = statement.run(lease).await?;
-        let answer = Answer {
+        let statement = self.statement(call, text, values)?;
+        let lease = call.current.pool().lease().await;
+        let lease = lease.map_err(QueryError::from)?;
+        let may_define = statement.may_define();
+        let answer = async {
+            let rows = statement.run(lease).await?;
+            self.writer(call).read(rows).await
+        };
+        let answer = answer.await;
+        if may_define {
+            self.databases.changed(call.current);
+        }
+        answer
+    }
+
+    /// Runs a statement on a connection of the caller, and returns all its rows.
+    pub(crate) async fn rows(
+        &self,
+        call: &Call<'_>,
+        statement: Statement,
+    ) -> Result<Vec<Row>, QueryError> {
+        let lease = call.current.pool().lease().await?;
+        statement.run(lease).await?.try_collect().await
+    }
+
+    /// Returns the writer of the result of a call.
+    pub(crate) fn writer<'a>(&'a self, call: &Call<'a>) -> Answer<'a> {
+        Answer {
             definition: &self.definition,
             max_bytes: self.max_bytes,
-            format: self.format.of(request),
-            limits: CallFacts::limits(request.caller()),
-            facts: CallFacts::of(request),
-        };
-        answer.read(rows, request.wants_structure()).await
+            format: self.format.of(call.request),
+            limits: CallFacts::limits(call.request.caller()),
+            facts: CallFacts::of(call.request),
+            label: call.label,
+            is_structured: call.request.wants_structure(),
+        }
     }
 
     /// Describes an error. The statement is the operator's, and is not shown.
-    fn failed(&self, current: &Current, error: &QueryError, request: &ToolRequest) -> Error {
-        if let Some(facts) = CallFacts::of(request) {
-            facts.set_error(error);
+    pub(crate) fn error(&self, call: &Call<'_>, error: AnswerError) -> Error {
+        let error = match error {
+            AnswerError::Query(error) => error,
+            AnswerError::Reported(reported) => return reported.into(),
+        };
+        if let Some(facts) = CallFacts::of(call.request) {
+            facts.set_error(&error);
         }
-        let reported = match error {
+        let reported = match &error {
             QueryError::Failed { report, .. } => {
                 Reported::new(format!("Error: {}", client::explained(report)))
             }
             QueryError::Refused(refusal) => Reported::new(refusal.to_string()),
             QueryError::Row(_) => Reported::new("Error: a value of the result is not valid text"),
-            error => SqlErrors::new(current, "").unreported(error),
+            error => SqlErrors::new(call.current, "").unreported(error),
         };
-        self.format.of(request).error(reported.into())
+        self.format.of(call.request).error(reported.into())
     }
 }
 
@@ -127,16 +193,7 @@ impl ToolHandler for SqlTool {
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let definition = &*self.definition;
-        let identity = request.identity::<Identity>();
-        let values = {
-            let members: Members<'_> = request.arguments()?;
-            arguments::read(definition, &members, identity)
-        };
-        let values = values.map_err(|error| match error {
-            ArgumentError::Wrong(reported) => reported.into(),
-            // It does not exist for the caller, so it was not called.
-            ArgumentError::NotFilled => Error::said("This tool does not serve this caller."),
-        })?;
+        let values = self.values(&request.arguments()?, &request)?;
         let text = definition.statement(&values);
         if let Some(error) = self.checks.error(&definition.name, &text) {
             let name = &definition.name;
@@ -150,21 +207,13 @@ impl ToolHandler for SqlTool {
             return Ok(question);
         }
         CallFacts::admit(request.caller(), current.database()).await?;
-        let values = arguments::bound(definition, values);
-        let failed = |error: &QueryError| self.failed(&current, error, &request);
-        let statement = self.statement(&current, &text, values);
-        let statement = statement.map_err(|error| failed(&error))?;
-        let lease = current.pool().lease().await;
-        let lease = lease.map_err(|error| client::unavailable(&error))?;
-        let may_define = statement.may_define();
-        let answer = self.run(statement, lease, &request).await;
-        if may_define {
-            self.databases.changed(&current);
-        }
-        answer.map_err(|error| match error {
-            AnswerError::Query(error) => failed(&error),
-            AnswerError::Reported(reported) => reported.into(),
-        })
+        let call = Call {
+            current: &current,
+            request: &request,
+            label: "",
+        };
+        let answer = self.answer(&call, &text, values).await;
+        answer.map_err(|error| self.error(&call, error))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use thiserror::Error;
 use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
-use ziggurat_sql_tools::Environment;
+use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
 
 use super::{Address, Configuration, builtins::BUILT_IN_TOOLS, http::Tls};
 
@@ -82,9 +82,11 @@ impl Configuration {
     /// Returns what custom tools may name, and the names that built-in ones have.
     pub(crate) fn environment(&self) -> Environment {
         let databases = self.databases.iter();
+        let administrator_tools = ADMINISTRATOR_TOOLS.iter().filter(|_| self.dba);
+        let tools = BUILT_IN_TOOLS.iter().chain(administrator_tools);
         Environment {
             databases: databases.map(|entry| Arc::clone(&entry.database)).collect(),
-            tools: BUILT_IN_TOOLS.map(str::to_owned).into(),
+            tools: tools.map(|&name| name.to_owned()).collect(),
         }
     }
 

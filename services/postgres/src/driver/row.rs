@@ -62,6 +62,23 @@ impl Row {
         })
     }
 
+    /// Makes a row of texts that were not received.
+    pub(crate) fn of_texts(texts: &[&str]) -> Self {
+        let mut body = Vec::new();
+        for text in texts {
+            // A text that is longer than PostgreSQL allows is left out.
+            let (length, text) =
+                i32::try_from(text.len()).map_or((0, ""), |length| (length, *text));
+            body.extend(length.to_be_bytes());
+            body.extend(text.bytes());
+        }
+        Self {
+            body: body.into(),
+            fields: Arc::default(),
+            permit: None,
+        }
+    }
+
     pub(super) fn with_permit(mut self, permit: Option<LargeRowPermit>) -> Self {
         self.permit = permit.map(Arc::new);
         self

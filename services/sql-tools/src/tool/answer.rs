@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use futures_util::TryStreamExt as _;
 use serde_json::json;
 use ziggurat_answers::{
-    CallFacts, CallFormat, CallLimits, Fence, Table, write_cut_note, write_scalar,
+    CallFacts, CallFormat, CallLimits, Fence, Left, Table, write_cut_note, write_scalar,
 };
+use ziggurat_limits::Refused;
 use ziggurat_mcp::{Reported, Schema, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::QueryError,
@@ -25,16 +26,19 @@ const MAX_COLUMNS: usize = 50;
 const INFALLIBLE: &str = "a string takes all that is written";
 
 /// Makes the result of one call.
-pub(super) struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     pub(super) definition: &'a Definition,
     pub(super) max_bytes: usize,
     pub(super) format: CallFormat,
     pub(super) limits: CallLimits,
     pub(super) facts: Option<&'a CallFacts>,
+    /// The line before the text, with its line break; empty for none.
+    pub(super) label: &'a str,
+    pub(super) is_structured: bool,
 }
 
 /// The reason why there is no result.
-pub(super) enum AnswerError {
+pub(crate) enum AnswerError {
     Query(QueryError),
     Reported(Reported),
 }
@@ -48,6 +52,17 @@ struct Found {
     changed: Option<u64>,
 }
 
+/// The rows of a result that an answer may have.
+struct Kept {
+    rows: Vec<Row>,
+    bytes: usize,
+    max_bytes: usize,
+    left: Left,
+    /// The limit of the caller that was reached.
+    used_up: Option<Refused>,
+    is_cut: bool,
+}
+
 /// A text in the making.
 struct Written {
     text: String,
@@ -58,68 +73,59 @@ struct Written {
 
 impl Answer<'_> {
     /// Reads the rows, and writes them.
-    pub(super) async fn read(
-        &self,
-        rows: Rows,
-        is_structured: bool,
-    ) -> Result<ToolResult, AnswerError> {
-        let mut found = self.find(rows).await?;
+    pub(super) async fn read(&self, rows: Rows) -> Result<ToolResult, AnswerError> {
+        let found = self.find(rows).await?;
+        self.write(found)
+    }
+
+    fn write(&self, mut found: Found) -> Result<ToolResult, AnswerError> {
         let count = found.changed.unwrap_or(found.rows.len() as u64);
         if let Some(facts) = self.facts {
             facts.set_rows(count);
         }
-        let text = if found.rows.is_empty() {
+        let mut text = if found.rows.is_empty() {
             self.empty(&found)
         } else {
             self.text(&mut found)?
         };
+        text.insert_str(0, self.label);
         self.limits.count(found.rows.len() as u64, text.len());
-        let structure = is_structured.then(|| self.structure(&found)).transpose()?;
-        Ok(ToolResult::text(text).with_structure(structure.flatten()))
+        let structure = self.is_structured.then(|| self.structure(&found));
+        let structure = structure.transpose()?.flatten();
+        Ok(ToolResult::text(text).with_structure(structure))
+    }
+
+    /// Writes rows that have been read already.
+    pub(crate) fn write_rows(
+        &self,
+        columns: Vec<Column>,
+        rows: Vec<Row>,
+    ) -> Result<ToolResult, AnswerError> {
+        let mut kept = Kept::new(self);
+        for row in rows {
+            kept.add(row);
+        }
+        let found = kept.found(columns, None)?;
+        self.write(found)
     }
 
     /// Reads as many rows as an answer may have. A statement that writes is read to its end, because
     /// it is undone otherwise.
     async fn find(&self, mut rows: Rows) -> Result<Found, AnswerError> {
-        let left = self.limits.left();
+        let mut kept = Kept::new(self);
         let columns = rows.columns().to_vec();
-        let (mut kept, mut bytes) = (Vec::new(), 0);
-        let (mut is_cut, mut used_up) = (false, None);
         while let Some(row) = rows.try_next().await? {
-            if is_cut {
-                continue;
-            }
-            bytes += row.size();
-            used_up = left.exceeded(kept.len() as u64 + 1, bytes);
-            is_cut = used_up.is_some() || !kept.is_empty() && bytes > self.max_bytes;
-            if !is_cut {
-                kept.push(row);
-            } else if self.definition.write.is_none() {
+            kept.add(row);
+            if kept.is_cut && self.definition.write.is_none() {
                 break;
             }
         }
         let summary = rows.summary();
-        let oversized = summary.and_then(|summary| summary.oversized);
-        if kept.is_empty()
-            && let Some(refused) = used_up
-        {
-            return Err(Reported::new(refused.to_string()).into());
-        }
-        if kept.is_empty()
-            && let Some(bytes) = oversized
-        {
-            let max = self.max_bytes;
-            let text = format!("Error: a row has {bytes} bytes, more than the {max} of an answer");
-            return Err(Reported::new(text).into());
-        }
-        let has_more = is_cut || oversized.is_some() || summary.is_some_and(|it| it.has_more);
         let changed = summary.filter(|_| rows.is_command()).map(|it| it.affected);
-        Ok(Found {
-            columns,
-            rows: kept,
-            has_more,
-            changed,
-        })
+        let mut found = kept.found(columns, summary.and_then(|it| it.oversized))?;
+        found.has_more |= summary.is_some_and(|it| it.has_more);
+        found.changed = changed;
+        Ok(found)
     }
 
     /// Returns the text of a result without rows.
@@ -374,6 +380,56 @@ fn tsv_line(fields: ziggurat_postgres::tsv::Format, line: &str) -> String {
         fields.write_text(&mut out, part);
     }
     out
+}
+
+// === impl Kept ===
+
+impl Kept {
+    fn new(answer: &Answer<'_>) -> Self {
+        Self {
+            rows: Vec::new(),
+            bytes: 0,
+            max_bytes: answer.max_bytes,
+            left: answer.limits.left(),
+            used_up: None,
+            is_cut: false,
+        }
+    }
+
+    fn add(&mut self, row: Row) {
+        if self.is_cut {
+            return;
+        }
+        self.bytes += row.size();
+        self.used_up = self.left.exceeded(self.rows.len() as u64 + 1, self.bytes);
+        self.is_cut =
+            self.used_up.is_some() || !self.rows.is_empty() && self.bytes > self.max_bytes;
+        if !self.is_cut {
+            self.rows.push(row);
+        }
+    }
+
+    /// Returns the result, which ends before a row of `oversized` bytes if there is one.
+    fn found(self, columns: Vec<Column>, oversized: Option<usize>) -> Result<Found, Reported> {
+        if self.rows.is_empty()
+            && let Some(refused) = self.used_up
+        {
+            return Err(Reported::new(refused.to_string()));
+        }
+        if self.rows.is_empty()
+            && let Some(bytes) = oversized
+        {
+            let max = self.max_bytes;
+            let text = format!("Error: a row has {bytes} bytes, more than the {max} of an answer");
+            return Err(Reported::new(text));
+        }
+        Ok(Found {
+            columns,
+            rows: self.rows,
+            has_more: self.is_cut || oversized.is_some(),
+            changed: None,
+        })
+    }
 }
 
 // === impl Written ===

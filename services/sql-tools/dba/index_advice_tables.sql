@@ -1,0 +1,38 @@
+-- The tables of index_advice: rows, columns that a B-tree can hold, and B-trees that exist. The
+-- values are their schemas and names.
+SELECT n.nspname AS schema, c.relname AS name, greatest(c.reltuples, 0) AS rows,
+  (SELECT coalesce(jsonb_agg(jsonb_build_object(
+      'name', a.attname,
+      'type_name', format_type(a.atttypid, NULL),
+      -- Negative numbers are shares of the rows. What a role cannot see is 0.
+      'distinct', coalesce(CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * greatest(c.reltuples, 0)
+        ELSE s.n_distinct END, 0),
+      'width', coalesce(s.avg_width, CASE WHEN a.attlen > 0 THEN a.attlen ELSE 16 END))
+      ORDER BY a.attnum), '[]')
+   FROM pg_attribute a
+   JOIN pg_type t ON t.oid = a.atttypid
+   LEFT JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname
+     AND s.attname = a.attname AND s.inherited = (c.relkind = 'p')
+   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
+     AND (t.typtype IN ('e', 'r') OR t.oid = 'varchar'::regtype OR EXISTS (
+       SELECT FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod
+       WHERE m.amname = 'btree' AND o.opcdefault
+         AND o.opcintype = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END))) AS columns,
+  (SELECT coalesce(jsonb_agg(jsonb_build_object('name', format('%I.%I', n.nspname, x.relname),
+      'columns', (
+        SELECT coalesce(jsonb_agg(a.attname ORDER BY k.place), '[]')
+        FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place)
+        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+        WHERE k.place <= i.indnkeyatts
+          -- An expression has the number 0, and ends the columns that can be compared.
+          AND k.place < coalesce(array_position(i.indkey::int2[], 0::int2) + 1, 1000)))
+      ORDER BY x.relname), '[]')
+   FROM pg_index i
+   JOIN pg_class x ON x.oid = i.indexrelid
+   JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree'
+   WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL) AS indexes
+FROM unnest($1::text[], $2::text[]) wanted (schema, name)
+JOIN pg_namespace n ON n.nspname = wanted.schema
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
+WHERE c.relkind IN ('r', 'm', 'p')
+ORDER BY 1, 2

@@ -1,0 +1,91 @@
+//! Tables as the catalogue describes them.
+
+use serde_json::Value;
+
+/// A table as the catalogue describes it.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) schema: String,
+    pub(super) name: String,
+    pub(super) rows: f64,
+    /// Columns that a B-tree can hold. The caller leaves out those under a mask.
+    pub(super) columns: Vec<Column>,
+    /// Valid B-trees without a condition.
+    pub(super) indexes: Vec<Index>,
+}
+
+/// A column of a [`Table`].
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Name of the type in `format_type`, without a length.
+    pub(super) type_name: String,
+    /// Number of different values.
+    pub(super) distinct: f64,
+    /// Average bytes of a value.
+    pub(super) width: f64,
+}
+
+/// An index that exists.
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    pub(super) name: String,
+    /// Its leading columns, up to the first expression.
+    pub(super) columns: Vec<String>,
+}
+
+// === impl Table ===
+
+impl Table {
+    /// Reads the columns and indexes that `dba/index_advice_tables.sql` returns as JSON.
+    pub(super) fn new(
+        schema: String,
+        name: String,
+        rows: f64,
+        columns: &Value,
+        indexes: &Value,
+    ) -> Self {
+        Self {
+            schema,
+            name,
+            rows,
+            columns: list(columns, Column::read),
+            indexes: list(indexes, Index::read),
+        }
+    }
+}
+
+fn list<T>(value: &Value, read: fn(&Value) -> Option<T>) -> Vec<T> {
+    let values = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    values.iter().filter_map(read).collect()
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    Some(value.get(key)?.as_str()?.to_owned())
+}
+
+// === impl Column ===
+
+impl Column {
+    fn read(value: &Value) -> Option<Self> {
+        Some(Self {
+            name: text(value, "name")?,
+            type_name: text(value, "type_name")?,
+            distinct: value.get("distinct")?.as_f64()?,
+            width: value.get("width")?.as_f64()?,
+        })
+    }
+}
+
+// === impl Index ===
+
+impl Index {
+    fn read(value: &Value) -> Option<Self> {
+        Some(Self {
+            name: text(value, "name")?,
+            columns: list(value.get("columns")?, |name| {
+                Some(name.as_str()?.to_owned())
+            }),
+        })
+    }
+}

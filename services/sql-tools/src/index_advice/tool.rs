@@ -1,0 +1,288 @@
+//! The tool as clients see it.
+
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult, Visibility,
+};
+use ziggurat_postgres::{
+    driver::{Row, Value},
+    error::{DriverError, QueryError},
+};
+use ziggurat_sql::Planned;
+
+use super::{
+    Advice, Candidate, Fallen, Table, Trial,
+    answer::{Advised, Outcome},
+    candidates::candidates,
+    plan,
+    planner::{Hypothetical, PlannedText, Planner},
+    recorded::{self, Missing},
+};
+
+const TABLES: &str = include_str!("../../dba/index_advice_tables.sql");
+
+const NEITHER: &str = "Give query or queryid. Advice is for one statement, not for the whole \
+    workload: top_queries shows the statements that cost most, with their queryid.";
+
+const BOTH: &str = "Give query or queryid, not both.";
+
+const NO_NUMBER: &str = "queryid must be an integer, as top_queries shows it.";
+
+const NO_PLAN: &str = "PostgreSQL plans only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and \
+    TABLE, with or without WITH. Give such a statement, without EXPLAIN.";
+
+const LONG_PLAN: &str = "The plan of this statement is too long.";
+
+/// Limit on the time to try candidates on a database without a limit of its own.
+const MAX_TRIAL: Duration = Duration::from_secs(30);
+
+/// Looks for indexes that would make a statement cheaper.
+///
+/// The statement does not run, and no index is created: the answer has the text of each
+/// `CREATE INDEX`.
+pub(crate) struct IndexAdvice {
+    databases: Databases,
+    format: ResultFormat,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    query: Lenient<String>,
+    queryid: Lenient<String>,
+    database: Lenient<String>,
+}
+
+/// The statement that a call is about.
+enum Subject {
+    Text(String),
+    Recorded(i64),
+}
+
+// === impl IndexAdvice ===
+
+impl IndexAdvice {
+    /// Makes a tool for the databases of its callers, with this form of the values in texts.
+    pub(crate) fn new(databases: Databases, format: ResultFormat) -> Self {
+        Self { databases, format }
+    }
+
+    async fn text_of(
+        &self,
+        subject: Subject,
+        current: &Current,
+        request: &ToolRequest,
+    ) -> Result<String, Error> {
+        let queryid = match subject {
+            Subject::Text(text) => return Ok(text),
+            Subject::Recorded(queryid) => queryid,
+        };
+        match recorded::text(current, queryid).await {
+            Ok(text) => Ok(text),
+            Err(Missing::Reported(reported)) => Err(reported.into()),
+            Err(Missing::Query(error)) => Err(failed(current, "", &error, request).await),
+        }
+    }
+}
+
+impl ToolHandler for IndexAdvice {
+    fn describe(&self) -> ToolDescriptor {
+        let query = "The text of one statement. It does not run; parameters such as $1 need no \
+            values.";
+        let tool = ToolDescriptor::new(
+            "index_advice",
+            "Looks for indexes that would make one statement cheaper. Give query or queryid. \
+             Answers with the text of each CREATE INDEX and with the estimated costs if the \
+             extension hypopg is installed; creates nothing.",
+            Schema::new()
+                .with_optional("query", Property::string(query))
+                .with_optional(
+                    "queryid",
+                    Property::string("The queryid of a statement that top_queries shows."),
+                ),
+        )
+        .with_title("Index advice")
+        .with_annotations(Annotations::reading())
+        .with_visibility(Visibility::OnlyNegotiated);
+        client::with_database(&self.databases, tool)
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
+        let mut arguments: Arguments = request.arguments()?;
+        let database = arguments.database.0.take();
+        let subject = Subject::read(arguments)?;
+        let current = client::chosen(&self.databases, &request, database).await?;
+        let format = self.format.of(&request);
+        let label = client::label(&self.databases, &request, &current);
+        CallFacts::admit(request.caller(), current.database()).await?;
+        let shown = |error| format.error(client::labelled(&label, error));
+        let text = self.text_of(subject, &current, &request).await;
+        let text = text.map_err(shown)?;
+        let text = text.trim();
+        match advise(&current, text, &request).await {
+            Ok(Some(outcome)) => {
+                let text = format!("{label}{}", outcome.text(format));
+                let rows = outcome.advised.len() as u64;
+                if let Some(facts) = CallFacts::of(&request) {
+                    facts.set_rows(rows);
+                }
+                CallFacts::limits(request.caller()).count(rows, text.len());
+                Ok(ToolResult::text(text))
+            }
+            Ok(None) => Err(shown(Reported::new(NO_PLAN).into())),
+            Err(error) => Err(shown(failed(&current, text, &error, &request).await)),
+        }
+    }
+}
+
+// === impl Subject ===
+
+impl Subject {
+    fn read(arguments: Arguments) -> Result<Self, Reported> {
+        let given = |text: Lenient<String>| text.0.filter(|text| !text.trim().is_empty());
+        match (given(arguments.query), given(arguments.queryid)) {
+            (Some(_), Some(_)) => Err(Reported::new(BOTH)),
+            (None, None) => Err(Reported::new(NEITHER)),
+            (Some(text), None) => Ok(Self::Text(text)),
+            (None, Some(number)) => {
+                let number = number.trim().parse();
+                number
+                    .map(Self::Recorded)
+                    .map_err(|_| Reported::new(NO_NUMBER))
+            }
+        }
+    }
+}
+
+/// Looks for indexes; `None` for a statement that has no plan.
+async fn advise(
+    current: &Current,
+    text: &str,
+    request: &ToolRequest,
+) -> Result<Option<Outcome>, QueryError> {
+    let call = CallFacts::context(request.caller());
+    let checked = PlannedText::new(current.database(), text, call)?;
+    if Planned::of(checked.text()) != Planned::From(0) {
+        return Ok(None);
+    }
+    let mut planner = Planner::begin(current.pool(), checked).await?;
+    let outcome = look(&mut planner, current).await;
+    // The error of the statement says more.
+    let ended = planner.end().await;
+    let outcome = outcome?;
+    ended.map(|()| Some(outcome))
+}
+
+async fn look(planner: &mut Planner, current: &Current) -> Result<Outcome, QueryError> {
+    let plan = planner.plan().await?;
+    let tables = tables(planner, &plan).await?;
+    let advice = candidates(&plan, &tables);
+    let cost = plan::total_cost(&plan);
+    let untried = match planner.hypothetical() {
+        Hypothetical::Usable(_) => {
+            let limit = current.database().query_timeout().unwrap_or(MAX_TRIAL);
+            return tried(planner, advice, cost, limit).await;
+        }
+        Hypothetical::Absent => "hypopg is not installed",
+        Hypothetical::Denied => "the role may not use hypopg",
+        Hypothetical::Shared => "a pooler shares the connections, so hypopg cannot be used",
+    };
+    let Advice { chosen, fallen } = advice.guessed();
+    let guess = |candidate| Advised {
+        candidate,
+        cost_before: cost,
+        cost_after: None,
+    };
+    Ok(Outcome {
+        untried: Some(untried),
+        advised: chosen.into_iter().map(guess).collect(),
+        fallen,
+    })
+}
+
+/// Describes the tables of a plan.
+async fn tables(planner: &mut Planner, plan: &Json) -> Result<Vec<Table>, QueryError> {
+    let (schemas, names) = plan::scanned_tables(plan).into_iter().unzip();
+    let values = vec![Value::Texts(schemas), Value::Texts(names)];
+    let rows = planner.ask(TABLES, values).await?;
+    let tables = rows.iter().map(table).collect::<Result<_, _>>();
+    tables.map_err(QueryError::Row)
+}
+
+fn table(row: &Row) -> Result<Table, DriverError> {
+    let json = |column| -> Result<Json, DriverError> {
+        serde_json::from_str(row.text(column)?).map_err(DriverError::value)
+    };
+    let (columns, indexes) = (json(3)?, json(4)?);
+    let (schema, name) = (row.get(0)?, row.get(1)?);
+    Ok(Table::new(schema, name, row.get(2)?, &columns, &indexes))
+}
+
+/// Tries candidates as hypothetical indexes.
+async fn tried(
+    planner: &mut Planner,
+    advice: Advice,
+    cost: f64,
+    limit: Duration,
+) -> Result<Outcome, QueryError> {
+    let began = Instant::now();
+    let candidates = advice.chosen;
+    let sizes: Vec<f64> = candidates.iter().map(|it| it.bytes).collect();
+    let mut trial = Trial::new(&sizes, cost);
+    while let Some(candidate) = trial.next() {
+        if began.elapsed() > limit {
+            trial.stop();
+            break;
+        }
+        let kept = trial.kept().iter().map(|kept| kept.candidate);
+        let indexes = kept.chain([candidate]);
+        let indexes: Vec<String> = indexes.map(|at| candidates[at].to_string()).collect();
+        match planner.plan_with(&indexes).await {
+            Ok(plan) => trial.measured(Some(plan::total_cost(&plan))),
+            // The statement was cancelled, as every other one would be.
+            Err(QueryError::Failed { report, .. }) if report.sqlstate.starts_with("57") => {
+                trial.stop();
+                break;
+            }
+            Err(QueryError::Failed { .. }) => trial.measured(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sorted(&trial, &candidates, advice.fallen))
+}
+
+/// Makes the answer of a trial.
+fn sorted(trial: &Trial, candidates: &[Candidate], fallen: Vec<Fallen>) -> Outcome {
+    let advised = trial.kept().iter().map(|kept| Advised {
+        candidate: candidates[kept.candidate].clone(),
+        cost_before: kept.cost_before,
+        cost_after: Some(kept.cost_after),
+    });
+    let fell = trial.fallen().map(|(at, reason)| Fallen {
+        candidate: candidates[at].clone(),
+        reason,
+    });
+    Outcome {
+        untried: None,
+        advised: advised.collect(),
+        fallen: fell.chain(fallen).collect(),
+    }
+}
+
+/// Describes an error of the statement.
+async fn failed(current: &Current, text: &str, error: &QueryError, request: &ToolRequest) -> Error {
+    if let Some(facts) = CallFacts::of(request) {
+        facts.set_error(error);
+    }
+    if let QueryError::Row(DriverError::Oversized { .. }) = error {
+        return Reported::new(LONG_PLAN).into();
+    }
+    let errors = SqlErrors::new(current, text).for_request(request);
+    Box::pin(errors.reported(error)).await.into()
+}
