@@ -285,6 +285,13 @@ impl Databases {
         Some(self.open(configured, identity, &session_key(identity)))
     }
 
+    /// Returns whether a caller may use the database of this name.
+    #[must_use]
+    pub fn permits(&self, identity: Option<&Identity>, name: &str) -> bool {
+        let list = self.shared.list.load();
+        permitted(&list, identity).any(|it| it.database.name() == name)
+    }
+
     /// Returns whether a caller may use more than one database.
     #[must_use]
     pub fn has_several(&self, identity: Option<&Identity>) -> bool {

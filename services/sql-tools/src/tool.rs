@@ -180,9 +180,10 @@ impl ToolHandler for SqlTool {
             tool = tool.with_title(title.clone());
         }
         let is_bound = |filling: &Filling| matches!(filling, Filling::Bound(_));
-        if definition.parameters.iter().any(|it| is_bound(&it.filling)) {
-            let definition = Arc::clone(definition);
-            tool = tool.with_audience(move |caller| serves(&definition, caller));
+        let has_bound = definition.parameters.iter().any(|it| is_bound(&it.filling));
+        if has_bound || definition.database.is_some() {
+            let (definition, databases) = (Arc::clone(definition), self.databases.clone());
+            tool = tool.with_audience(move |caller| serves(&definition, &databases, caller));
         }
         match (answer::schema(definition.shape), definition.shape) {
             (Some(schema), Shape::Json) => tool.with_output(schema),
@@ -217,16 +218,19 @@ impl ToolHandler for SqlTool {
     }
 }
 
-/// Returns whether a tool exists for a caller, who has all facts that its parameters are filled with.
-fn serves(definition: &Definition, caller: &Caller) -> bool {
+/// Returns whether a tool exists for a caller, who may use its database and has all facts that its
+/// parameters are filled with.
+fn serves(definition: &Definition, databases: &Databases, caller: &Caller) -> bool {
     let identity = caller.extension::<Identity>();
-    definition
-        .parameters
-        .iter()
-        .all(|parameter| match parameter.filling {
-            Filling::Bound(source) => parameter.bound(source, identity).is_some(),
-            _ => true,
-        })
+    let database = definition.database.as_deref();
+    database.is_none_or(|name| databases.permits(identity, name))
+        && definition
+            .parameters
+            .iter()
+            .all(|parameter| match parameter.filling {
+                Filling::Bound(source) => parameter.bound(source, identity).is_some(),
+                _ => true,
+            })
 }
 
 fn annotations(definition: &Definition) -> Annotations {
