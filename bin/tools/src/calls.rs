@@ -1,5 +1,7 @@
 //! Observation of MCP calls, for the audit trail and the metrics.
 
+mod own_tools;
+
 use std::{borrow::Cow, future::ready, ops::Deref, sync::Arc, time::Instant};
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
@@ -17,6 +19,7 @@ use ziggurat_mcp::{
     Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome,
 };
 use ziggurat_postgres::call_context::{CallComment, CallContext};
+use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
@@ -52,6 +55,7 @@ pub(crate) struct CallObserver {
     pub(crate) sql_comment: SqlCommentKind,
     pub(crate) databases: Databases,
     pub(crate) access: ToolAccess,
+    pub(crate) sql_tools: SqlTools,
 }
 
 /// A call that begins.
@@ -63,6 +67,8 @@ struct Start<'a> {
     subject: Option<&'a str>,
     identity: Option<&'a Identity>,
     is_stdio: bool,
+    /// True if the caller does not see what the call names.
+    is_hidden: bool,
 }
 
 /// A call that is observed.
@@ -132,10 +138,16 @@ struct Client<'a> {
 
 impl CallObserver {
     /// Returns an observer of the calls to one catalogue.
-    pub(crate) fn with(&self, databases: &Databases, access: &ToolAccess) -> Self {
+    pub(crate) fn with(
+        &self,
+        databases: &Databases,
+        access: &ToolAccess,
+        sql_tools: &SqlTools,
+    ) -> Self {
         Self {
             databases: databases.clone(),
             access: access.clone(),
+            sql_tools: sql_tools.clone(),
             ..self.clone()
         }
     }
@@ -246,6 +258,9 @@ impl CallObserver {
 
     /// Adds what is recorded of the arguments.
     fn add_arguments(&self, record: &AuditCall, start: &Start<'_>) {
+        if self.add_own_tool(record, start) {
+            return;
+        }
         let arguments = start.caller.arguments(start.call);
         let Some(Ok(arguments)) = arguments.map(serde_json::from_str) else {
             return;
@@ -285,6 +300,8 @@ impl Observer for CallObserver {
         if !self.is_on && allowance.is_none() {
             return None;
         }
+        let is_hidden =
+            self.audit.is_some() && (self.hides(call, caller) || self.hides_own_tool(call, caller));
         let subject = caller.subject(call);
         let start = Start {
             call,
@@ -293,6 +310,7 @@ impl Observer for CallObserver {
             subject: subject.as_deref(),
             identity: caller.extension(),
             is_stdio: caller.extension::<OverStdio>().is_some(),
+            is_hidden,
         };
         let refused = allowance
             .as_ref()
@@ -323,7 +341,6 @@ impl Observer for CallObserver {
             facts.set_reason(ErrorReason::Limited(refused.key()));
         }
         caller.set_extension(facts.clone());
-        let is_hidden = record.is_some() && self.hides(call, caller);
         Some(Box::new(RunningCall {
             record,
             is_required: record_is_required(self.audit.as_ref()),

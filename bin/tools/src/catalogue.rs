@@ -136,7 +136,7 @@ impl CatalogueBuilder {
             mcp = mcp.with_detached_calls(detached_calls.clone());
         }
         if let Some(observer) = &self.observer {
-            mcp = mcp.with_observer(observer.with(&databases, &access));
+            mcp = mcp.with_observer(observer.with(&databases, &access, own.tools()));
         }
         let catalogue = Catalogue {
             mcp,

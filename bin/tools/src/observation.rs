@@ -6,6 +6,7 @@ use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
 use ziggurat_limits::Limits;
+use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
@@ -88,6 +89,7 @@ impl Observation {
             sql_comment: self.sql_comment,
             databases: databases.clone(),
             access: ToolAccess::default(),
+            sql_tools: SqlTools::default(),
         }
     }
 }

@@ -117,13 +117,12 @@ impl Call {
         self.change(|record| record.set_statement(form, text));
     }
 
-    /// Sets the arguments of a tool, if the settings ask for them.
+    /// Sets the arguments of a tool as JSON, if the settings ask for them.
     ///
     /// The caller replaces the values of sensitive and bound parameters before.
-    pub fn arguments(&self, arguments: &serde_json::Map<String, serde_json::Value>) {
-        if self.0.audit.settings().arguments {
-            let json = serde_json::to_string(arguments).ok();
-            self.change(|record| record.arguments = json);
+    pub fn arguments(&self, json: String) {
+        if self.0.audit.has_arguments() {
+            self.change(|record| record.set_arguments(json));
         }
     }
 

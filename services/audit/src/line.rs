@@ -122,7 +122,9 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
 /// Appends JSON; control characters that its strings contain are escaped.
 pub(crate) fn json(out: &mut Vec<u8>, json: &str) {
     for character in json.chars() {
-        if character.is_control() {
+        if matches!(character, '\n' | '\r' | '\t') {
+            // White space between tokens: in strings these are escaped.
+        } else if character.is_control() {
             escaped(out, character);
         } else {
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());

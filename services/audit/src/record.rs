@@ -130,7 +130,7 @@ pub(crate) struct Record {
     statement: Option<Statement>,
     /// Empty buffer for the text of a statement.
     buffer: String,
-    pub(crate) arguments: Option<String>,
+    arguments: Option<Arguments>,
     pub(crate) rows: Option<u64>,
     pub(crate) bytes: Option<u64>,
     /// True if the caller does not see what it named.
@@ -138,6 +138,14 @@ pub(crate) struct Record {
     /// Sequence number of its `open` line.
     pub(crate) open: Option<u64>,
     end: Option<End>,
+}
+
+/// The arguments of a tool.
+enum Arguments {
+    /// JSON.
+    Whole(String),
+    /// The beginning of JSON that is too long.
+    Cut(String),
 }
 
 #[derive(Clone, Copy)]
@@ -193,6 +201,17 @@ impl Record {
     pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str) {
         let buffer = self.statement_buffer();
         self.statement = Statement::new(form, text, buffer);
+    }
+
+    /// Sets the arguments, which are JSON. Long ones are cut at once: records that wait for the writer
+    /// must not hold much memory.
+    pub(crate) fn set_arguments(&mut self, json: String) {
+        let cut = line::cut(&json, MAX_ARGUMENTS);
+        self.arguments = Some(if cut.len() < json.len() {
+            Arguments::Cut(cut.to_owned())
+        } else {
+            Arguments::Whole(json)
+        });
     }
 
     /// Takes an empty buffer for the text of the statement.
@@ -325,15 +344,13 @@ impl Record {
     }
 
     fn write_arguments(&self, out: &mut Vec<u8>) {
-        let Some(arguments) = &self.arguments else {
-            return;
-        };
-        let cut = line::cut(arguments, MAX_ARGUMENTS);
-        if cut.len() < arguments.len() {
-            line::member(out, "arguments", cut);
-        } else {
-            out.extend_from_slice(b",\"arguments\":");
-            line::json(out, arguments);
+        match &self.arguments {
+            None => {}
+            Some(Arguments::Cut(beginning)) => line::member(out, "arguments", beginning),
+            Some(Arguments::Whole(json)) => {
+                out.extend_from_slice(b",\"arguments\":");
+                line::json(out, json);
+            }
         }
     }
 

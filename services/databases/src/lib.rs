@@ -288,7 +288,7 @@ impl Databases {
     /// Returns whether a caller may use the database of this name.
     #[must_use]
     pub fn permits(&self, identity: Option<&Identity>, name: &str) -> bool {
-        let list = self.shared.list.load();
+        let list = self.list();
         permitted(&list, identity).any(|it| it.database.name() == name)
     }
 

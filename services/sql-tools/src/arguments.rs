@@ -121,8 +121,13 @@ impl<'a> Members<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&str> {
+        self.raw(name).map(RawValue::get)
+    }
+
+    /// Returns an argument as it was written.
+    pub(crate) fn raw(&self, name: &str) -> Option<&RawValue> {
         let found = self.0.iter().find(|(it, _)| it == name);
-        found.map(|(_, value)| value.get())
+        found.map(|(_, value)| *value)
     }
 }
 

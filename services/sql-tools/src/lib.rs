@@ -19,10 +19,11 @@ mod lines;
 mod pack;
 mod parameter;
 mod placeholders;
+mod record;
 mod tool;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, hash_map::Entry},
     sync::Arc,
 };
 
@@ -34,6 +35,7 @@ use ziggurat_postgres::{database::Database, large_rows::LargeRows};
 
 pub use self::checks::StatementState;
 pub use self::pack::{ADMINISTRATOR_TOOLS, add_administrator_tools};
+pub use self::record::CallRecord;
 use self::{checks::StatementChecks, definition::Definition, tool::SqlTool};
 
 /// Limit on the number of tools.
@@ -56,7 +58,8 @@ pub struct Environment {
 #[must_use]
 pub struct SqlTools {
     definitions: Vec<Arc<Definition>>,
-    names: HashSet<String>,
+    /// The positions of the definitions by name.
+    names: HashMap<String, usize>,
     checks: StatementChecks,
 }
 
@@ -88,21 +91,23 @@ impl SqlTools {
         for (index, entry) in entries.into_iter().enumerate() {
             let tool = [lines::Step::Key("tools"), lines::Step::Index(index)];
             match Definition::read(entry, index, environment) {
-                Ok(definition) if !self.names.insert(definition.name.clone()) => {
-                    let name = definition.name;
-                    let place = place(&tool);
-                    problems.push(format!(
-                        "{place}: tool '{name}': duplicate tool name: {name}"
-                    ));
-                }
                 Ok(_) if self.definitions.len() == MAX_TOOLS => {
                     problems.push(format!("{}: more than {MAX_TOOLS} tools", place(&tool)));
                     break;
                 }
-                Ok(mut definition) => {
-                    definition.place = place(&tool);
-                    self.definitions.push(Arc::new(definition));
-                }
+                Ok(mut definition) => match self.names.entry(definition.name.clone()) {
+                    Entry::Occupied(name) => {
+                        let (place, name) = (place(&tool), name.key());
+                        problems.push(format!(
+                            "{place}: tool '{name}': duplicate tool name: {name}"
+                        ));
+                    }
+                    Entry::Vacant(name) => {
+                        name.insert(self.definitions.len());
+                        definition.place = place(&tool);
+                        self.definitions.push(Arc::new(definition));
+                    }
+                },
                 Err(found) => {
                     let line =
                         |(path, problem): (Vec<_>, String)| format!("{}: {problem}", place(&path));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use ziggurat_accounts::Identity;
-use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{CallFacts, ErrorReason, ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Caller, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
@@ -65,7 +65,12 @@ impl SqlTool {
     ) -> Result<Vec<Option<Checked>>, Error> {
         let values = arguments::read(&self.definition, members, request.identity::<Identity>());
         values.map_err(|error| match error {
-            ArgumentError::Wrong(reported) => reported.into(),
+            ArgumentError::Wrong(reported) => {
+                if let Some(facts) = CallFacts::of(request) {
+                    facts.set_reason(ErrorReason::Refused);
+                }
+                reported.into()
+            }
             // It does not exist for the caller, so it was not called.
             ArgumentError::NotFilled => Error::said("This tool does not serve this caller."),
         })
@@ -220,7 +225,7 @@ impl ToolHandler for SqlTool {
 
 /// Returns whether a tool exists for a caller, who may use its database and has all facts that its
 /// parameters are filled with.
-fn serves(definition: &Definition, databases: &Databases, caller: &Caller) -> bool {
+pub(crate) fn serves(definition: &Definition, databases: &Databases, caller: &Caller) -> bool {
     let identity = caller.extension::<Identity>();
     let database = definition.database.as_deref();
     database.is_none_or(|name| databases.permits(identity, name))

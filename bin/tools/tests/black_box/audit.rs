@@ -1,5 +1,7 @@
 //! Tests of the audit trail.
 
+mod own_tools;
+
 use std::fs;
 
 use rustix::process::Signal;
@@ -18,11 +20,16 @@ struct Audited {
 
 impl Audited {
     fn new(settings: &str) -> Self {
+        Self::with(settings, "")
+    }
+
+    /// A server with more lines in its configuration.
+    fn with(settings: &str, more: &str) -> Self {
         let postgres = Postgres::with("CREATE TABLE book AS SELECT 1 AS id, 'Emma' AS title");
         let home = Home::new();
         let entries = ["main", "two"].map(|name| postgres.entry(name)).concat();
         home.configure(&format!(
-            "databases:\n{entries}audit: {{file: audit.jsonl{settings}}}\n"
+            "databases:\n{entries}audit: {{file: audit.jsonl{settings}}}\n{more}"
         ));
         Self {
             _postgres: postgres,

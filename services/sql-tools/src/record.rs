@@ -1,0 +1,92 @@
+//! Facts about a call that are recorded before it runs.
+
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use ziggurat_accounts::Identity;
+use ziggurat_databases::Databases;
+use ziggurat_mcp::Caller;
+
+use crate::{
+    SqlTools,
+    arguments::{self, Members},
+    definition::Definition,
+    parameter::{Filling, Parameter},
+    tool::serves,
+};
+
+/// Text that stands for a value that is recorded nowhere.
+const CONCEALED: &str = "***";
+
+/// Facts about a call of a tool, for the audit trail.
+///
+/// Serialized, it is the object of the arguments in the order of the file. Those of parameters that
+/// are sensitive, or filled with a fact about the caller, are `***`. Arguments that the tool does not
+/// have are left out, because a value that is sensitive may stand below a wrong name.
+pub struct CallRecord<'a> {
+    definition: &'a Definition,
+    members: Members<'a>,
+    /// The statement that the call runs; `None` if its arguments are wrong.
+    pub statement: Option<String>,
+}
+
+// === impl SqlTools ===
+
+impl SqlTools {
+    /// Returns whether a tool exists, but not for this caller.
+    #[must_use]
+    pub fn hide(&self, tool: &str, databases: &Databases, caller: &Caller) -> bool {
+        let definition = self.definition(tool);
+        definition.is_some_and(|it| !serves(it, databases, caller))
+    }
+
+    /// Returns what is recorded of a call; `None` if there is no such tool, or the arguments are not
+    /// an object.
+    #[must_use]
+    pub fn record<'a>(
+        &'a self,
+        tool: &str,
+        arguments: Option<&'a str>,
+        caller: &Caller,
+    ) -> Option<CallRecord<'a>> {
+        let definition = self.definition(tool)?;
+        let members: Members<'_> = serde_json::from_str(arguments.unwrap_or("{}")).ok()?;
+        let values = arguments::read(definition, &members, caller.extension::<Identity>());
+        Some(CallRecord {
+            definition,
+            members,
+            statement: values.ok().map(|values| definition.statement(&values)),
+        })
+    }
+
+    fn definition(&self, tool: &str) -> Option<&Definition> {
+        let index = *self.names.get(tool)?;
+        self.definitions.get(index).map(|it| &**it)
+    }
+}
+
+// === impl CallRecord ===
+
+impl CallRecord<'_> {
+    /// Returns the database that the operator has chosen; `None` for the current one of the caller.
+    #[must_use]
+    pub fn database(&self) -> Option<&str> {
+        self.definition.database.as_deref()
+    }
+}
+
+impl Serialize for CallRecord<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for parameter in &self.definition.parameters {
+            let Parameter { name, filling, .. } = parameter;
+            let sent = self.members.raw(name);
+            match (filling, sent) {
+                (Filling::Required | Filling::Optional, None) => {}
+                (Filling::Bound(_), _) => map.serialize_entry(name, CONCEALED)?,
+                _ if parameter.is_sensitive => map.serialize_entry(name, CONCEALED)?,
+                (_, Some(sent)) => map.serialize_entry(name, sent)?,
+                (Filling::Default(_, default), None) => map.serialize_entry(name, default)?,
+            }
+        }
+        map.end()
+    }
+}
