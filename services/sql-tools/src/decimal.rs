@@ -2,6 +2,10 @@
 
 use std::{cmp::Ordering, fmt};
 
+/// Limits of the type `numeric` on the digits before and behind the decimal point.
+const MAX_WHOLE: i64 = 131_072;
+const MAX_SCALE: i64 = 16_383;
+
 /// A number as it was written, and its parts for comparisons.
 #[derive(Clone, Debug)]
 pub(crate) struct Decimal {
@@ -16,7 +20,7 @@ pub(crate) struct Decimal {
 // === impl Decimal ===
 
 impl Decimal {
-    /// Reads a number of JSON.
+    /// Reads a number of JSON; `None` if PostgreSQL cannot hold it as `numeric`.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (is_negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -35,11 +39,16 @@ impl Decimal {
         let zeros = i64::try_from(all.len() - significant.len()).ok()?;
         let point = i64::try_from(whole.len()).ok()? - zeros;
         let digits = significant.trim_end_matches('0');
+        let point = point.checked_add(exponent)?;
+        let scale = i64::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+        if point > MAX_WHOLE || scale > MAX_SCALE {
+            return None;
+        }
         Some(Self {
             text: text.to_owned(),
             is_negative: is_negative && !digits.is_empty(),
             digits: digits.to_owned(),
-            point: point.checked_add(exponent)?,
+            point,
         })
     }
 
@@ -118,6 +127,28 @@ mod tests {
         }
         for wrong in ["", "-", "x", "1x", "1e", "1e99999999999999999999", ".5"] {
             assert!(Decimal::read(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_number_has_as_many_digits_as_postgresql_can_hold() {
+        let (whole, fraction) = ("9".repeat(131_072), "0".repeat(16_383));
+        for most in [
+            &*whole,
+            &format!("-{whole}.{fraction}"),
+            "1e131071",
+            "1e-16383",
+        ] {
+            assert!(Decimal::read(most).is_some(), "{}", most.len());
+        }
+        for more in [
+            &*format!("1{whole}"),
+            &format!("0.{fraction}1"),
+            "1e131072",
+            "-1e-16384",
+            "0e2147483648",
+        ] {
+            assert!(Decimal::read(more).is_none(), "{}", more.len());
         }
     }
 }

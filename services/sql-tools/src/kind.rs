@@ -188,7 +188,9 @@ impl Scalar {
             }
             Self::Uuid => text().filter(|text| texts::is_uuid(text)),
             Self::Json { max_bytes } => {
-                let fits = json.len() <= *max_bytes && serde_json::from_str::<Json>(json).is_ok();
+                let fits = json.len() <= *max_bytes
+                    && serde_json::from_str::<Json>(json).is_ok()
+                    && has_numeric_numbers(json);
                 fits.then(|| json.to_owned())
             }
         };
@@ -330,18 +332,46 @@ fn one_of<T: Display>(allowed: &[T]) -> String {
 
 /// Returns whether a string in a JSON text holds a NUL character.
 pub(crate) fn holds_nul(json: &str) -> bool {
-    fn holds(value: &Json) -> bool {
-        match value {
-            Json::String(text) => text.contains('\0'),
-            Json::Array(values) => values.iter().any(holds),
-            Json::Object(members) => {
-                let mut members = members.iter();
-                members.any(|(name, value)| name.contains('\0') || holds(value))
-            }
-            Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    // JSON has no NUL but an escaped one, and no backslash outside of strings.
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let escape = &rest[at + 1..];
+        if escape.starts_with("u0000") {
+            return true;
         }
+        let mut after = escape.chars();
+        after.next();
+        rest = after.as_str();
     }
+    false
+}
 
-    // JSON has no NUL but an escaped one.
-    json.contains("\\u0000") && serde_json::from_str(json).is_ok_and(|value| holds(&value))
+/// Returns whether PostgreSQL can hold all numbers of a JSON text.
+fn has_numeric_numbers(json: &str) -> bool {
+    let mut rest = json;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        rest = &rest[at..];
+        if let Some(string) = rest.strip_prefix('"') {
+            rest = behind_string(string);
+            continue;
+        }
+        let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+        let (number, behind) = rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+        if Decimal::read(number).is_none() {
+            return false;
+        }
+        rest = behind;
+    }
+    true
+}
+
+/// Returns the rest of a JSON text behind the string that it begins in.
+fn behind_string(json: &str) -> &str {
+    let mut is_escaped = false;
+    let end = json.find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or("", |end| &json[end + 1..])
 }

@@ -353,7 +353,13 @@ fn a_nul_character_is_found_anywhere() {
     ] {
         assert!(holds_nul(&json.to_string()), "{json}");
     }
-    for json in [json!("\\u0000"), json!("0"), json!({"a": [1, null, true]})] {
+    for json in [
+        json!("\\u0000"),
+        json!("\\\\u0000\"\\"),
+        json!("\u{1}0"),
+        json!("0"),
+        json!({"a": [1, null, true]}),
+    ] {
         assert!(!holds_nul(&json.to_string()), "{json}");
     }
 }
