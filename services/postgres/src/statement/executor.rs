@@ -256,9 +256,14 @@ impl Execution {
         }
     }
 
-    /// Runs the statement in two writes.
+    /// Runs the statement in two writes, a query with values in one.
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
-        self.begin(route).await?;
+        let is_pipelined = self.is_pipelined(route);
+        if is_pipelined {
+            self.queue_opening();
+        } else {
+            self.begin(route).await?;
+        }
         let mut sql = self.comment.clone();
         let values = Arc::clone(&self.statement.values);
         let is_bound = self.statement.is_bound();
@@ -284,12 +289,22 @@ impl Execution {
             self.lease.begin().queue(&sql);
         }
         self.queue_ending(route);
+        if is_pipelined {
+            self.flush_and_open(true).await?;
+        }
         if let Err(error) = self.read_behind(has_declaration, skip).await {
             let is_unfit = route.wraps() && !is_bound && self.progress.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, false).await);
         }
         self.finish(!route.wraps()).await
+    }
+
+    /// Returns whether a statement is sent together with the command that begins its transaction:
+    /// where that fails, no cursor can be declared, so nothing runs.
+    fn is_pipelined(&self, route: Route) -> bool {
+        let has_cost = self.statement.max_cost.is_some();
+        route == Route::Cursor && self.statement.is_bound() && !has_cost
     }
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
@@ -315,14 +330,16 @@ impl Execution {
         self.lease.begin().queue(&opening);
     }
 
-    /// Ends the transaction, and resets the session unless a pooler shares it.
+    /// Ends the transaction, and resets the session unless a pooler shares it, or the statement is a
+    /// single query for sure, as those in one message are.
     fn queue_ending(&mut self, route: Route) {
         let is_shared = self.lease.session().is_shared;
         let is_read_only = self.statement.access == Access::ReadOnly;
         let is_undone = route == Route::Trial || is_shared && is_read_only;
+        let is_reset = !is_shared && !self.is_pipelined(route);
         let client = self.lease.begin();
         client.queue(if is_undone { "ROLLBACK" } else { "COMMIT" });
-        if !is_shared {
+        if is_reset {
             client.queue("DISCARD ALL");
         }
     }
