@@ -1,5 +1,7 @@
 //! Facts about a call that are recorded before it runs.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
@@ -70,6 +72,13 @@ impl CallRecord<'_> {
     #[must_use]
     pub fn database(&self) -> Option<&str> {
         self.definition.database.as_deref()
+    }
+}
+
+impl fmt::Debug for CallRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The arguments do not belong in a log.
+        f.debug_struct("CallRecord").finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the operator's own SQL tools.
 
+mod same_text;
 mod values;
 mod writing;
 

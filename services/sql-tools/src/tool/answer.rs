@@ -186,6 +186,10 @@ impl Answer<'_> {
     }
 
     fn write_tsv(&self, found: &mut Found, body: &mut Written) -> Result<(), QueryError> {
+        // Rows without columns have no lines.
+        if found.columns.is_empty() {
+            return Ok(());
+        }
         let fields = self.format.fields();
         for (index, column) in found.columns.iter().enumerate() {
             if index > 0 {
