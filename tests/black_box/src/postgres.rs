@@ -1,7 +1,9 @@
 //! A database for one test.
 
 use std::{
-    fmt, mem, thread,
+    fmt, mem,
+    path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -41,6 +43,33 @@ impl Postgres {
             runtime,
             roles: Vec::new(),
         }
+    }
+
+    /// Makes a database on a server of its own in this folder, which logs all statements there with
+    /// the process that runs them, but not their values.
+    pub fn logging(folder: &Path) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let (server, database) = runtime.block_on(async {
+            let server = LocalPg::private(folder).await.expect("a PostgreSQL");
+            let database = server.database().await.expect("a database");
+            (server, database)
+        });
+        let postgres = Self {
+            server,
+            database,
+            runtime,
+            roles: Vec::new(),
+        };
+        for setting in [
+            "log_statement = 'all'",
+            "log_parameter_max_length = 0",
+            "log_line_prefix = '%p '",
+        ] {
+            postgres.run(&format!("ALTER SYSTEM SET {setting}"));
+        }
+        postgres.run("SELECT pg_reload_conf()");
+        postgres.wait_until("current_setting('log_line_prefix') = '%p '");
+        postgres
     }
 
     /// Makes a database and runs this SQL in it.

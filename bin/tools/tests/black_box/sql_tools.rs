@@ -1,6 +1,8 @@
 //! Tests of the operator's own SQL tools.
 
+mod hostile;
 mod same_text;
+mod trips;
 mod values;
 mod writing;
 

@@ -26,6 +26,19 @@ const TYPES: &str = r#"
   - {name: o, type: string, required: false}
   - {name: c, type: identifier, allowed: [id, total], default: id}
   result: value
+- name: others
+  description: D
+  statement: SELECT :i, :a, :n, :above, :below, :d, :late, :t, :w
+  parameters:
+  - {name: i, type: integer, default: 1}
+  - {name: a, type: integer, allowed: [1, 2], default: 1}
+  - {name: n, type: number, default: 1}
+  - {name: above, type: number, min: 2, default: 2}
+  - {name: below, type: number, max: 2.5, default: 2}
+  - {name: d, type: date, min: "2026-01-01", max: "2026-12-31", default: "2026-01-31"}
+  - {name: late, type: date, min: "2026-01-01", default: "2026-01-31"}
+  - {name: t, type: timestamp, max: "2026-01-01T00:00:00Z", default: "2025-01-01T00:00:00Z"}
+  - {name: w, type: string, allowed: [a, b], default: a}
 - name: tags
   description: D
   statement: SELECT cardinality(:tags), :tags[2] AS second, :more IS NULL AS none
@@ -60,6 +73,32 @@ const WRONG: [(&str, &str, &str); 20] = [
     ("l", r#"[1, "2"]"#, "be an integer (item 2)"),
     ("c", r#""id\" DESC --""#, "be one of id, total"),
     ("c", r#""ID""#, "be one of id, total"),
+];
+
+/// Wrong values of the arguments of another tool, and what they must be.
+const WRONG_OTHERS: [(&str, &str, &str); 10] = [
+    ("i", "1e3", "an integer"),
+    (
+        "i",
+        "9223372036854775808",
+        "an integer from -9223372036854775808 to 9223372036854775807",
+    ),
+    ("a", "3", "one of 1, 2"),
+    ("n", r#""1""#, "a number"),
+    ("above", "1.99", "a number from 2"),
+    ("below", "25.1e-1", "a number to 2.5"),
+    (
+        "d",
+        r#""2025-12-31""#,
+        "a date from 2026-01-01 to 2026-12-31",
+    ),
+    ("late", r#""2025-12-31""#, "a date from 2026-01-01"),
+    (
+        "t",
+        r#""2026-01-01T00:00:00.1Z""#,
+        "a date and time to 2026-01-01T00:00:00Z",
+    ),
+    ("w", r#""c""#, "one of a, b"),
 ];
 
 #[test]
@@ -101,162 +140,14 @@ fn arguments_are_checked_in_order_and_errors_repeat_no_value() {
         let expected = format!("Invalid argument '{name}': must {expected}");
         assert_eq!(transports.fail("all", &arguments), expected, "{arguments}");
     }
+    for (name, value, expected) in WRONG_OTHERS {
+        let value: Value = serde_json::from_str(value).expect(value);
+        let expected = format!("Invalid argument '{name}': must be {expected}");
+        assert_eq!(transports.fail("others", &json!({name: value})), expected);
+    }
     let params = json!({"name": "all", "arguments": [1]});
     assert_eq!(
         transports.call("tools/call", &params)["error"]["code"],
         -32602
     );
-}
-
-const HOSTILE: &str = r#"
-- name: string
-  description: D
-  statement: SELECT :v, (SELECT statement FROM pg_cursors) AS s
-  parameters: [{name: v, type: string}]
-  result: json
-- name: json
-  description: D
-  statement: SELECT :v::text, (SELECT statement FROM pg_cursors) AS s
-  parameters: [{name: v, type: json}]
-  result: json
-- name: array
-  description: D
-  statement: SELECT :v[1], (SELECT statement FROM pg_cursors) AS s
-  parameters: [{name: v, type: array, items: {type: string}}]
-  result: json
-- {name: integer, description: D, statement: "SELECT :v", parameters: [{name: v, type: integer}]}
-- {name: number, description: D, statement: "SELECT :v", parameters: [{name: v, type: number}]}
-- {name: boolean, description: D, statement: "SELECT :v", parameters: [{name: v, type: boolean}]}
-- {name: enum, description: D, statement: "SELECT :v", parameters: [{name: v, type: enum, allowed: [a]}]}
-- {name: date, description: D, statement: "SELECT :v", parameters: [{name: v, type: date}]}
-- {name: timestamp, description: D, statement: "SELECT :v", parameters: [{name: v, type: timestamp}]}
-- {name: uuid, description: D, statement: "SELECT :v", parameters: [{name: v, type: uuid}]}
-- {name: name, description: D, statement: "SELECT :\"v\" FROM orders", parameters: [{name: v, type: identifier, allowed: [id]}]}
-- name: plan
-  description: D
-  statement: EXPLAIN (COSTS OFF, FORMAT JSON) SELECT id FROM orders WHERE note = :v
-  parameters: [{name: v, type: string}]
-  result: json
-"#;
-
-/// Pieces of texts that leave strings, names, comments and statements.
-const PIECES: &[&str] = &[
-    "'",
-    "''",
-    "\"",
-    "\\",
-    "\\'",
-    ";",
-    "--",
-    "/*",
-    "*/",
-    "$$",
-    "$a$",
-    "$1",
-    ":v",
-    "::text",
-    "(",
-    ")",
-    "\n",
-    "\r",
-    "\t",
-    " OR 1=1",
-    "DROP TABLE orders",
-    "E'",
-    "U&'",
-    "\\x27",
-    "%27",
-    "{",
-    "}",
-    ",",
-    "NULL",
-    "COMMIT",
-    "\u{2019}",
-    "\u{ff07}",
-    "\u{200b}",
-    "é",
-    "\u{1f600}",
-    "\u{1}",
-    "\\N",
-    "0x27",
-];
-
-/// Returns hostile texts, the same at each run.
-fn hostile() -> impl Iterator<Item = String> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        usize::try_from(state >> 33).expect("31 bits")
-    };
-    (0..500).map(move |_| {
-        let pieces = 1 + next() % 6;
-        (0..pieces).map(|_| PIECES[next() % PIECES.len()]).collect()
-    })
-}
-
-#[test]
-fn hostile_values_change_neither_the_statement_nor_its_plan() {
-    let postgres = Postgres::with(SHOP);
-    let home = home(&postgres, HOSTILE);
-    let (_program, client) = home.serve(&["-no-auth"]);
-    let send = |name: &str, value: &Value| {
-        let (text, is_error) = client.tool(name, &json!({"v": value}));
-        assert!(!is_error, "{name} {value}: {text}");
-        let answer: Value = serde_json::from_str(&text).expect(&text);
-        let rows = answer["rows"].as_array().expect("rows").clone();
-        assert!(!rows.is_empty(), "{name} {value}");
-        rows
-    };
-    let first = ["string", "json", "array"].map(|name| {
-        let value = if name == "array" {
-            json!(["a"])
-        } else {
-            json!("a")
-        };
-        send(name, &value)[0][1].clone()
-    });
-    let declared = first[0].as_str().expect("a statement");
-    assert!(
-        declared.contains("SELECT  $1::text::text, (SELECT"),
-        "{declared}"
-    );
-    // The plan without its condition, which shows the value.
-    let plan = |value: &str| {
-        let plan = send("plan", &json!(value))[0][0].clone();
-        let mut plan: Value = serde_json::from_str(plan.as_str().expect("JSON")).expect("JSON");
-        let filter = plan[0]["Plan"]["Filter"].take();
-        assert!(filter.is_string(), "{plan}");
-        plan
-    };
-    let shape = plan("a");
-    assert_eq!(shape[0]["Plan"]["Node Type"], "Seq Scan");
-    for value in hostile() {
-        let row = send("string", &json!(value));
-        assert_eq!(row, [json!([value, first[0]])]);
-        // PostgreSQL writes JSON in a form of its own.
-        let row = send("json", &json!({ &value: value }));
-        let written = row[0][0].as_str().expect("JSON");
-        let read: Value = serde_json::from_str(written).expect("JSON");
-        assert_eq!((read, &row[0][1]), (json!({ &value: value }), &first[1]));
-        let row = send("array", &json!([value, "NULL"]));
-        assert_eq!(row, [json!([value, first[2]])]);
-        assert_eq!(plan(&value), shape, "{value}");
-        for (name, expected) in [
-            ("integer", "an integer"),
-            ("number", "a number"),
-            ("boolean", "true or false"),
-            ("enum", "one of a"),
-            ("date", "a date such as 2026-01-31"),
-            ("timestamp", "a date and time such as 2026-01-31T12:00:00Z"),
-            ("uuid", "a UUID"),
-            ("name", "one of id"),
-        ] {
-            let (text, is_error) = client.tool(name, &json!({"v": value}));
-            let expected = format!("Invalid argument 'v': must be {expected}");
-            assert_eq!((text, is_error), (expected, true), "{name} {value}");
-        }
-    }
-    assert_eq!(postgres.count("SELECT count(*) FROM orders"), 3);
 }
