@@ -10,6 +10,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use self::writing::{asked, confirmed};
 use crate::{
     revisions::result,
     support::{Client, Home, Postgres, records, records::PASSWORD},
@@ -356,27 +357,67 @@ fn all_problems_of_definitions_are_printed_with_their_files_and_lines() {
 
 const MANUAL: &str = include_str!("../../../../docs/src/sql-tools.md");
 
+/// Returns the blocks of the manual, each with its language.
+fn blocks() -> Vec<(&'static str, &'static str)> {
+    let fenced = MANUAL.split("```").skip(1).step_by(2);
+    let block = |block: &'static str| block.split_once('\n').expect("a language");
+    fenced.map(block).collect()
+}
+
+/// Starts with the tables and the definitions of the manual, each in a file of its own.
+fn server_of_manual(blocks: &[(&str, &str)]) -> (Postgres, Postgres, Home) {
+    let of = |language: &str| {
+        let found = blocks.iter().filter(|(it, _)| *it == language);
+        found.map(|(_, text)| *text).collect::<Vec<_>>()
+    };
+    let is_archive = |sql: &&str| sql.starts_with("-- In the database archive.");
+    let (archive, shop): (Vec<_>, Vec<_>) = of("sql").into_iter().partition(is_archive);
+    let (archive, shop) = (
+        Postgres::with(&archive.concat()),
+        Postgres::with(&shop.concat()),
+    );
+    let home = Home::new();
+    let folder = home.file("definitions");
+    fs::create_dir(&folder).expect("made");
+    let definitions = of("yaml");
+    assert_eq!(definitions.len(), 10);
+    for (index, text) in definitions.into_iter().enumerate() {
+        fs::write(folder.join(format!("{index:02}.yaml")), text).expect("written");
+    }
+    home.configure(&format!(
+        "databases:\n{}    allow_writes: true\n{}custom_definitions_path: definitions\n",
+        shop.entry("shop"),
+        archive.entry("archive"),
+    ));
+    (archive, shop, home)
+}
+
 #[test]
 fn the_examples_of_the_manual_have_the_answers_that_it_shows() {
-    let blocks = |language: &str| {
-        let fence = format!("```{language}\n");
-        let rest = MANUAL.split(&*fence).skip(1);
-        let end = |block: &'static str| block.split("```").next().expect("an end");
-        rest.map(end).collect::<Vec<_>>()
-    };
-    let postgres = Postgres::with(blocks("sql")[0]);
-    let home = Home::new();
-    fs::write(home.file("definitions.yaml"), blocks("yaml")[0]).expect("written");
-    home.configure(&format!(
-        "databases:\n{}    allow_writes: true\ncustom_definitions_path: definitions.yaml\n",
-        postgres.entry("shop"),
-    ));
+    let blocks = blocks();
+    let (_archive, _shop, home) = server_of_manual(&blocks);
     let (_program, client) = home.serve(&["-no-auth"]);
-    let (calls, answers) = (blocks("json"), blocks("answer"));
-    assert_eq!((calls.len(), answers.len()), (4, 4));
-    for (call, answer) in calls.into_iter().zip(answers) {
-        let params: Value = serde_json::from_str(call).expect(call);
-        let found = result(&client, "tools/call", &params);
-        assert_eq!(text(&found), answer.trim_end(), "{call}");
+    let (mut called, mut answered) = (0, 0);
+    let mut found = Value::Null;
+    let mut call = Value::Null;
+    for (language, text) in blocks {
+        match language {
+            "json" => {
+                call = serde_json::from_str(text).expect(text);
+                found = asked(&client, &call, &json!({}));
+                called += 1;
+            }
+            "question" => {
+                let message = &found["inputRequests"]["confirm"]["params"]["message"];
+                assert_eq!(message, text.trim_end(), "{call}");
+                found = asked(&client, &call, &confirmed(&found, true));
+            }
+            "answer" => {
+                assert_eq!(self::text(&found), text.trim_end(), "{call}");
+                answered += 1;
+            }
+            _ => {}
+        }
     }
+    assert_eq!((called, answered), (14, 14));
 }

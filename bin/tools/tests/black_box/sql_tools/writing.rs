@@ -29,10 +29,11 @@ const WRITING: &str = r"
 ";
 
 /// Calls a tool from a client that supports elicitation, with the answers of its user.
-fn asked(client: &Client, name: &str, arguments: &Value, answers: &Value) -> Value {
+pub(super) fn asked(client: &Client, call: &Value, answers: &Value) -> Value {
+    let name = call["name"].as_str().expect("a name");
     let mut params = json!({
         "name": name,
-        "arguments": arguments,
+        "arguments": call["arguments"],
         "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
@@ -50,7 +51,8 @@ fn asked(client: &Client, name: &str, arguments: &Value, answers: &Value) -> Val
     answer.json()["result"].clone()
 }
 
-fn answered(question: &Value, confirm: bool) -> Value {
+/// Returns the answer of a user to a question.
+pub(super) fn confirmed(question: &Value, confirm: bool) -> Value {
     let response = json!({"action": "accept", "content": {"confirm": confirm}});
     json!({"inputResponses": {"confirm": response}, "requestState": question["requestState"]})
 }
@@ -65,30 +67,34 @@ fn a_tool_that_writes_is_confirmed_by_the_user() {
             "SELECT count(*) FROM orders WHERE note = '{note}'"
         ))
     };
+    let cancel = |arguments: &Value, answers: &Value| {
+        let call = json!({"name": "cancel", "arguments": arguments});
+        asked(&client, &call, answers)
+    };
     let arguments = json!({"id": 1, "why": "it's secret"});
-    let question = asked(&client, "cancel", &arguments, &json!({}));
+    let question = cancel(&arguments, &json!({}));
     let message = &question["inputRequests"]["confirm"]["params"]["message"];
     let expected =
         "May the tool \"Cancel an order\" change data in the database main?\nid: 1\nwhy: ***";
     assert_eq!(message, expected, "{question}");
     assert_eq!(note("it''s secret"), 0);
-    let declined = asked(&client, "cancel", &arguments, &answered(&question, false));
+    let declined = cancel(&arguments, &confirmed(&question, false));
     assert_eq!(
         text(&declined),
         "The user did not confirm the call, and it was not run."
     );
     // The answer is for these values only.
     let others = json!({"id": 2, "why": "it's secret"});
-    let refused = asked(&client, "cancel", &others, &answered(&question, true));
+    let refused = cancel(&others, &confirmed(&question, true));
     assert_eq!(refused, Value::Null);
-    let done = asked(&client, "cancel", &arguments, &answered(&question, true));
+    let done = cancel(&arguments, &confirmed(&question, true));
     assert_eq!(text(&done), "Results (1 rows):\nid\tnote\n1\tit's secret");
     assert_eq!(
         done["structuredContent"]["rows"],
         json!([[1, "it's secret"]])
     );
     assert_eq!(note("it''s secret"), 1);
-    let again = asked(&client, "cancel", &arguments, &answered(&question, true));
+    let again = cancel(&arguments, &confirmed(&question, true));
     assert_eq!(again["resultType"], "input_required", "{again}");
 
     // A client that cannot be asked is taken at its word, unless the operator wants a confirmation.
