@@ -2,6 +2,8 @@
 //!
 //! A single test, because the counter counts the whole process.
 
+mod hidden;
+
 use std::{
     convert::Infallible,
     fmt::Debug,
@@ -317,6 +319,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     assert_audit_within_budget();
     assert_all_layers_within_budget();
     assert_calls_within_budget();
+    hidden::assert_hidden_names_cost_what_invented_ones_do();
 }
 
 /// Checks requests up to the end of their record.

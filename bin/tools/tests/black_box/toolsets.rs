@@ -1,5 +1,7 @@
 //! Tests of toolsets: which names each caller sees, over every path and method.
 
+mod matrix;
+
 use std::fs;
 
 use rustix::process::Signal;
