@@ -19,13 +19,14 @@ use serde_json::Value as Json;
 use tracing::debug;
 use ziggurat_postgres::{
     LOG_TARGET,
+    call_context::CallContext,
     database::Database,
     driver::{Row, Value, query},
     error::{DriverError, Phase, QueryError},
     pool::{Lease, Pool},
     quoted,
     single_round_trip::{ReadOnlyQuery, prove},
-    statement::{CallContext, Statement},
+    statement::Statement,
 };
 
 /// Limit on the bytes of a plan.
