@@ -122,7 +122,7 @@ fn with_toolsets_the_callers_of_the_section_have_the_tools_and_others_single_one
     let sections = sections.replace("for: {users: [alice]}", "for: {users: [bob]}");
     home.configure(&format!("databases:\n{}{sections}", postgres.entry("main")));
     program.until_it_says("configuration reloaded from", || {
-        program.signal(Signal::HUP)
+        program.signal(Signal::HUP);
     });
     assert_has(&alice, [&[], &[]]);
     assert_has(&bob, [&TOOLS, &TOOLS]);

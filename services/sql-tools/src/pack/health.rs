@@ -136,12 +136,11 @@ impl HealthChecks {
         for row in chosen {
             let check = row.text(0)?.unwrap_or_default();
             let name = row.text(1)?.unwrap_or(check);
-            let rows = match row.text(2)? {
-                Some(reason) => Err(reason.to_owned()),
-                None => {
-                    let left = TIME.saturating_sub(begin.elapsed());
-                    self.run(name, call, &schema, left).await
-                }
+            let rows = if let Some(reason) = row.text(2)? {
+                Err(reason.to_owned())
+            } else {
+                let left = TIME.saturating_sub(begin.elapsed());
+                self.run(name, call, &schema, left).await
             };
             match rows {
                 Ok(rows) => found.extend(rows),
