@@ -155,7 +155,8 @@ def check(admin, caller, text, best, is_tried):
         assert (cost_after != "" and float(gain) >= 10) == is_tried, advice.text
     if is_tried:
         predicted = float(advice.rows[-1][3])
-        assert abs(predicted - cost) < 0.1 * cost, f"{text}: {predicted} predicted, {cost} found"
+        # The height of a hypothetical index is not known, which is a page of difference.
+        assert abs(predicted - cost) < 0.1 * cost + 4, f"{text}: {predicted} predicted, {cost} found"
     assert all(reason for _, reason in advice.fallen), advice.text
     return best_cost / cost
 
@@ -163,6 +164,8 @@ def check(admin, caller, text, best, is_tried):
 def check_recorded(admin, caller):
     """The text of a statement is found by its queryid, whose values are parameters there."""
     text, best = KNOWN[0]
+    # Otherwise the statement has the text of the first command that planned it.
+    admin.execute("SELECT pg_stat_statements_reset()")
     admin.execute(text)
     recorded = admin.execute(
         "SELECT queryid::text FROM pg_stat_statements"

@@ -164,7 +164,7 @@ impl fmt::Display for Reason {
             Self::TooMany => f.write_str("not tried: other scans cost more"),
             Self::Alternative => f.write_str("another index is a better guess for the same scan"),
             Self::NoTime => f.write_str("the time to try candidates was over"),
-            Self::TooLittle => f.write_str("the cost falls by less than a tenth"),
+            Self::TooLittle => f.write_str("saves less than a tenth of the cost that is left"),
             Self::Enough => f.write_str("not kept: five others gain more"),
         }
     }

@@ -21,7 +21,7 @@ use ziggurat_postgres::{
     LOG_TARGET,
     call_context::CallContext,
     database::Database,
-    driver::{Row, Value, query},
+    driver::{Query, Row, Value, query},
     error::{DriverError, Phase, QueryError},
     pool::{Lease, Pool},
     quoted,
@@ -104,7 +104,10 @@ impl PlannedText {
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        Statement::wrapped(database, EXPLAIN, text, "").map(drop)?;
+        // By itself, and as it is sent: EXPLAIN hides the command from the policy.
+        for command in ["", EXPLAIN] {
+            Statement::wrapped(database, command, text, "").map(drop)?;
+        }
         let text = text.into();
         Ok(Self { text, call })
     }
@@ -209,9 +212,7 @@ impl Planner {
         sql: &str,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, QueryError> {
-        let asked = values
-            .into_iter()
-            .fold(query(sql), |it, value| it.bind(value));
+        let asked = values.into_iter().fold(query(sql), Query::bind);
         match asked.fetch_all(self.lease.begin()).await {
             Ok(rows) => Ok(rows),
             Err(error) => Err(self.back(error, 0).await),

@@ -151,7 +151,7 @@ async fn behind_a_pooler_no_hypothetical_index_is_used() {
     let mut fixture = Fixture::new().await;
     // Only the name in the catalogue is looked at.
     fixture
-        .given("UPDATE pg_extension SET extname = 'hypopg'")
+        .given("UPDATE pg_extension SET extname = 'hypopg' WHERE extname = 'plpgsql'")
         .await;
     let pool = fixture.pool(|settings| settings.pooler = Pooler::Transaction);
     let planner = planner(&pool, "SELECT 1").await.expect("a planner");
