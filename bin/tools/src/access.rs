@@ -11,7 +11,6 @@ use ziggurat_http::Refusal;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_limits::CallerId;
 use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
-use ziggurat_sql_tools::ADMINISTRATOR_TOOLS;
 
 use crate::{
     calls::LOGIN,
@@ -187,12 +186,7 @@ impl Names {
         let Some(toolsets) = &configuration.toolsets else {
             return Ok(Vec::new());
         };
-        let mut offered = self.offered();
-        if configuration.dba {
-            // Also those that a reload finds, which the server has after its next start.
-            offered.tools.extend(ADMINISTRATOR_TOOLS);
-        }
-        let mut found = toolsets.check(&offered);
+        let mut found = toolsets.check(&self.offered());
         if !found.problems.is_empty() {
             return Err(LoadError::Invalid(found.problems));
         }

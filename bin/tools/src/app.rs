@@ -104,12 +104,8 @@ impl App {
             detached_calls(&mut tasks),
             observation.observer(&databases),
         );
-        let (definition_files, own) = catalogue::definitions(configuration);
-        let (catalogue, warnings) = builder.build(configuration, databases.fixed(), &own?)?;
-        for warning in warnings {
-            warn!("{warning}");
-        }
-        metrics::learn_tools(&observation.metrics, &catalogue.mcp);
+        let (catalogue, definition_files) =
+            first_catalogue(&builder, configuration, &databases, &observation)?;
         tasks.spawn(knowledge.warm());
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
@@ -124,7 +120,7 @@ impl App {
             databases,
             accounts,
             guard,
-            catalogue: CurrentCatalogue::new(catalogue),
+            catalogue,
             builder,
             definition_files,
             conversations: state.conversations,
@@ -181,6 +177,22 @@ impl App {
         // Last, so that the calls that were cut off have their records.
         observation.close(CLOSE_TIMEOUT).await;
     }
+}
+
+/// Builds what calls see at the start, and returns also the files of the definitions.
+fn first_catalogue(
+    builder: &CatalogueBuilder,
+    configuration: &Configuration,
+    databases: &Databases,
+    observation: &Observation,
+) -> anyhow::Result<(CurrentCatalogue, Option<DefinitionFiles>)> {
+    let (files, own) = catalogue::definitions(configuration);
+    let (catalogue, warnings) = builder.build(configuration, databases.fixed(), &own?)?;
+    for warning in warnings {
+        warn!("{warning}");
+    }
+    metrics::learn_tools(&observation.metrics, &catalogue.mcp);
+    Ok((CurrentCatalogue::new(catalogue), files))
 }
 
 /// Lets calls whose clients are gone run to their end.

@@ -246,10 +246,6 @@ impl Reload {
 impl Running {
     /// Loads the configuration and its definitions, and builds what calls see of them. Also returns
     /// the sections that need a restart.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the files are known also if they are wrong"
-    )]
     fn load(
         &self,
         source: &Source,

@@ -1,5 +1,7 @@
 //! The view of a caller, as text.
 
+use std::fmt::Write as _;
+
 use axum::body::{Body, to_bytes};
 use http::{HeaderValue, Method, Request, header::CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -37,7 +39,8 @@ pub(super) async fn text(
         } else {
             format!("\n  {}\n", names.join("\n  "))
         };
-        text.push_str(&format!("{heading}:{lines}"));
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{heading}:{lines}");
     };
     let databases = catalogue.databases.visible(identity.as_ref());
     let name = |it: &ziggurat_databases::Configured| it.database().name().to_owned();

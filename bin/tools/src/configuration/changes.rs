@@ -81,6 +81,7 @@ fn replaced(running: Configuration, configured: Configuration) -> Configuration 
         builtins: configured.builtins,
         results: configured.results,
         schema: configured.schema,
+        dba: configured.dba,
         callers: configured.callers,
         toolsets: configured.toolsets,
         protocol: configured.protocol,

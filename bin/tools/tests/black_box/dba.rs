@@ -71,6 +71,20 @@ fn assert_has(client: &Client, expected: [&[&str]; 2]) {
 }
 
 #[test]
+fn a_reload_adds_the_tools_and_takes_them_away() {
+    let postgres = Postgres::new();
+    let home = home(&postgres, "");
+    let (program, client) = home.serve(&["-no-auth"]);
+    for (sections, expected) in [(ENABLED, &TOOLS[..]), ("", &[])] {
+        program.until_it_says("configuration reloaded from", || {
+            home.configure(&format!("databases:\n{}{sections}", postgres.entry("main")));
+            program.signal(Signal::HUP);
+        });
+        assert_has(&client, [&[], expected]);
+    }
+}
+
+#[test]
 fn the_tools_are_off_by_default_and_on_are_for_clients_that_negotiate() {
     let postgres = Postgres::new();
     for (sections, expected) in [

@@ -95,7 +95,7 @@ fn a_changed_limit_on_requests_needs_a_restart() {
 fn what_calls_see_needs_no_restart() {
     let running = Case::new().file(OLD).configuration();
     let new = "{http: {enabled: true}, databases: [{name: a, user: u, password: one}], builtins: \
-               {tools: {count_rows: false}}, schema: {max_tokens: 900}, results: {fence: true}, mcp: \
+               {tools: {count_rows: false}}, schema: {max_tokens: 900}, dba: {enabled: true}, results: {fence: true}, mcp: \
                {structured_output: true}, custom_definitions_path: own.yaml, toolsets: [{name: t, for: \
                {local: true}}], limits: {callers: [{for: {local: true}, concurrent: 4}]}}";
     let mut configured = Case::new().file(new).configuration();
@@ -105,7 +105,7 @@ fn what_calls_see_needs_no_restart() {
     assert_eq!(changes.need_restart, [""; 0]);
     let next = changes.next;
     assert_eq!(next.builtins.tools_off, ["count_rows"]);
-    assert_eq!(next.schema.max_tokens, 900);
+    assert!(next.schema.max_tokens == 900 && next.dba);
     assert!(next.results.is_fenced && next.protocol.structured_output);
     assert!(next.toolsets.is_some() && next.callers != running.callers);
     assert_eq!(next.custom_definitions, configured.custom_definitions);
