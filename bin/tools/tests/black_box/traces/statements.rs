@@ -8,7 +8,7 @@ use crate::{revisions::result, tools_similarity::garden};
 
 /// Calls of tools and resources, each of which has a statement of its own.
 const CALLS: [(&str, &str); 6] = [
-    ("get_schema_info", r#"{"table_name": "page"}"#),
+    ("get_schema_info", r#"{"compact": true}"#),
     ("search_schema", r#"{"query": "page"}"#),
     ("count_rows", r#"{"table": "page"}"#),
     ("execute_explain", r#"{"query": "SELECT 1"}"#),
