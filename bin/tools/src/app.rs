@@ -91,19 +91,13 @@ impl App {
         let providers = Providers::new(observation.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
         let cut_off = CutOff::default();
-        let shared = state.shared.as_ref();
-        let builder = CatalogueBuilder::new(
-            configuration,
-            accounts.as_ref(),
-            &knowledge,
-            &providers,
-            shared,
-        )
-        .with_serving(
-            cut_off.clone(),
-            detached_calls(&mut tasks),
-            observation.observer(&databases),
-        );
+        let (known, shared) = (accounts.as_ref(), state.shared.as_ref());
+        let builder = CatalogueBuilder::new(configuration, known, &knowledge, &providers, shared)
+            .with_serving(
+                cut_off.clone(),
+                detached_calls(&mut tasks),
+                observation.observer(&databases),
+            );
         let (catalogue, definition_files) =
             first_catalogue(&builder, configuration, &databases, &observation)?;
         tasks.spawn(knowledge.warm());

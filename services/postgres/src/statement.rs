@@ -42,9 +42,8 @@
 //! # Values
 //!
 //! A text with values for `$1`, `$2` and so on is sent with the extended protocol, a query in one
-//! write: begin, a cursor for the text with its values, the FETCH and the end of the transaction.
-//! PostgreSQL sees only one statement there, and a cursor takes only queries. What takes no cursor
-//! runs as it is, in a second write. The values never become text of a statement.
+//! write: begin, a cursor for the text, the FETCH and the end of the transaction. What takes no
+//! cursor runs as it is, in a second write. The values never become text of a statement.
 //!
 //! # Costs
 //!

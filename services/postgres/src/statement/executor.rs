@@ -217,14 +217,8 @@ impl Execution {
         let client = self.lease.begin();
         let opened = async {
             client.flush().await?;
-            if !has_opening {
-                return Ok(());
-            }
-            loop {
-                if let Some(Event::Ready) | None = client.next().await? {
-                    return Ok(());
-                }
-            }
+            while has_opening && !matches!(client.next().await?, Some(Event::Ready) | None) {}
+            Ok(())
         };
         match opened.await {
             Ok(()) if has_opening => {
@@ -258,12 +252,7 @@ impl Execution {
 
     /// Runs the statement in two writes, a query with values in one.
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
-        let is_pipelined = self.is_pipelined(route);
-        if is_pipelined {
-            self.queue_opening();
-        } else {
-            self.begin(route).await?;
-        }
+        self.begin(route).await?;
         let mut sql = self.comment.clone();
         let values = Arc::clone(&self.statement.values);
         let is_bound = self.statement.is_bound();
@@ -289,7 +278,7 @@ impl Execution {
             self.lease.begin().queue(&sql);
         }
         self.queue_ending(route);
-        if is_pipelined {
+        if self.is_pipelined(route) {
             self.flush_and_open(true).await?;
         }
         if let Err(error) = self.read_behind(has_declaration, skip).await {
@@ -300,11 +289,9 @@ impl Execution {
         self.finish(!route.wraps()).await
     }
 
-    /// Returns whether a statement is sent together with the command that begins its transaction:
-    /// where that fails, no cursor can be declared, so nothing runs.
+    /// Returns whether BEGIN is sent with the statement: where it fails, no cursor can be declared.
     fn is_pipelined(&self, route: Route) -> bool {
-        let has_cost = self.statement.max_cost.is_some();
-        route == Route::Cursor && self.statement.is_bound() && !has_cost
+        route == Route::Cursor && self.statement.is_bound() && self.statement.max_cost.is_none()
     }
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
@@ -314,6 +301,9 @@ impl Execution {
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
+        if self.is_pipelined(route) {
+            return Ok(());
+        }
         if is_proved {
             self.lease.begin().queue_parse(&self.statement.text);
         }
@@ -330,16 +320,15 @@ impl Execution {
         self.lease.begin().queue(&opening);
     }
 
-    /// Ends the transaction, and resets the session unless a pooler shares it, or the statement is a
-    /// single query for sure, as those in one message are.
+    /// Ends the transaction, and resets the session unless a pooler shares it or a cursor ran.
     fn queue_ending(&mut self, route: Route) {
         let is_shared = self.lease.session().is_shared;
         let is_read_only = self.statement.access == Access::ReadOnly;
         let is_undone = route == Route::Trial || is_shared && is_read_only;
-        let is_reset = !is_shared && !self.is_pipelined(route);
+        let is_kept = is_shared || self.is_pipelined(route);
         let client = self.lease.begin();
         client.queue(if is_undone { "ROLLBACK" } else { "COMMIT" });
-        if is_reset {
+        if !is_kept {
             client.queue("DISCARD ALL");
         }
     }
