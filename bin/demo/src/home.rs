@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tempfile::TempDir;
-use ziggurat_accounts::{NewToken, TokenFile, UserFile};
+use ziggurat_accounts::{Claims, NewClaims, NewToken, TokenFile, UserFile};
 use ziggurat_layers::bearer::TokenHash;
 
 use crate::shop::Address;
@@ -211,9 +211,15 @@ fn password(folder: &Path) -> anyhow::Result<SecretString> {
     io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut bytes)?;
     let password = SecretString::from(bytes.map(|byte| format!("{byte:02x}")).concat());
     if is_there {
-        file.update(USER, Some(&password), None)?;
+        file.update(USER, Some(&password), None, &NewClaims::default())?;
     } else {
-        file.add(USER, &password, "made by the demo", Timestamp::now())?;
+        file.add(
+            USER,
+            &password,
+            "made by the demo",
+            Claims::default(),
+            Timestamp::now(),
+        )?;
     }
     write(&plain, password.expose_secret())?;
     Ok(password)

@@ -10,6 +10,7 @@ mod users;
 use std::{fs, path::Path};
 
 use jiff::Timestamp;
+use ziggurat_accounts::Claims;
 
 pub(crate) use self::console::Console;
 use crate::{
@@ -45,11 +46,13 @@ pub(crate) fn run(
             note,
             database,
             expiry,
+            claims,
         } => {
             let options = tokens::TokenOptions {
                 note,
                 database,
                 expiry,
+                claims,
             };
             tokens::add(options, admin_context, console)
         }
@@ -59,24 +62,20 @@ pub(crate) fn run(
             username,
             password,
             note,
-        } => users::add(
-            username,
-            password.map(Into::into),
-            note,
-            admin_context,
-            console,
-        ),
+            claims,
+        } => {
+            let password = password.map(Into::into);
+            users::add(username, password, note, claims, admin_context, console)
+        }
         Command::UpdateUser {
             username,
             password,
             note,
-        } => users::update(
-            username,
-            password.map(Into::into),
-            note,
-            admin_context,
-            console,
-        ),
+            claims,
+        } => {
+            let password = password.map(Into::into);
+            users::update(username, password, note, &claims, admin_context, console)
+        }
         Command::DeleteUser { username } => users::delete(username, admin_context, console),
         Command::ListUsers => users::list(admin_context, console),
         Command::EnableUser { username } => users::enable(username, admin_context, console),
@@ -126,6 +125,15 @@ fn moment(at: Option<Timestamp>, format: &str, otherwise: &str) -> String {
         || otherwise.to_owned(),
         |at| at.strftime(format).to_string(),
     )
+}
+
+/// Adds a line with the names of claims, if there are any; the values may be secret.
+fn push_claims(text: &mut String, indent: &str, claims: &Claims) {
+    let names: Vec<_> = claims.names().collect();
+    if !names.is_empty() {
+        let line = format!("{indent}Claims: {}\n", plain(&names.join(", ")));
+        text.push_str(&line);
+    }
 }
 
 /// Replaces control characters, so that a text cannot send commands to the terminal.

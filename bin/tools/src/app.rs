@@ -7,7 +7,7 @@ use tokio::{sync::oneshot, task::JoinSet, time};
 use tracing::{info, warn};
 use ziggurat_accounts::{
     self as accounts, Accounts,
-    issuer::{Issuer, TokenVerifier},
+    issuer::{self, Issuer, TokenVerifier},
 };
 use ziggurat_chat_api::llm::Proxy;
 use ziggurat_databases::{Configured, Databases};
@@ -236,7 +236,10 @@ fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result
         return Ok(None);
     };
     let databases = databases.clone();
-    let settings = trusted.settings()?;
+    let settings = issuer::Settings {
+        claims: configuration.identities.claims.clone(),
+        ..trusted.settings()?
+    };
     let issuer = Issuer::new(settings, move |session| databases.forget(session))
         .context("http.auth.issuer")?;
     info!(

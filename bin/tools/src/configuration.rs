@@ -13,6 +13,7 @@ mod embedding;
 #[cfg(test)]
 mod fixture;
 mod http;
+mod identity;
 mod knowledgebase;
 mod limits;
 mod llm;
@@ -42,6 +43,7 @@ pub(crate) use self::{
     databases::Entry,
     embedding::{Embedding, EmbeddingProvider},
     http::Http,
+    identity::Identities,
     knowledgebase::Knowledgebase,
     limits::Limits,
     llm::{Llm, LlmProvider},
@@ -95,6 +97,8 @@ pub(crate) struct Configuration {
     pub(crate) toolsets: Option<Toolsets>,
     /// True if there are tools for administrators.
     pub(crate) dba: bool,
+    /// Facts about callers that parameters of SQL tools are filled with.
+    pub(crate) identities: Identities,
     /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
@@ -199,6 +203,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         callers: ziggurat_limits::Settings::read(&limits),
         toolsets,
         dba,
+        identities: Identities::read(&file.section("identity")),
         protocol: Protocol {
             stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),

@@ -219,7 +219,13 @@ impl Reload {
         if running.configuration.callers != configuration.callers {
             running.limits.replace(configuration.callers.clone());
         }
-        running.configuration = configuration;
+        // The issuer has the names of the claims in use.
+        let identities = running.configuration.identities.clone();
+        identities.replace(&configuration.identities);
+        running.configuration = Configuration {
+            identities,
+            ..configuration
+        };
         running.record(Verdict::Ok);
         self.warnings = warnings;
         self.definitions.follow(files);

@@ -4,12 +4,15 @@ use std::{fmt, sync::Arc};
 
 use ziggurat_layers::bearer::TokenHash;
 
+use crate::Claims;
+
 /// Identity of an authenticated caller. The bearer layer adds it to the extensions of the request;
 /// without authentication there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     token: TokenHash,
     holder: Holder,
+    claims: Claims,
     selection: Selection,
 }
 
@@ -79,8 +82,15 @@ impl Identity {
         Self {
             token,
             holder,
+            claims: Claims::default(),
             selection: Selection::Local,
         }
+    }
+
+    /// Sets the claims.
+    #[must_use]
+    pub fn with_claims(self, claims: Claims) -> Self {
+        Self { claims, ..self }
     }
 
     /// Sets the database that a shared session has selected, if any.
@@ -117,6 +127,12 @@ impl Identity {
     #[must_use]
     pub fn holder(&self) -> &Holder {
         &self.holder
+    }
+
+    /// Returns the claims of the token, or of the account of its user.
+    #[must_use]
+    pub fn claims(&self) -> &Claims {
+        &self.claims
     }
 
     /// Returns the name of the user, if the holder is a user.

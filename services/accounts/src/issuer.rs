@@ -49,7 +49,7 @@ use ziggurat_layers::{
 };
 
 use self::session::{OpenSessions, SessionGuard};
-use super::{Holder, Identity, WallClock};
+use super::{Claims, Holder, Identity, KeptClaims, WallClock};
 
 pub use self::token_verifier::{TokenVerifier, TokenVerifyFuture};
 
@@ -70,6 +70,8 @@ pub struct Settings {
     pub scope: Vec<String>,
     /// Databases that its tokens give access to; empty for all.
     pub databases: Vec<String>,
+    /// Claims that are kept of its tokens.
+    pub claims: KeptClaims,
     /// URL of its keys, if its metadata does not name it.
     pub jwks: Option<String>,
     /// URL of its list of revoked clients, if its metadata does not name it.
@@ -112,6 +114,7 @@ pub enum InvalidIssuer {
 #[derive(Clone, Debug)]
 pub struct Issuer {
     tokens: Tokens,
+    claims: KeptClaims,
 }
 
 type Tokens = AccessTokens<ReqwestFetch, KnownToken, WallClock>;
@@ -120,6 +123,8 @@ type Tokens = AccessTokens<ReqwestFetch, KnownToken, WallClock>;
 #[derive(Clone, Debug)]
 struct KnownToken {
     identity: Identity,
+    /// The names of its claims.
+    kept: Arc<Vec<String>>,
     _session: Arc<SessionGuard>,
 }
 
@@ -135,6 +140,7 @@ impl Default for Settings {
             audience: Vec::new(),
             scope: Vec::new(),
             databases: Vec::new(),
+            claims: KeptClaims::default(),
             jwks: None,
             revocations: None,
             poll: Duration::from_secs(30),
@@ -190,16 +196,23 @@ impl Issuer {
             settings.issuer.clone(),
             settings.databases.as_slice().into(),
         );
+        let claims = settings.claims.clone();
         let tokens = AccessTokens::new(settings.rules()?, fetch)
             .with_identity(move |token| {
                 let identity = identity(token, &issuer, &databases)?;
+                let kept = Arc::clone(&claims.names());
+                let claims = Claims::of_token(&kept, |name| token.claim(name));
                 Ok(KnownToken {
                     _session: sessions.open(identity.token()),
-                    identity,
+                    identity: identity.with_claims(claims),
+                    kept,
                 })
             })
             .with_clock(settings.clock);
-        Ok(Self { tokens })
+        Ok(Self {
+            tokens,
+            claims: settings.claims,
+        })
     }
 
     /// Fetches keys and revoked clients repeatedly. Never ends; drop the future to stop.
@@ -249,7 +262,15 @@ impl Verify for Issuer {
 
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
         let verdict = self.tokens.verify_now(token)?;
-        Some(verdict.map(|known| known.identity))
+        Some(verdict.map(|known| {
+            let kept = self.claims.names();
+            if Arc::ptr_eq(&kept, &known.kept) {
+                return known.identity;
+            }
+            // The names were exchanged after the token was verified.
+            let claims = Claims::of_verified(&kept, token);
+            known.identity.with_claims(claims)
+        }))
     }
 }
 

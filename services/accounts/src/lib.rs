@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use ziggurat_layers::bearer::Verify as _;
-//! use ziggurat_accounts::{Accounts, NewToken, Settings, TokenFile, UserFile};
+//! use ziggurat_accounts::{Accounts, Claims, NewToken, Settings, TokenFile, UserFile};
 //! use secrecy::ExposeSecret as _;
 //!
 //! # tokio_test::block_on(async {
@@ -23,7 +23,7 @@
 //! let made = TokenFile::new(&settings.token_file).add(NewToken::default(), now)?;
 //! let users = UserFile::new(&settings.user_file);
 //! # let users = users.with_cost(4);
-//! users.add("alice", &"correct horse".into(), "", now)?;
+//! users.add("alice", &"correct horse".into(), "", Claims::default(), now)?;
 //!
 //! let accounts = Accounts::open(settings, |session| println!("{session} is over"))?;
 //! let program = accounts.verify(made.token.expose_secret()).await.expect("good");
@@ -43,11 +43,13 @@
 //! the file. Unknown members are kept, comments are not.
 
 mod attempts;
+mod claims;
 mod clock;
 mod expiry;
 mod file;
 mod identity;
 pub mod issuer;
+mod local;
 mod login;
 mod login_error;
 mod login_limiter;
@@ -98,10 +100,12 @@ use self::{
 pub use self::identity::Selection;
 pub use self::{
     attempts::{PasswordAttempt, PasswordAttempts},
+    claims::{Claim, ClaimError, Claims, KeptClaims, MAX_CLAIMS, NewClaims, is_claim_name},
     clock::WallClock,
     expiry::{Expiry, InvalidExpiry},
     file::FileError,
     identity::{Account, Holder, Identity},
+    local::{Local, LocalCaller},
     login::Session,
     login_error::{LoginError, LoginFault},
     password::PasswordError,

@@ -53,7 +53,7 @@ impl TestAccounts {
             .add(NewToken::default(), clock.now())
             .expect("a token");
         users
-            .add("alice", &"right".into(), "", clock.now())
+            .add("alice", &"right".into(), "", Claims::default(), clock.now())
             .expect("a user");
         let gone = Arc::<Mutex<Vec<String>>>::default();
         let accounts = open(settings, &gone).expect("good files");

@@ -7,6 +7,7 @@ use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::SharedSession;
 
 use crate::{
+    Claims,
     identity::{Holder, Identity},
     sessions::LocalSessions,
     tokens::Tokens,
@@ -31,6 +32,7 @@ struct IndexedUser {
     /// Creation date in seconds: a new account of the same name does not match.
     made: Option<i64>,
     databases: Arc<[String]>,
+    claims: Claims,
     has_logged_in: bool,
 }
 
@@ -51,7 +53,8 @@ impl TokenIndex {
         for token in tokens.records().filter(|token| !token.is_expired(now)) {
             let database = token.database.as_deref().map(Arc::from);
             let id = Arc::from(&*token.id);
-            let identity = Identity::new(token.hash, Holder::Program { id, database });
+            let identity = Identity::new(token.hash, Holder::Program { id, database })
+                .with_claims(token.claims.clone());
             let ends = token.expires_at;
             by_token.insert(token.hash, ValidToken { identity, ends });
         }
@@ -61,7 +64,7 @@ impl TokenIndex {
                 name: Arc::from(&*user.name),
                 databases: Arc::from(&*user.databases),
             };
-            let identity = Identity::new(token, holder);
+            let identity = Identity::new(token, holder).with_claims(user.claims.clone());
             let ends = Some(session.ends);
             by_token.insert(token, ValidToken { identity, ends });
         }
@@ -69,6 +72,7 @@ impl TokenIndex {
             let person = IndexedUser {
                 made: user.created_at.map(Timestamp::as_second),
                 databases: Arc::from(&*user.databases),
+                claims: user.claims.clone(),
                 has_logged_in: user.last_login.is_some(),
             };
             (Arc::from(&*user.name), person)
@@ -103,7 +107,8 @@ impl TokenIndex {
             name: Arc::clone(name),
             databases: Arc::clone(&person.databases),
         };
-        Some(Identity::new(token, holder).with_selection(session.selection.clone()))
+        let identity = Identity::new(token, holder).with_claims(person.claims.clone());
+        Some(identity.with_selection(session.selection.clone()))
     }
 
     /// Returns the name of an enabled user who has logged in before.
@@ -157,9 +162,9 @@ impl TokenIndex {
 // === impl ValidToken ===
 
 impl ValidToken {
-    /// Sessions of a user stay when the databases of the user change.
+    /// Sessions of a user stay when the databases of the user change, and all of them when claims do.
     fn is_as_good_as(&self, old: &Self) -> bool {
-        self.identity.user().is_some() || self.identity == old.identity
+        self.identity.user().is_some() || self.identity.holder() == old.identity.holder()
     }
 }
 

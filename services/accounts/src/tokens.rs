@@ -12,6 +12,7 @@ use thiserror::Error;
 use ziggurat_layers::bearer::TokenHash;
 
 use crate::{
+    Claims,
     file::{Change, FileError, Table, TableFile},
     secret,
     yaml::{Map, Node, Unexpected},
@@ -57,6 +58,8 @@ pub struct TokenRecord {
     pub expires_at: Option<Timestamp>,
     /// Database it is bound to; `None` for the first configured one.
     pub database: Option<String>,
+    /// Claims of its holder.
+    pub claims: Claims,
 }
 
 /// Options for a new token.
@@ -68,6 +71,8 @@ pub struct NewToken {
     pub database: Option<String>,
     /// Expiry date, if any.
     pub expires_at: Option<Timestamp>,
+    /// Claims of its holder.
+    pub claims: Claims,
 }
 
 /// A new token.
@@ -201,6 +206,7 @@ impl Tokens {
             created_at: Some(whole_seconds(now)),
             expires_at: new.expires_at.map(whole_seconds),
             database: new.database.filter(|name| !name.is_empty()),
+            claims: new.claims,
         };
         self.tokens.push(StoredToken::new(record.clone()));
         record
@@ -275,6 +281,7 @@ impl StoredToken {
         set("created_at", record.created_at.map(|at| at.to_string()));
         set("expires_at", record.expires_at.map(|at| at.to_string()));
         set("database", record.database.clone());
+        members.set_claims(&record.claims);
         Self { record, members }
     }
 
@@ -327,6 +334,7 @@ impl TokenRecord {
             database: members
                 .find_text("database")?
                 .filter(|name| !name.is_empty()),
+            claims: members.find_claims()?,
         })
     }
 }

@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 
 use crate::{
+    ClaimError, Claims, NewClaims,
     file::{Change, FileError, Table, TableFile},
     password::{PasswordError, Passwords},
     tokens::whole_seconds,
@@ -28,13 +29,13 @@ const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 /// File of user accounts, for administration. A server may use the file at the same time.
 ///
 /// ```
-/// use ziggurat_accounts::UserFile;
+/// use ziggurat_accounts::{Claims, UserFile};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let users = UserFile::new(folder.path().join("users.yaml"));
 /// let now = "2026-11-21T10:00:00Z".parse()?;
 /// # let users = users.with_cost(4);
-/// users.add("alice", &"correct horse".into(), "Developer", now)?;
+/// users.add("alice", &"correct horse".into(), "Developer", Claims::default(), now)?;
 /// users.disable("alice")?;
 /// assert!(!users.list()?[0].is_enabled);
 ///
@@ -66,6 +67,8 @@ pub struct UserRecord {
     pub failed_attempts: u64,
     /// Databases that the user may use; empty for all.
     pub databases: Vec<String>,
+    /// Claims of the user.
+    pub claims: Claims,
     pub(super) password_hash: String,
 }
 
@@ -85,6 +88,9 @@ pub enum UserError {
     /// The password cannot be set.
     #[error(transparent)]
     Password(#[from] PasswordError),
+    /// The claims cannot be set.
+    #[error(transparent)]
+    Claims(#[from] ClaimError),
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -161,6 +167,7 @@ impl UserFile {
         name: &str,
         password: &SecretString,
         note: &str,
+        claims: Claims,
         now: Timestamp,
     ) -> Result<(), UserError> {
         if name.is_empty() {
@@ -174,6 +181,7 @@ impl UserFile {
             is_enabled: true,
             failed_attempts: 0,
             databases: Vec::new(),
+            claims,
             password_hash: self.hash(password)?,
         };
         self.file.update(|users| {
@@ -190,22 +198,27 @@ impl UserFile {
     ///
     /// # Errors
     ///
-    /// Fails if the user does not exist, the password cannot be set, or the file not written.
+    /// Fails if the user does not exist, the password or the claims cannot be set, or the file not
+    /// written.
     pub fn update(
         &self,
         name: &str,
         password: Option<&SecretString>,
         note: Option<&str>,
+        claims: &NewClaims,
     ) -> Result<(), UserError> {
         let hash = password.map(|password| self.hash(password));
         let hash = hash.transpose()?;
         self.change(name, |stored| {
+            let claims = claims.applied_to(&stored.record.claims)?;
             if let Some(hash) = hash {
                 stored.set_password_hash(hash);
             }
             if let Some(note) = note {
                 stored.set_note(note);
             }
+            stored.set_claims(claims);
+            Ok(())
         })
     }
 
@@ -218,6 +231,7 @@ impl UserFile {
         self.change(name, |stored| {
             stored.set_enabled(true);
             stored.set_failed_attempts(0);
+            Ok(())
         })
     }
 
@@ -227,7 +241,10 @@ impl UserFile {
     ///
     /// Fails if the user does not exist, or the file cannot be written.
     pub fn disable(&self, name: &str) -> Result<(), UserError> {
-        self.change(name, |stored| stored.set_enabled(false))
+        self.change(name, |stored| {
+            stored.set_enabled(false);
+            Ok(())
+        })
     }
 
     /// Deletes an account, and ends its sessions.
@@ -255,10 +272,14 @@ impl UserFile {
         self.passwords.hash(password)
     }
 
-    fn change(&self, name: &str, change: impl FnOnce(&mut StoredUser)) -> Result<(), UserError> {
+    fn change(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut StoredUser) -> Result<(), UserError>,
+    ) -> Result<(), UserError> {
         self.file.update(|users| {
             let found = users.find_mut(name);
-            change(found.ok_or_else(|| UserError::NotFound(name.to_owned()))?);
+            change(found.ok_or_else(|| UserError::NotFound(name.to_owned()))?)?;
             Ok::<_, UserError>(Change::Write(()))
         })?;
         Ok(())
@@ -358,6 +379,7 @@ impl StoredUser {
         stored.set_enabled(record.is_enabled);
         stored.set_note(&record.note);
         stored.set_failed_attempts(record.failed_attempts);
+        stored.set_claims(record.claims);
         stored
     }
 
@@ -377,6 +399,11 @@ impl StoredUser {
     fn set_note(&mut self, note: &str) {
         self.members.set("annotation", Node::text(note));
         note.clone_into(&mut self.record.note);
+    }
+
+    fn set_claims(&mut self, claims: Claims) {
+        self.members.set_claims(&claims);
+        self.record.claims = claims;
     }
 
     fn set_enabled(&mut self, is_enabled: bool) {
@@ -415,6 +442,7 @@ impl UserRecord {
             databases: members
                 .find_texts("available_databases")?
                 .unwrap_or_default(),
+            claims: members.find_claims()?,
             password_hash: hash.ok_or_else(|| Unexpected::new("password_hash", "a text"))?,
         })
     }

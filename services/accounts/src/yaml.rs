@@ -15,6 +15,8 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 
+use crate::{Claim, Claims};
+
 /// Maximum size of a file, in bytes.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
@@ -91,6 +93,22 @@ impl Node {
         Self::Text(text.into())
     }
 
+    fn of_claim(claim: &Claim) -> Self {
+        match claim {
+            Claim::Text(text) => Self::text(&**text),
+            Claim::Boolean(value) => Self::Bool(*value),
+            Claim::Texts(texts) => {
+                Self::List(texts.iter().map(|text| Self::text(&**text)).collect())
+            }
+            Claim::Number(digits) => match (digits.parse(), digits.parse(), digits.parse()) {
+                (Ok(number), _, _) => Self::Whole(number),
+                (_, Ok(number), _) => Self::Large(number),
+                (_, _, Ok(number)) => Self::Real(number),
+                _ => Self::Null,
+            },
+        }
+    }
+
     /// Returns the members of a map. An empty document counts as an empty map.
     pub(super) fn into_document(self, expected: &str) -> Result<Map, Unexpected> {
         match self {
@@ -163,6 +181,9 @@ impl Node {
         }
     }
 }
+
+/// Name of the member with the claims of an account.
+const CLAIMS: &str = "claims";
 
 const COUNT: &str = "a number, not below zero";
 
@@ -252,6 +273,28 @@ impl Map {
         self.find_text(name)?
             .map(|text| text.parse().map_err(|_| expected()))
             .transpose()
+    }
+
+    /// Returns the claims of an account.
+    pub(super) fn find_claims(&self) -> Result<Claims, Unexpected> {
+        let Some(node) = self.find(CLAIMS) else {
+            return Ok(Claims::default());
+        };
+        let value = serde_json::to_value(node).unwrap_or_default();
+        Claims::of_file(value).map_err(|error| Unexpected(format!("{CLAIMS}: {error}")))
+    }
+
+    /// Replaces the claims of an account.
+    pub(super) fn set_claims(&mut self, claims: &Claims) {
+        let mut members = Self::default();
+        for (name, claim) in claims.iter() {
+            members.push(name.to_owned(), Node::of_claim(claim));
+        }
+        if members.0.is_empty() {
+            self.take(CLAIMS);
+        } else {
+            self.set(CLAIMS, Node::Map(members));
+        }
     }
 
     fn find_as<T>(

@@ -270,6 +270,12 @@ impl Flags {
         values.map(PathBuf::from)
     }
 
+    /// Returns all values of a repeated flag as texts.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        let values = self.0.get(name).into_iter().flatten();
+        values.filter_map(|value| value.to_str())
+    }
+
     /// Returns the text of a flag.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {

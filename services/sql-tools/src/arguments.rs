@@ -14,7 +14,7 @@ use ziggurat_postgres::single_round_trip::Value;
 use crate::{
     definition::Definition,
     kind::{Checked, Kind, holds_nul},
-    parameter::{Filling, Parameter},
+    parameter::{CallerFacts, Filling, Parameter},
 };
 
 /// Limit on the characters of an unknown name that an error repeats.
@@ -58,21 +58,23 @@ pub(crate) fn read(
         let name = &missing.name;
         return Err(ArgumentError::wrong(format!("Missing argument: {name}")));
     }
-    let each = parameters.iter().map(|it| value(it, members, identity));
+    let local = &definition.local;
+    let facts = CallerFacts { identity, local };
+    let each = parameters.iter().map(|it| value(it, members, facts));
     each.collect()
 }
 
 fn value(
     parameter: &Parameter,
     members: &Members<'_>,
-    identity: Option<&Identity>,
+    facts: CallerFacts<'_>,
 ) -> Result<Option<Checked>, ArgumentError> {
     let json = members.get(&parameter.name);
     // An optional argument that is null counts as one that is left out.
     let sent = json.filter(|json| *json != "null");
     match (&parameter.filling, sent) {
         (Filling::Bound(source), _) => {
-            let bound = parameter.bound(*source, identity);
+            let bound = parameter.bound(source, facts);
             bound.map(Some).ok_or(ArgumentError::NotFilled)
         }
         (Filling::Default(value, _), None) => Ok(Some(value.clone())),

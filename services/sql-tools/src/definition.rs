@@ -9,6 +9,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use serde_yaml::Value as Yaml;
+use ziggurat_accounts::LocalCaller;
 use ziggurat_postgres::database::{Database, MAX_ROWS};
 use ziggurat_runtime::duration;
 use ziggurat_sql::{Policy, Refusal};
@@ -47,6 +48,8 @@ pub(crate) struct Definition {
     pub(crate) write: Option<Write>,
     /// The file and the line, for the log.
     pub(crate) place: String,
+    /// The caller without an identity.
+    pub(crate) local: LocalCaller,
 }
 
 /// The form of a result.
@@ -153,6 +156,7 @@ impl Definition {
             timeout: timeout?,
             write,
             place: String::new(),
+            local: environment.local.clone(),
         })
     }
 

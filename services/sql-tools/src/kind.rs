@@ -3,6 +3,7 @@
 //! A value is checked as it was written in JSON. What passes is a text that PostgreSQL gets as a
 //! value and converts; it never becomes text of a statement.
 
+mod conversion;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -28,6 +28,7 @@ use std::{
 };
 
 use serde_yaml::Value as Yaml;
+use ziggurat_accounts::LocalCaller;
 use ziggurat_answers::ResultFormat;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::Tools;
@@ -51,6 +52,8 @@ pub struct Environment {
     pub databases: Vec<Arc<Database>>,
     /// The names of other tools.
     pub tools: Vec<String>,
+    /// The caller without an identity.
+    pub local: LocalCaller,
 }
 
 /// The tools of an operator.

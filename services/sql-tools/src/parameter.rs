@@ -1,7 +1,7 @@
 //! Parameters of a tool.
 
 use serde_json::Value;
-use ziggurat_accounts::{Holder, Identity};
+use ziggurat_accounts::{Claim, Claims, Holder, Identity, LocalCaller};
 
 use crate::kind::{Checked, Kind};
 
@@ -30,7 +30,7 @@ pub(crate) enum Filling {
 }
 
 /// A fact about a caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The name of a user.
     User,
@@ -40,6 +40,16 @@ pub(crate) enum Source {
     Token,
     /// The kind and the name.
     Caller,
+    /// The claim of this name.
+    Claim(Box<str>),
+}
+
+/// The facts about the caller of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallerFacts<'a> {
+    pub(crate) identity: Option<&'a Identity>,
+    /// Without an identity, the caller is this one.
+    pub(crate) local: &'a LocalCaller,
 }
 
 // === impl Parameter ===
@@ -52,18 +62,18 @@ impl Parameter {
 
     /// Returns the value for a parameter that is filled with a fact about the caller, if the caller
     /// has that fact and it has the type of the parameter.
-    pub(crate) fn bound(&self, source: Source, identity: Option<&Identity>) -> Option<Checked> {
-        let fact = source.of(identity)?;
-        let text = Value::from(fact.clone()).to_string();
-        let read = self.kind.check(&text).or_else(|_| self.kind.check(&fact));
-        read.ok().filter(|_| !fact.contains('\0'))
+    pub(crate) fn bound(&self, source: &Source, facts: CallerFacts<'_>) -> Option<Checked> {
+        match source {
+            Source::Claim(name) => self.kind.convert(facts.claims().find(name)?),
+            source => self.kind.convert(&Claim::Text(source.of(facts)?.into())),
+        }
     }
 }
 
 // === impl Source ===
 
 impl Source {
-    /// Reads the value of the key `from`.
+    /// Reads the value of the key `from`, unless it is a claim.
     pub(crate) fn read(text: &str) -> Option<Self> {
         match text {
             "user" => Some(Self::User),
@@ -74,21 +84,33 @@ impl Source {
         }
     }
 
-    fn of(self, identity: Option<&Identity>) -> Option<String> {
-        let (kind, name) = match identity.map(Identity::holder) {
-            None => (None, "local"),
-            Some(Holder::User { name, .. }) => (Some(Self::User), &**name),
-            Some(Holder::Client { subject, .. }) => (Some(Self::Client), &**subject),
-            Some(Holder::Program { id, .. }) => (Some(Self::Token), &**id),
+    /// Returns the name of the caller, if it is of this kind.
+    fn of(&self, facts: CallerFacts<'_>) -> Option<String> {
+        let (kind, name) = match facts.identity.map(Identity::holder) {
+            None => return (*self == Self::Caller).then(|| facts.local_name()),
+            Some(Holder::User { name, .. }) => ("user", name),
+            Some(Holder::Client { subject, .. }) => ("client", subject),
+            Some(Holder::Program { id, .. }) => ("token", id),
         };
         match self {
-            Self::Caller => Some(match kind {
-                Some(Self::User) => format!("user:{name}"),
-                Some(Self::Client) => format!("client:{name}"),
-                Some(Self::Token) => format!("token:{name}"),
-                _ => name.to_owned(),
-            }),
-            wanted => (kind == Some(wanted)).then(|| name.to_owned()),
+            Self::Caller => Some(format!("{kind}:{name}")),
+            source => (Self::read(kind).as_ref() == Some(source)).then(|| name.to_string()),
+        }
+    }
+}
+
+// === impl CallerFacts ===
+
+impl CallerFacts<'_> {
+    fn claims(&self) -> Claims {
+        let claims = self.identity.map(Identity::claims).cloned();
+        claims.unwrap_or_else(|| self.local.get().claims.clone())
+    }
+
+    fn local_name(&self) -> String {
+        match &self.local.get().name {
+            Some(name) => format!("local:{name}"),
+            None => "local".to_owned(),
         }
     }
 }

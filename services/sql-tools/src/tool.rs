@@ -2,6 +2,7 @@
 
 mod answer;
 mod confirmation;
+mod hidden_values;
 
 use std::sync::Arc;
 
@@ -16,15 +17,15 @@ use ziggurat_postgres::{
     error::QueryError, large_rows::LargeRows, rows::Row, statement::Statement,
 };
 
-use self::answer::Answer;
 pub(crate) use self::answer::AnswerError;
+use self::{answer::Answer, hidden_values::HiddenValues};
 use crate::{
     StatementChecks,
     arguments::{self, ArgumentError, Members},
     definition::{Definition, Shape},
     input_schema,
     kind::Checked,
-    parameter::Filling,
+    parameter::{CallerFacts, Filling},
 };
 
 /// A call of a tool, once its database is known.
@@ -218,8 +219,9 @@ impl ToolHandler for SqlTool {
             request: &request,
             label: "",
         };
+        let hidden = HiddenValues::of(definition, &values);
         let answer = self.answer(&call, &text, values).await;
-        answer.map_err(|error| self.error(&call, error))
+        answer.map_err(|error| hidden.hide_in(self.error(&call, error)))
     }
 }
 
@@ -227,13 +229,15 @@ impl ToolHandler for SqlTool {
 /// parameters are filled with.
 pub(crate) fn serves(definition: &Definition, databases: &Databases, caller: &Caller) -> bool {
     let identity = caller.extension::<Identity>();
+    let local = &definition.local;
+    let facts = CallerFacts { identity, local };
     let database = definition.database.as_deref();
     database.is_none_or(|name| databases.permits(identity, name))
         && definition
             .parameters
             .iter()
-            .all(|parameter| match parameter.filling {
-                Filling::Bound(source) => parameter.bound(source, identity).is_some(),
+            .all(|parameter| match &parameter.filling {
+                Filling::Bound(source) => parameter.bound(source, facts).is_some(),
                 _ => true,
             })
 }

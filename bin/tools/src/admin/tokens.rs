@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use anyhow::{anyhow, bail};
 use jiff::{Timestamp, tz::TimeZone};
 use secrecy::ExposeSecret as _;
-use ziggurat_accounts::{CreatedToken, Expiry, NewToken, TokenFile, TokenRecord};
+use ziggurat_accounts::{Claims, CreatedToken, Expiry, NewToken, TokenFile, TokenRecord};
 
-use super::{AdminContext, Console, announce, moment, plain};
+use super::{AdminContext, Console, announce, moment, plain, push_claims};
 
 const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 
@@ -17,6 +17,7 @@ pub(super) struct TokenOptions {
     pub(super) note: Option<String>,
     pub(super) database: Option<String>,
     pub(super) expiry: Option<String>,
+    pub(super) claims: Claims,
 }
 
 pub(super) fn add(
@@ -48,6 +49,7 @@ pub(super) fn add(
         note,
         database,
         expires_at,
+        claims: options.claims,
     };
     let created = file.add(new, now)?;
     console.print(&describe_created(&created, now))
@@ -160,6 +162,7 @@ pub(super) fn list(
             moment(record.created_at, SECONDS, "Unknown"),
             moment(record.expires_at, SECONDS, "Never"),
         )?;
+        push_claims(&mut text, "", &record.claims);
     }
     write!(text, "\nTotal tokens: {}\n", records.len())?;
     console.print(&text)

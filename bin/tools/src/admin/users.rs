@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_accounts::UserFile;
+use ziggurat_accounts::{Claims, NewClaims, UserFile};
 
 use super::{
-    AdminContext, Console, announce, moment, plain,
+    AdminContext, Console, announce, moment, plain, push_claims,
     replicas::{self, Locked},
 };
 
@@ -23,6 +23,7 @@ pub(super) fn add(
     username: Option<String>,
     password: Option<SecretString>,
     note: Option<String>,
+    claims: Claims,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
@@ -38,7 +39,7 @@ pub(super) fn add(
     };
     let file = file(admin_context);
     announce(file.path(), "user", console)?;
-    file.add(&name, &password, &note, Timestamp::now())
+    file.add(&name, &password, &note, claims, Timestamp::now())
         .context("failed to add user")?;
 
     let mut text = format!(
@@ -56,20 +57,21 @@ pub(super) fn update(
     username: Option<String>,
     password: Option<SecretString>,
     note: Option<String>,
+    claims: &NewClaims,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    let (password, note) = if password.is_none() && note.is_none() {
+    let (password, note) = if password.is_none() && note.is_none() && claims.is_empty() {
         ask_changes(console)?
     } else {
         (password, note)
     };
-    if password.is_none() && note.is_none() {
+    if password.is_none() && note.is_none() && claims.is_empty() {
         bail!("no updates specified");
     }
     file(admin_context)
-        .update(&name, password.as_ref(), note.as_deref())
+        .update(&name, password.as_ref(), note.as_deref(), claims)
         .context("failed to update user")?;
     console.print(&format!("User '{}' updated successfully\n", plain(&name)))
 }
@@ -162,6 +164,7 @@ pub(super) fn list(
             &shortened(&plain(&user.note)),
         ];
         push_row(&mut text, row);
+        push_claims(&mut text, "  ", &user.claims);
     }
     writeln!(text, "{thick}")?;
     console.print(&text)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ziggurat_accounts::{ClaimError, Claims, NewClaims};
 use ziggurat_runtime::{Secret, flags::Flags};
 
 use super::{CallerName, Refusal};
@@ -25,12 +26,13 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 13] = [
+const DETAILS: [(&str, &[&str]); 15] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("token-note", &["add-token"]),
     ("token-database", &["add-token"]),
     ("token-expiry", &["add-token"]),
+    ("token-claim", &["add-token"]),
     (
         "username",
         &[
@@ -43,6 +45,7 @@ const DETAILS: [(&str, &[&str]); 13] = [
     ),
     ("password", &["add-user", "update-user"]),
     ("user-note", &["add-user", "update-user"]),
+    ("user-claim", &["add-user", "update-user"]),
     ("kb-project", &["build-knowledgebase"]),
     ("kb-version", &["build-knowledgebase"]),
     ("kb-output", &["build-knowledgebase"]),
@@ -77,6 +80,7 @@ pub(crate) enum Command {
         note: Option<String>,
         database: Option<String>,
         expiry: Option<String>,
+        claims: Claims,
     },
     /// List the API tokens.
     ListTokens,
@@ -87,12 +91,14 @@ pub(crate) enum Command {
         username: Option<String>,
         password: Option<Secret>,
         note: Option<String>,
+        claims: Claims,
     },
     /// Change an account; an empty note removes the existing one.
     UpdateUser {
         username: Option<String>,
         password: Option<Secret>,
         note: Option<String>,
+        claims: NewClaims,
     },
     /// Delete an account.
     DeleteUser { username: Option<String> },
@@ -187,6 +193,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             note: flags.owned("token-note"),
             database: flags.owned("token-database"),
             expiry: flags.owned("token-expiry"),
+            claims: claims(flags, "token-claim", NewClaims::into_claims)?,
         },
         "list-tokens" => Command::ListTokens,
         "remove-token" => Command::RemoveToken {
@@ -196,11 +203,13 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             username,
             password,
             note,
+            claims: claims(flags, "user-claim", NewClaims::into_claims)?,
         },
         "update-user" => Command::UpdateUser {
             username,
             password,
             note,
+            claims: claims(flags, "user-claim", Ok)?,
         },
         "delete-user" => Command::DeleteUser { username },
         "enable-user" => Command::EnableUser { username },
@@ -231,6 +240,16 @@ fn caller(flags: &Flags) -> Result<Option<CallerName>, Refusal> {
         ))
     });
     caller.map(Some)
+}
+
+/// Reads the claims of a repeated flag. The error has no value.
+fn claims<T>(
+    flags: &Flags,
+    flag: &str,
+    check: impl FnOnce(NewClaims) -> Result<T, ClaimError>,
+) -> Result<T, Refusal> {
+    let claims = NewClaims::read(flags.texts(flag)).and_then(check);
+    claims.map_err(|error| Refusal::conflict(format!("-{flag}: {error}")))
 }
 
 /// Refuses combinations that are wrong whatever the configuration file contains.

@@ -184,6 +184,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "duration",
                 "With -add-token: 12h, 30d, 2w, 1y or never",
             ),
+            Flag::text(
+                "token-claim",
+                "name=value",
+                "With -add-token: a claim of its holder, for SQL tools; repeat for more",
+            ),
             Flag::switch("list-tokens", "List the tokens, without their secret parts"),
             Flag::text(
                 "remove-token",
@@ -199,7 +204,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::switch("add-user", "Create an account; prompts for missing values"),
             Flag::switch(
                 "update-user",
-                "Change the password or the note of an account",
+                "Change the password, the note or claims of an account",
             ),
             Flag::switch("delete-user", "Delete an account; asks for confirmation"),
             Flag::switch("list-users", "List the accounts"),
@@ -216,6 +221,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "user-note",
                 "text",
                 "With -add-user and -update-user; \"\" removes a note",
+            ),
+            Flag::text(
+                "user-claim",
+                "name=value",
+                "With -add-user and -update-user: a claim of the user, for SQL tools; repeat for \
+                 more; -update-user removes one without a value, and keeps the others",
             ),
         ],
     ),

@@ -148,7 +148,7 @@ fn help_can_be_asked_for_in_four_ways() {
 fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
     let usage = usage();
     let flags: Vec<_> = GROUPS.iter().flat_map(|(_, flags)| *flags).collect();
-    assert_eq!(flags.len(), 49);
+    assert_eq!(flags.len(), 51);
     for flag in flags {
         let shown = format!("\n  -{} ", flag.name);
         assert_eq!(usage.matches(&shown).count(), 1, "{shown}");
@@ -207,7 +207,7 @@ fn each_administration_command_is_selected_by_its_flag() {
         (&["-add-token=false"], "Serve"),
         (
             &["-add-token", "-token-note", "n", "-token-expiry=30d"],
-            r#"AddToken { note: Some("n"), database: None, expiry: Some("30d") }"#,
+            r#"AddToken { note: Some("n"), database: None, expiry: Some("30d"), claims: {} }"#,
         ),
         (&["-list-tokens"], "ListTokens"),
         (
@@ -217,15 +217,15 @@ fn each_administration_command_is_selected_by_its_flag() {
         (&["-remove-token", ""], r#"RemoveToken { identifier: "" }"#),
         (
             &["-add-user", "-username", "alice"],
-            r#"AddUser { username: Some("alice"), password: None, note: None }"#,
+            r#"AddUser { username: Some("alice"), password: None, note: None, claims: {} }"#,
         ),
         (
             &["-update-user", "-user-note", ""],
-            r#"UpdateUser { username: None, password: None, note: Some("") }"#,
+            r#"UpdateUser { username: None, password: None, note: Some(""), claims: NewClaims([]) }"#,
         ),
         (
             &["-update-user"],
-            "UpdateUser { username: None, password: None, note: None }",
+            "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]) }",
         ),
         (&["-delete-user"], "DeleteUser { username: None }"),
         (&["-list-users"], "ListUsers"),
@@ -237,13 +237,15 @@ fn each_administration_command_is_selected_by_its_flag() {
 }
 
 #[test]
-fn passwords_are_not_in_debug_output() {
-    let arguments = parse(&["-add-user", "-password", "swordfish", "-db-password=trout"]);
-    let text = format!("{:?}", arguments.expect("understood"));
-    assert!(
-        !text.contains("swordfish") && !text.contains("trout"),
-        "{text}"
-    );
+fn passwords_and_claims_are_not_in_debug_output() {
+    let claims = ["-user-claim", "a=marlin"];
+    let words = ["-password", "swordfish", "-db-password=trout"];
+    for command in ["-add-user", "-update-user"] {
+        let arguments = parse(&[&[command][..], &words, &claims].concat());
+        let text = format!("{:?}", arguments.expect("understood"));
+        let mut secrets = ["swordfish", "trout", "marlin"].into_iter();
+        assert!(!secrets.any(|secret| text.contains(secret)), "{text}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use ziggurat_accounts::{Holder, Identity, TokenFile, UserFile};
+use ziggurat_accounts::{Claims, Holder, Identity, TokenFile, UserFile};
 use ziggurat_layers::bearer::TokenHash;
 
 use crate::{arguments::CallerName, configuration::Auth};
@@ -13,19 +13,21 @@ use crate::{arguments::CallerName, configuration::Auth};
 /// # Errors
 /// Fails if no request of this caller can be admitted.
 pub(super) fn identity(caller: &CallerName, auth: &Auth) -> Result<Option<Identity>, String> {
-    let holder = match caller {
+    let (holder, claims) = match caller {
         CallerName::Local => return Ok(None),
         _ if !auth.is_enabled => {
             return Err("authentication is off, so every caller is local".to_owned());
         }
         CallerName::Token(id) => program(id, auth)?,
         CallerName::User(name) => user(name, auth)?,
-        CallerName::Client(name, scopes) => client(name, scopes, auth)?,
+        CallerName::Client(name, scopes) => (client(name, scopes, auth)?, Claims::default()),
     };
-    Ok(Some(Identity::new(TokenHash::of(""), holder)))
+    Ok(Some(
+        Identity::new(TokenHash::of(""), holder).with_claims(claims),
+    ))
 }
 
-fn program(id: &str, auth: &Auth) -> Result<Holder, String> {
+fn program(id: &str, auth: &Auth) -> Result<(Holder, Claims), String> {
     let tokens = TokenFile::new(&auth.token_file).list();
     let tokens = tokens.map_err(|error| error.to_string())?;
     let token = tokens.into_iter().find(|token| token.id == id);
@@ -33,13 +35,14 @@ fn program(id: &str, auth: &Auth) -> Result<Holder, String> {
     if token.expires_at.is_some_and(|end| end <= Timestamp::now()) {
         return Err("the API token has expired".to_owned());
     }
-    Ok(Holder::Program {
+    let holder = Holder::Program {
         id: token.id.into(),
         database: token.database.map(Arc::from),
-    })
+    };
+    Ok((holder, token.claims))
 }
 
-fn user(name: &str, auth: &Auth) -> Result<Holder, String> {
+fn user(name: &str, auth: &Auth) -> Result<(Holder, Claims), String> {
     let users = UserFile::new(&auth.user_file).list();
     let users = users.map_err(|error| error.to_string())?;
     let user = users.into_iter().find(|user| user.name == name);
@@ -47,10 +50,11 @@ fn user(name: &str, auth: &Auth) -> Result<Holder, String> {
     if !user.is_enabled {
         return Err("the account is locked".to_owned());
     }
-    Ok(Holder::User {
+    let holder = Holder::User {
         name: user.name.into(),
         databases: user.databases.into(),
-    })
+    };
+    Ok((holder, user.claims))
 }
 
 fn client(name: &str, scopes: &[String], auth: &Auth) -> Result<Holder, String> {

@@ -84,6 +84,7 @@ fn replaced(running: Configuration, configured: Configuration) -> Configuration 
         dba: configured.dba,
         callers: configured.callers,
         toolsets: configured.toolsets,
+        identities: configured.identities,
         protocol: configured.protocol,
         custom_definitions: configured.custom_definitions,
         ..running

@@ -87,6 +87,7 @@ impl Configuration {
         Environment {
             databases: databases.map(|entry| Arc::clone(&entry.database)).collect(),
             tools: tools.map(|&name| name.to_owned()).collect(),
+            local: self.identities.local.clone(),
         }
     }
 

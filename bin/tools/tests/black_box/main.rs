@@ -6,6 +6,7 @@ mod audit;
 mod bearer;
 mod cancelling;
 mod check_config;
+mod claims;
 mod configuration;
 mod confirmations;
 mod connection_url;

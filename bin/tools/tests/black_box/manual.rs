@@ -65,7 +65,7 @@ fn every_configuration_is_valid() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 17);
+    assert_eq!(seen, 18);
 }
 
 /// Servers in the client configurations of the documents.
@@ -207,7 +207,7 @@ fn every_command_for_accounts_works_as_documented() {
         assert!(output.status.success(), "{line}: {output:?}");
         made += 1;
     }
-    assert_eq!(made, 3);
+    assert_eq!(made, 4);
 }
 
 #[test]

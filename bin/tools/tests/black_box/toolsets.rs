@@ -155,14 +155,14 @@ fn is_seen(sets: &[&str], of: &[&str]) -> bool {
 }
 
 /// Returns a name of the same length that was never defined.
-fn invented(name: &str) -> String {
+pub(crate) fn invented(name: &str) -> String {
     format!("{}%", &name[..name.len() - 1])
 }
 
 /// Paths and revisions in which calls are sent.
-const WAYS: [&str; 3] = ["/mcp/v1", "2025-06-18", "2026-07-28"];
+pub(crate) const WAYS: [&str; 3] = ["/mcp/v1", "2025-06-18", "2026-07-28"];
 
-fn send(client: &Client, way: &str, method: &str, params: &Value) -> Answer {
+pub(crate) fn send(client: &Client, way: &str, method: &str, params: &Value) -> Answer {
     let message = |params: &Value| {
         json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
     };
@@ -183,7 +183,7 @@ fn send(client: &Client, way: &str, method: &str, params: &Value) -> Answer {
 }
 
 /// Returns the status, the headers without those that differ between all requests, and the body.
-fn whole(answer: &Answer) -> String {
+pub(crate) fn whole(answer: &Answer) -> String {
     let changing = ["date:", "x-request-id:"];
     let head = answer.head.to_ascii_lowercase();
     let head: Vec<_> = head
@@ -215,7 +215,7 @@ fn check_calls(caller: &Caller, method: &str, names: Names, params: impl Fn(&str
 }
 
 /// Returns the names in a list, sorted.
-fn listed(client: &Client, way: &str, method: &str, member: &str) -> Vec<String> {
+pub(crate) fn listed(client: &Client, way: &str, method: &str, member: &str) -> Vec<String> {
     let answer = send(client, way, method, &json!({})).json();
     let list = member.split('/').next().expect("a list");
     let list = answer["result"][list]

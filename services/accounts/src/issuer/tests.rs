@@ -7,6 +7,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use ziggurat_serve::{Limits, Server};
 
 use super::*;
+use crate::Claim;
 
 const AUDIENCE: &str = "https://tools.example/mcp";
 
@@ -167,4 +168,35 @@ async fn all_tokens_of_a_subject_are_one_caller() {
         .verdict("JWT", &[("sub", json!("other"))])
         .expect("of another");
     assert_ne!(first.token(), other.token());
+}
+
+#[tokio::test]
+async fn the_named_claims_of_a_token_are_kept_and_others_are_forgotten() {
+    let kept = KeptClaims::new(vec!["tenant".into(), "realm.roles".into()]);
+    let own = FakeIssuer::new(|settings| settings.claims = kept.clone()).await;
+    let roles = json!({"roles": ["a", "b"]});
+    let claims = |tenant: Value| {
+        let changes = [("tenant", tenant), ("realm", roles.clone())];
+        let identity = own.verdict("JWT", &changes).expect("a good token");
+        identity.claims().clone()
+    };
+    let names = |claims: &Claims| claims.names().map(str::to_owned).collect::<Vec<_>>();
+    let found = claims(json!("acme"));
+    assert_eq!(names(&found), ["tenant", "realm.roles"]);
+    assert_eq!(found.find("tenant"), Some(&Claim::Text("acme".into())));
+    for tenant in [
+        json!("x".repeat(1025)),
+        json!({"a": 1}),
+        json!([1]),
+        Value::Null,
+    ] {
+        assert_eq!(names(&claims(tenant)), ["realm.roles"]);
+    }
+    // Also of tokens that were verified before.
+    kept.replace(&KeptClaims::new(vec!["sub".into(), "realm.roles".into()]));
+    let found = claims(json!("acme"));
+    assert_eq!(names(&found), ["sub", "realm.roles"]);
+    assert_eq!(found.find("sub"), Some(&Claim::Text("robot".into())));
+    kept.replace(&KeptClaims::default());
+    assert_eq!(claims(json!("acme")), Claims::default());
 }

@@ -54,11 +54,14 @@ async fn an_account_disabled_a_moment_ago_cannot_log_in() {
     assert_eq!(said(setup.log_in("right").await), DISABLED);
     setup.users.enable("alice").expect("enabled");
     let new = "changed".into();
-    setup.users.update("alice", Some(&new), None).expect("set");
+    setup
+        .users
+        .update("alice", Some(&new), None, &NewClaims::default())
+        .expect("set");
     setup.reload();
     setup
         .users
-        .update("alice", Some(&"again".into()), None)
+        .update("alice", Some(&"again".into()), None, &NewClaims::default())
         .expect("set");
     assert_eq!(said(setup.log_in("changed").await), INVALID);
 }
@@ -69,12 +72,12 @@ async fn sessions_end_with_their_user_and_never_come_back() {
     let steps: [(&str, Step, bool); 4] = [
         (
             "another password",
-            |users| users.update("alice", Some(&"right".into()), None),
+            |users| users.update("alice", Some(&"right".into()), None, &NewClaims::default()),
             true,
         ),
         (
             "a note",
-            |users| users.update("alice", None, Some("x")),
+            |users| users.update("alice", None, Some("x"), &NewClaims::default()),
             true,
         ),
         ("disabled", |users| users.disable("alice"), false),
@@ -98,7 +101,13 @@ async fn sessions_end_with_their_user_and_never_come_back() {
     // Creates another account of the same name.
     setup
         .users
-        .add("alice", &"right".into(), "", setup.clock.now())
+        .add(
+            "alice",
+            &"right".into(),
+            "",
+            Claims::default(),
+            setup.clock.now(),
+        )
         .expect("added");
     setup.reload();
     let session = setup.session().await;
@@ -106,7 +115,13 @@ async fn sessions_end_with_their_user_and_never_come_back() {
     setup.clock.advance(Duration::from_secs(1));
     setup
         .users
-        .add("alice", &"right".into(), "", setup.clock.now())
+        .add(
+            "alice",
+            &"right".into(),
+            "",
+            Claims::default(),
+            setup.clock.now(),
+        )
         .expect("added");
     setup.reload();
     assert!(!setup.is_good(&session));
@@ -200,7 +215,7 @@ async fn two_servers_on_the_same_file_share_one_count() {
         assert_eq!((said(one), said(two)), (INVALID.into(), INVALID.into()));
         setup
             .users
-            .update("alice", None, Some("noted"))
+            .update("alice", None, Some("noted"), &NewClaims::default())
             .expect("set");
     }
     let alice = setup.alice();

@@ -54,7 +54,9 @@ async fn a_new_user_file_is_noticed() {
     watched(&accounts, async {
         let now = setup.clock.now();
         changed(&accounts, || {
-            users.add("bob", &"secret".into(), "", now).expect("added");
+            users
+                .add("bob", &"secret".into(), "", Claims::default(), now)
+                .expect("added");
         })
         .await;
         let session = accounts.login("bob", "secret".into(), None).await;
@@ -154,4 +156,33 @@ fn changes_by_the_server_itself_are_not_reported() {
     let mut state = lock(&setup.accounts.shared.state);
     assert!(!state.tokens.reload());
     assert!(!state.users.reload());
+}
+
+#[tokio::test]
+async fn claims_change_with_their_files_and_end_no_session() {
+    let setup = TestAccounts::new();
+    let claims = |text: &str| Claims::of_file(serde_json::json!({"tenant": text})).expect("valid");
+    let new = NewToken {
+        claims: claims("acme"),
+        ..NewToken::default()
+    };
+    let file = TokenFile::new(setup.path("tokens.yaml"));
+    let token = file.add(new, setup.clock.now()).expect("added").token;
+    let session = setup.session().await;
+    let of = |token: &SecretString| setup.whose(token).expect("valid").claims().clone();
+    setup.reload();
+    assert_eq!(of(&token), claims("acme"));
+    assert_eq!(of(&session), Claims::default());
+    setup.gone();
+    let text = fs::read_to_string(file.path()).expect("a file");
+    fs::write(file.path(), text.replace("acme", "globex")).expect("written");
+    let changed = NewClaims::read(["tenant=initech"]).expect("valid");
+    setup
+        .users
+        .update("alice", None, None, &changed)
+        .expect("written");
+    setup.reload();
+    assert_eq!(of(&token), claims("globex"));
+    assert_eq!(of(&session), claims("initech"));
+    assert_eq!(setup.gone(), [""; 0]);
 }

@@ -190,3 +190,15 @@ async fn the_seventeenth_session_of_a_user_ends_the_first() {
         replica.verdict(session).await.expect("good");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_of_a_user_reach_its_open_sessions() {
+    let replica = Replica::new().await;
+    let session = replica.setup.log_in("right").await.expect("logged in");
+    let claims = NewClaims::read(["tenant=acme"]).expect("valid");
+    let users = &replica.setup.users;
+    users.update("alice", None, None, &claims).expect("written");
+    replica.setup.reload();
+    let identity = replica.verdict(&session.token).await.expect("good");
+    assert_eq!(identity.claims().names().collect::<Vec<_>>(), ["tenant"]);
+}

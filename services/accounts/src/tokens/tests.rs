@@ -47,10 +47,12 @@ const HASH: &str = "b3f805a4c2e7d9f1a8b6c3e2d5f4a1b9c8e7d6f5a4b3c2e1d9f8a7b6c5e4
 #[test]
 fn a_token_is_written_as_a_record_in_a_list() {
     let setup = TestAccounts::new();
+    let claims = serde_json::json!({"level": 7, "rate": 0.5, "roles": ["a", "b"], "staff": true});
     let new = NewToken {
         note: "Production API".into(),
         database: Some("staging".into()),
         expires_at: Some(at("2025-10-30T10:15:30.9Z")),
+        claims: Claims::of_file(claims).expect("valid"),
     };
     let made = setup.file.add(new, now()).expect("added");
     assert_eq!(made.record.hash, TokenHash::of(made.token.expose_secret()));
@@ -59,7 +61,8 @@ fn a_token_is_written_as_a_record_in_a_list() {
         format!(
             "tokens:\n- id: token-1730283330\n  hash: {}\n  note: Production API\n  \
              created_at: \"2024-10-30T10:15:30Z\"\n  expires_at: \"2025-10-30T10:15:30Z\"\n  \
-             database: staging\n",
+             database: staging\n  claims:\n    level: 7\n    rate: 0.5\n    roles:\n    - a\n    - \
+             b\n    staff: true\n",
             made.record.hash
         )
     );

@@ -55,7 +55,13 @@ fn an_account_is_written_with_all_its_members() {
     let setup = TestAccounts::with("");
     setup
         .users
-        .add("alice", &"correct horse".into(), "Developer", now())
+        .add(
+            "alice",
+            &"correct horse".into(),
+            "Developer",
+            Claims::default(),
+            now(),
+        )
         .expect("added");
     let text = setup.text();
     let hash = setup.one().password_hash;
@@ -99,14 +105,19 @@ fn only_the_given_values_are_updated() {
     let before = setup.one();
     setup
         .users
-        .update("alice", None, Some(""))
+        .update("alice", None, Some(""), &NewClaims::default())
         .expect("updated");
     let after = setup.one();
     assert_eq!(after.note, "");
     assert_eq!(after.password_hash, before.password_hash);
     setup
         .users
-        .update("alice", Some(&"twelve chars".into()), None)
+        .update(
+            "alice",
+            Some(&"twelve chars".into()),
+            None,
+            &NewClaims::default(),
+        )
         .expect("updated");
     let hash = setup.one().password_hash;
     assert!(Passwords::with_cost(4).is_right(&"twelve chars".into(), Some(&hash)));
@@ -130,27 +141,33 @@ fn operations_that_fail_return_the_reason() {
     let long = "x".repeat(73).into();
     let cases = [
         (
-            users.add("alice", &password, "", now()),
+            users.add("alice", &password, "", Claims::default(), now()),
             "user 'alice' already exists",
         ),
-        (users.add("", &password, "", now()), "username is required"),
         (
-            users.add("bob", &"".into(), "", now()),
+            users.add("", &password, "", Claims::default(), now()),
+            "username is required",
+        ),
+        (
+            users.add("bob", &"".into(), "", Claims::default(), now()),
             "password is required",
         ),
         (
-            users.add("bob", &short, "", now()),
+            users.add("bob", &short, "", Claims::default(), now()),
             "password must have at least 12 characters",
         ),
         (
-            users.update("alice", Some(&short), None),
+            users.update("alice", Some(&short), None, &NewClaims::default()),
             "password must have at least 12 characters",
         ),
         (
-            users.add("bob", &long, "", now()),
+            users.add("bob", &long, "", Claims::default(), now()),
             "password must not be longer than 72 bytes",
         ),
-        (users.update("bob", None, Some("x")), "user 'bob' not found"),
+        (
+            users.update("bob", None, Some("x"), &NewClaims::default()),
+            "user 'bob' not found",
+        ),
         (users.enable("bob"), "user 'bob' not found"),
         (users.disable("Alice"), "user 'Alice' not found"),
         (users.delete("bob"), "user 'bob' not found"),
@@ -225,9 +242,9 @@ fn the_minimum_length_of_new_passwords_is_configurable() {
     let TestAccounts { users, _folder } = setup;
     let users = users.with_min_length(3);
     users
-        .add("bob", &"abc".into(), "", now())
+        .add("bob", &"abc".into(), "", Claims::default(), now())
         .expect("long enough");
-    let error = users.add("cyd", &"ab".into(), "", now());
+    let error = users.add("cyd", &"ab".into(), "", Claims::default(), now());
     let error = error.expect_err("too short").to_string();
     assert_eq!(error, "password must have at least 3 characters");
 }

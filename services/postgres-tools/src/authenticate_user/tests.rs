@@ -6,7 +6,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::{Layer as _, ServiceExt as _};
-use ziggurat_accounts::{NewToken, Settings, TokenFile, UserFile};
+use ziggurat_accounts::{Claims, NewToken, Settings, TokenFile, UserFile};
 use ziggurat_layers::{bearer::Verify as _, client_ip::ClientIp, json_rpc::JsonRpcLayer};
 use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
 
@@ -26,7 +26,7 @@ fn accounts(folder: &TempDir) -> Accounts {
         .with_cost(4)
         .with_min_length(1);
     users
-        .add("alice", &"right".into(), "", now)
+        .add("alice", &"right".into(), "", Claims::default(), now)
         .expect("a user");
     Accounts::open(settings, |_| {}).expect("good files")
 }

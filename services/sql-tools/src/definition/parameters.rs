@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use serde_yaml::Value as Yaml;
+use ziggurat_accounts::is_claim_name;
 
 use super::{
     Problems, is_name,
@@ -14,6 +15,8 @@ use crate::{
     kind::{Kind, holds_nul},
     parameter::{Filling, Parameter, Source},
 };
+
+const INVALID_FROM: &str = "invalid from: write user, client, token, caller or {claim: name}";
 
 /// Limit on the characters of a description.
 const MAX_DESCRIPTION: usize = 500;
@@ -103,15 +106,13 @@ fn filling(raw: &RawParameter, kind: &Kind) -> Result<Filling, String> {
 }
 
 fn source(from: &Yaml, kind: &Kind) -> Result<Source, String> {
-    if from.get("claim").is_some() {
-        return Err(
-            "from: a claim needs identity.claims, which this version does not have".to_owned(),
-        );
+    if from.is_mapping() {
+        return claim(from);
     }
     match from.as_str() {
-        Some("role") => {
-            Err("from: role needs identity, which this version does not have".to_owned())
-        }
+        Some("role") => Err(
+            "from: role needs databases[].identity, which this version does not have".to_owned(),
+        ),
         Some(name) => {
             let source = Source::read(name).ok_or_else(|| format!("invalid from: {name}"))?;
             match kind {
@@ -119,6 +120,19 @@ fn source(from: &Yaml, kind: &Kind) -> Result<Source, String> {
                 _ => Ok(source),
             }
         }
-        None => Err("invalid from: write user, client, token or caller".to_owned()),
+        None => Err(INVALID_FROM.to_owned()),
     }
+}
+
+fn claim(from: &Yaml) -> Result<Source, String> {
+    let members = from.as_mapping().filter(|members| members.len() == 1);
+    let name = members.and_then(|members| members.get("claim"));
+    let name = name.and_then(Yaml::as_str).ok_or(INVALID_FROM)?;
+    if !is_claim_name(name) {
+        return Err(format!(
+            "from: invalid name of a claim: {}",
+            name.escape_debug()
+        ));
+    }
+    Ok(Source::Claim(name.into()))
 }

@@ -17,6 +17,7 @@ fn environment() -> Environment {
     Environment {
         databases: vec![database("shop", false), database("desk", true)],
         tools: vec!["query_database".to_owned()],
+        ..Environment::default()
     }
 }
 
@@ -259,12 +260,28 @@ fn a_parameter_that_cannot_work_is_refused() {
         ),
         ("type: string, from: weather", "invalid from: weather"),
         (
-            "type: string, from: {claim: org}",
-            "from: a claim needs identity.claims, which this version does not have",
+            "type: string, from: {claim: org, user: a}",
+            "invalid from: write user, client, token, caller or {claim: name}",
+        ),
+        (
+            "type: string, from: {claim: [org]}",
+            "invalid from: write user, client, token, caller or {claim: name}",
+        ),
+        (
+            "type: string, from: [user]",
+            "invalid from: write user, client, token, caller or {claim: name}",
+        ),
+        (
+            "type: string, from: {claim: a..b}",
+            "from: invalid name of a claim: a..b",
+        ),
+        (
+            "type: string, from: {claim: org}, default: a",
+            "a bound parameter takes no default, allowed or required",
         ),
         (
             "type: string, from: role",
-            "from: role needs identity, which this version does not have",
+            "from: role needs databases[].identity, which this version does not have",
         ),
         (
             "type: array, items: {type: string}, from: user",

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use ziggurat_accounts::{TokenFile, UserFile};
+use ziggurat_accounts::{Claims, NewClaims, TokenFile, UserFile};
 
 use super::{
     clients::limited,
@@ -49,7 +49,13 @@ impl Moments {
 fn users_of(home: &Home) -> UserFile {
     let users = UserFile::new(home.users()).with_cost(4);
     for name in USERS {
-        let added = users.add(name, &PASSWORD.into(), "0", Timestamp::now());
+        let added = users.add(
+            name,
+            &PASSWORD.into(),
+            "0",
+            Claims::default(),
+            Timestamp::now(),
+        );
         added.expect("written");
     }
     users
@@ -235,7 +241,7 @@ fn commands_that_find_the_disk_full_fail_and_lose_nothing() {
     home.token("main");
     let users = users_of(&home);
     users
-        .update("ada", None, Some("as it was"))
+        .update("ada", None, Some("as it was"), &NewClaims::default())
         .expect("written");
     let contents = || [home.tokens(), home.users()].map(|path| fs::read(path).expect("there"));
     let before = contents();

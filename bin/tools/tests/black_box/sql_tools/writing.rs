@@ -16,8 +16,11 @@ const WRITING: &str = r"
   write: true
   destructive: false
   idempotent: true
-  statement: UPDATE orders SET note = :why WHERE id = :id RETURNING id, note
-  parameters: [{name: id, type: integer}, {name: why, type: string, sensitive: true}]
+  statement: UPDATE orders SET note = :why WHERE id = :id AND :who = 'local' RETURNING id, note
+  parameters:
+  - {name: id, type: integer}
+  - {name: why, type: string, sensitive: true}
+  - {name: who, type: string, from: caller}
 - {name: erase, description: D, database: main, write: true, confirm: always, statement: DELETE FROM orders}
 - name: add
   description: D
