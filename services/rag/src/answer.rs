@@ -70,7 +70,8 @@ async fn answer_by(
         Ok(shows_sources) => (shows_sources, None),
         Err(notice) => (false, Some(notice)),
     };
-    let passages = pipeline.find(&query, deadline, question.call()).await?;
+    // The state of a search is too large to be a part of this future.
+    let passages = Box::pin(pipeline.find(&query, deadline, question.call())).await?;
     question.set_rows(passages.len());
     if passages.is_empty() {
         return Ok(Answered {

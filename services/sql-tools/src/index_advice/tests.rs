@@ -43,11 +43,11 @@ fn sorted(filter: &str, keys: &[&str]) -> Value {
     json!([{"Plan": {"Node Type": "Sort", "Sort Key": keys, "Plans": [below]}}])
 }
 
-fn advise(plan: Value) -> Advice {
-    candidates(&plan, &tables())
+fn advise(plan: &Value) -> Advice {
+    candidates(plan, &tables())
 }
 
-fn chosen(plan: Value) -> Vec<String> {
+fn chosen(plan: &Value) -> Vec<String> {
     texts(&advise(plan))
 }
 
@@ -111,7 +111,7 @@ fn equality_stands_before_range_and_range_before_order() {
         "((o.placed_at > now()) AND (o.status = 'x'::text))",
         &["o.total"],
     );
-    let texts = chosen(plan);
+    let texts = chosen(&plan);
     assert!(
         texts.contains(&"orders (status, placed_at, total)".to_owned()),
         "{texts:?}"
@@ -209,7 +209,7 @@ fn columns_that_the_caller_leaves_out_are_in_no_candidate() {
 fn scans_that_share_a_candidate_are_counted_together() {
     let (first, mut second) = (scan("(o.org = 2)"), scan("(p.org = 3)"));
     second[0]["Plan"]["Alias"] = "p".into();
-    let advice = advise(append(&[&first[0]["Plan"], &second[0]["Plan"]]));
+    let advice = advise(&append(&[&first[0]["Plan"], &second[0]["Plan"]]));
     assert_eq!(texts(&advice), ["orders (org)"]);
     let candidate = &advice.chosen[0];
     assert_eq!(
@@ -222,7 +222,7 @@ fn scans_that_share_a_candidate_are_counted_together() {
 #[test]
 fn a_column_that_finds_a_single_row_needs_no_other() {
     let filter = "((o.id = 1) AND (o.org = 2) AND (o.total > 1))";
-    let advice = advise(scan(filter));
+    let advice = advise(&scan(filter));
     assert_eq!(
         texts(&advice.guessed()),
         Vec::<String>::new(),
@@ -230,7 +230,7 @@ fn a_column_that_finds_a_single_row_needs_no_other() {
     );
     let filter = "((o.placed_at = now()) AND (o.org = 2) AND (o.total > 1))";
     assert_eq!(
-        texts(&advise(scan(filter)).guessed()),
+        texts(&advise(&scan(filter)).guessed()),
         ["orders (placed_at)"]
     );
 }
@@ -243,7 +243,7 @@ fn without_a_trial_the_best_guess_for_each_scan_is_left() {
     second[0]["Plan"]["Plan Rows"] = 1000.into();
     let join = json!([{"Plan": {"Node Type": "Hash Join", "Hash Cond": "(o.customer_id = p.customer_id)",
         "Plans": [first[0]["Plan"], second[0]["Plan"]]}}]);
-    let advice = advise(join).guessed();
+    let advice = advise(&join).guessed();
     // The scan with the fewest rows comes first, the other is joined to it.
     assert_eq!(
         texts(&advice),
@@ -279,7 +279,7 @@ fn conditions_that_an_index_cannot_answer_give_no_candidate() {
         "(o.status = 'x)",
         "",
     ] {
-        assert_eq!(chosen(scan(filter)), Vec::<String>::new(), "{filter}");
+        assert_eq!(chosen(&scan(filter)), Vec::<String>::new(), "{filter}");
     }
 }
 
@@ -307,7 +307,7 @@ fn strings_and_quoted_names_are_read_whole() {
 
 #[test]
 fn sorts_keep_their_directions_only_where_an_index_cannot_be_read_backwards() {
-    let texts = |keys: &[&str]| chosen(sorted("", keys));
+    let texts = |keys: &[&str]| chosen(&sorted("", keys));
     assert_eq!(
         texts(&["o.org DESC", "o.total DESC"]),
         ["orders (org, total)"]
