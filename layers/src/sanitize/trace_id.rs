@@ -21,12 +21,26 @@ pub struct TraceId(Arc<str>);
 
 impl TraceId {
     /// Takes an id as text.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::TraceId;
+    ///
+    /// let id = TraceId::new("4bf92f3577b34da6a3ce929d0e0e4736");
+    /// assert_eq!(id.clone(), id);
+    /// ```
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
     /// Returns it as text.
+    ///
+    /// ```
+    /// use ziggurat_layers::sanitize::TraceId;
+    ///
+    /// let id = TraceId::new("4bf92f3577b34da6a3ce929d0e0e4736");
+    /// assert_eq!(id.as_str(), "4bf92f3577b34da6a3ce929d0e0e4736");
+    /// ```
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
