@@ -267,7 +267,11 @@ impl CallObserver {
         };
         let arguments: Arguments<'_> = arguments;
         match start.subject {
-            Some("query_database" | "execute_explain") => record.statement(&arguments.query),
+            Some("query_database" | "execute_explain" | "index_advice")
+                if !arguments.query.is_empty() =>
+            {
+                record.statement(&arguments.query);
+            }
             Some("count_rows") => record.statement(&arguments.condition),
             Some("similarity_search") => record.question(&arguments.query_text),
             Some("search_knowledgebase") => record.question(&arguments.query),

@@ -76,6 +76,20 @@ fn a_record_has_the_statement_of_a_tool_in_the_form_of_the_settings() {
     }
 }
 
+#[test]
+fn the_text_for_advice_on_indexes_is_the_statement_of_its_record() {
+    let audited = audited("", "dba: {enabled: true}\n");
+    let (program, client) = audited.home.serve(&[]);
+    let client = client.bearing("one");
+    let query = r#"{"query": "SELECT id FROM book WHERE title = 'Emma'"}"#;
+    call(&client, "index_advice", query);
+    call(&client, "index_advice", r#"{"queryid": "7"}"#);
+    let calls = audited.calls(program);
+    let text = &calls[0]["statement"]["text"];
+    assert_eq!(text, "SELECT id FROM book WHERE title = ?");
+    assert_eq!(calls[1].get("statement"), None);
+}
+
 /// Arguments of calls, the verdicts, and the arguments in their records.
 const RECORDED: [(&str, &str, &str); 5] = [
     (
