@@ -1,8 +1,8 @@
 //! Reload: of the configuration and the definitions on SIGHUP, and of the definitions when their
 //! files change.
 //!
-//! What is new is built and checked beside the old, and exchanged in one step. If anything is wrong,
-//! everything old stays.
+//! The new parts are built and checked beside the old ones, and exchanged in one step. If anything is
+//! wrong, the old parts stay.
 
 use std::{future::pending, path::PathBuf, sync::Arc};
 

@@ -23,7 +23,7 @@ pub use self::{
     postgres::Postgres,
     program::{Program, Ran},
     telemetry::{Collector, MetricsPage, spans_of},
-    waiting::{connect, ended, output, output_of, received, until},
+    waiting::{connect, ended, output, output_of, received, until, within_a_day},
 };
 
 /// Time limit of every wait of a test.

@@ -3,10 +3,11 @@
 use std::{
     io::Read,
     net::{TcpStream, ToSocketAddrs},
+    panic::{self, AssertUnwindSafe},
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use crate::PATIENCE;
@@ -19,6 +20,21 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
         thread::sleep(Duration::from_millis(2));
     }
     start.elapsed()
+}
+
+/// Runs a test of something that begins anew each day in UTC, and once more if a day ended meanwhile.
+pub fn within_a_day(test: impl Fn()) {
+    let day = || {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH);
+        time.expect("after 1970").as_secs() / (24 * 60 * 60)
+    };
+    let begun = day();
+    let result = panic::catch_unwind(AssertUnwindSafe(&test));
+    match result {
+        Ok(()) => {}
+        Err(_) if day() != begun => test(),
+        Err(failure) => panic::resume_unwind(failure),
+    }
 }
 
 /// Receives a value from another thread.

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::{
-    revisions::{ask, result},
+    revisions::{ask, listed, result},
     support::{Client, Home, Postgres, records, records::PASSWORD},
 };
 
@@ -32,20 +32,6 @@ fn home(postgres: &Postgres, sections: &str) -> Home {
     home
 }
 
-/// Returns those of the tools that a list has: of `/mcp/v1`, and of `/mcp`.
-fn listed(client: &Client) -> [Vec<String>; 2] {
-    let lists = [
-        client.call("tools/list", &json!({}))["result"]["tools"].clone(),
-        result(client, "tools/list", &json!({}))["tools"].clone(),
-    ];
-    lists.map(|list| {
-        let names = list.as_array().expect("a list").iter();
-        let names = names.filter_map(|tool| tool["name"].as_str());
-        let own = names.filter(|name| TOOLS.contains(name));
-        own.map(str::to_owned).collect()
-    })
-}
-
 /// Returns the answers to a call of a tool, without its name: of `/mcp/v1`, and of `/mcp`.
 fn called(client: &Client, name: &str) -> [String; 2] {
     let params = json!({"name": name, "arguments": {}});
@@ -59,7 +45,7 @@ fn called(client: &Client, name: &str) -> [String; 2] {
 /// Asserts which of the tools exist for a client, on `/mcp/v1` and on `/mcp`.
 #[track_caller]
 fn assert_has(client: &Client, expected: [&[&str]; 2]) {
-    assert_eq!(listed(client), expected);
+    assert_eq!(listed(client, |name| TOOLS.contains(&name)), expected);
     let unknown = called(client, "invented");
     for name in TOOLS {
         let answers = called(client, name);

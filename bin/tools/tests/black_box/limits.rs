@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use ziggurat_black_box::MetricsPage;
+use ziggurat_black_box::{MetricsPage, within_a_day};
 
 use crate::{
     revisions::ask,
@@ -207,44 +207,46 @@ fn statements_at_once_wait_for_their_turn_and_then_give_up() {
 
 #[test]
 fn rows_and_bytes_of_a_day_end_an_answer_and_refuse_the_next() {
-    let limited = Limited::new(
-        "  - {for: {tokens: [token-1]}, rows_per_day: 1200}\n  \
+    within_a_day(|| {
+        let limited = Limited::new(
+            "  - {for: {tokens: [token-1]}, rows_per_day: 1200}\n  \
          - {for: {tokens: [token-2]}, bytes_per_day: 3000}\n",
-    );
-    let (one, two) = (limited.one(), limited.two());
-    let (answer, _) = query(&one, "SELECT n FROM many");
-    let fields = answer.header("ratelimit").unwrap_or_default().to_owned();
-    assert!(fields.starts_with(r#""rows_per_day";r=200;t="#), "{fields}");
-    let (answer, text_of) = query(&one, "SELECT n FROM many ORDER BY n");
-    let fields = answer.header("ratelimit").unwrap_or_default().to_owned();
-    assert!(fields.starts_with(r#""rows_per_day";r=0;t="#), "{fields}");
-    assert!(
-        text_of.contains(&format!("Note: the rows end here. {ROWS}")),
-        "{text_of}"
-    );
-    assert!(
-        text_of.contains("200 rows shown, more available"),
-        "{text_of}"
-    );
-    assert!(text_of.ends_with("\n200"), "{text_of}");
-    for sql in ["SELECT 1", "SELECT 1 WHERE false"] {
-        assert_eq!(text(&one, sql), ROWS, "{sql}");
-    }
-    // A tool that runs no statement still works.
-    let listed = ask(&one, "tools/call", &json!({"name": "list_databases"}));
-    assert_eq!(
-        listed.json()["result"]["isError"],
-        Value::Null,
-        "{listed:?}"
-    );
+        );
+        let (one, two) = (limited.one(), limited.two());
+        let (answer, _) = query(&one, "SELECT n FROM many");
+        let fields = answer.header("ratelimit").unwrap_or_default().to_owned();
+        assert!(fields.starts_with(r#""rows_per_day";r=200;t="#), "{fields}");
+        let (answer, text_of) = query(&one, "SELECT n FROM many ORDER BY n");
+        let fields = answer.header("ratelimit").unwrap_or_default().to_owned();
+        assert!(fields.starts_with(r#""rows_per_day";r=0;t="#), "{fields}");
+        assert!(
+            text_of.contains(&format!("Note: the rows end here. {ROWS}")),
+            "{text_of}"
+        );
+        assert!(
+            text_of.contains("200 rows shown, more available"),
+            "{text_of}"
+        );
+        assert!(text_of.ends_with("\n200"), "{text_of}");
+        for sql in ["SELECT 1", "SELECT 1 WHERE false"] {
+            assert_eq!(text(&one, sql), ROWS, "{sql}");
+        }
+        // A tool that runs no statement still works.
+        let listed = ask(&one, "tools/call", &json!({"name": "list_databases"}));
+        assert_eq!(
+            listed.json()["result"]["isError"],
+            Value::Null,
+            "{listed:?}"
+        );
 
-    let cut = text(&two, "SELECT repeat('x', 99) FROM generate_series(1, 100)");
-    assert!(
-        cut.contains(&format!("Note: the rows end here. {BYTES}")),
-        "{cut}"
-    );
-    assert!((2000..3500).contains(&cut.len()), "{}", cut.len());
-    assert_eq!(text(&two, "SELECT 1"), BYTES);
+        let cut = text(&two, "SELECT repeat('x', 99) FROM generate_series(1, 100)");
+        assert!(
+            cut.contains(&format!("Note: the rows end here. {BYTES}")),
+            "{cut}"
+        );
+        assert!((2000..3500).contains(&cut.len()), "{}", cut.len());
+        assert_eq!(text(&two, "SELECT 1"), BYTES);
+    });
 }
 
 #[test]
@@ -325,34 +327,36 @@ fn standard_input_has_the_limits_of_the_local_caller() {
 
 #[test]
 fn replicas_add_up_the_rows_of_a_day() {
-    let postgres = Postgres::new();
-    let entry = postgres.entry("main");
-    let serve = || {
-        let mut home = Home::new();
-        home.replace(
-            &home.tokens(),
-            &records::tokens(&[records::token(1, "one", &[])]),
-        );
-        home.configure(&format!(
+    within_a_day(|| {
+        let postgres = Postgres::new();
+        let entry = postgres.entry("main");
+        let serve = || {
+            let mut home = Home::new();
+            home.replace(
+                &home.tokens(),
+                &records::tokens(&[records::token(1, "one", &[])]),
+            );
+            home.configure(&format!(
             "databases:\n{entry}limits: {{callers: [{{for: {{everyone: true}}, rows_per_day: 90}}]}}\n"
         ));
-        home.set("ZIGGURAT_STATE_URL", postgres.url());
-        let (program, stranger) = home.serve(&[]);
-        (home, program, stranger.bearing("one"))
-    };
-    let (_first_home, _first, one) = serve();
-    let (_second_home, _second, two) = serve();
-    assert!(text(&one, "SELECT generate_series(1, 50)").contains("(50 rows)"));
-    let left = |client: &Client| {
-        let answer = ask(client, "tools/list", &json!({}));
-        answer.header("ratelimit").unwrap_or_default().to_owned()
-    };
-    until("the other replica knows", || {
-        left(&two).starts_with(r#""rows_per_day";r=40;"#)
+            home.set("ZIGGURAT_STATE_URL", postgres.url());
+            let (program, stranger) = home.serve(&[]);
+            (home, program, stranger.bearing("one"))
+        };
+        let (_first_home, _first, one) = serve();
+        let (_second_home, _second, two) = serve();
+        assert!(text(&one, "SELECT generate_series(1, 50)").contains("(50 rows)"));
+        let left = |client: &Client| {
+            let answer = ask(client, "tools/list", &json!({}));
+            answer.header("ratelimit").unwrap_or_default().to_owned()
+        };
+        until("the other replica knows", || {
+            left(&two).starts_with(r#""rows_per_day";r=40;"#)
+        });
+        assert!(text(&two, "SELECT generate_series(1, 50)").contains(ROWS));
+        until("the first replica knows", || {
+            left(&one).starts_with(r#""rows_per_day";r=0;"#)
+        });
+        assert_eq!(text(&one, "SELECT 1"), ROWS);
     });
-    assert!(text(&two, "SELECT generate_series(1, 50)").contains(ROWS));
-    until("the first replica knows", || {
-        left(&one).starts_with(r#""rows_per_day";r=0;"#)
-    });
-    assert_eq!(text(&one, "SELECT 1"), ROWS);
 }

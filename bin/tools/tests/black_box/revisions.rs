@@ -57,6 +57,20 @@ pub(crate) fn result(client: &Client, method: &str, params: &Value) -> Value {
     answer["result"].clone()
 }
 
+/// Returns the names of the tools that a list has, if they are wanted: of `/mcp/v1`, and of `/mcp`.
+pub(crate) fn listed(client: &Client, is_wanted: impl Fn(&str) -> bool) -> [Vec<String>; 2] {
+    let lists = [
+        client.call("tools/list", &json!({}))["result"]["tools"].clone(),
+        result(client, "tools/list", &json!({}))["tools"].clone(),
+    ];
+    lists.map(|list| {
+        let names = list.as_array().expect("a list").iter();
+        let names = names.filter_map(|tool| tool["name"].as_str());
+        let wanted = names.filter(|name| is_wanted(name));
+        wanted.map(str::to_owned).collect()
+    })
+}
+
 #[test]
 fn every_request_needs_a_token_whatever_its_method() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT 1 AS n");

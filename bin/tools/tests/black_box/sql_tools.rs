@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use self::writing::{asked, confirmed};
 use crate::{
-    revisions::result,
+    revisions::{listed, result},
     support::{Client, Home, Postgres, records, records::PASSWORD},
 };
 
@@ -244,18 +244,7 @@ fn a_tool_exists_for_callers_who_have_the_facts_that_it_is_filled_with() {
     let (_program, anonymous) = home.serve(&[]);
     let alice = anonymous.logged_in("alice", PASSWORD);
     let program = anonymous.bearing(&token);
-    let listed = |client: &Client| {
-        let lists = [
-            client.call("tools/list", &json!({}))["result"]["tools"].clone(),
-            result(client, "tools/list", &json!({}))["tools"].clone(),
-        ];
-        lists.map(|list| {
-            let names = list.as_array().expect("a list").iter();
-            let names = names.filter_map(|tool| tool["name"].as_str());
-            let own = names.filter(|name| name.starts_with("of_"));
-            own.map(str::to_owned).collect::<Vec<_>>()
-        })
-    };
+    let listed = |client| listed(client, |name| name.starts_with("of_"));
     assert_eq!(
         listed(&alice),
         [(); 2].map(|()| vec!["of_caller", "of_user"])
