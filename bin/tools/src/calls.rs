@@ -24,6 +24,7 @@ use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
+use ziggurat_text::scan;
 
 use crate::access::ToolAccess;
 
@@ -304,10 +305,9 @@ impl Observer for CallObserver {
         if !self.is_on && allowance.is_none() {
             return None;
         }
-        let is_hidden =
-            self.audit.is_some() && (self.hides(call, caller) || self.hides_own_tool(call, caller));
+        let is_hidden = self.audit.is_some() && self.hides(call, caller);
         let subject = caller.subject(call);
-        let start = Start {
+        let mut start = Start {
             call,
             caller,
             method: METHODS.into_iter().find(|method| *method == call.method()),
@@ -316,6 +316,8 @@ impl Observer for CallObserver {
             is_stdio: caller.extension::<OverStdio>().is_some(),
             is_hidden,
         };
+        start.is_hidden |= self.audit.is_some() && self.hides_own_tool(&start);
+        let is_hidden = start.is_hidden;
         let refused = allowance
             .as_ref()
             .filter(|_| start.method.is_some() && start.subject != Some(LOGIN))
@@ -335,7 +337,11 @@ impl Observer for CallObserver {
         let measured = measured.map(|method| MeasuredCall {
             metrics: self.metrics.clone(),
             method,
-            tool: subject.filter(|_| method != READ).unwrap_or_default(),
+            tool: subject
+                .as_deref()
+                .filter(|_| method != READ)
+                .unwrap_or_default()
+                .to_owned(),
             caller_kind,
             began: Instant::now(),
         });
@@ -471,9 +477,13 @@ fn record_is_required(audit: Option<&Audit>) -> bool {
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = <&RawValue>::deserialize(deserializer)?.get();
-        let borrowed = serde_json::from_str::<&str>(json).map(Cow::Borrowed);
-        let text = borrowed.or_else(|_| serde_json::from_str(json).map(Cow::Owned));
-        Ok(Self(text.unwrap_or_default()))
+        let text = match scan::unescaped(json) {
+            Some(text) => Cow::Borrowed(text),
+            None => serde_json::from_str(json)
+                .map(Cow::Owned)
+                .unwrap_or_default(),
+        };
+        Ok(Self(text))
     }
 }
 

@@ -66,7 +66,7 @@ impl AdminAudit {
             ..CallStart::default()
         });
         if self.0.required {
-            let open = write(&self.0, |journal| journal.open(&mut record))?;
+            let open = write(&self.0, |journal| journal.open(&record))?;
             record.open = Some(open);
         }
         Ok(AdminCall {
@@ -90,7 +90,7 @@ impl AdminCall {
     /// Sets the database.
     pub fn database(&mut self, name: &str) {
         if let Some(record) = &mut self.record {
-            record.write(Part::Database, &[("database", name)]);
+            record.write(Part::Database, &[(r#""database":"#, name)]);
         }
     }
 
@@ -100,7 +100,8 @@ impl AdminCall {
         };
         record.end(verdict);
         write(&self.settings, |journal| {
-            journal.record("call", &mut record);
+            let members = |out: &mut Vec<u8>| record.write_all(out);
+            journal.record("call", record.at(), record.open, members);
         })
     }
 }

@@ -5,14 +5,13 @@ use std::{
     sync::{Arc, Mutex, atomic::Ordering::Relaxed},
 };
 
-use jiff::Timestamp;
 use ziggurat_telemetry::AuditCounts;
 
 use crate::{
     Call, CallStart, Destination, Fsync, Methods, OpenError, Settings, Verdict, Writer,
     journal::{Journal, Output},
     log_file::{self, LogFile},
-    queue::{Item, Queue},
+    queue::Queue,
     record::Record,
     recovery,
     writer::{self, LineWriter},
@@ -84,12 +83,12 @@ impl Audit {
     /// Records a refused token. In each second, all after the tenth become one line with their
     /// number.
     pub fn denied(&self, start: &CallStart<'_>) {
-        self.0.queue.push_denied(|| Box::new(Record::new(start)));
+        self.0.queue.push_denied(|| Record::new(start));
     }
 
     /// Records a reload of the configuration.
     pub fn reload(&self, verdict: Verdict) {
-        self.0.queue.push(Item::Reload(verdict, Timestamp::now()));
+        self.0.queue.push_reload(verdict);
     }
 
     /// Opens the file anew if another program has renamed it.

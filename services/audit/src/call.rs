@@ -13,7 +13,6 @@ use ziggurat_runtime::lock;
 
 use crate::{
     Audit, Verdict,
-    queue::Item,
     record::{Part, Record},
 };
 
@@ -37,7 +36,7 @@ pub(crate) struct Shared {
 
 struct Progress {
     /// Is `None` after the record went to the writer.
-    record: Option<Box<Record>>,
+    record: Option<Record>,
     opening: Opening,
     wakers: Vec<Waker>,
 }
@@ -53,7 +52,7 @@ enum Opening {
 // === impl Call ===
 
 impl Call {
-    pub(crate) fn new(audit: Audit, record: Box<Record>) -> Self {
+    pub(crate) fn new(audit: Audit, record: Record) -> Self {
         let progress = Progress {
             record: Some(record),
             opening: Opening::NotAsked,
@@ -87,17 +86,17 @@ impl Call {
 
     /// Sets the database.
     pub fn database(&self, name: &str) {
-        self.change(|record| record.write(Part::Database, &[("database", name)]));
+        self.change(|record| record.write(Part::Database, &[(r#""database":"#, name)]));
     }
 
     /// Sets the role under which the statement runs.
     pub fn role(&self, name: &str) {
-        self.change(|record| record.write(Part::Role, &[("role", name)]));
+        self.change(|record| record.write(Part::Role, &[(r#""role":"#, name)]));
     }
 
     /// Sets the SQLSTATE or the JSON-RPC code of an error.
     pub fn code(&self, code: &str) {
-        self.change(|record| record.write(Part::Code, &[("code", code)]));
+        self.change(|record| record.write(Part::Code, &[(r#""code":"#, code)]));
     }
 
     /// Marks a call that named something that exists and that its caller does not see.
@@ -120,7 +119,7 @@ impl Call {
     /// Sets the arguments of a tool as JSON, if the settings ask for them.
     ///
     /// The caller replaces the values of sensitive and bound parameters before.
-    pub fn arguments(&self, json: String) {
+    pub fn arguments(&self, json: &str) {
         if self.0.audit.has_arguments() {
             self.change(|record| record.set_arguments(json));
         }
@@ -151,7 +150,7 @@ impl Call {
             }
         };
         if let Some(record) = ended {
-            self.0.audit.queue().push(Item::Call(record));
+            self.0.audit.queue().push(record);
         }
     }
 
@@ -200,7 +199,7 @@ impl Shared {
     /// Notes that the `open` line was written, or that none is needed any more.
     ///
     /// Returns the record if the call has ended meanwhile: it is the writer's then.
-    pub(crate) fn opened(self: Arc<Self>, seq: Option<u64>) -> Option<Box<Record>> {
+    pub(crate) fn opened(self: Arc<Self>, seq: Option<u64>) -> Option<Record> {
         let ended = {
             let mut progress = lock(&self.progress);
             if let Some(record) = &mut progress.record {
@@ -240,7 +239,7 @@ impl Shared {
         }
     }
 
-    fn cancelled(&mut self) -> Option<Box<Record>> {
+    fn cancelled(&mut self) -> Option<Record> {
         let progress = self.progress.get_mut();
         let progress = progress.unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut record = progress.record.take()?;
@@ -252,7 +251,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if let Some(record) = self.cancelled() {
-            self.audit.queue().push(Item::Call(record));
+            self.audit.queue().push(record);
         }
     }
 }

@@ -7,7 +7,8 @@ use std::{
     path::Path,
 };
 
-use aws_lc_rs::{digest, hmac};
+use aws_lc_rs::hmac;
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 /// Largest key file; a longer file is probably not one.
@@ -74,7 +75,7 @@ impl fmt::Debug for Key {
 
 impl Hex {
     pub(crate) fn digest(bytes: &[u8]) -> Self {
-        Self::encode(digest::digest(&digest::SHA256, bytes).as_ref())
+        Self::encode(&Sha256::digest(bytes))
     }
 
     /// Reads 64 lower-case hexadecimal digits.
@@ -93,10 +94,10 @@ impl Hex {
             context.update(line);
             Self::encode(context.sign().as_ref())
         } else {
-            let mut context = digest::Context::new(&digest::SHA256);
+            let mut context = Sha256::new();
             context.update(before);
             context.update(line);
-            Self::encode(context.finish().as_ref())
+            Self::encode(&context.finalize())
         }
     }
 

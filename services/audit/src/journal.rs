@@ -104,14 +104,14 @@ impl Journal {
     pub(crate) fn recovered(&mut self, found: &Found) {
         if let Some(torn) = &found.torn {
             self.event("gap", Timestamp::now(), |out| {
-                line::member(out, "torn", torn);
+                line::member(out, r#""torn":"#, torn);
             });
         }
         for Lost { open, members } in &found.lost {
             self.line("call", Timestamp::now(), |out| {
-                line::number(out, "open", *open);
+                line::number(out, r#""open":"#, *open);
                 out.extend_from_slice(members.as_bytes());
-                line::member(out, "verdict", "lost");
+                line::member(out, r#""verdict":"#, "lost");
             });
         }
     }
@@ -130,11 +130,11 @@ impl Journal {
             self.event("start", Timestamp::now(), |out| {
                 let Some(before) = before else { return };
                 out.extend_from_slice(b",\"previous\":{");
-                line::member(out, "file", &before);
-                line::member(out, "chain", link.as_ref().map_or("", Hex::as_str));
+                line::member(out, r#""file":"#, &before);
+                line::member(out, r#""chain":"#, link.as_ref().map_or("", Hex::as_str));
                 out.push(b'}');
                 if let Some(oldest) = oldest {
-                    line::number(out, "oldest_open", oldest);
+                    line::number(out, r#""oldest_open":"#, oldest);
                 }
             });
         }
@@ -168,30 +168,31 @@ impl Journal {
         at: Timestamp,
         members: impl FnOnce(&mut Vec<u8>),
     ) -> u64 {
+        self.record(kind, at, None, members)
+    }
+
+    /// Formats the line of a record, which names its `open` line, if there is one.
+    pub(crate) fn record(
+        &mut self,
+        kind: &str,
+        at: Timestamp,
+        open: Option<u64>,
+        members: impl FnOnce(&mut Vec<u8>),
+    ) -> u64 {
         let instance = mem::take(&mut self.instance);
         let seq = self.line(kind, at, |out| {
-            line::member(out, "instance", &instance);
+            if let Some(open) = open {
+                line::number(out, r#""open":"#, open);
+            }
+            line::member(out, r#""instance":"#, &instance);
             members(out);
         });
         self.instance = instance;
         seq
     }
 
-    /// Formats the line of a record that has ended, or of a refused token.
-    pub(crate) fn record(&mut self, kind: &str, record: &mut Record) {
-        let instance = mem::take(&mut self.instance);
-        self.line(kind, record.at(), |out| {
-            if let Some(open) = record.open {
-                line::number(out, "open", open);
-            }
-            line::member(out, "instance", &instance);
-            record.write_all(out);
-        });
-        self.instance = instance;
-    }
-
     /// Formats the `open` line of a record. Returns its sequence number.
-    pub(crate) fn open(&mut self, record: &mut Record) -> u64 {
+    pub(crate) fn open(&mut self, record: &Record) -> u64 {
         self.event("open", Timestamp::now(), |out| record.write_open(out))
     }
 
@@ -238,7 +239,7 @@ impl Journal {
         let archive = file.archive(self.first, self.next.seq + 1);
         let name = names::of(&archive);
         self.event("rotate", Timestamp::now(), |out| {
-            line::member(out, "file", &name);
+            line::member(out, r#""file":"#, &name);
         });
         let mut count = self.commit()?;
         self.rename(&archive, name)?;

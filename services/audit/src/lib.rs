@@ -74,6 +74,7 @@ mod entry;
 mod error;
 mod journal;
 mod line;
+mod lines;
 mod log_file;
 mod names;
 mod queue;

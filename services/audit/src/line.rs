@@ -39,7 +39,7 @@ impl Second {
 /// Appends the members with which each line begins.
 pub(crate) fn head(out: &mut Vec<u8>, second: &mut Second, seq: u64, at: Timestamp, kind: &str) {
     out.extend_from_slice(b"{\"v\":1");
-    number(out, "seq", seq);
+    number(out, r#""seq":"#, seq);
     out.extend_from_slice(b",\"at\":\"");
     second.write(out, at);
     out.extend_from_slice(b"\",\"kind\":\"");
@@ -58,21 +58,20 @@ pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Op
 }
 
 /// Appends a member whose value is a text; an empty one is left out.
-pub(crate) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
+///
+/// The key is written as in JSON, such as `"tool":`: each record has many members.
+pub(crate) fn member(out: &mut Vec<u8>, key: &str, value: &str) {
     if !value.is_empty() {
         comma(out);
-        out.push(b'"');
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\":");
+        out.extend_from_slice(key.as_bytes());
         string(out, value);
     }
 }
 
 /// Appends a member whose value is a number.
-pub(crate) fn number(out: &mut Vec<u8>, name: &str, value: u64) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
+pub(crate) fn number(out: &mut Vec<u8>, key: &str, value: u64) {
+    out.push(b',');
+    out.extend_from_slice(key.as_bytes());
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 

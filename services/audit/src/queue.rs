@@ -12,10 +12,10 @@ use std::{
 use jiff::Timestamp;
 use ziggurat_runtime::lock;
 
-use crate::{CallStart, Verdict, call::Shared, record::Record};
+use crate::{CallStart, Verdict, call::Shared, line, lines::Lines, record::Record};
 
 /// Maximum number of records that wait for the writer.
-pub(crate) const MAX_ITEMS: usize = 8192;
+pub(crate) const MAX_LINES: usize = 8192;
 
 /// Time for which a call waits for room in a full queue.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -26,6 +26,9 @@ const GATHER: Duration = Duration::from_millis(10);
 /// Number of records for which the writer does not wait any longer.
 const GATHERED: usize = 1024;
 
+/// Maximum size of the buffers of records that are used again.
+const MAX_KEPT_BYTES: usize = 2048;
+
 /// Pause between two attempts to write, unless a call asks for one.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -34,25 +37,19 @@ const DENIED_PER_SECOND: u32 = 10;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Records that have been written.
-pub(crate) type Written = Vec<Box<Record>>;
+/// A call that waits for its `open` line.
+pub(crate) struct Open {
+    pub(crate) call: Arc<Shared>,
+    /// Sequence number of the line, once it is formatted.
+    pub(crate) seq: Option<u64>,
+}
 
 /// Work for the writer.
-pub(crate) enum Item {
-    /// A call that has ended.
-    Call(Box<Record>),
-    /// A call that waits for its `open` line.
-    Open {
-        call: Arc<Shared>,
-        /// Sequence number of the line, once it is formatted.
-        seq: Option<u64>,
-    },
-    /// A refused token.
-    Denied(Box<Record>),
-    /// Number of refused tokens that were not recorded one by one.
-    Repeated(u64, Timestamp),
-    /// A reload of the configuration.
-    Reload(Verdict, Timestamp),
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// Calls that wait for their `open` lines, which are written before the others.
+    pub(crate) opens: Vec<Open>,
+    pub(crate) lines: Lines,
 }
 
 /// Queue between calls and the writer.
@@ -63,9 +60,6 @@ pub(crate) struct Queue {
     work: Condvar,
     /// Wakes calls that wait for room.
     room: Condvar,
-    /// Written records, whose memory is used again: it was allocated by other threads, and giving
-    /// it back to them takes longer than the rest of a record.
-    spare: Mutex<Written>,
     pub(crate) missed: AtomicU64,
     pub(crate) records: AtomicU64,
     pub(crate) failures: AtomicU64,
@@ -73,9 +67,9 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct State {
-    items: Vec<Item>,
-    /// Calls that wait for their `open` lines, which may be written before the other items.
-    opens: Vec<Item>,
+    batch: Batch,
+    /// Buffers of records whose calls have ended.
+    spare: Vec<Vec<u8>>,
     orders: Orders,
     /// Is true if a call waits for its `open` line.
     is_urgent: bool,
@@ -117,29 +111,27 @@ pub(crate) struct Orders {
 
 impl Queue {
     /// Makes a record of a call that begins.
-    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Box<Record> {
-        let spare = lock(&self.spare).pop();
-        match spare {
-            Some(mut record) => {
-                record.begin_again(start);
-                record
-            }
-            None => Box::new(Record::new(start)),
-        }
+    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Record {
+        let spare = lock(&self.state).spare.pop();
+        Record::with_buffer(start, spare.unwrap_or_default())
     }
 
-    /// Keeps written records for calls that begin.
-    pub(crate) fn keep(&self, written: &mut Written) {
-        let mut spare = lock(&self.spare);
-        let room = GATHERED.saturating_sub(spare.len());
-        written.retain(|record| record.is_small());
-        spare.extend(written.drain(..written.len().min(room)));
-        drop(spare);
-        written.clear();
+    /// Adds the line of a call that has ended. While the queue is full it waits, unless the writer
+    /// cannot write.
+    pub(crate) fn push(&self, record: Record) {
+        self.add(|state| state.end(record));
     }
 
-    /// Adds an item. While the queue is full it waits, unless the writer cannot write.
-    pub(crate) fn push(&self, item: Item) {
+    /// Adds the line of a reload of the configuration.
+    pub(crate) fn push_reload(&self, verdict: Verdict) {
+        self.add(|state| {
+            let members = |out: &mut Vec<u8>| line::member(out, r#""verdict":"#, verdict.as_str());
+            let lines = &mut state.batch.lines;
+            lines.push("reload", Timestamp::now(), None, members);
+        });
+    }
+
+    fn add(&self, add: impl FnOnce(&mut State)) {
         let mut state = lock(&self.state);
         if state.is_full() && !state.is_failing {
             let waits = |state: &mut State| state.is_full() && !state.is_failing;
@@ -151,7 +143,7 @@ impl Queue {
             self.missed.fetch_add(1, Relaxed);
             return;
         }
-        state.items.push(item);
+        add(&mut state);
         self.wake(state);
     }
 
@@ -163,8 +155,8 @@ impl Queue {
         if state.orders.close {
             return false;
         }
-        // Not limited: each call has one such item, and it waits for it.
-        state.opens.push(Item::Open { call, seq: None });
+        // Not limited: each call has one, and waits for it.
+        state.batch.opens.push(Open { call, seq: None });
         if is_urgent {
             state.is_urgent = true;
             self.wake(state);
@@ -173,26 +165,25 @@ impl Queue {
     }
 
     /// Puts the calls that wait for their `open` lines into `batch`.
-    pub(crate) fn take_opens(&self, batch: &mut Vec<Item>) -> u64 {
+    pub(crate) fn take_opens(&self, opens: &mut Vec<Open>) -> u64 {
         let mut state = lock(&self.state);
-        batch.append(&mut state.opens);
+        opens.append(&mut state.batch.opens);
         mem::take(&mut state.orders.missed)
     }
 
     /// Returns whether calls wait for `open` lines that are not left to the writer.
     pub(crate) fn has_opens(&self) -> bool {
         let state = lock(&self.state);
-        !state.is_urgent && !state.opens.is_empty()
+        !state.is_urgent && !state.batch.opens.is_empty()
     }
 
     /// Adds a call that ended while its `open` line was written. Never waits.
-    pub(crate) fn push_late(&self, item: Item) {
-        let mut state = lock(&self.state);
-        state.items.push(item);
+    pub(crate) fn push_late(&self, record: Record) {
+        lock(&self.state).end(record);
     }
 
     /// Adds a refused token, or counts it if there were many.
-    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Box<Record>) {
+    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Record) {
         let mut state = lock(&self.state);
         state.end_denied(Instant::now(), false);
         if state.denied.recorded >= DENIED_PER_SECOND {
@@ -203,7 +194,11 @@ impl Queue {
         }
         state.denied.recorded += 1;
         drop(state);
-        self.push(Item::Denied(record()));
+        let record = record();
+        self.add(|state| {
+            let lines = &mut state.batch.lines;
+            lines.push("denied", record.at(), None, |out| record.write_all(out));
+        });
     }
 
     /// Asks the writer to open the file anew.
@@ -221,7 +216,7 @@ impl Queue {
     }
 
     /// Waits for work, at most until `until`, and puts it into `batch`.
-    pub(crate) fn take(&self, batch: &mut Vec<Item>, until: Option<Instant>) -> Orders {
+    pub(crate) fn take(&self, batch: &mut Batch, until: Option<Instant>) -> Orders {
         let mut state = lock(&self.state);
         if state.is_empty() {
             state = self.sleep(state, Sleep::UntilWork, until, |state| {
@@ -238,10 +233,7 @@ impl Queue {
         if state.is_full() {
             self.room.notify_all();
         }
-        mem::swap(&mut state.items, batch);
-        if !state.opens.is_empty() {
-            batch.splice(0..0, state.opens.drain(..));
-        }
+        mem::swap(&mut state.batch, batch);
         state.is_urgent = false;
         Orders {
             missed: mem::take(&mut state.orders.missed),
@@ -251,18 +243,11 @@ impl Queue {
     }
 
     /// Puts back, before all others, what could not be written.
-    pub(crate) fn put_back(&self, unwritten: &mut Vec<Item>, missed: u64) {
+    pub(crate) fn put_back(&self, unwritten: &mut Lines, missed: u64) {
         let mut state = lock(&self.state);
-        unwritten.append(&mut state.items);
-        mem::swap(&mut state.items, unwritten);
-        let mut room = MAX_ITEMS;
-        let mut lost = 0;
-        state.items.retain(|_| {
-            let is_kept = room > 0;
-            room = room.saturating_sub(1);
-            lost += u64::from(!is_kept);
-            is_kept
-        });
+        unwritten.append(&mut state.batch.lines);
+        mem::swap(&mut state.batch.lines, unwritten);
+        let lost = state.batch.lines.truncate(MAX_LINES) as u64;
         state.orders.missed += missed + lost;
         self.missed.fetch_add(lost, Relaxed);
     }
@@ -330,17 +315,29 @@ impl Queue {
 // === impl State ===
 
 impl State {
+    /// Adds the line of a call that has ended, and keeps the buffer of its record.
+    fn end(&mut self, record: Record) {
+        let lines = &mut self.batch.lines;
+        lines.push("call", record.at(), record.open, |out| {
+            record.write_all(out);
+        });
+        let buffer = record.into_buffer();
+        if self.spare.len() < GATHERED && buffer.capacity() <= MAX_KEPT_BYTES {
+            self.spare.push(buffer);
+        }
+    }
+
     fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.opens.is_empty()
+        self.batch.lines.is_empty() && self.batch.opens.is_empty()
     }
 
     fn is_full(&self) -> bool {
-        self.items.len() >= MAX_ITEMS
+        self.batch.lines.len() >= MAX_LINES
     }
 
-    /// Returns whether there are enough items for a write that may succeed.
+    /// Returns whether there are enough lines for a write that may succeed.
     fn is_gathered(&self) -> bool {
-        self.items.len() >= GATHERED && !self.is_failing
+        self.batch.lines.len() >= GATHERED && !self.is_failing
     }
 
     /// Returns whether the writer has work for which it must not wait.
@@ -356,8 +353,9 @@ impl State {
         }
         let denied = mem::take(&mut self.denied);
         if denied.repeated > 0 {
-            self.items
-                .push(Item::Repeated(denied.repeated, Timestamp::now()));
+            let members = |out: &mut Vec<u8>| line::number(out, r#""repeated":"#, denied.repeated);
+            let lines = &mut self.batch.lines;
+            lines.push("denied", Timestamp::now(), None, members);
         }
         self.denied.since = Some(now);
     }

@@ -1,7 +1,6 @@
 //! Records of calls.
 
 use std::{
-    mem,
     net::IpAddr,
     time::{Duration, Instant},
 };
@@ -11,11 +10,8 @@ use jiff::Timestamp;
 use crate::{
     StatementForm,
     line::{self, MAX_NAME},
-    statement::Statement,
+    statement,
 };
-
-/// Maximum size of the buffers of a record that are used again.
-const MAX_KEPT_BYTES: usize = 2048;
 
 /// Maximum number of characters of the arguments of a tool; longer ones become a text.
 const MAX_ARGUMENTS: usize = 8192;
@@ -115,6 +111,8 @@ pub(crate) enum Part {
     Target,
     Database,
     Role,
+    Statement,
+    Arguments,
     Code,
 }
 
@@ -126,11 +124,9 @@ pub(crate) struct Record {
     /// All parts behind each other, so that most records need one allocation for them.
     members: Vec<u8>,
     spans: [(usize, usize); PARTS],
+    /// Length of the part of the statement that has its digest.
+    digest: usize,
     begun: Instant,
-    statement: Option<Statement>,
-    /// Empty buffer for the text of a statement.
-    buffer: String,
-    arguments: Option<Arguments>,
     pub(crate) rows: Option<u64>,
     pub(crate) bytes: Option<u64>,
     /// True if the caller does not see what it named.
@@ -138,14 +134,6 @@ pub(crate) struct Record {
     /// Sequence number of its `open` line.
     pub(crate) open: Option<u64>,
     end: Option<End>,
-}
-
-/// The arguments of a tool.
-enum Arguments {
-    /// JSON.
-    Whole(String),
-    /// The beginning of JSON that is too long.
-    Cut(String),
 }
 
 #[derive(Clone, Copy)]
@@ -181,75 +169,60 @@ impl Verdict {
 
 impl Record {
     pub(crate) fn new(start: &CallStart<'_>) -> Self {
-        Self::with_buffers(start, Vec::with_capacity(512), String::new())
-    }
-
-    /// Begins another record with the buffers of this one.
-    pub(crate) fn begin_again(&mut self, start: &CallStart<'_>) {
-        let mut members = mem::take(&mut self.members);
-        members.clear();
-        *self = Self::with_buffers(start, members, self.statement_buffer());
-    }
-
-    /// Returns whether its buffers are small enough to be kept.
-    pub(crate) fn is_small(&self) -> bool {
-        let statement = self.statement.as_ref().map_or(0, Statement::capacity);
-        self.members.capacity() + self.buffer.capacity() + statement <= MAX_KEPT_BYTES
+        Self::with_buffer(start, Vec::new())
     }
 
     /// Sets the statement in one of its forms.
     pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str) {
-        let buffer = self.statement_buffer();
-        self.statement = Statement::new(form, text, buffer);
+        let mut digest = 0;
+        self.put(Part::Statement, |out| {
+            digest = statement::write(out, form, text);
+        });
+        self.digest = digest;
     }
 
-    /// Sets the arguments, which are JSON. Long ones are cut at once: records that wait for the writer
-    /// must not hold much memory.
-    pub(crate) fn set_arguments(&mut self, json: String) {
-        let cut = line::cut(&json, MAX_ARGUMENTS);
-        self.arguments = Some(if cut.len() < json.len() {
-            Arguments::Cut(cut.to_owned())
-        } else {
-            Arguments::Whole(json)
+    /// Sets the arguments, which are JSON. Long ones become a text and are cut.
+    pub(crate) fn set_arguments(&mut self, json: &str) {
+        let cut = line::cut(json, MAX_ARGUMENTS);
+        self.put(Part::Arguments, |out| {
+            if cut.len() < json.len() {
+                line::member(out, r#""arguments":"#, cut);
+            } else {
+                out.extend_from_slice(b",\"arguments\":");
+                line::json(out, json);
+            }
         });
     }
 
-    /// Takes an empty buffer for the text of the statement.
-    fn statement_buffer(&mut self) -> String {
-        let buffer = self.statement.take().map(Statement::into_buffer);
-        let mut buffer = buffer.unwrap_or_else(|| mem::take(&mut self.buffer));
-        buffer.clear();
-        buffer
-    }
-
-    fn with_buffers(start: &CallStart<'_>, members: Vec<u8>, buffer: String) -> Self {
+    /// Begins a record with the buffer of another one.
+    pub(crate) fn with_buffer(start: &CallStart<'_>, mut members: Vec<u8>) -> Self {
+        members.clear();
+        members.reserve(512);
         let mut record = Self {
             members,
             spans: [(0, 0); PARTS],
+            digest: 0,
             begun: Instant::now(),
-            statement: None,
-            buffer,
-            arguments: None,
             rows: None,
             bytes: None,
             is_hidden: false,
             open: None,
             end: None,
         };
-        record.write(Part::Request, &[("request_id", start.request_id)]);
+        record.write(Part::Request, &[(r#""request_id":"#, start.request_id)]);
         record.write(
             Part::Way,
             &[
-                ("trace_id", start.trace_id),
-                ("transport", start.transport),
-                ("face", start.face),
-                ("revision", start.revision),
+                (r#""trace_id":"#, start.trace_id),
+                (r#""transport":"#, start.transport),
+                (r#""face":"#, start.face),
+                (r#""revision":"#, start.revision),
             ],
         );
         record.put(Part::Caller, |out| start.caller.write(out));
         let client = [
-            ("name", start.client_name),
-            ("version", start.client_version),
+            (r#""name":"#, start.client_name),
+            (r#""version":"#, start.client_version),
         ];
         record.put(Part::Client, |out| {
             object(out, "client", |out| names(out, &client));
@@ -257,12 +230,16 @@ impl Record {
         record.write(
             Part::Target,
             &[
-                ("method", start.method),
-                ("tool", start.tool),
-                ("pipeline", start.pipeline),
+                (r#""method":"#, start.method),
+                (r#""tool":"#, start.tool),
+                (r#""pipeline":"#, start.pipeline),
             ],
         );
         record
+    }
+
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.members
     }
 
     /// Sets the members of a part, cut to the length of a name.
@@ -299,17 +276,19 @@ impl Record {
     }
 
     /// Appends the members of an `open` line.
-    pub(crate) fn write_open(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
         for part in [Part::Request, Part::Caller, Part::Target, Part::Database] {
             out.extend_from_slice(self.part(part));
         }
-        if let Some(statement) = &mut self.statement {
-            statement.write_digest(out);
+        let statement = self.part(Part::Statement).get(..self.digest);
+        if let Some(digest) = statement.filter(|digest| !digest.is_empty()) {
+            out.extend_from_slice(digest);
+            out.push(b'}');
         }
     }
 
     /// Appends the members of a `call` or `denied` line.
-    pub(crate) fn write_all(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
         for part in [
             Part::Request,
             Part::Way,
@@ -318,40 +297,27 @@ impl Record {
             Part::Target,
             Part::Database,
             Part::Role,
+            Part::Statement,
+            Part::Arguments,
         ] {
             out.extend_from_slice(self.part(part));
         }
-        if let Some(statement) = &mut self.statement {
-            statement.write(out);
-        }
-        self.write_arguments(out);
-        for (name, value) in [("rows", self.rows), ("bytes", self.bytes)] {
+        for (name, value) in [(r#""rows":"#, self.rows), (r#""bytes":"#, self.bytes)] {
             if let Some(value) = value {
                 line::number(out, name, value);
             }
         }
         if let Some(End { verdict, took, .. }) = self.end {
             let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            line::number(out, "ms", ms);
+            line::number(out, r#""ms":"#, ms);
             out.push(b'.');
             line::padded(out, took.subsec_micros() % 1000, 3);
-            line::member(out, "verdict", verdict.as_str());
+            line::member(out, r#""verdict":"#, verdict.as_str());
         }
         if self.is_hidden {
             out.extend_from_slice(b",\"hidden\":true");
         }
         out.extend_from_slice(self.part(Part::Code));
-    }
-
-    fn write_arguments(&self, out: &mut Vec<u8>) {
-        match &self.arguments {
-            None => {}
-            Some(Arguments::Cut(beginning)) => line::member(out, "arguments", beginning),
-            Some(Arguments::Whole(json)) => {
-                out.extend_from_slice(b",\"arguments\":");
-                line::json(out, json);
-            }
-        }
     }
 
     fn part(&self, part: Part) -> &[u8] {
@@ -366,9 +332,9 @@ impl Record {
 impl Caller<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         let members = [
-            ("kind", self.kind),
-            ("name", self.name),
-            ("token", self.token),
+            (r#""kind":"#, self.kind),
+            (r#""name":"#, self.name),
+            (r#""token":"#, self.token),
         ];
         object(out, "caller", |out| {
             names(out, &members);
@@ -385,8 +351,8 @@ impl Caller<'_> {
 
 /// Appends members whose values are names; empty ones are left out.
 fn names(out: &mut Vec<u8>, members: &[(&str, &str)]) {
-    for (name, value) in members {
-        line::member(out, name, line::cut(value, MAX_NAME));
+    for (key, value) in members {
+        line::member(out, key, line::cut(value, MAX_NAME));
     }
 }
 

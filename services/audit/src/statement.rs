@@ -1,5 +1,7 @@
 //! Forms in which statements are recorded.
 
+use std::borrow::Cow;
+
 use ziggurat_runtime::redact::Redactor;
 use ziggurat_sql::{Lexer, Token};
 
@@ -8,94 +10,36 @@ use crate::{StatementForm, chain::Hex, line};
 /// Maximum number of characters of a statement in a record.
 const MAX_CHARACTERS: usize = 8192;
 
-/// Size above which a text is hashed and normalized at once: records that wait for the writer must
-/// not hold much memory.
-const MAX_WAITING_BYTES: usize = 16 * 1024;
-
-/// A statement of a record.
-pub(crate) struct Statement {
-    digest: Option<Hex>,
-    text: String,
-    form: Form,
+/// Appends the member `statement`. Returns the length of what is the same for its digest alone.
+pub(crate) fn write(out: &mut Vec<u8>, form: StatementForm, text: &str) -> usize {
+    if form == StatementForm::None {
+        return 0;
+    }
+    let start = out.len();
+    out.extend_from_slice(b",\"statement\":{\"sha256\":\"");
+    out.extend_from_slice(Hex::digest(text.as_bytes()).as_bytes());
+    out.push(b'"');
+    let digest = out.len() - start;
+    match form {
+        StatementForm::None | StatementForm::Digest => {}
+        StatementForm::Normalized => write_text(out, &normalized(&redacted(text))),
+        StatementForm::Text => write_text(out, &redacted(text)),
+    }
+    out.push(b'}');
+    digest
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// Only the digest is recorded.
-    Digest,
-    /// The text has yet to be normalized.
-    Original,
-    /// The text is recorded as it is.
-    Final,
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(b",\"text\":");
+    line::string(out, line::cut(text, MAX_CHARACTERS));
 }
 
-// === impl Statement ===
-
-impl Statement {
-    /// Copies a text into a buffer; most are hashed and normalized later, by the writer.
-    pub(crate) fn new(form: StatementForm, text: &str, mut buffer: String) -> Option<Self> {
-        let form = match form {
-            StatementForm::None => return None,
-            StatementForm::Digest => Form::Digest,
-            StatementForm::Normalized => Form::Original,
-            StatementForm::Text => Form::Final,
-        };
-        if text.len() <= MAX_WAITING_BYTES {
-            buffer.push_str(text);
-            return Some(Self {
-                digest: None,
-                text: buffer,
-                form,
-            });
-        }
-        let digest = Some(Hex::digest(text.as_bytes()));
-        let (text, form) = match form {
-            Form::Digest => (String::new(), form),
-            Form::Original => (normalized(text), Form::Final),
-            Form::Final => (line::cut(text, MAX_CHARACTERS).to_owned(), form),
-        };
-        Some(Self { digest, text, form })
-    }
-
-    /// Returns the buffer of the text.
-    pub(crate) fn into_buffer(self) -> String {
-        self.text
-    }
-
-    pub(crate) fn capacity(&self) -> usize {
-        self.text.capacity()
-    }
-
-    /// Appends the member `statement` with the digest only.
-    pub(crate) fn write_digest(&mut self, out: &mut Vec<u8>) {
-        let digest = *self.digest();
-        out.extend_from_slice(b",\"statement\":{\"sha256\":\"");
-        out.extend_from_slice(digest.as_bytes());
-        out.extend_from_slice(b"\"}");
-    }
-
-    /// Appends the member `statement`.
-    pub(crate) fn write(&mut self, out: &mut Vec<u8>) {
-        self.write_digest(out);
-        // A text may name its connection by a URL with a password.
-        if self.text.contains("://") {
-            self.text = Redactor::default().redact(&self.text);
-        }
-        if self.form == Form::Original {
-            self.text = normalized(&self.text);
-            self.form = Form::Final;
-        }
-        if self.form == Form::Final {
-            out.pop();
-            out.extend_from_slice(b",\"text\":");
-            line::string(out, line::cut(&self.text, MAX_CHARACTERS));
-            out.push(b'}');
-        }
-    }
-
-    fn digest(&mut self) -> &Hex {
-        self.digest
-            .get_or_insert_with(|| Hex::digest(self.text.as_bytes()))
+/// Removes passwords: a text may name its connection by a URL.
+fn redacted(text: &str) -> Cow<'_, str> {
+    if text.contains("://") {
+        Redactor::default().redact(text).into()
+    } else {
+        text.into()
     }
 }
 
@@ -160,9 +104,7 @@ mod tests {
 
     fn written(form: StatementForm, text: &str) -> String {
         let mut out = Vec::new();
-        if let Some(mut statement) = Statement::new(form, text, String::new()) {
-            statement.write(&mut out);
-        }
+        write(&mut out, form, text);
         String::from_utf8(out).expect("text")
     }
 

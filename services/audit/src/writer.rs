@@ -12,7 +12,8 @@ use ziggurat_runtime::lock;
 use crate::{
     journal::Journal,
     line,
-    queue::{Item, Orders, Queue, Written},
+    lines::Lines,
+    queue::{Batch, Open, Orders, Queue},
 };
 
 /// Number of records that are written together at most; the calls among them wait for the others.
@@ -33,8 +34,9 @@ pub(crate) struct LineWriter {
     journal: Journal,
     /// Is true if the file is to be opened anew.
     reopen: bool,
-    opens: Vec<Item>,
-    written: Written,
+    opens: Vec<Open>,
+    /// Lines that are written together.
+    lines: Lines,
 }
 
 // === impl Writer ===
@@ -49,7 +51,7 @@ impl Writer {
     ///
     /// Blocks its thread. Before it returns, it writes what is queued and a `stop` line.
     pub fn run(self) {
-        let mut batch = Vec::new();
+        let mut batch = Batch::default();
         let mut sync_at = None;
         loop {
             let orders = self.queue.take(&mut batch, sync_at);
@@ -82,10 +84,10 @@ impl Drop for Writer {
         // Also after a panic: no call may wait for a writer that is gone.
         self.queue.close();
         let line_writer = lock(&self.line_writer).take();
-        let mut batch = Vec::new();
+        let mut batch = Batch::default();
         self.queue.take(&mut batch, None);
         if let Some(line_writer) = line_writer {
-            line_writer.fail(batch);
+            line_writer.fail(batch.opens.into_iter(), batch.lines.len());
         }
     }
 }
@@ -105,7 +107,7 @@ impl LineWriter {
             journal,
             reopen: false,
             opens: Vec::new(),
-            written: Written::new(),
+            lines: Lines::default(),
         }
     }
 
@@ -113,18 +115,18 @@ impl LineWriter {
     pub(crate) fn write_opens(&mut self) {
         let mut opens = mem::take(&mut self.opens);
         let missed = self.queue.take_opens(&mut opens);
-        match self.write_together(&mut opens, missed) {
+        match self.write_together(&mut opens, &mut Lines::default(), missed) {
             Ok(count) => self.note(Ok(count)),
             Err(error) => {
                 self.note(Err(error));
-                self.put_back(mem::take(&mut opens), missed);
+                self.put_back(&mut opens, &mut Lines::default(), missed);
             }
         }
         self.opens = opens;
     }
 
     /// Does the writer's work on a batch.
-    fn work(&mut self, batch: &mut Vec<Item>, orders: Orders) {
+    fn work(&mut self, batch: &mut Batch, orders: Orders) {
         self.write(batch, orders.missed);
         self.reopen |= orders.reopen;
         if self.reopen {
@@ -138,7 +140,7 @@ impl LineWriter {
     }
 
     /// Writes what has come meanwhile and the last line.
-    fn stop(&mut self, mut batch: Vec<Item>) {
+    fn stop(&mut self, mut batch: Batch) {
         let Orders { missed, .. } = self.queue.take(&mut batch, None);
         self.write(&mut batch, missed);
         let stopped = self.journal.begin().and_then(|()| {
@@ -151,97 +153,78 @@ impl LineWriter {
     }
 
     /// Writes a batch. What cannot be written goes back into the queue.
-    fn write(&mut self, batch: &mut Vec<Item>, mut missed: u64) {
-        let mut now = Vec::new();
-        while !batch.is_empty() || missed > 0 {
-            now.extend(batch.drain(..batch.len().min(BATCH)));
-            match self.write_together(&mut now, missed) {
+    fn write(&mut self, batch: &mut Batch, mut missed: u64) {
+        let Batch { opens, lines } = batch;
+        let mut now = mem::take(&mut self.lines);
+        while !opens.is_empty() || !lines.is_empty() || missed > 0 {
+            lines.move_first(BATCH, &mut now);
+            match self.write_together(opens, &mut now, missed) {
                 Ok(count) => {
                     missed = 0;
                     self.note(Ok(count));
                 }
                 Err(error) => {
                     self.note(Err(error));
-                    now.append(batch);
-                    self.put_back(now, missed);
-                    return;
+                    now.append(lines);
+                    self.put_back(opens, &mut now, missed);
+                    break;
                 }
             }
             let rotated = self.journal.rotate_if_full();
             self.note(rotated);
         }
+        self.lines = now;
     }
 
-    /// Writes items with one write. After an error they are as before.
-    fn write_together(&mut self, items: &mut Vec<Item>, missed: u64) -> io::Result<u64> {
+    /// Writes lines with one write. After an error they are as before.
+    fn write_together(
+        &mut self,
+        opens: &mut Vec<Open>,
+        lines: &mut Lines,
+        missed: u64,
+    ) -> io::Result<u64> {
         self.journal.begin()?;
         if missed > 0 {
-            let members = |out: &mut Vec<u8>| line::number(out, "missed", missed);
+            let members = |out: &mut Vec<u8>| line::number(out, r#""missed":"#, missed);
             self.journal.event("gap", Timestamp::now(), members);
         }
-        for item in items.iter_mut() {
-            self.format(item);
+        for Open { call, seq } in &mut *opens {
+            *seq = call.format_open(|record| self.journal.open(record));
+        }
+        for (head, members) in lines.iter() {
+            let members = |out: &mut Vec<u8>| out.extend_from_slice(members);
+            self.journal.record(head.kind, head.at, head.open, members);
         }
         let count = self.journal.commit()?;
-        let mut written = mem::take(&mut self.written);
-        for item in items.drain(..) {
-            match item {
-                Item::Call(record) => {
-                    if let Some(open) = record.open {
-                        self.journal.ended(open);
-                    }
-                    written.push(record);
-                }
-                Item::Open { call, seq } => {
-                    if let Some(seq) = seq {
-                        self.journal.opened(seq);
-                    }
-                    if let Some(record) = call.opened(seq) {
-                        self.queue.push_late(Item::Call(record));
-                    }
-                }
-                Item::Denied(_) | Item::Repeated(..) | Item::Reload(..) => {}
+        for (head, _) in lines.iter() {
+            if let Some(open) = head.open {
+                self.journal.ended(open);
             }
         }
-        self.queue.keep(&mut written);
-        self.written = written;
+        lines.clear();
+        for Open { call, seq } in opens.drain(..) {
+            if let Some(seq) = seq {
+                self.journal.opened(seq);
+            }
+            if let Some(record) = call.opened(seq) {
+                self.queue.push_late(record);
+            }
+        }
         Ok(count)
     }
 
-    fn format(&mut self, item: &mut Item) {
-        match item {
-            Item::Call(record) => self.journal.record("call", record),
-            Item::Open { call, seq } => {
-                *seq = call.format_open(|record| self.journal.open(record));
-            }
-            Item::Denied(record) => self.journal.record("denied", record),
-            Item::Repeated(repeated, at) => {
-                let members = |out: &mut Vec<u8>| line::number(out, "repeated", *repeated);
-                self.journal.event("denied", *at, members);
-            }
-            Item::Reload(verdict, at) => {
-                let members = |out: &mut Vec<u8>| line::member(out, "verdict", verdict.as_str());
-                self.journal.event("reload", *at, members);
-            }
-        }
+    /// Puts lines back into the queue; calls that wait for their `open` line fail.
+    fn put_back(&self, opens: &mut Vec<Open>, lines: &mut Lines, missed: u64) {
+        self.fail(opens.drain(..), 0);
+        self.queue.put_back(lines, missed);
     }
 
-    /// Puts items back into the queue; calls that wait for their `open` line fail.
-    fn put_back(&self, items: Vec<Item>, missed: u64) {
-        let is_open = |item: &Item| matches!(item, Item::Open { .. });
-        let (opens, mut kept): (Vec<_>, Vec<_>) = items.into_iter().partition(is_open);
-        self.fail(opens);
-        self.queue.put_back(&mut kept, missed);
-    }
-
-    /// Counts items as missed, and fails the calls that wait for their `open` line.
-    fn fail(&self, items: Vec<Item>) {
+    /// Counts lines as missed, and fails the calls that wait for their `open` line.
+    fn fail(&self, opens: impl ExactSizeIterator<Item = Open>, lines: usize) {
         // Counted first: a call that has failed may read the figures.
-        self.queue.miss(items.len() as u64);
-        for item in items {
-            if let Item::Open { call, .. } = item {
-                call.fail();
-            }
+        self.queue.miss((opens.len() + lines) as u64);
+        for Open { call, .. } in opens {
+            call.fail();
         }
     }
 

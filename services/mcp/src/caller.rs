@@ -1,6 +1,6 @@
 //! The caller of a tool or reader of a resource.
 
-use std::{fmt, mem, net::IpAddr, sync::Arc};
+use std::{borrow::Cow, fmt, mem, net::IpAddr, sync::Arc};
 
 use http::Extensions;
 use ziggurat_layers::{client_ip::ClientIp, json_rpc::Call};
@@ -63,7 +63,7 @@ impl Caller {
 
     /// Returns the name of the tool or prompt, or the address of the resource, that a call names.
     #[must_use]
-    pub fn subject(&self, call: &Call) -> Option<String> {
+    pub fn subject<'a>(&self, call: &'a Call) -> Option<Cow<'a, str>> {
         let params = self.params(call);
         let subject = params.get(Member::Name).or_else(|| params.get(Member::Uri));
         subject.and_then(string)

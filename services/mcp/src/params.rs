@@ -3,7 +3,7 @@
 //! A member that is present must have its type: `null` is neither a string nor an object. Every
 //! error names the member and quotes nothing of its value.
 
-use std::{collections::BTreeMap, fmt, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, fmt, ops::Range};
 
 use serde::{
     Deserialize, Deserializer as _,
@@ -12,6 +12,7 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::{Call, Error};
+use ziggurat_text::scan;
 
 /// A member of the params, or of an object in them, that the server reads.
 #[derive(Clone, Copy, Deserialize)]
@@ -145,20 +146,25 @@ impl<'a> Params<'a> {
             is_object,
             "`arguments` must be an object",
         )?;
-        Ok(name)
+        Ok(name.into_owned())
     }
 
     /// Returns the URI of `resources/read`.
     pub(super) fn uri(&self) -> Result<String, Error> {
         let uri = self.get(Member::Uri).and_then(string);
-        uri.ok_or_else(|| invalid("`uri` must be a string"))
+        uri.map(Cow::into_owned)
+            .ok_or_else(|| invalid("`uri` must be a string"))
     }
 
     /// Returns the cursor of a list, if present.
     pub(super) fn cursor(&self) -> Result<Option<String>, Error> {
         let cursor = self.get(Member::Cursor);
         cursor
-            .map(|raw| string(raw).ok_or_else(|| invalid("`cursor` must be a string")))
+            .map(|raw| {
+                string(raw)
+                    .map(Cow::into_owned)
+                    .ok_or_else(|| invalid("`cursor` must be a string"))
+            })
             .transpose()
     }
 
@@ -250,9 +256,12 @@ pub(super) fn invalid(problem: &'static str) -> Error {
     Error::invalid_params().with_data(problem)
 }
 
-/// Returns the text of a JSON string.
-pub(super) fn string(raw: &str) -> Option<String> {
-    serde_json::from_str(raw).ok()
+/// Returns the text of a JSON string, copied only if it has escapes.
+pub(super) fn string(raw: &str) -> Option<Cow<'_, str>> {
+    match scan::unescaped(raw) {
+        Some(text) => Some(Cow::Borrowed(text)),
+        None => serde_json::from_str(raw).ok().map(Cow::Owned),
+    }
 }
 
 fn text(call: &Call) -> &str {

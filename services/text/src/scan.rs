@@ -47,6 +47,13 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     is_fit(word)
 }
 
+/// Returns the content of a valid JSON string, unless it has escapes.
+#[must_use]
+pub fn unescaped(json: &str) -> Option<&str> {
+    let content = json.strip_prefix('"')?.strip_suffix('"')?;
+    (!content.contains('\\')).then_some(content)
+}
+
 /// Returns the first match. `found` sets the sign bits of matching bytes; only its first match
 /// counts, because the subtraction borrows from later bytes.
 fn first(bytes: &[u8], found: impl Fn(u64) -> u64, is_it: impl Fn(u8) -> bool) -> Option<usize> {

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use ziggurat_audit::{Audit, Call as AuditCall};
-use ziggurat_layers::json_rpc::Call;
-use ziggurat_mcp::Caller;
 use ziggurat_sql_tools::CallRecord;
 
 use super::{CallObserver, Start, record_is_required};
@@ -13,11 +11,9 @@ use super::{CallObserver, Start, record_is_required};
 
 impl CallObserver {
     /// Returns whether a call names a tool of the operator that exists, but not for its caller.
-    pub(super) fn hides_own_tool(&self, call: &Call, caller: &Caller) -> bool {
-        call.method() == "tools/call"
-            && caller
-                .subject(call)
-                .is_some_and(|tool| self.sql_tools.hide(&tool, &self.databases, caller))
+    pub(super) fn hides_own_tool(&self, start: &Start<'_>) -> bool {
+        let hides = |tool| self.sql_tools.hide(tool, &self.databases, start.caller);
+        start.method == Some("tools/call") && start.subject.is_some_and(hides)
     }
 
     /// Adds the statement and the arguments of a call, if it is one of a tool of the operator that its
@@ -39,7 +35,7 @@ impl CallObserver {
         if self.audit.as_ref().is_some_and(Audit::has_arguments)
             && let Ok(json) = serde_json::to_string(&own)
         {
-            record.arguments(json);
+            record.arguments(&json);
         }
         if record_is_required(self.audit.as_ref())
             && let Some(database) = self.database_of_own(start, &own)

@@ -166,7 +166,7 @@ fn arguments_are_recorded_if_the_settings_ask_for_them() {
         assert_eq!(running.0.has_arguments(), arguments_on);
         for value in [&arguments, &long] {
             let call = tool_call(&running.0, "orders");
-            call.arguments(serde_json::to_string_pretty(value).expect("JSON"));
+            call.arguments(&serde_json::to_string_pretty(value).expect("JSON"));
             call.end(Verdict::Ok);
         }
         finish(running);

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use super::*;
-use crate::{OpenError, Unavailable, queue::MAX_ITEMS};
+use crate::{OpenError, Unavailable, queue::MAX_LINES};
 
 #[tokio::test]
 async fn on_a_full_disk_no_required_call_runs_until_there_is_room() {
@@ -79,7 +79,7 @@ async fn a_line_that_cannot_be_synced_counts_as_not_written() {
 fn a_full_queue_is_waited_for_and_then_counted() {
     let trail = Trail::new();
     let (audit, writer) = Audit::open(trail.settings()).expect("opened");
-    for _ in 0..MAX_ITEMS {
+    for _ in 0..MAX_LINES {
         tool_call(&audit, "kept").end(Verdict::Ok);
     }
     assert_eq!(audit.counts().missed, 0);
@@ -97,7 +97,7 @@ fn a_full_queue_is_waited_for_and_then_counted() {
         .filter_map(|gap| gap["missed"].as_u64())
         .sum();
     let calls = trail.of_kind("call").len() as u64;
-    assert_eq!(calls + missed, MAX_ITEMS as u64 + 2);
+    assert_eq!(calls + missed, MAX_LINES as u64 + 2);
     assert!(missed >= 1);
     trail.assert_good();
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ziggurat_layers::json_rpc::{Call, Error, Id};
 
 use crate::{
-    params::{self, Member, Params, Positions, invalid},
+    params::{Member, Params, Positions, invalid, string},
     protocol::{Capabilities, Revision, error, revision::Revisions},
 };
 
@@ -52,13 +52,13 @@ impl<'a> Envelope<'a> {
 
     /// Returns the revision as written, or `None` if it is not a string.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
-        text(self.meta.get(Member::MetaVersion)?)
+        string(self.meta.get(Member::MetaVersion)?)
     }
 
     /// Returns the name of the tool or prompt, or the URI of the resource. `None` if it is not a
     /// string.
     pub(super) fn subject(&self, method: &str) -> Option<Cow<'a, str>> {
-        text(self.params.get(if method == "resources/read" {
+        string(self.params.get(if method == "resources/read" {
             Member::Uri
         } else {
             Member::Name
@@ -68,7 +68,7 @@ impl<'a> Envelope<'a> {
     /// Returns the revision that answers an `initialize`: the one that was asked for, or the newest
     /// that the server answers.
     pub(super) fn negotiated(&self, revisions: Revisions) -> Result<Revision, Error> {
-        let asked = self.params.get(Member::ProtocolVersion).and_then(text);
+        let asked = self.params.get(Member::ProtocolVersion).and_then(string);
         let of_client = asked
             .as_deref()
             .and_then(|asked| Revision::legacy(asked.as_bytes()))
@@ -125,20 +125,10 @@ impl<'a> Envelope<'a> {
         let capabilities =
             capabilities.ok_or_else(|| invalid("the client capabilities must be an object"))?;
         if let Some(level) = self.meta.get(Member::MetaLogLevel)
-            && !text(level).is_some_and(|level| LEVELS.contains(&&*level))
+            && !string(level).is_some_and(|level| LEVELS.contains(&&*level))
         {
             return Err(invalid("the log level must be one of the eight"));
         }
         Ok(Capabilities::read(capabilities))
-    }
-}
-
-/// Returns the text of a JSON string, copied only if it has escapes.
-fn text(raw: &str) -> Option<Cow<'_, str>> {
-    let plain = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if plain.contains('\\') {
-        params::string(raw).map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(plain))
     }
 }
