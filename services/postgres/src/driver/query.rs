@@ -6,7 +6,8 @@ use super::{Client, DriverError, Event, Row, Value};
 #[derive(Clone, Debug)]
 #[must_use = "a query is sent when it is executed or fetched"]
 pub struct Query<'a> {
-    sql: &'a str,
+    /// The text.
+    pub sql: &'a str,
     values: Vec<Value>,
 }
 
