@@ -80,6 +80,12 @@ impl ToolAccess {
         areas
     }
 
+    /// Returns whether a caller sees a tool, if the tool exists for it.
+    pub(crate) fn has_tool(&self, caller: &CallerId<'_>, tool: &str) -> bool {
+        let toolsets = self.toolsets.as_ref();
+        toolsets.is_none_or(|it| it.view(caller, None).has_tool(tool))
+    }
+
     /// Returns what a caller sees; `None` if it sees everything.
     pub(crate) fn of(&self, caller: &Caller) -> Option<Arc<CallerView>> {
         let toolsets = self.toolsets.as_ref()?;

@@ -1,6 +1,6 @@
 //! Tools, resources and prompts that the server offers to clients.
 
-use std::{error::Error, fs, pin::Pin, time::Duration};
+use std::{collections::BTreeSet, error::Error, fs, pin::Pin, time::Duration};
 
 use anyhow::Context as _;
 use tracing::warn;
@@ -19,7 +19,7 @@ use ziggurat_postgres_tools::{
     resources::SystemInfo,
 };
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
-use ziggurat_sql_tools::add_administrator_tools;
+use ziggurat_sql_tools::{ClaimedTool, SqlTools, add_administrator_tools};
 use ziggurat_state::Shared;
 
 use crate::{
@@ -127,7 +127,8 @@ impl CatalogueBuilder {
     ) -> anyhow::Result<(Catalogue, Vec<String>)> {
         let mcp = self.service(configuration, &databases, own)?;
         let names = Names::of(&mcp, &configuration.builtins);
-        let warnings = names.check(configuration)?;
+        let mut warnings = names.check(configuration)?;
+        warnings.extend(unkept_claims(configuration, own.tools()));
         let access = ToolAccess::new(configuration.toolsets.clone(), names);
         let mut mcp = mcp
             .with_cut_off(self.cut_off.clone())
@@ -272,6 +273,29 @@ fn state_signer(configuration: &Configuration, shared: Option<&Shared>) -> State
         None => StateSigner::random(),
         Some((_, Ok(secret))) if !secret.is_empty() => StateSigner::of(&secret),
         Some((path, _)) => {
+/// Returns a warning for each claim that a tool needs and that is not kept of an issuer's tokens.
+fn unkept_claims(configuration: &Configuration, tools: &SqlTools) -> Vec<String> {
+    let auth = &configuration.auth;
+    if !auth.is_enabled || auth.issuer.is_none() {
+        return Vec::new();
+    }
+    let kept = configuration.identities.claims.names();
+    let tools = tools.with_claims().filter(ClaimedTool::is_for_clients);
+    let unkept = tools.flat_map(|tool| {
+        let claims: BTreeSet<_> = tool.claims().collect();
+        let claims = claims.into_iter();
+        let claims = claims.filter(|claim| !kept.iter().any(|name| name == claim));
+        claims.map(move |claim| {
+            let label = tool.label();
+            format!(
+                "{label} needs the claim '{claim}', which identity.claims does not keep of the \
+                 tokens of http.auth.issuer"
+            )
+        })
+    });
+    unkept.collect()
+}
+
             warn!(path = %path.display(), "secret_file cannot be used; questions to clients are answered here only");
             StateSigner::random()
         }
