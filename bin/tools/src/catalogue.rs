@@ -7,6 +7,7 @@ use tracing::warn;
 use ziggurat_accounts::{Accounts, Identity};
 use ziggurat_databases::Databases;
 use ziggurat_layers::{sanitize::Sanitizer, shutdown::CutOff};
+use ziggurat_limits::Limits;
 use ziggurat_mcp::{
     Caller, DetachedCalls, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools,
     UsedAnswers,
@@ -25,7 +26,7 @@ use ziggurat_state::Shared;
 use crate::{
     access::{Names, ToolAccess},
     calls::CallObserver,
-    configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
+    configuration::{Builtins, Configuration, SqlCommentKind, start::CUSTOM_DEFINITIONS},
     current::Catalogue,
     knowledge::Knowledge,
     providers::Providers,
@@ -78,6 +79,8 @@ pub(crate) struct CatalogueBuilder {
     cut_off: CutOff,
     detached_calls: Option<DetachedCalls>,
     observer: Option<CallObserver>,
+    /// Counts the callers of all catalogues.
+    limits: Limits,
 }
 
 // === impl CatalogueBuilder ===
@@ -99,6 +102,7 @@ impl CatalogueBuilder {
             cut_off: CutOff::default(),
             detached_calls: None,
             observer: None,
+            limits: Limits::new(configuration.callers.clone()),
         }
     }
 
@@ -109,6 +113,7 @@ impl CatalogueBuilder {
         detached_calls: DetachedCalls,
         observer: CallObserver,
     ) -> Self {
+        self.limits = observer.limits.clone();
         self.cut_off = cut_off;
         self.detached_calls = Some(detached_calls);
         self.observer = Some(observer);
@@ -130,6 +135,8 @@ impl CatalogueBuilder {
         let mut warnings = names.check(configuration)?;
         warnings.extend(unkept_claims(configuration, own.tools()));
         let access = ToolAccess::new(configuration.toolsets.clone(), names);
+        let limits = self.limits.with_settings(configuration.callers.clone());
+        let has_comments = configuration.sql_comment != SqlCommentKind::Off;
         let mut mcp = mcp
             .with_cut_off(self.cut_off.clone())
             .with_access(access.clone());
@@ -137,13 +144,23 @@ impl CatalogueBuilder {
             mcp = mcp.with_detached_calls(detached_calls.clone());
         }
         if let Some(observer) = &self.observer {
-            mcp = mcp.with_observer(observer.with(&databases, &access, own.tools()));
+            mcp = mcp.with_observer(CallObserver {
+                is_on: observer.is_on || has_comments,
+                sql_comment: configuration.sql_comment,
+                limits: limits.clone(),
+                databases: databases.clone(),
+                access: access.clone(),
+                sql_tools: own.tools().clone(),
+                ..observer.clone()
+            });
         }
         let catalogue = Catalogue {
             mcp,
             access,
             databases,
             sql_tools: own.tools().clone(),
+            limits,
+            has_comments,
         };
         Ok((catalogue, warnings))
     }
@@ -256,23 +273,6 @@ impl CatalogueBuilder {
     }
 }
 
-/// Identifies a caller by its token, so that a confirmation cannot be used by another caller.
-fn principal(caller: &Caller) -> String {
-    let identity = caller.extension::<Identity>();
-    identity.map_or_else(String::new, |identity| identity.token().to_string())
-}
-
-/// Creates the signer of confirmation state. Replicas with the same secret accept each other's
-/// signatures; with a shared state, only one of them accepts each confirmation.
-fn state_signer(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
-    let secret = configuration
-        .secret_file
-        .as_ref()
-        .map(|path| (path, fs::read(path)));
-    let signer = match secret {
-        None => StateSigner::random(),
-        Some((_, Ok(secret))) if !secret.is_empty() => StateSigner::of(&secret),
-        Some((path, _)) => {
 /// Returns a warning for each claim that a tool needs and that is not kept of an issuer's tokens.
 fn unkept_claims(configuration: &Configuration, tools: &SqlTools) -> Vec<String> {
     let auth = &configuration.auth;
@@ -296,6 +296,23 @@ fn unkept_claims(configuration: &Configuration, tools: &SqlTools) -> Vec<String>
     unkept.collect()
 }
 
+/// Identifies a caller by its token, so that a confirmation cannot be used by another caller.
+fn principal(caller: &Caller) -> String {
+    let identity = caller.extension::<Identity>();
+    identity.map_or_else(String::new, |identity| identity.token().to_string())
+}
+
+/// Creates the signer of confirmation state. Replicas with the same secret accept each other's
+/// signatures; with a shared state, only one of them accepts each confirmation.
+fn state_signer(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
+    let secret = configuration
+        .secret_file
+        .as_ref()
+        .map(|path| (path, fs::read(path)));
+    let signer = match secret {
+        None => StateSigner::random(),
+        Some((_, Ok(secret))) if !secret.is_empty() => StateSigner::of(&secret),
+        Some((path, _)) => {
             warn!(path = %path.display(), "secret_file cannot be used; questions to clients are answered here only");
             StateSigner::random()
         }

@@ -10,6 +10,7 @@ use tracing::{error, info};
 use ziggurat_runtime::lock;
 
 use crate::{
+    Settings,
     journal::Journal,
     line,
     queue::{Item, Orders, Queue, Written},
@@ -107,6 +108,11 @@ impl LineWriter {
             opens: Vec::new(),
             written: Written::new(),
         }
+    }
+
+    /// Takes settings that may change while the trail goes on.
+    pub(crate) fn apply(&mut self, settings: &Settings) {
+        self.journal.apply(settings);
     }
 
     /// Writes the `open` lines of all calls that wait, for one of them.

@@ -61,7 +61,7 @@ impl<'a> ClaimedTool<'a> {
         is_open(self.0, databases, identity, is_needed)
     }
 
-    fn sources(&self) -> impl Iterator<Item = &'a Source> + use<'a> {
+    fn sources(self) -> impl Iterator<Item = &'a Source> + use<'a> {
         let definition = self.0;
         let fillings = definition.parameters.iter().map(|it| &it.filling);
         fillings.filter_map(|filling| match filling {

@@ -165,8 +165,8 @@ impl Tracer {
             };
             (shared, own)
         });
-        let recorded = own.filter(|(_, own)| own.is_sampled);
-        let recorder = recorded.map(|(shared, own)| {
+        let sampled = own.filter(|(_, own)| own.is_sampled);
+        let recorder = sampled.map(|(shared, own)| {
             let clock = Arc::new(Clock::new(Arc::clone(&shared.queue)));
             let name = record::cut(database).to_owned();
             let record = Record::new(record::CLIENT, name, own, clock.begin_unix_nano);
