@@ -111,10 +111,8 @@ impl StatementLog {
     /// Begins only a span, for a statement with a log event of its own.
     pub(crate) fn without_event(lease: &Lease, text: &str) -> Self {
         let span = lease.call().begin(lease.database().name(), text);
-        Self {
-            running: None,
-            span,
-        }
+        let running = None;
+        Self { running, span }
     }
 
     /// Returns the comment before the statement, which is ASCII and empty if there is none.

@@ -44,8 +44,7 @@ impl Query<'_> {
     pub async fn execute(self, client: &mut Client) -> Result<u64, DriverError> {
         client.queue_with_values(self.sql, &self.values);
         client.flush().await?;
-        let mut changed = 0;
-        let mut failed = None;
+        let (mut changed, mut failed) = (0, None);
         loop {
             match client.next().await {
                 Ok(None) => break,
