@@ -118,11 +118,7 @@ impl Configuration {
     pub(crate) fn load(path: &Path, sources: &ConfigSources) -> Result<Loaded, LoadError> {
         let flags = Flags::default();
         let input = Input::new(sources, &flags).with_expansion();
-        let mut loaded = input.load(Some(path), read)?;
-        if let (Some(audit), Some(folder)) = (&mut loaded.value.audit, path.parent()) {
-            audit.resolve(folder);
-        }
-        Ok(loaded)
+        Ok(input.load(Some(path), read)?)
     }
 
     /// Returns the keys whose values differ and need a restart.

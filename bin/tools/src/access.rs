@@ -80,6 +80,12 @@ impl ToolAccess {
         areas
     }
 
+    /// Returns whether a caller sees a tool, if the tool exists for it.
+    pub(crate) fn has_tool(&self, caller: &CallerId<'_>, tool: &str) -> bool {
+        let toolsets = self.toolsets.as_ref();
+        toolsets.is_none_or(|it| it.view(caller, None).has_tool(tool))
+    }
+
     /// Returns what a caller sees; `None` if it sees everything.
     pub(crate) fn of(&self, caller: &Caller) -> Option<Arc<CallerView>> {
         let toolsets = self.toolsets.as_ref()?;
@@ -108,7 +114,7 @@ impl RequestAccess {
     /// # Errors
     /// Returns the refusal of a query that is too long.
     pub(crate) fn route<B>(&self, request: &mut http::Request<B>) -> Result<(), Box<Response>> {
-        let catalogue = self.catalogue.get();
+        let catalogue = self.catalogue.of(request.extensions());
         let Some(toolsets) = &catalogue.access.toolsets else {
             // Toolsets that a reload adds would apply the query.
             if request.uri().query().is_some() {
@@ -151,7 +157,7 @@ impl RequestAccess {
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         let caller = id(request.extensions().get::<Identity>());
-        let catalogue = self.catalogue.get();
+        let catalogue = self.catalogue.of(request.extensions());
         let toolsets = catalogue.access.toolsets.as_ref();
         if toolsets.is_some_and(|it| !it.view(&caller, None).has_area(Area::Databases)) {
             self.observer.record_hidden(request);

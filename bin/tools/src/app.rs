@@ -77,8 +77,8 @@ impl App {
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let state = if has_accounts {
-            let limits = &observation.limits;
-            ServerState::open(configuration, &readiness, limits, &mut tasks, &mut keepers).await?
+            let (tasks, keepers) = (&mut tasks, &mut keepers);
+            ServerState::open(configuration, &readiness, &observation, tasks, keepers).await?
         } else {
             ServerState::without_accounts(configuration)
         };

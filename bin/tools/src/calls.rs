@@ -8,13 +8,13 @@ use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tracing::{Level, enabled};
-use ziggurat_accounts::{Holder, Identity};
+use ziggurat_accounts::{Identity, Local, LocalCaller};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
-use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
+use ziggurat_limits::{Allowance, Limits, Refused};
 use ziggurat_mcp::{
     Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome,
 };
@@ -26,7 +26,11 @@ use ziggurat_telemetry::{
 };
 use ziggurat_text::scan;
 
-use crate::access::ToolAccess;
+use crate::{
+    access::ToolAccess,
+    callers::{digits, kind, named, shown},
+    limits::id,
+};
 
 /// Seconds after which a client may try again when no record can be written.
 pub(crate) const RETRY_SECONDS: u16 = 5;
@@ -40,6 +44,9 @@ pub(crate) const LOGIN: &str = "authenticate_user";
 /// Method whose subject is an address and not a name.
 const READ: &str = "resources/read";
 
+/// Method whose calls are observed for their statements only.
+const COMPLETE: &str = "completion/complete";
+
 /// Marks calls over standard input and output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OverStdio;
@@ -49,6 +56,8 @@ pub(crate) struct OverStdio;
 pub(crate) struct CallObserver {
     /// True if something but the limits of callers is on.
     pub(crate) is_on: bool,
+    /// The caller without an identity.
+    pub(crate) local: LocalCaller,
     pub(crate) limits: Limits,
     pub(crate) audit: Option<Audit>,
     pub(crate) metrics: Metrics,
@@ -67,6 +76,7 @@ struct Start<'a> {
     method: Option<&'static str>,
     subject: Option<&'a str>,
     identity: Option<&'a Identity>,
+    local: &'a Local,
     is_stdio: bool,
     /// True if the caller does not see what the call names.
     is_hidden: bool,
@@ -138,28 +148,13 @@ struct Client<'a> {
 // === impl CallObserver ===
 
 impl CallObserver {
-    /// Returns an observer of the calls to one catalogue.
-    pub(crate) fn with(
-        &self,
-        databases: &Databases,
-        access: &ToolAccess,
-        sql_tools: &SqlTools,
-    ) -> Self {
-        Self {
-            databases: databases.clone(),
-            access: access.clone(),
-            sql_tools: sql_tools.clone(),
-            ..self.clone()
-        }
-    }
-
     /// Returns the allowance of a caller, if it has limits.
     fn allowance(&self, caller: &Caller) -> Option<Arc<Allowance>> {
         let given: Option<&Arc<Allowance>> = caller.extension();
-        if given.is_some() || caller.extension::<OverStdio>().is_none() {
-            return given.cloned();
-        }
-        self.limits.of(&CallerId::Local).map(Arc::new)
+        // Over HTTP it is given, unless a reload has added limits since the request was admitted.
+        given
+            .cloned()
+            .or_else(|| self.limits.of(&id(caller.extension())).map(Arc::new))
     }
 
     /// Returns what is read of the member `_meta`, if it is for a span or a record.
@@ -173,7 +168,8 @@ impl CallObserver {
 
     /// Begins the span of a call, below that of its caller.
     fn span(&self, start: &Start<'_>, meta: &Meta<'_>) -> ServerSpan {
-        let Some(method) = start.method.filter(|_| self.tracer.is_on()) else {
+        let method = start.method.or(start.is_completion().then_some(COMPLETE));
+        let Some(method) = method.filter(|_| self.tracer.is_on()) else {
             return ServerSpan::default();
         };
         let context = start.caller.context();
@@ -186,7 +182,10 @@ impl CallObserver {
         let mut span = self.tracer.begin(method, incoming, has_identity);
         let id = start.call.id().map(ToString::to_string);
         span.set_mcp(context.revision().as_str(), id.as_deref());
-        if let Some(tool) = start.subject.filter(|_| method != READ) {
+        if let Some(tool) = start
+            .subject
+            .filter(|_| ![READ, COMPLETE].contains(&method))
+        {
             span.set_tool(tool);
         }
         span.set_transport(if start.is_stdio {
@@ -197,13 +196,17 @@ impl CallObserver {
         span
     }
 
+    fn has_comments(&self) -> bool {
+        self.sql_comment != SqlCommentKind::Off
+    }
+
     /// Returns what PostgreSQL is told about a call.
     fn comment(&self, start: &Start<'_>) -> Option<CallComment> {
-        if self.sql_comment == SqlCommentKind::Off {
+        if !self.has_comments() {
             return None;
         }
         Some(CallComment {
-            caller: shown(start.identity),
+            caller: shown(start.identity, start.local),
             request: start.caller.extension().map(RequestId::to_string),
             tool: start.subject.map(str::to_owned),
             pipeline: None,
@@ -231,7 +234,7 @@ impl CallObserver {
             revision: context.revision().as_str(),
             caller: AuditCaller {
                 ip: caller.client_ip(),
-                ..named(start.identity, &digits)
+                ..named(start.identity, start.local, &digits)
             },
             client_name: client.map_or("", |client| &client.name),
             client_version: client.map_or("", |client| &client.version),
@@ -306,13 +309,14 @@ impl Observer for CallObserver {
             return None;
         }
         let is_hidden = self.audit.is_some() && self.hides(call, caller);
-        let subject = caller.subject(call);
+        let (subject, local) = (caller.subject(call), self.local.get());
         let mut start = Start {
             call,
             caller,
             method: METHODS.into_iter().find(|method| *method == call.method()),
             subject: subject.as_deref(),
             identity: caller.extension(),
+            local: &local,
             is_stdio: caller.extension::<OverStdio>().is_some(),
             is_hidden,
         };
@@ -325,13 +329,15 @@ impl Observer for CallObserver {
         let meta = self.meta(&start);
         let span = self.span(&start, &meta);
         let record = self.record(&start, &meta, span.trace());
-        if record.is_none() && start.method.is_none() {
+        let has_statements = start.method.is_some()
+            || start.is_completion() && (self.tracer.is_on() || self.has_comments());
+        if record.is_none() && !has_statements {
             return None;
         }
         let context = CallContext::new(span.trace().clone(), self.comment(&start));
         let measured = start.method.filter(|_| self.metrics.is_on());
         let caller_kind = kind(start.identity);
-        if let Some(fields) = log_fields(start.identity, span.trace()) {
+        if let Some(fields) = log_fields(&start, span.trace()) {
             caller.set_extension(fields);
         }
         let measured = measured.map(|method| MeasuredCall {
@@ -360,6 +366,14 @@ impl Observer for CallObserver {
             refused,
             is_hidden,
         }))
+    }
+}
+
+// === impl Start ===
+
+impl Start<'_> {
+    fn is_completion(&self) -> bool {
+        self.call.method() == COMPLETE
     }
 }
 
@@ -459,11 +473,11 @@ fn add_end(record: &AuditCall, facts: Facts, end: &End) {
 
 /// Returns what the log says of a call. The log of calls is off by default; that of failures names
 /// the trace only.
-fn log_fields(identity: Option<&Identity>, trace: &Trace) -> Option<LogFields> {
+fn log_fields(start: &Start<'_>, trace: &Trace) -> Option<LogFields> {
     let is_logged = enabled!(target: ziggurat_mcp::LOG_TARGET, Level::INFO);
     let trace_id = trace.id();
     (is_logged || trace_id.is_some()).then(|| LogFields {
-        caller: is_logged.then(|| shown(identity).into()),
+        caller: is_logged.then(|| shown(start.identity, start.local).into()),
         trace_id: trace_id.map(|id| id.to_string().into()),
     })
 }
@@ -492,54 +506,6 @@ impl Deref for Text<'_> {
 
     fn deref(&self) -> &str {
         &self.0
-    }
-}
-
-/// Describes a caller by its name and the first digits of its token's digest; without
-/// authentication, the local user.
-pub(crate) fn named<'a>(identity: Option<&'a Identity>, digits: &'a str) -> AuditCaller<'a> {
-    AuditCaller {
-        kind: kind(identity),
-        name: match identity.map(Identity::holder) {
-            None => "",
-            Some(Holder::Program { id, .. }) => id,
-            Some(Holder::User { name, .. }) => name,
-            Some(Holder::Client { subject, .. }) => subject,
-        },
-        token: digits,
-        ip: None,
-    }
-}
-
-/// Returns the first eight digits of a token's digest.
-pub(crate) fn digits(identity: Option<&Identity>) -> String {
-    // Written without `format!`, which takes several times as long.
-    let mut digits = String::with_capacity(8);
-    if let Some(identity) = identity {
-        for byte in identity.token().as_bytes().iter().take(4) {
-            let nibbles = [byte >> 4, byte & 15];
-            digits.extend(nibbles.map(|it| char::from_digit(it.into(), 16).unwrap_or('0')));
-        }
-    }
-    digits
-}
-
-/// Returns the kind and the name of a caller, such as `user:alice`.
-fn shown(identity: Option<&Identity>) -> String {
-    let named = named(identity, "");
-    match named.name {
-        "" => named.kind.to_owned(),
-        name => format!("{}:{name}", named.kind),
-    }
-}
-
-/// Returns the kind of a caller.
-pub(crate) fn kind(identity: Option<&Identity>) -> &'static str {
-    match identity.map(Identity::holder) {
-        None => "local",
-        Some(Holder::Program { .. }) => "token",
-        Some(Holder::User { .. }) => "user",
-        Some(Holder::Client { .. }) => "client",
     }
 }
 

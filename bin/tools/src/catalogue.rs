@@ -1,12 +1,13 @@
 //! Tools, resources and prompts that the server offers to clients.
 
-use std::{error::Error, fs, pin::Pin, time::Duration};
+use std::{collections::BTreeSet, error::Error, fs, pin::Pin, time::Duration};
 
 use anyhow::Context as _;
 use tracing::warn;
 use ziggurat_accounts::{Accounts, Identity};
 use ziggurat_databases::Databases;
 use ziggurat_layers::{sanitize::Sanitizer, shutdown::CutOff};
+use ziggurat_limits::Limits;
 use ziggurat_mcp::{
     Caller, DetachedCalls, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools,
     UsedAnswers,
@@ -19,13 +20,13 @@ use ziggurat_postgres_tools::{
     resources::SystemInfo,
 };
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
-use ziggurat_sql_tools::add_administrator_tools;
+use ziggurat_sql_tools::{ClaimedTool, SqlTools, add_administrator_tools};
 use ziggurat_state::Shared;
 
 use crate::{
     access::{Names, ToolAccess},
     calls::CallObserver,
-    configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
+    configuration::{Builtins, Configuration, SqlCommentKind, start::CUSTOM_DEFINITIONS},
     current::Catalogue,
     knowledge::Knowledge,
     providers::Providers,
@@ -78,6 +79,8 @@ pub(crate) struct CatalogueBuilder {
     cut_off: CutOff,
     detached_calls: Option<DetachedCalls>,
     observer: Option<CallObserver>,
+    /// Counts the callers of all catalogues.
+    limits: Limits,
 }
 
 // === impl CatalogueBuilder ===
@@ -99,6 +102,7 @@ impl CatalogueBuilder {
             cut_off: CutOff::default(),
             detached_calls: None,
             observer: None,
+            limits: Limits::new(configuration.callers.clone()),
         }
     }
 
@@ -109,6 +113,7 @@ impl CatalogueBuilder {
         detached_calls: DetachedCalls,
         observer: CallObserver,
     ) -> Self {
+        self.limits = observer.limits.clone();
         self.cut_off = cut_off;
         self.detached_calls = Some(detached_calls);
         self.observer = Some(observer);
@@ -127,8 +132,11 @@ impl CatalogueBuilder {
     ) -> anyhow::Result<(Catalogue, Vec<String>)> {
         let mcp = self.service(configuration, &databases, own)?;
         let names = Names::of(&mcp, &configuration.builtins);
-        let warnings = names.check(configuration)?;
+        let mut warnings = names.check(configuration)?;
+        warnings.extend(unkept_claims(configuration, own.tools()));
         let access = ToolAccess::new(configuration.toolsets.clone(), names);
+        let limits = self.limits.with_settings(configuration.callers.clone());
+        let has_comments = configuration.sql_comment != SqlCommentKind::Off;
         let mut mcp = mcp
             .with_cut_off(self.cut_off.clone())
             .with_access(access.clone());
@@ -136,13 +144,23 @@ impl CatalogueBuilder {
             mcp = mcp.with_detached_calls(detached_calls.clone());
         }
         if let Some(observer) = &self.observer {
-            mcp = mcp.with_observer(observer.with(&databases, &access, own.tools()));
+            mcp = mcp.with_observer(CallObserver {
+                is_on: observer.is_on || has_comments,
+                sql_comment: configuration.sql_comment,
+                limits: limits.clone(),
+                databases: databases.clone(),
+                access: access.clone(),
+                sql_tools: own.tools().clone(),
+                ..observer.clone()
+            });
         }
         let catalogue = Catalogue {
             mcp,
             access,
             databases,
             sql_tools: own.tools().clone(),
+            limits,
+            has_comments,
         };
         Ok((catalogue, warnings))
     }
@@ -253,6 +271,29 @@ impl CatalogueBuilder {
             None => tools.with(AuthenticateUser::unconfigured()),
         }
     }
+}
+
+/// Returns a warning for each claim that a tool needs and that is not kept of an issuer's tokens.
+fn unkept_claims(configuration: &Configuration, tools: &SqlTools) -> Vec<String> {
+    let auth = &configuration.auth;
+    if !auth.is_enabled || auth.issuer.is_none() {
+        return Vec::new();
+    }
+    let kept = configuration.identities.claims.names();
+    let tools = tools.with_claims().filter(ClaimedTool::is_for_clients);
+    let unkept = tools.flat_map(|tool| {
+        let claims: BTreeSet<_> = tool.claims().collect();
+        let claims = claims.into_iter();
+        let claims = claims.filter(|claim| !kept.iter().any(|name| name == claim));
+        claims.map(move |claim| {
+            let label = tool.label();
+            format!(
+                "{label} needs the claim '{claim}', which identity.claims does not keep of the \
+                 tokens of http.auth.issuer"
+            )
+        })
+    });
+    unkept.collect()
 }
 
 /// Identifies a caller by its token, so that a confirmation cannot be used by another caller.

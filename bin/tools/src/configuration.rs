@@ -154,9 +154,6 @@ impl Configuration {
         if path.is_none() {
             [_, loaded.path] = sources.usual_files(FILE);
         }
-        if let (Some(audit), Some(folder)) = (&mut loaded.value.audit, loaded.path.parent()) {
-            audit.resolve(folder);
-        }
         loaded
             .warnings
             .extend(loaded.value.warn_of_unused_flags(overrides));
@@ -215,10 +212,10 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         logs: Logs::read(file),
         debug: is_debug,
         secret_file: path("secret_file", "ZIGGURAT_SECRET_FILE"),
-        custom_definitions: path(
-            "custom_definitions_path",
-            "ZIGGURAT_CUSTOM_DEFINITIONS_PATH",
-        ),
+        custom_definitions: file
+            .key("custom_definitions_path")
+            .var("ZIGGURAT_CUSTOM_DEFINITIONS_PATH")
+            .resolved_path(),
         data_folder,
     };
     file.warn_of_variables(PREFIX);

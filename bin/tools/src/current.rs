@@ -7,9 +7,11 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
+use http::Extensions;
 use tower::Service;
 use ziggurat_databases::Databases;
 use ziggurat_layers::json_rpc::Call;
+use ziggurat_limits::Limits;
 use ziggurat_mcp::Mcp;
 use ziggurat_sql_tools::SqlTools;
 
@@ -23,6 +25,10 @@ pub(crate) struct Catalogue {
     /// The databases of this configuration, also when another one is in use.
     pub(crate) databases: Databases,
     pub(crate) sql_tools: SqlTools,
+    /// The limits of callers.
+    pub(crate) limits: Limits,
+    /// True if statements have comments, which name requests by their ids.
+    pub(crate) has_comments: bool,
 }
 
 /// The catalogue in use. Clones share it.
@@ -44,6 +50,14 @@ impl CurrentCatalogue {
         self.0.load()
     }
 
+    /// Returns the catalogue that a request has stored for its call, or else the one in use.
+    pub(crate) fn of(&self, extensions: &Extensions) -> Guard<Arc<Catalogue>> {
+        match extensions.get() {
+            Some(stored) => Guard::from_inner(Arc::clone(stored)),
+            None => self.get(),
+        }
+    }
+
     /// Exchanges the catalogue.
     pub(crate) fn replace(&self, catalogue: Arc<Catalogue>) {
         self.0.store(catalogue);
@@ -60,11 +74,7 @@ impl Service<Call> for CurrentCatalogue {
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let stored: Option<&Arc<Catalogue>> = call.head().extensions.get();
-        let mut mcp = match stored {
-            Some(catalogue) => catalogue.mcp.clone(),
-            None => self.get().mcp.clone(),
-        };
+        let mut mcp = self.of(&call.head().extensions).mcp.clone();
         mcp.call(call)
     }
 }

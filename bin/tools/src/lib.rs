@@ -8,6 +8,7 @@ mod access;
 mod admin;
 mod app;
 mod arguments;
+mod callers;
 mod calls;
 mod catalogue;
 mod check;

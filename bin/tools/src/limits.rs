@@ -6,32 +6,38 @@ use axum::{extract::Request, response::IntoResponse as _, response::Response};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_accounts::{Holder, Identity};
 use ziggurat_http::Refusal;
-use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
+use ziggurat_limits::{Allowance, CallerId, Refused};
 use ziggurat_telemetry::Metrics;
 
+use crate::current::CurrentCatalogue;
+
 /// Applies the limits of callers to requests.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct RequestLimits {
-    pub(crate) limits: Limits,
+    pub(crate) catalogue: CurrentCatalogue,
     pub(crate) metrics: Metrics,
 }
 
 // === impl RequestLimits ===
 
 impl RequestLimits {
-    /// Finds the allowance of the caller, which the response announces. A caller that goes on with
-    /// calls although many were refused is refused before its request is read.
+    /// Finds the allowance of the caller, which the response announces, and lets its call see the
+    /// catalogue with these limits. A caller that goes on with calls although many were refused is
+    /// refused before its request is read.
     pub(crate) fn admit<B>(
         &self,
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         let caller = id(request.extensions().get());
-        let allowance = self.limits.of(&caller).map(Arc::new);
+        let catalogue = self.catalogue.of(request.extensions());
+        let allowance = catalogue.limits.of(&caller).map(Arc::new);
         if let Some(allowance) = &allowance {
             if let Some(refused) = allowance.flooding() {
                 return Err(Box::new(self.refuse(allowance, refused)));
             }
-            request.extensions_mut().insert(Arc::clone(allowance));
+            let extensions = request.extensions_mut();
+            extensions.insert(Arc::clone(allowance));
+            extensions.insert(Arc::clone(&catalogue));
         }
         Ok(move |mut response: Response| {
             if let Some(allowance) = allowance {

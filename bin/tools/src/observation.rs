@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ziggurat_accounts::LocalCaller;
 use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
@@ -25,7 +26,8 @@ pub(crate) struct Observation {
     pub(crate) limits: Limits,
     pub(crate) tracer: Tracer,
     export: TraceExport,
-    sql_comment: SqlCommentKind,
+    /// The caller without an identity.
+    pub(crate) local: LocalCaller,
 }
 
 // === impl Observation ===
@@ -47,7 +49,7 @@ impl Observation {
             limits: Limits::new(configuration.callers.clone()),
             tracer,
             export,
-            sql_comment: configuration.sql_comment,
+            local: local_caller(configuration),
         })
     }
 
@@ -64,32 +66,36 @@ impl Observation {
         self.trail.as_ref().map(Trail::audit)
     }
 
-    /// Returns whether anything is observed.
-    fn is_on(&self) -> bool {
-        self.trail.is_some()
-            || self.metrics.is_on()
-            || self.tracer.is_on()
-            || self.sql_comment != SqlCommentKind::Off
-    }
-
-    /// Returns whether requests need an id: for records, traces or comments.
+    /// Returns whether requests need an id, for records or traces. A catalogue with comments needs
+    /// them too.
     pub(crate) fn has_request_ids(&self) -> bool {
-        let has_comments = self.sql_comment != SqlCommentKind::Off;
-        self.trail.is_some() || self.tracer.is_on() || has_comments
+        self.trail.is_some() || self.tracer.is_on()
     }
 
     /// Returns the observer of calls, which also applies the limits of callers, which a reload may add.
     pub(crate) fn observer(&self, databases: &Databases) -> CallObserver {
         CallObserver {
-            is_on: self.is_on(),
+            is_on: self.metrics.is_on() || self.has_request_ids(),
+            local: self.local.clone(),
             limits: self.limits.clone(),
             audit: self.audit().cloned(),
             metrics: self.metrics.clone(),
             tracer: self.tracer.clone(),
-            sql_comment: self.sql_comment,
+            sql_comment: SqlCommentKind::Off,
             databases: databases.clone(),
             access: ToolAccess::default(),
             sql_tools: SqlTools::default(),
         }
+    }
+}
+
+/// Returns the facts about callers without an identity. Where callers authenticate, one without an
+/// identity is about to log in and has no name.
+fn local_caller(configuration: &Configuration) -> LocalCaller {
+    let authenticates = configuration.http.is_some() && configuration.auth.is_enabled;
+    if authenticates {
+        LocalCaller::default()
+    } else {
+        configuration.identities.local.clone()
     }
 }

@@ -14,9 +14,8 @@ use tokio::{
 use tracing::{error, info, warn};
 use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
-use ziggurat_limits::Limits;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
-use ziggurat_telemetry::Metrics;
+use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
     app::{self, App},
@@ -56,9 +55,9 @@ struct Running {
     databases: Databases,
     catalogue: CurrentCatalogue,
     builder: CatalogueBuilder,
-    limits: Limits,
     audit: Option<Audit>,
     metrics: Metrics,
+    tracer: Tracer,
 }
 
 /// Parts that a reload puts in use.
@@ -92,9 +91,9 @@ impl Reload {
                 databases: app.databases.clone(),
                 catalogue: app.catalogue.clone(),
                 builder: app.builder.clone(),
-                limits: app.observation.limits.clone(),
                 audit: app.observation.audit().cloned(),
                 metrics: app.observation.metrics.clone(),
+                tracer: app.observation.tracer.clone(),
             },
             warnings: Vec::new(),
             checks: JoinSet::new(),
@@ -216,9 +215,13 @@ impl Reload {
         running.metrics.learn(&names);
         running.catalogue.replace(Arc::clone(&catalogue));
         running.databases.adopt(&catalogue.databases);
-        if running.configuration.callers != configuration.callers {
-            running.limits.replace(configuration.callers.clone());
+        if let (Some(audit), Some(settings)) = (&running.audit, &configuration.audit) {
+            audit.apply(settings.clone());
         }
+        let telemetry = &configuration.telemetry;
+        running
+            .tracer
+            .set_propagation(telemetry.propagate_to_providers);
         // The issuer has the names of the claims in use.
         let identities = running.configuration.identities.clone();
         identities.replace(&configuration.identities);

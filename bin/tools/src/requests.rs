@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER};
-use ziggurat_accounts::Identity;
+use ziggurat_accounts::{Identity, LocalCaller};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
 use ziggurat_http::{Refusal, count_request};
 use ziggurat_layers::{
@@ -24,7 +24,9 @@ use ziggurat_telemetry::{
 };
 
 use crate::{
-    calls::{RETRY_SECONDS, digits, kind, named},
+    callers::{digits, kind, named},
+    calls::RETRY_SECONDS,
+    current::CurrentCatalogue,
     metrics,
 };
 
@@ -40,12 +42,15 @@ const LONGEST: usize = 200;
 pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
 
 /// Observes requests to `/api` for the audit trail, the metrics and the traces.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct RequestObserver {
+    pub(crate) catalogue: CurrentCatalogue,
+    /// The caller without an identity.
+    pub(crate) local: LocalCaller,
     pub(crate) audit: Option<Audit>,
     pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
-    /// True if requests get an id.
+    /// True if requests get an id, with comments or without.
     pub(crate) has_ids: bool,
 }
 
@@ -71,7 +76,7 @@ impl RequestObserver {
         let audit = self.audit.as_ref()?;
         let trace_id = trace.id().map(|id| id.to_string());
         let identity = request.extensions().get::<Identity>();
-        let digits = digits(identity);
+        let (digits, local) = (digits(identity), self.local.get());
         let id = request.extensions().get::<RequestId>();
         Some(audit.begin(&CallStart {
             request_id: id.map_or("", RequestId::as_str),
@@ -80,7 +85,7 @@ impl RequestObserver {
             face: "/api",
             caller: Caller {
                 ip: client_ip(request),
-                ..named(identity, &digits)
+                ..named(identity, &local, &digits)
             },
             method: &target(request.method(), request.uri()),
             ..CallStart::default()
@@ -111,7 +116,8 @@ impl RequestObserver {
             .metrics
             .is_on()
             .then(|| count_request(self.metrics.clone(), FACES, request));
-        let id = self.has_ids.then(|| {
+        let has_ids = self.has_ids || self.catalogue.get().has_comments;
+        let id = has_ids.then(|| {
             let given = request.extensions().get().cloned();
             let id: RequestId = given.unwrap_or_else(RequestId::generate);
             request.extensions_mut().insert(id.clone());

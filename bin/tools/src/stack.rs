@@ -102,9 +102,7 @@ pub(crate) fn build(
     let limits = request_limits(app);
     let access = request_access(app);
     let observer = observer(app);
-    let records = observer
-        .is_on()
-        .then(|| AroundLayer::new(move |request: &mut Request<_>| observer.identify(request)));
+    let records = AroundLayer::new(move |request: &mut Request<_>| observer.identify(request));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     // One limit for all bodies.
     let max_bytes = configuration.limits.max_body_bytes;
@@ -130,7 +128,7 @@ pub(crate) fn build(
             http.client_ip.header.clone(),
         ))
         // Gives requests their id, counts them, and records tokens that are refused further in.
-        .layer(option_layer(records))
+        .layer(records)
         // Before everything that takes time, but for probes.
         .layer(option_layer(limit))
         // Before anything is read: refuses requests for other hosts and pages of other origins.
@@ -295,7 +293,7 @@ fn recorded(routes: Router, app: &App) -> Router {
 
 fn request_limits(app: &App) -> RequestLimits {
     RequestLimits {
-        limits: app.observation.limits.clone(),
+        catalogue: app.catalogue.clone(),
         metrics: app.observation.metrics.clone(),
     }
 }
@@ -309,6 +307,8 @@ fn request_access(app: &App) -> RequestAccess {
 
 fn observer(app: &App) -> RequestObserver {
     RequestObserver {
+        catalogue: app.catalogue.clone(),
+        local: app.observation.local.clone(),
         audit: app.observation.audit().cloned(),
         metrics: app.observation.metrics.clone(),
         tracer: app.observation.tracer.clone(),

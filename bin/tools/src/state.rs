@@ -3,12 +3,12 @@
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::Readiness;
-use ziggurat_limits::Limits;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
 
 use crate::{
     configuration::{Configuration, State},
+    observation::Observation,
     usage,
 };
 
@@ -44,12 +44,12 @@ impl ServerState {
     pub(crate) async fn open(
         configuration: &Configuration,
         readiness: &Readiness,
-        limits: &Limits,
+        observation: &Observation,
         tasks: &mut JoinSet<()>,
         keepers: &mut JoinSet<()>,
     ) -> anyhow::Result<Self> {
         match &configuration.state {
-            Some(state) => Ok(Self::replicated(state, readiness.clone(), limits, tasks).await),
+            Some(state) => Ok(Self::replicated(state, readiness.clone(), observation, tasks).await),
             None => Self::local(configuration, keepers).await,
         }
     }
@@ -57,7 +57,7 @@ impl ServerState {
     async fn replicated(
         state: &State,
         readiness: Readiness,
-        limits: &Limits,
+        observation: &Observation,
         tasks: &mut JoinSet<()>,
     ) -> Self {
         let database = match state.database() {
@@ -70,7 +70,8 @@ impl ServerState {
         };
         let (pools, reaper) = Pools::new();
         tasks.spawn(reaper.run());
-        let state = StateDatabase::new(&pools, database);
+        let tracer = observation.tracer.clone();
+        let state = StateDatabase::new(&pools, database).with_tracer(tracer);
         match state.open().await {
             Ok(()) => info!("sessions and conversations are shared through state.url"),
             Err(error) => {
@@ -92,7 +93,7 @@ impl ServerState {
             batcher.run().await;
             drop(pools);
         });
-        tasks.spawn(usage::exchange(limits.clone(), shared.clone()));
+        tasks.spawn(usage::exchange(observation.limits.clone(), shared.clone()));
         Self {
             shared: Some(shared),
             conversations: Some(Conversations::replicated(state)),

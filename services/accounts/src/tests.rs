@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 use tokio_test::{assert_ready, task};
@@ -52,9 +53,7 @@ impl TestAccounts {
         tokens
             .add(NewToken::default(), clock.now())
             .expect("a token");
-        users
-            .add("alice", &"right".into(), "", Claims::default(), clock.now())
-            .expect("a user");
+        add_alice(&users, clock.now());
         let gone = Arc::<Mutex<Vec<String>>>::default();
         let accounts = open(settings, &gone).expect("good files");
         Self {
@@ -110,6 +109,12 @@ impl TestAccounts {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
+}
+
+/// Adds the user alice.
+fn add_alice(users: &UserFile, now: Timestamp) {
+    let added = users.add("alice", &"right".into(), "", Claims::default(), now);
+    added.expect("added");
 }
 
 fn open(settings: Settings, gone: &Arc<Mutex<Vec<String>>>) -> Result<Accounts, OpenError> {

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, atomic::Ordering::Relaxed},
 };
 
+use arc_swap::{ArcSwap, Guard};
+use ziggurat_runtime::lock;
 use ziggurat_telemetry::AuditCounts;
 
 use crate::{
@@ -22,7 +24,7 @@ use crate::{
 pub struct Audit(Arc<Handle>);
 
 struct Handle {
-    settings: Settings,
+    settings: ArcSwap<Settings>,
     queue: Arc<Queue>,
     line_writer: Arc<Mutex<Option<LineWriter>>>,
 }
@@ -60,7 +62,7 @@ impl Audit {
         let line_writer = Arc::new(Mutex::new(Some(line_writer)));
         let writer = Writer::new(Arc::clone(&queue), Arc::clone(&line_writer));
         let handle = Handle {
-            settings,
+            settings: ArcSwap::from_pointee(settings),
             queue,
             line_writer,
         };
@@ -77,7 +79,7 @@ impl Audit {
     /// it.
     #[must_use]
     pub fn begin_other(&self, start: &CallStart<'_>) -> Option<Call> {
-        (self.0.settings.methods == Methods::All).then(|| self.begin(start))
+        (self.settings().methods == Methods::All).then(|| self.begin(start))
     }
 
     /// Records a refused token. In each second, all after the tenth become one line with their
@@ -96,6 +98,17 @@ impl Audit {
         self.0.queue.reopen();
     }
 
+    /// Takes other settings, from the next record on. The destination and the key stay those of the
+    /// start, because the chain goes on.
+    pub fn apply(&self, settings: Settings) {
+        let running = self.settings();
+        let settings = settings.in_trail_of(&running);
+        if let Some(line_writer) = &mut *lock(&self.0.line_writer) {
+            line_writer.apply(&settings);
+        }
+        self.0.settings.store(Arc::new(settings));
+    }
+
     /// Ends the [`Writer`]; records of calls that end later are missed.
     pub fn close(&self) {
         self.0.queue.close();
@@ -104,13 +117,13 @@ impl Audit {
     /// Returns whether a call needs a record to run.
     #[must_use]
     pub fn is_required(&self) -> bool {
-        self.0.settings.required
+        self.settings().required
     }
 
     /// Returns whether arguments are recorded, so that others need not be prepared.
     #[must_use]
     pub fn has_arguments(&self) -> bool {
-        self.0.settings.arguments
+        self.settings().arguments
     }
 
     /// Returns the figures for a page of metrics.
@@ -123,13 +136,13 @@ impl Audit {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.0.settings
+    pub(crate) fn settings(&self) -> Guard<Arc<Settings>> {
+        self.0.settings.load()
     }
 
     /// Returns whether an `open` line takes as long as the disk, so that no task may write it.
     pub(crate) fn syncs_always(&self) -> bool {
-        self.0.settings.fsync == Fsync::Always
+        self.settings().fsync == Fsync::Always
     }
 
     /// Writes the `open` lines of all calls that wait, unless another thread does.
@@ -144,7 +157,7 @@ impl Audit {
 
 impl fmt::Debug for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = &self.0.settings;
+        let settings = &*self.settings();
         f.debug_struct("Audit")
             .field("settings", settings)
             .finish_non_exhaustive()

@@ -92,6 +92,14 @@ impl Journal {
         }
     }
 
+    /// Takes settings that may change while the trail goes on.
+    pub(crate) fn apply(&mut self, settings: &Settings) {
+        self.fsync = settings.fsync;
+        if let Output::File(file) = &mut self.output {
+            file.apply(settings);
+        }
+    }
+
     /// Writes the first lines of a process.
     pub(crate) fn start(&mut self, found: &Found) -> io::Result<()> {
         self.is_new = true;

@@ -80,6 +80,13 @@ impl LogFile {
         Ok(new)
     }
 
+    /// Takes settings that may change while the trail goes on.
+    pub(crate) fn apply(&mut self, settings: &Settings) {
+        self.rotate_at = settings.max_bytes;
+        self.max_bytes = settings.max_bytes;
+        self.keep = settings.keep;
+    }
+
     /// Opens the file if a rotation has closed it.
     pub(crate) fn ensure_open(&mut self) -> io::Result<()> {
         if self.handle.is_some() {

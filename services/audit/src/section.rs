@@ -1,7 +1,5 @@
 //! The section `audit` of a configuration.
 
-use std::path::Path;
-
 use ziggurat_runtime::config::Section;
 
 use crate::{Destination, Settings};
@@ -23,7 +21,7 @@ impl Settings {
         let trail = Self {
             destination: match text.as_deref().and_then(Destination::parse) {
                 Some(Destination::File(path)) => {
-                    Destination::File(destination.path().unwrap_or(path))
+                    Destination::File(destination.resolved_path().unwrap_or(path))
                 }
                 Some(other) => other,
                 None => Destination::Stderr,
@@ -38,21 +36,11 @@ impl Settings {
                 .whole(0..=MAX_FILE)
                 .unwrap_or(usual.max_bytes),
             keep: file.key("keep").whole(0..=MAX_KEPT).unwrap_or(usual.keep),
-            key_file: file.key("key_file").path(),
+            key_file: file.key("key_file").resolved_path(),
         };
         if text.is_none() && trail.required {
             destination.problem("is missing, although `audit.required` is true");
         }
         text.map(|_| trail)
-    }
-
-    /// Takes relative paths as relative to the folder of the configuration file.
-    pub fn resolve(&mut self, folder: &Path) {
-        if let Destination::File(path) = &mut self.destination {
-            *path = folder.join(&*path);
-        }
-        if let Some(path) = &mut self.key_file {
-            *path = folder.join(&*path);
-        }
     }
 }

@@ -97,6 +97,16 @@ pub struct InvalidValue(&'static str);
 // === impl Settings ===
 
 impl Settings {
+    /// Returns these settings with the destination and the key of a running trail.
+    #[must_use]
+    pub fn in_trail_of(self, running: &Self) -> Self {
+        Self {
+            destination: running.destination.clone(),
+            key_file: running.key_file.clone(),
+            ..self
+        }
+    }
+
     /// Creates the default settings for a destination.
     #[must_use]
     pub fn new(destination: Destination) -> Self {

@@ -10,6 +10,7 @@ use tracing::{error, info};
 use ziggurat_runtime::lock;
 
 use crate::{
+    Settings,
     journal::Journal,
     line,
     lines::Lines,
@@ -109,6 +110,11 @@ impl LineWriter {
             opens: Vec::new(),
             lines: Lines::default(),
         }
+    }
+
+    /// Takes settings that may change while the trail goes on.
+    pub(crate) fn apply(&mut self, settings: &Settings) {
+        self.journal.apply(settings);
     }
 
     /// Writes the `open` lines of all calls that wait, for one of them.

@@ -119,7 +119,7 @@ impl OtlpSettings {
         let url = file.key("url").text();
         let settings = Self {
             url: url.clone().unwrap_or_default(),
-            headers_file: file.key("headers_file").path(),
+            headers_file: file.key("headers_file").resolved_path(),
             ratio: file.key("ratio").decimal(0.0..=1.0).unwrap_or(usual.ratio),
             parent: file.key("parent").boolean().unwrap_or(usual.follow_parent),
             timeout: file.key("timeout").some_time().unwrap_or(usual.timeout),

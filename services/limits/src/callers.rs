@@ -74,16 +74,12 @@ impl<C: Clock + Calendar + Clone> Callers<C> {
         }
     }
 
-    /// Sets the maximum. If it is lower than before, counts are dropped with the next new caller.
-    pub(crate) fn set_max(&self, max: usize) {
-        lock(&self.table).max = max;
-    }
-
-    /// Returns the counts of a caller.
-    pub(crate) fn counts(&self, caller: &CallerId<'_>) -> Arc<Counts<C>> {
+    /// Returns the counts of a caller. There are at most `max`; if that is less than before, counts are
+    /// dropped with the next new caller.
+    pub(crate) fn counts(&self, caller: &CallerId<'_>, max: usize) -> Arc<Counts<C>> {
         let now = self.clock.now();
         let mut table = lock(&self.table);
-        let max = table.max;
+        table.max = max;
         let digest = table.digests.of(caller, max);
         let counts = table.find(digest, &self.clock);
         drop(table);

@@ -13,15 +13,21 @@ use ziggurat_layers::clock::{Calendar, Clock, System};
 
 use crate::{Allowance, CallerId, Settings, Usage, callers::Callers};
 
-/// Limits of all callers. Clones count together.
+/// Limits of all callers. Clones have the same limits and count together.
 pub struct Limits<C = System> {
-    shared: Arc<Shared<C>>,
+    current: Arc<Current>,
+    counted: Arc<Counted<C>>,
 }
 
-struct Shared<C> {
+/// The limits in use.
+struct Current {
     /// False if no caller has a limit, so that nothing else is looked at.
     is_on: AtomicBool,
     settings: ArcSwap<Settings>,
+}
+
+/// The counts of callers.
+struct Counted<C> {
     callers: Callers<C>,
     clock: C,
 }
@@ -49,53 +55,70 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
     #[must_use]
     pub fn with_clock(settings: Settings, clock: C) -> Self {
         Self {
-            shared: Arc::new(Shared {
-                is_on: AtomicBool::new(settings.has_limits()),
+            counted: Arc::new(Counted {
                 callers: Callers::new(clock.clone(), settings.max_callers),
-                settings: ArcSwap::from_pointee(settings),
                 clock,
             }),
+            current: Arc::new(Current::new(settings)),
         }
     }
 
-    /// Replaces the limits in one step. Callers keep their counts, and calls that have begun keep
-    /// their limits.
+    /// Returns other limits that count together with these.
+    #[must_use]
+    pub fn with_settings(&self, settings: Settings) -> Self {
+        Self {
+            current: Arc::new(Current::new(settings)),
+            counted: Arc::clone(&self.counted),
+        }
+    }
+
+    /// Replaces the limits in one step, also those of clones. Callers keep their counts, and calls
+    /// that have begun keep their limits.
     pub fn replace(&self, settings: Settings) {
-        let shared = &self.shared;
         let is_on = settings.has_limits();
-        shared.callers.set_max(settings.max_callers);
-        shared.settings.store(Arc::new(settings));
-        shared.is_on.store(is_on, Ordering::Release);
+        self.current.settings.store(Arc::new(settings));
+        self.current.is_on.store(is_on, Ordering::Release);
     }
 
     /// Returns the allowance of a caller, for one call; `None` if the caller has no limits.
     #[must_use]
     pub fn of(&self, caller: &CallerId<'_>) -> Option<Allowance<C>> {
-        let shared = &self.shared;
-        if !shared.is_on.load(Ordering::Acquire) {
+        let Self { current, counted } = self;
+        if !current.is_on.load(Ordering::Acquire) {
             return None;
         }
-        let settings = shared.settings.load();
+        let settings = current.settings.load();
         let rule = settings.rule_for(caller)?;
-        let counts = shared.callers.counts(caller);
+        let counts = counted.callers.counts(caller, settings.max_callers);
         counts.follow(rule);
         Some(Allowance {
             rule: Arc::clone(rule),
             counts,
-            clock: shared.clock.clone(),
+            clock: counted.clock.clone(),
         })
     }
 
     /// Returns what was sent since this was called last, for the other replicas.
     #[must_use]
     pub fn usage_since_last(&self) -> Vec<Usage> {
-        self.shared.callers.take_usage()
+        self.counted.callers.take_usage()
     }
 
     /// Adds what other replicas have sent. What is not of today does not count.
     pub fn add(&self, others: impl IntoIterator<Item = Usage>) {
         for usage in others {
-            self.shared.callers.add(usage);
+            self.counted.callers.add(usage);
+        }
+    }
+}
+
+// === impl Current ===
+
+impl Current {
+    fn new(settings: Settings) -> Self {
+        Self {
+            is_on: AtomicBool::new(settings.has_limits()),
+            settings: ArcSwap::from_pointee(settings),
         }
     }
 }
@@ -103,14 +126,16 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
 #[cfg(test)]
 impl<C> Limits<C> {
     pub(crate) fn callers(&self) -> &Callers<C> {
-        &self.shared.callers
+        &self.counted.callers
     }
 }
 
 impl<C> Clone for Limits<C> {
     fn clone(&self) -> Self {
-        let shared = Arc::clone(&self.shared);
-        Self { shared }
+        Self {
+            current: Arc::clone(&self.current),
+            counted: Arc::clone(&self.counted),
+        }
     }
 }
 
@@ -118,7 +143,7 @@ impl<C> fmt::Debug for Limits<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The counts are left out: they tell of people, and there are many.
         f.debug_struct("Limits")
-            .field("settings", &self.shared.settings)
+            .field("settings", &self.current.settings)
             .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     heartbeat::Heartbeat,
     params::{Completion, Member, Params, Subject, invalid, string},
     protocol::Revision,
-    record::Record,
+    record::{LogIds, Record},
     template::Placeholders,
     tool::headers,
 };
@@ -65,8 +65,9 @@ impl Shared {
                     return Err(Fault::UnknownResource(uri));
                 }
                 let has_templates = encoder.is_negotiated;
+                let ids = LogIds::of(&caller);
                 return match self.resources.read(&uri, caller, has_templates) {
-                    Some(contents) => Ok(State::Reading { uri, contents }),
+                    Some(contents) => Ok(State::Reading { uri, ids, contents }),
                     None => Err(Fault::UnknownResource(uri)),
                 };
             }

@@ -20,7 +20,7 @@ use crate::{
     encode::{Encoder, Fault},
     heartbeat::Heartbeat,
     method::MethodFuture,
-    record::{self, Record},
+    record::{self, LogIds, Record},
     resource::ReadFuture,
     template::CompleteFuture,
     tool::ToolFuture,
@@ -54,6 +54,7 @@ pub(super) enum State {
     },
     Reading {
         uri: String,
+        ids: LogIds,
         contents: ReadFuture,
     },
     Completing(CompleteFuture),
@@ -139,11 +140,11 @@ impl ResponseFuture {
                 let reply = encoder.tool_result(record.follow(result, &self.cut_off));
                 return Poll::Ready(reply.map(|reply| (reply, end)));
             }
-            State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
+            State::Reading { uri, ids, contents } => match ready!(contents.as_mut().poll(cx)) {
                 Ok(Some(contents)) => Ok(encoder.contents(&contents)),
                 Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
                 Err(failure) => {
-                    failure.log("resources/read", uri, None, None);
+                    ids.log(&failure, "resources/read", uri);
                     Err(Fault::Resource(failure))
                 }
             },

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     Annotations, Caller, EntryKind, Error, Lenient, Property, Reported, Resources, Schema,
-    ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
+    ToolDescriptor, ToolHandler, ToolRequest, ToolResult, record::LogIds,
 };
 
 const MISSING_URI: &str = "Error: 'uri' parameter is required. \
@@ -49,6 +49,7 @@ impl ReadResource {
     }
 
     async fn read(&self, uri: &str, caller: Caller) -> Result<String, Reported> {
+        let ids = LogIds::of(&caller);
         let is_seen = caller.sees(EntryKind::Resource, uri);
         let contents = is_seen.then(|| self.resources.read(uri, caller, false));
         let read = match contents.flatten() {
@@ -59,7 +60,7 @@ impl ReadResource {
             Ok(Some(contents)) => Ok(contents.text),
             Ok(None) => Err(unreadable(format_args!("Resource not found: {uri}"))),
             Err(failure) => {
-                failure.log("tools/call", uri, None, None);
+                ids.log(&failure, "tools/call", uri);
                 Err(unreadable(&failure))
             }
         }

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Instant,
 };
@@ -16,7 +17,7 @@ use ziggurat_layers::{
 };
 
 use crate::{
-    Caller, End, Error, LogFields, ObservedCall, Outcome, Piece, Reported, ToolResult,
+    Caller, End, Error, Failure, LogFields, ObservedCall, Outcome, Piece, Reported, ToolResult,
     body::Pieces, tool::Content,
 };
 
@@ -35,6 +36,13 @@ const SHUTDOWN_NOTICE: &str = "The server is shutting down: the rest of the resu
 
 /// Limit on the logged part of a text from a client, in bytes.
 const LONGEST: usize = 64;
+
+/// The ids by which the log line of a failure is found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogIds {
+    request_id: Option<RequestId>,
+    trace_id: Option<Arc<str>>,
+}
 
 /// A call of a tool, logged when it is dropped.
 pub(super) struct Record {
@@ -55,6 +63,24 @@ struct RecordedStream {
     pieces: Pieces,
     record: Record,
     cut_off: CutOffFuture,
+}
+
+// === impl LogIds ===
+
+impl LogIds {
+    pub(super) fn of(caller: &Caller) -> Self {
+        let fields: Option<&LogFields> = caller.extension();
+        Self {
+            request_id: caller.extension().cloned(),
+            trace_id: fields.and_then(|fields| fields.trace_id.clone()),
+        }
+    }
+
+    /// Logs the failure of a call.
+    pub(super) fn log(&self, failure: &Failure, method: &'static str, name: &str) {
+        let (request_id, trace_id) = (self.request_id.as_ref(), self.trace_id.as_deref());
+        failure.log(method, name, request_id, trace_id);
+    }
 }
 
 // === impl Record ===

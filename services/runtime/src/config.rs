@@ -108,6 +108,8 @@ struct ConfigReader<'a> {
     environment: Cow<'a, Environment>,
     sources: &'a ConfigSources,
     flags: &'a Flags,
+    /// Folder of the file, if there is a file.
+    folder: Option<&'a Path>,
     expands: bool,
     /// True for a run that finds the keys: every list has an element.
     finds_keys: bool,
@@ -178,6 +180,7 @@ impl<'a> Input<'a> {
             environment: Cow::Borrowed(&self.sources.environment),
             sources: self.sources,
             flags: self.flags,
+            folder: path.and_then(Path::parent),
             expands: self.expands,
             finds_keys: false,
             findings: RefCell::default(),
@@ -224,6 +227,7 @@ fn keys<T>(sources: &ConfigSources, read: &impl Fn(&Section<'_>) -> T) -> Keys {
         environment: Cow::Owned(Environment::default()),
         sources,
         flags: &flags,
+        folder: None,
         expands: false,
         finds_keys: true,
         findings: RefCell::default(),

@@ -8,6 +8,7 @@
 mod answer;
 mod candidates;
 mod condition;
+mod partitions;
 mod plan;
 mod planner;
 mod recorded;
@@ -38,6 +39,8 @@ const MAX_ADVISED: usize = 5;
 struct Candidate {
     schema: String,
     table: String,
+    /// Schemas and names of the partitions that are scanned, of a partitioned table.
+    partitions: Vec<(String, String)>,
     keys: Vec<Key>,
     /// The scans that it may replace.
     helps: Vec<String>,
@@ -119,16 +122,34 @@ impl Advice {
 
 // === impl Candidate ===
 
+impl Candidate {
+    /// Returns the statements that create hypothetical indexes. `hypopg` makes none on a partitioned
+    /// table, so these are on the partitions.
+    fn hypothetical(&self) -> Vec<String> {
+        if self.partitions.is_empty() {
+            return vec![self.to_string()];
+        }
+        let partitions = self.partitions.iter();
+        partitions
+            .map(|(schema, table)| self.on(schema, table))
+            .collect()
+    }
+
+    /// Returns the statement that creates the index on a table.
+    fn on(&self, schema: &str, table: &str) -> String {
+        let keys = self.keys.iter();
+        let keys: Vec<_> = keys
+            .map(|key| format!("{}{}", written(&key.column), key.order))
+            .collect();
+        let (schema, table) = (written(schema), written(table));
+        format!("CREATE INDEX ON {schema}.{table} ({})", keys.join(", "))
+    }
+}
+
 impl fmt::Display for Candidate {
     /// Writes the statement that creates the index.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (schema, table) = (written(&self.schema), written(&self.table));
-        write!(f, "CREATE INDEX ON {schema}.{table} (")?;
-        for (place, key) in self.keys.iter().enumerate() {
-            let comma = if place == 0 { "" } else { ", " };
-            write!(f, "{comma}{}{}", written(&key.column), key.order)?;
-        }
-        f.write_str(")")
+        f.write_str(&self.on(&self.schema, &self.table))
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod arguments;
 mod checks;
+mod claims;
 mod decimal;
 mod definition;
 mod index_advice;
@@ -35,6 +36,7 @@ use ziggurat_mcp::Tools;
 use ziggurat_postgres::{database::Database, large_rows::LargeRows};
 
 pub use self::checks::StatementState;
+pub use self::claims::ClaimedTool;
 pub use self::pack::{ADMINISTRATOR_TOOLS, add_administrator_tools};
 pub use self::record::CallRecord;
 use self::{checks::StatementChecks, definition::Definition, tool::SqlTool};

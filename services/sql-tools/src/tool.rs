@@ -25,7 +25,7 @@ use crate::{
     definition::{Definition, Shape},
     input_schema,
     kind::Checked,
-    parameter::{CallerFacts, Filling},
+    parameter::{CallerFacts, Filling, Source},
 };
 
 /// A call of a tool, once its database is known.
@@ -228,7 +228,16 @@ impl ToolHandler for SqlTool {
 /// Returns whether a tool exists for a caller, who may use its database and has all facts that its
 /// parameters are filled with.
 pub(crate) fn serves(definition: &Definition, databases: &Databases, caller: &Caller) -> bool {
-    let identity = caller.extension::<Identity>();
+    is_open(definition, databases, caller.extension(), |_| true)
+}
+
+/// Returns whether a caller may use the database of a tool, and has the needed facts.
+pub(crate) fn is_open(
+    definition: &Definition,
+    databases: &Databases,
+    identity: Option<&Identity>,
+    is_needed: impl Fn(&Source) -> bool,
+) -> bool {
     let local = &definition.local;
     let facts = CallerFacts { identity, local };
     let database = definition.database.as_deref();
@@ -237,7 +246,9 @@ pub(crate) fn serves(definition: &Definition, databases: &Databases, caller: &Ca
             .parameters
             .iter()
             .all(|parameter| match &parameter.filling {
-                Filling::Bound(source) => parameter.bound(source, facts).is_some(),
+                Filling::Bound(source) if is_needed(source) => {
+                    parameter.bound(source, facts).is_some()
+                }
                 _ => true,
             })
 }

@@ -204,10 +204,14 @@ async fn replicated(
     sql: &str,
     values: impl IntoIterator<Item = Value>,
 ) -> Result<Vec<Row>, StoreError> {
-    let mut lease = state.lease().await?;
-    let rows = postgres_rows(lease.begin(), sql, values).await?;
-    lease.settle();
-    Ok(rows)
+    state
+        .traced(sql, async {
+            let mut lease = state.lease().await?;
+            let rows = postgres_rows(lease.begin(), sql, values).await?;
+            lease.settle();
+            Ok(rows)
+        })
+        .await
 }
 
 fn text(text: &str) -> Value {

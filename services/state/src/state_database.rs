@@ -14,6 +14,7 @@ use ziggurat_postgres::{
     pool::{Lease, Pool, Pools},
     url::InvalidUrl,
 };
+use ziggurat_telemetry::traces::Tracer;
 
 use crate::StoreError;
 
@@ -47,6 +48,7 @@ pub struct StateDatabase {
     is_ready: Arc<OnceCell<()>>,
     /// Migrations that create the tables.
     migrations: fn() -> Migrator,
+    tracer: Tracer,
 }
 
 /// Reasons the database of the replicas cannot be used, for the operator.
@@ -105,7 +107,15 @@ impl StateDatabase {
             front: pools.pool("state, in front", &database),
             is_ready: Arc::default(),
             migrations,
+            tracer: Tracer::off(),
         }
+    }
+
+    /// Makes a span of each statement. One statement may serve several requests, so each span has a
+    /// trace of its own.
+    #[must_use]
+    pub fn with_tracer(self, tracer: Tracer) -> Self {
+        Self { tracer, ..self }
     }
 
     /// Uses other tables than those of replicas.
@@ -132,10 +142,13 @@ impl StateDatabase {
 
     /// Runs a statement that does not wait for writers, and returns its rows.
     pub(crate) async fn rows(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
-        let mut lease = self.front_lease().await?;
-        let rows = within(query.fetch_all(lease.begin())).await?;
-        lease.settle();
-        Ok(rows)
+        self.traced(query.sql, async {
+            let mut lease = self.front_lease().await?;
+            let rows = within(query.fetch_all(lease.begin())).await?;
+            lease.settle();
+            Ok(rows)
+        })
+        .await
     }
 
     /// Runs a statement that does not wait for writers, and returns the first value of its first
@@ -150,10 +163,36 @@ impl StateDatabase {
 
     /// Runs a statement that does not wait for writers, and returns the number of rows it changed.
     pub(crate) async fn execute(&self, query: Query<'_>) -> Result<u64, StoreError> {
-        let mut lease = self.front_lease().await?;
-        let changed = within(query.execute(lease.begin())).await?;
-        lease.settle();
-        Ok(changed)
+        self.traced(query.sql, async {
+            let mut lease = self.front_lease().await?;
+            let changed = within(query.execute(lease.begin())).await?;
+            lease.settle();
+            Ok(changed)
+        })
+        .await
+    }
+
+    /// Runs a statement of this server within a span.
+    pub(crate) async fn traced<T>(
+        &self,
+        statement: &str,
+        run: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let mut span = self
+            .tracer
+            .statement(self.pool.database().name(), statement);
+        let outcome = run.await;
+        match &outcome {
+            Ok(_) => {}
+            Err(StoreError::TimedOut) => span.set_error("timeout"),
+            Err(StoreError::Lease(_)) => span.set_error("connection"),
+            Err(StoreError::Postgres(error)) => match &**error {
+                DriverError::Server(error) => span.set_status_code(&error.code),
+                _ => span.set_error("connection"),
+            },
+            Err(_) => span.set_error("_OTHER"),
+        }
+        outcome
     }
 
     async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt as _};
 use ziggurat_accounts::Identity;
 use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_limits::CallerId;
 use ziggurat_mcp::protocol::{self, ProtocolLayer};
+use ziggurat_sql_tools::ClaimedTool;
 
 use crate::{arguments::CallerName, configuration::Configuration, current::Catalogue, limits::id};
 
@@ -53,7 +55,27 @@ pub(super) async fn text(
     let areas = catalogue.access.areas(&caller).into_iter();
     write("rest", areas.map(|area| area.as_str().to_owned()).collect());
     write("limits", configuration.callers.describe(&caller));
+    if let CallerId::Client { .. } = caller {
+        let tools = tools_with_claims(catalogue, identity.as_ref());
+        if !tools.is_empty() {
+            write("also, if its token has these claims", tools);
+        }
+    }
     text
+}
+
+/// Returns the tools that a client sees only with claims of its token, each with their names.
+fn tools_with_claims(catalogue: &Catalogue, identity: Option<&Identity>) -> Vec<String> {
+    let caller = id(identity);
+    let tools = catalogue.sql_tools.with_claims().filter(|tool| {
+        catalogue.access.has_tool(&caller, tool.name())
+            && tool.is_open(identity, &catalogue.databases)
+    });
+    let line = |tool: ClaimedTool<'_>| {
+        let claims: Vec<_> = tool.claims().collect();
+        format!("{}: {}", tool.name(), claims.join(", "))
+    };
+    tools.map(line).collect()
 }
 
 /// Asks the service for a list, as a client would.

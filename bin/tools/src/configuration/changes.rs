@@ -1,6 +1,10 @@
 //! Changes between two configurations, for a reload.
 
-use super::{Configuration, Entry};
+use std::path::Path;
+
+use ziggurat_audit::Destination;
+
+use super::{Configuration, Entry, TelemetrySettings};
 
 /// Difference between the running and the new configuration.
 #[derive(Clone, Debug)]
@@ -56,9 +60,13 @@ impl Changes {
             ("knowledgebase", one.knowledgebase == two.knowledgebase),
             ("limits", one.limits == two.limits),
             ("state", one.state == two.state),
-            ("audit", one.audit == two.audit),
-            ("telemetry", one.telemetry == two.telemetry),
-            ("telemetry.sql_comment", one.sql_comment == two.sql_comment),
+            ("audit.file", destination(one) == destination(two)),
+            ("audit.key_file", audit_key(one) == audit_key(two)),
+            (
+                "telemetry.metrics.address",
+                one.telemetry.metrics_address == two.telemetry.metrics_address,
+            ),
+            ("telemetry.otlp", one.telemetry.otlp == two.telemetry.otlp),
             ("log", one.logs == two.logs),
             ("secret_file", one.secret_file == two.secret_file),
             ("data_dir", one.data_folder == two.data_folder),
@@ -74,9 +82,27 @@ impl Changes {
     }
 }
 
+fn destination(configuration: &Configuration) -> Option<&Destination> {
+    configuration.audit.as_ref().map(|trail| &trail.destination)
+}
+
+fn audit_key(configuration: &Configuration) -> Option<&Path> {
+    configuration.audit.as_ref()?.key_file.as_deref()
+}
+
 /// Replaces what needs no restart.
 fn replaced(running: Configuration, configured: Configuration) -> Configuration {
+    let audit = match (&running.audit, configured.audit) {
+        (Some(trail), Some(new)) => Some(new.in_trail_of(trail)),
+        _ => running.audit.clone(),
+    };
     Configuration {
+        audit,
+        telemetry: TelemetrySettings {
+            propagate_to_providers: configured.telemetry.propagate_to_providers,
+            ..running.telemetry.clone()
+        },
+        sql_comment: configured.sql_comment,
         databases: configured.databases,
         builtins: configured.builtins,
         results: configured.results,

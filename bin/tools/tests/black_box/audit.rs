@@ -191,6 +191,88 @@ fn the_log_has_the_caller_of_a_call_and_the_id_of_its_record() {
 }
 
 #[test]
+fn the_local_caller_has_its_name_in_records_comments_and_logs_and_a_login_has_none() {
+    let more = "identity: {local: {name: laptop}}\ntelemetry: {sql_comment: call}\n";
+    let mut audited = Audited::with("", more);
+    audited.home.set("ZIGGURAT_MCP_LOG_LEVEL", "info");
+    let (program, mut piped) = audited.home.stdio(&[]);
+    let own = "SELECT query FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+    let (text, _) = piped.tool("query_database", &json!({"query": own}));
+    assert!(text.contains("caller='local%3Alaptop'"), "{text}");
+    let line = program.wait_for("tool call");
+    let line: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(line["fields"]["caller"], "local:laptop");
+    audited.calls(program);
+
+    let (program, client) = audited.home.serve(&["-no-auth"]);
+    query(&client, "SELECT 1");
+    client.get("/api/databases");
+    let calls = audited.calls(program);
+    let names: Vec<_> = calls.iter().map(|call| &call["caller"]["name"]).collect();
+    assert_eq!(names, ["laptop"; 3]);
+
+    audited.home.user("ada", "the password of ada");
+    audited.home.token("main");
+    let (program, stranger) = audited.home.serve(&[]);
+    let arguments = json!({"username": "ada", "password": "the password of ada"});
+    let params = json!({"name": "authenticate_user", "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    stranger.post("/mcp/v1", &call.to_string());
+    let calls = audited.calls(program);
+    assert_eq!(calls[3]["verdict"], "ok");
+    assert_eq!(calls[3]["caller"]["name"], Value::Null);
+}
+
+#[test]
+fn a_reload_applies_all_but_the_file_and_the_key_also_to_comments() {
+    let audited = Audited::new("");
+    let (program, client) = audited.home.serve(&["-no-auth"]);
+    let own = "SELECT query FROM pg_stat_activity WHERE pid = pg_backend_pid() AND 7 <> 8";
+    assert!(!client.query(own).contains("caller="));
+    let log = program.until_it_says("configuration reloaded", || {
+        let path = audited.home.file("ziggurat-tools.yaml");
+        let before = fs::read_to_string(&path).expect("a file");
+        let entries = before.split("audit:").next().expect("databases");
+        audited.home.configure(&format!(
+            "{entries}audit: {{file: other.jsonl, statement: text, methods: all, key_file: key}}\n\
+             telemetry: {{sql_comment: call, propagate_to_providers: true}}\n"
+        ));
+        program.signal(Signal::HUP);
+    });
+    let log = format!("{}{log}", program.log());
+    let need: Vec<_> = log
+        .lines()
+        .filter_map(|line| {
+            line.split_once(" has changed; restart the server")?
+                .0
+                .rsplit(' ')
+                .next()
+        })
+        .collect();
+    assert_eq!(need, ["audit.file", "audit.key_file"], "{log}");
+    let text = client.query(own);
+    let answer = client.call("tools/list", &json!({}));
+    assert!(answer["result"]["tools"].is_array());
+    let calls = audited.calls(program);
+    let [before, after, list] = &calls[..] else {
+        panic!("{calls:?}");
+    };
+    assert!(
+        before["statement"]["text"]
+            .as_str()
+            .expect("one")
+            .ends_with("? <> ?")
+    );
+    assert_eq!(after["statement"]["text"], own);
+    assert_eq!(list["method"], "tools/list");
+    let id = after["request_id"].as_str().expect("an id");
+    let comment = format!("/*caller='local',request='{id}',tool='query_database'*/");
+    assert!(text.contains(&comment), "{text}");
+    let (verified, code) = audited.verify("audit.jsonl");
+    assert_eq!(code, Some(0), "{verified}");
+}
+
+#[test]
 fn a_login_with_a_wrong_password_is_denied_and_one_too_many_is_limited() {
     let audited = Audited::new("");
     audited.home.token("main");

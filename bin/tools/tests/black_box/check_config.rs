@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{Client, Home, Postgres, records, records::PASSWORD};
@@ -171,6 +172,57 @@ fn the_view_has_the_tools_that_the_server_lists() {
             .collect();
         assert_eq!(section, tools, "{name}");
     }
+}
+
+/// Tools that need claims; no client has the name of a user, and `other` is in no toolset.
+const CLAIMED: &str = "
+tools:
+- {name: of_tenant, description: D, statement: 'SELECT :a, :b', parameters: [
+    {name: a, type: string, from: {claim: tenant}}, {name: b, type: string, from: {claim: realm.unit}}]}
+- {name: of_user, description: D, statement: 'SELECT :a, :b', parameters: [
+    {name: a, type: string, from: user}, {name: b, type: string, from: {claim: floor}}]}
+- {name: other, description: D, statement: 'SELECT :a', parameters: [
+    {name: a, type: string, from: {claim: tenant}}]}
+";
+
+#[test]
+fn clients_are_shown_which_tools_need_claims_and_claims_that_are_not_kept_are_warnings() {
+    let postgres = Postgres::new();
+    let rest = |claims: &str| {
+        format!(
+            "toolsets: [{{name: a, tools: ['of_*'], for: {{scopes: [shop.read], users: [alice]}}}}]\n\
+             identity: {{claims: {claims}}}\nhttp: {{auth: {{issuer: {{url: 'https://id.example', \
+             public_url: 'https://shop.example'}}}}}}\n"
+        )
+    };
+    let home = home(&postgres, &rest("[tenant]"));
+    fs::write(home.file("own.yaml"), CLAIMED).expect("written");
+    let warning = "own.yaml:3: tool 'of_tenant' needs the claim 'realm.unit', which \
+                   identity.claims does not keep of the tokens of http.auth.issuer";
+    let ran = home.ran(&["-check-config", "-as", "client:bot,shop.read"], "");
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.stderr, format!("warning: {warning}\n"));
+    let end = "limits: none\nalso, if its token has these claims:\n  of_tenant: tenant, realm.unit\n\
+               the configuration is valid\n";
+    assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\ntools: none\n"), "{}", ran.stdout);
+    for caller in ["client:bot", "user:alice"] {
+        let ran = home.ran(&["-check-config", "-as", caller], "");
+        assert!(
+            ran.stdout
+                .ends_with("limits: none\nthe configuration is valid\n")
+        );
+    }
+
+    let (program, _) = home.serve(&[]);
+    program.wait_for(warning);
+    home.configure(&format!(
+        "databases:\n{}custom_definitions_path: own.yaml\n{}",
+        postgres.entry("main"),
+        rest("[realm.unit]")
+    ));
+    let missing = "tool 'of_tenant' needs the claim 'tenant'";
+    program.until_it_says(missing, || program.signal(Signal::HUP));
 }
 
 #[test]

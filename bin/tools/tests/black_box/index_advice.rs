@@ -228,6 +228,50 @@ fn candidates_that_fall_have_a_reason_and_small_tables_have_none() {
 }
 
 #[test]
+fn advice_for_the_partitions_of_a_table_is_one_index_on_the_table() {
+    let postgres = Postgres::new();
+    for statement in SHOP.split_terminator(';') {
+        postgres.run(statement);
+    }
+    postgres.run(
+        "CREATE TABLE shop.events (id int, customer_id int, day int) PARTITION BY RANGE (day)",
+    );
+    for number in 0..12 {
+        postgres.run(&format!(
+            "CREATE TABLE shop.events_of_{number} PARTITION OF shop.events
+             FOR VALUES FROM ({number}) TO ({number} + 1)"
+        ));
+    }
+    // No partition has 10,000 rows.
+    postgres
+        .run("INSERT INTO shop.events SELECT n, n % 5000, n % 12 FROM generate_series(1, 60000) n");
+    postgres.run("ANALYZE shop.events");
+    let (_program, client) = home(&postgres).serve(&["-no-auth"]);
+    let filtered = "SELECT * FROM shop.events WHERE customer_id = 42 ORDER BY id";
+    let joined = "SELECT * FROM shop.customers c JOIN shop.events e ON e.customer_id = c.id
+                  WHERE c.email = 'c7@example.com'";
+    for (query, index, alias) in [
+        (filtered, "(customer_id, id)", ""),
+        (joined, "(customer_id)", " e"),
+    ] {
+        let (text, failed) = advise(&client, &json!({"query": query}));
+        assert!(!failed && !text.contains("events_of"), "{text}");
+        let lines = text.lines().map(|line| line.split('\t').collect());
+        let lines: Vec<Vec<&str>> = lines.collect();
+        let line = lines
+            .iter()
+            .find(|line| line[0] == format!("CREATE INDEX ON shop.events {index}"))
+            .unwrap_or_else(|| panic!("{text}"));
+        let helps = format!("Seq Scan on partitions of events{alias}");
+        assert_eq!(line[5], helps, "{text}");
+    }
+    postgres.run("CREATE INDEX by_customer ON shop.events (customer_id, id)");
+    let (text, failed) = advise(&client, &json!({"query": filtered}));
+    let exists = "CREATE INDEX ON shop.events (customer_id, id)\tshop.by_customer begins with";
+    assert!(!failed && text.contains(exists), "{text}");
+}
+
+#[test]
 fn with_several_databases_a_call_may_name_one_and_the_answer_does() {
     let postgres = Postgres::new();
     for statement in SHOP.split_terminator(';') {

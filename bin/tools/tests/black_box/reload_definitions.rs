@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use ziggurat_black_box::MetricsPage;
 
-use crate::support::{Client, Home, Postgres, Program, StdioClient, until};
+use crate::support::{Client, Home, Postgres, Program, Ran, StdioClient, until};
 
 const RELOADED: &str = "definitions reloaded";
 const KEPT: &str = "definitions not reloaded, the old ones stay: ";
@@ -67,6 +67,35 @@ fn expected(name: &str) -> [String; 3] {
         format!("p-{name}"),
         format!("custom://{name}"),
     ]
+}
+
+#[test]
+fn a_path_starts_at_the_folder_of_the_configuration_and_a_variable_where_the_server_runs() {
+    let postgres = Postgres::new();
+    let home = home(&postgres, "");
+    let working = home.file("working");
+    fs::create_dir_all(working.join("own")).expect("a folder");
+    fs::write(working.join("own/a.yaml"), definitions("two")).expect("written");
+    let command = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.current_dir(&working);
+        command
+    };
+    let http = ["-http", "-addr", "127.0.0.1:0", "-no-auth"];
+    let (program, client) = Program::listening(&mut command(&http));
+    assert_eq!(names_of(&client), expected("one"));
+    program.until_it_says("configuration reloaded", || program.signal(Signal::HUP));
+    assert_eq!(names_of(&client), expected("one"));
+    let (_piped, mut stdio) = Home::talking(&mut command(&[]));
+    assert_eq!(names_of_stdio(&mut stdio), expected("one"));
+    let variable = "ZIGGURAT_CUSTOM_DEFINITIONS_PATH";
+    let (_other, client) = Program::listening(command(&http).env(variable, "own"));
+    assert_eq!(names_of(&client), expected("two"));
+
+    write(&home, "a.yaml", "tools: [{name: one}]\n");
+    let checked = Ran::from(command(&["-check-config"]).output().expect("built"));
+    let problem = "own/a.yaml:1: tool 'one': description is required";
+    assert!(checked.stdout.contains(problem), "{}", checked.stdout);
 }
 
 #[test]

@@ -98,31 +98,12 @@ async fn sessions_end_with_their_user_and_never_come_back() {
         setup.reload();
         assert_eq!(setup.is_good(&session), stays, "{step}, and enabled");
     }
-    // Creates another account of the same name.
-    setup
-        .users
-        .add(
-            "alice",
-            &"right".into(),
-            "",
-            Claims::default(),
-            setup.clock.now(),
-        )
-        .expect("added");
+    add_alice(&setup.users, setup.clock.now());
     setup.reload();
     let session = setup.session().await;
     setup.users.delete("alice").expect("deleted");
     setup.clock.advance(Duration::from_secs(1));
-    setup
-        .users
-        .add(
-            "alice",
-            &"right".into(),
-            "",
-            Claims::default(),
-            setup.clock.now(),
-        )
-        .expect("added");
+    add_alice(&setup.users, setup.clock.now());
     setup.reload();
     assert!(!setup.is_good(&session));
 }

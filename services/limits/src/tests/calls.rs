@@ -107,6 +107,24 @@ fn replaced_limits_keep_the_counts_and_calls_that_have_begun_keep_their_limits()
 }
 
 #[test]
+fn limits_with_other_settings_count_together_and_each_keeps_its_own() {
+    let (old, _) = limits(for_all("calls: 4 per minute, rows_per_day: 10"));
+    let new = old.with_settings(for_all("calls: 2 per minute, rows_per_day: 20"));
+    for _ in 0..2 {
+        assert_eq!(of(&old, ALICE).call(), Ok(()));
+    }
+    of(&old, ALICE).rows(3);
+    // Half of a minute is used, which is one of two calls.
+    assert_eq!(of(&new, ALICE).call(), Ok(()));
+    assert!(of(&new, ALICE).call().is_err());
+    assert_eq!(of(&new, ALICE).rows_left(), Some(17));
+    assert_eq!(of(&old, ALICE).rows_left(), Some(7));
+    assert_eq!(new.usage_since_last().len(), 1);
+    let none = old.with_settings(Settings::default());
+    assert!(none.of(&ALICE).is_none() && old.of(&ALICE).is_some());
+}
+
+#[test]
 fn refusals_of_costs_name_the_limit_and_suggest_no_wait() {
     let (limits, _) = limits(for_all("max_cost: 500000"));
     let max = of(&limits, ALICE).max_cost().expect("a limit");

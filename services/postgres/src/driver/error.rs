@@ -46,7 +46,8 @@ pub enum DriverError {
 #[error("{severity}: {message} (SQLSTATE {code})")]
 pub struct ServerError {
     pub(crate) severity: String,
-    pub(crate) code: String,
+    /// The SQLSTATE.
+    pub code: String,
     pub(crate) message: String,
     pub(crate) detail: Option<String>,
     pub(crate) hint: Option<String>,

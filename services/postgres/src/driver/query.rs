@@ -6,7 +6,8 @@ use super::{Client, DriverError, Event, Row, Value};
 #[derive(Clone, Debug)]
 #[must_use = "a query is sent when it is executed or fetched"]
 pub struct Query<'a> {
-    sql: &'a str,
+    /// The text.
+    pub sql: &'a str,
     values: Vec<Value>,
 }
 
@@ -43,8 +44,7 @@ impl Query<'_> {
     pub async fn execute(self, client: &mut Client) -> Result<u64, DriverError> {
         client.queue_with_values(self.sql, &self.values);
         client.flush().await?;
-        let mut changed = 0;
-        let mut failed = None;
+        let (mut changed, mut failed) = (0, None);
         loop {
             match client.next().await {
                 Ok(None) => break,

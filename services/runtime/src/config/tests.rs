@@ -51,6 +51,41 @@ fn a_flag_comes_before_a_variable_and_that_before_the_file() {
 }
 
 #[test]
+fn a_relative_path_of_the_file_starts_at_its_folder_and_others_at_the_working_directory() {
+    let of = |file, variables: &[_], words: &[_]| {
+        let loaded = load(file, variables, words, |file| {
+            let key = file.key("size").var("SIZE").flag("size");
+            key.resolved_path()
+        });
+        let loaded = loaded.expect("good");
+        let folder = loaded.path.parent().expect("a folder").to_owned();
+        (loaded.value, folder)
+    };
+    let (path, folder) = of("size: own/a", &[], &[]);
+    assert_eq!(path, Some(folder.join("own/a")));
+    for (file, variables, words, expected) in [
+        ("size: /own/a", &[][..], &[][..], Some("/own/a")),
+        (
+            "size: ~/a",
+            &[("HOME", "/home/me")],
+            &[],
+            Some("/home/me/a"),
+        ),
+        ("size: own/a", &[("SIZE", "b")], &[], Some("b")),
+        ("size: own/a", &[("SIZE", "b")], &["-size", "c"], Some("c")),
+        ("size: ''", &[], &[], None),
+        ("", &[], &[], None),
+    ] {
+        let (path, _) = of(file, variables, words);
+        assert_eq!(
+            path.as_deref(),
+            expected.map(Path::new),
+            "{file} {variables:?}"
+        );
+    }
+}
+
+#[test]
 fn a_few_words_of_a_variable_are_yes_and_all_others_no() {
     for (text, expected) in [
         ("true", Some(true)),

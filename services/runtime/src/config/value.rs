@@ -134,6 +134,17 @@ impl<'a> Value<'a> {
         self.reading.sources.path(Some(path))
     }
 
+    /// Reads a path like [`path`](Self::path). A relative one of the file starts at the folder of the
+    /// file; those of flags and variables start at the working directory.
+    #[must_use]
+    pub fn resolved_path(&self) -> Option<PathBuf> {
+        let path = self.path()?;
+        Some(match self.reading.folder {
+            Some(folder) if self.given.is_none() => folder.join(path),
+            _ => path,
+        })
+    }
+
     /// Reads a boolean.
     #[must_use]
     pub fn boolean(&self) -> Option<bool> {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     Advice, Candidate, Fallen, Key, MIN_ROWS, Order, Reason, Table,
     condition::ColumnName,
+    partitions::with_tables,
     plan::{self, Scan},
     table::{Column, Index},
 };
@@ -18,14 +19,10 @@ const MAX_CANDIDATES: usize = 40;
 /// Returns candidates for a statement with this plan.
 pub(super) fn candidates(plan: &Value, tables: &[Table]) -> Advice {
     let mut advice = Advice::default();
-    let scans = plan::scans(plan);
+    let scans = with_tables(plan::scans(plan), tables);
     let leading = leading(&scans);
-    for (at, scan) in scans.iter().enumerate() {
-        let Some(table) = tables
-            .iter()
-            .find(|table| table.schema == scan.schema && table.name == scan.table)
-            .filter(|table| table.rows >= MIN_ROWS)
-        else {
+    for (at, (scan, table)) in scans.iter().enumerate() {
+        let Some(table) = table.as_ref().filter(|table| table.rows >= MIN_ROWS) else {
             continue;
         };
         let lists = key_lists(scan, table, leading == Some(at));
@@ -52,11 +49,9 @@ pub(super) fn candidates(plan: &Value, tables: &[Table]) -> Advice {
 
 /// Returns the scan that a plan with indexes would begin with: of those with conditions of their
 /// own the one with the fewest rows. The others are joined to it.
-fn leading(scans: &[Scan]) -> Option<usize> {
-    let filtered = scans
-        .iter()
-        .enumerate()
-        .filter(|(_, scan)| scan.is_filtered());
+fn leading(scans: &[(Scan, Option<Table>)]) -> Option<usize> {
+    let scans = scans.iter().map(|(scan, _)| scan).enumerate();
+    let filtered = scans.filter(|(_, scan)| scan.is_filtered());
     let first = filtered.min_by(|(_, a), (_, b)| a.rows.total_cmp(&b.rows));
     first.map(|(at, _)| at)
 }
@@ -98,6 +93,11 @@ fn add(advice: &mut Advice, scan: &Scan, table: &Table, keys: Keys, is_first: bo
         if !known.helps.contains(&scan.label) {
             known.helps.push(scan.label.clone());
         }
+        for partition in &table.partitions {
+            if !known.partitions.contains(partition) {
+                known.partitions.push(partition.clone());
+            }
+        }
         known.cost += scan.cost;
         known.is_first |= is_first;
         return;
@@ -105,6 +105,7 @@ fn add(advice: &mut Advice, scan: &Scan, table: &Table, keys: Keys, is_first: bo
     let candidate = Candidate {
         schema: table.schema.clone(),
         table: table.name.clone(),
+        partitions: table.partitions.clone(),
         bytes: bytes(table, &keys.keys),
         keys: keys.keys,
         helps: vec![scan.label.clone()],
@@ -230,7 +231,7 @@ fn bytes(table: &Table, keys: &[Key]) -> f64 {
         .map(|column| column.width)
         .sum();
     // With the header of an entry, and half of the bytes that align it.
-    table.rows * (16.0 + width) / 0.9
+    table.rows_of_index() * (16.0 + width) / 0.9
 }
 
 // === impl KeyLists ===

@@ -13,6 +13,8 @@ pub(super) struct Scan {
     pub(super) schema: String,
     pub(super) table: String,
     alias: String,
+    /// Kind of the scan, such as `Seq Scan`.
+    node: String,
     /// Kind of the scan and its table, as plans write them: `Seq Scan on orders o`.
     pub(super) label: String,
     pub(super) cost: f64,
@@ -67,13 +69,13 @@ pub(super) fn scans(plan: &Value) -> Vec<Scan> {
     for node in nodes {
         for text in CONDITIONS.iter().filter_map(|key| node.get(key)?.as_str()) {
             for found in condition::comparisons(text) {
-                if let Some(scan) = scan_of(&mut scans, &found.column) {
+                for scan in scans_of(&mut scans, &found.column) {
                     let list = match (found.kind, found.joins) {
                         (Kind::Equality, false) => &mut scan.equal,
                         (Kind::Equality, true) => &mut scan.joined,
                         (Kind::Range, _) => &mut scan.ranges,
                     };
-                    push_once(list, found.column);
+                    push_once(list, found.column.clone());
                 }
             }
         }
@@ -108,8 +110,35 @@ fn collect_nodes<'a>(value: &'a Value, depth: usize, nodes: &mut Vec<&'a Value>)
     }
 }
 
-fn scan_of<'a>(scans: &'a mut [Scan], column: &ColumnName) -> Option<&'a mut Scan> {
-    scans.iter_mut().find(|scan| scan.alias == column.alias)
+/// Returns the scan of a column. Above an Append a column of a partitioned table has the alias of the
+/// table, and its scans are those of the partitions.
+fn scans_of<'a>(scans: &'a mut [Scan], column: &ColumnName) -> impl Iterator<Item = &'a mut Scan> {
+    let alias = column.alias.clone();
+    let is_one = scans.iter().any(|scan| scan.alias == alias);
+    let found = scans.iter_mut().filter(move |scan| {
+        let of = if is_one {
+            &scan.alias
+        } else {
+            whole_alias(&scan.alias)
+        };
+        of == alias
+    });
+    found.take(if is_one { 1 } else { usize::MAX })
+}
+
+/// Returns the alias of a table for one of its partitions, which has a number behind it.
+fn whole_alias(alias: &str) -> &str {
+    match alias.rsplit_once('_') {
+        Some((whole, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => whole,
+        _ => alias,
+    }
+}
+
+fn label(node: &str, table: &str, alias: &str, is_partitioned: bool) -> String {
+    let of = if is_partitioned { "partitions of " } else { "" };
+    let alias = Some(alias).filter(|alias| *alias != table);
+    let space = alias.map_or("", |_| " ");
+    format!("{node} on {of}{table}{space}{}", alias.unwrap_or_default())
 }
 
 fn push_once(list: &mut Vec<ColumnName>, column: ColumnName) {
@@ -130,14 +159,12 @@ fn read_sort(node: &Value, scans: &mut [Scan]) {
     let Some((first, _)) = keys.first() else {
         return;
     };
-    let alias = first.alias.clone();
-    if let Some(scan) = scan_of(scans, first)
-        && scan.sorted.is_empty()
-    {
-        scan.sorted = keys
-            .into_iter()
-            .take_while(|(column, _)| column.alias == alias)
-            .collect();
+    let own = keys
+        .iter()
+        .take_while(|(column, _)| column.alias == first.alias);
+    let own: Vec<_> = own.cloned().collect();
+    for scan in scans_of(scans, first).filter(|scan| scan.sorted.is_empty()) {
+        scan.sorted.clone_from(&own);
     }
 }
 
@@ -149,20 +176,41 @@ impl Scan {
         !self.equal.is_empty() || !self.ranges.is_empty()
     }
 
+    /// Names a partitioned table in place of its partition.
+    pub(super) fn take_for(&mut self, schema: &str, table: &str) {
+        self.alias = whole_alias(&self.alias).to_owned();
+        self.label = label(&self.node, table, &self.alias, true);
+        (self.schema, self.table) = (schema.to_owned(), table.to_owned());
+    }
+
+    /// Returns whether another scan reads the same table under the same alias.
+    pub(super) fn is_of_one_table(&self, other: &Self) -> bool {
+        self.schema == other.schema && self.table == other.table && self.alias == other.alias
+    }
+
+    /// Adds the scan of another partition.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.cost += other.cost;
+        self.rows += other.rows;
+        self.equal.extend(other.equal);
+        self.joined.extend(other.joined);
+        self.ranges.extend(other.ranges);
+        if self.sorted.is_empty() {
+            self.sorted = other.sorted;
+        }
+    }
+
     fn of(node: &Value) -> Option<Self> {
         let text = |key: &str| Some(node.get(key)?.as_str()?.to_owned());
         // A bitmap index scan has no alias: the heap scan above it has all that it reads.
         let (table, alias) = (text("Relation Name")?, text("Alias")?);
-        let mut label = format!("{} on {table}", text("Node Type")?);
-        if alias != table {
-            label.push(' ');
-            label.push_str(&alias);
-        }
+        let node_type = text("Node Type")?;
         Some(Self {
             schema: text("Schema")?,
+            label: label(&node_type, &table, &alias, false),
+            node: node_type,
             table,
             alias,
-            label,
             cost: node.get("Total Cost")?.as_f64()?,
             rows: node.get("Plan Rows").and_then(Value::as_f64).unwrap_or(0.0),
             equal: Vec::new(),

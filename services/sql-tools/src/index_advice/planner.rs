@@ -191,7 +191,7 @@ impl Planner {
 
     /// Returns the plan as it was if these indexes existed, and no other hypothetical ones. Each is
     /// a `CREATE INDEX` of this server.
-    pub(super) async fn plan_with(&mut self, indexes: &[String]) -> Result<Json, QueryError> {
+    pub(super) async fn plan_with(&mut self, indexes: Vec<String>) -> Result<Json, QueryError> {
         let Hypothetical::Usable(schema) = &self.hypothetical else {
             return Err(QueryError::value("no hypothetical indexes"));
         };
@@ -199,10 +199,10 @@ impl Planner {
         self.is_changed = true;
         self.ask(&format!("SELECT {schema}.hypopg_reset()"), Vec::new())
             .await?;
-        let create = format!("SELECT {schema}.hypopg_create_index($1)");
-        for index in indexes {
-            self.ask(&create, vec![Value::from(index)]).await?;
-        }
+        let create = format!(
+            "SELECT {schema}.hypopg_create_index(i) FROM pg_catalog.unnest($1::pg_catalog.text[]) i"
+        );
+        self.ask(&create, vec![Value::Texts(indexes)]).await?;
         self.plan().await
     }
 

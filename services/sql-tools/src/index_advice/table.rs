@@ -12,6 +12,19 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     /// Valid B-trees without a condition.
     pub(super) indexes: Vec<Index>,
+    /// The partitioned table, of a partition.
+    pub(super) root: Option<Root>,
+    /// Schemas and names of the partitions that are scanned, of a partitioned table.
+    pub(super) partitions: Vec<(String, String)>,
+}
+
+/// The topmost partitioned table of a partition.
+#[derive(Clone, Debug)]
+pub(super) struct Root {
+    pub(super) schema: String,
+    pub(super) name: String,
+    /// Rows of all partitions.
+    pub(super) rows: f64,
 }
 
 /// A column of a [`Table`].
@@ -37,13 +50,14 @@ pub(super) struct Index {
 // === impl Table ===
 
 impl Table {
-    /// Reads the columns and indexes that `dba/index_advice_tables.sql` returns as JSON.
+    /// Reads the columns, indexes and partitioned table that `dba/index_advice_tables.sql` returns as JSON.
     pub(super) fn new(
         schema: String,
         name: String,
         rows: f64,
         columns: &Value,
         indexes: &Value,
+        root: &Value,
     ) -> Self {
         Self {
             schema,
@@ -51,7 +65,15 @@ impl Table {
             rows,
             columns: list(columns, Column::read),
             indexes: list(indexes, Index::read),
+            root: Root::read(root),
+            partitions: Vec::new(),
         }
+    }
+
+    /// Returns the rows that an index has.
+    pub(super) fn rows_of_index(&self) -> f64 {
+        let root = self.root.as_ref();
+        root.map_or(self.rows, |root| root.rows.max(self.rows))
     }
 }
 
@@ -62,6 +84,18 @@ fn list<T>(value: &Value, read: fn(&Value) -> Option<T>) -> Vec<T> {
 
 fn text(value: &Value, key: &str) -> Option<String> {
     Some(value.get(key)?.as_str()?.to_owned())
+}
+
+// === impl Root ===
+
+impl Root {
+    fn read(value: &Value) -> Option<Self> {
+        Some(Self {
+            schema: text(value, "schema")?,
+            name: text(value, "name")?,
+            rows: value.get("rows")?.as_f64()?,
+        })
+    }
 }
 
 // === impl Column ===

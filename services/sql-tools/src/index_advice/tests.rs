@@ -7,6 +7,8 @@ use super::{
     plan::scanned_tables,
 };
 
+mod partitions;
+
 const PLANS: &str = include_str!("plans.json");
 
 fn known() -> Value {
@@ -22,7 +24,8 @@ fn tables() -> Vec<Table> {
             let text = |key: &str| table[key].as_str().expect("a name").to_owned();
             let rows = table["rows"].as_f64().expect("rows");
             let (columns, indexes) = (&table["columns"], &table["indexes"]);
-            Table::new(text("schema"), text("name"), rows, columns, indexes)
+            let root = &Value::Null;
+            Table::new(text("schema"), text("name"), rows, columns, indexes, root)
         })
         .collect()
 }

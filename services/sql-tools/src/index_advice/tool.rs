@@ -219,9 +219,9 @@ fn table(row: &Row) -> Result<Table, DriverError> {
     let json = |column| -> Result<Json, DriverError> {
         serde_json::from_str(row.text(column)?).map_err(DriverError::value)
     };
-    let (columns, indexes) = (json(3)?, json(4)?);
-    let (schema, name) = (row.get(0)?, row.get(1)?);
-    Ok(Table::new(schema, name, row.get(2)?, &columns, &indexes))
+    let (columns, indexes, root) = (json(3)?, json(4)?, json(5)?);
+    let (schema, name, rows) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    Ok(Table::new(schema, name, rows, &columns, &indexes, &root))
 }
 
 /// Tries candidates as hypothetical indexes.
@@ -242,8 +242,8 @@ async fn tried(
         }
         let kept = trial.kept().iter().map(|kept| kept.candidate);
         let indexes = kept.chain([candidate]);
-        let indexes: Vec<String> = indexes.map(|at| candidates[at].to_string()).collect();
-        match planner.plan_with(&indexes).await {
+        let indexes = indexes.flat_map(|at| candidates[at].hypothetical());
+        match planner.plan_with(indexes.collect()).await {
             Ok(plan) => trial.measured(Some(plan::total_cost(&plan))),
             // The statement was cancelled, as every other one would be.
             Err(QueryError::Failed { report, .. }) if report.sqlstate.starts_with("57") => {

@@ -1,7 +1,10 @@
 //! Decisions about traces, and their context inside of the program.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -26,7 +29,7 @@ struct Shared {
     /// The number of random values of 63 bits, from the lowest on, that are recorded.
     threshold: u64,
     follow_parent: bool,
-    propagate_to_providers: bool,
+    propagate_to_providers: AtomicBool,
 }
 
 /// Context of a call: the trace and the span of the call, recorded or not.
@@ -78,7 +81,7 @@ impl Tracer {
             queue: Arc::new(Queue::new(settings.queue)),
             threshold: threshold(settings.ratio),
             follow_parent: settings.follow_parent,
-            propagate_to_providers: settings.propagate_to_providers,
+            propagate_to_providers: settings.propagate_to_providers.into(),
         };
         let exporter = Exporter::new(Arc::clone(&shared.queue), settings)?;
         Ok((Self(Some(Arc::new(shared))), exporter))
@@ -88,6 +91,13 @@ impl Tracer {
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Sets whether providers get the context of the calls that begin from now on.
+    pub fn set_propagation(&self, to_providers: bool) {
+        if let Some(shared) = &self.0 {
+            shared.propagate_to_providers.store(to_providers, Relaxed);
+        }
     }
 
     /// Returns the number of spans that were dropped: by a full queue, by a failed export, and by the
@@ -133,10 +143,36 @@ impl Tracer {
         let inner = Inner {
             own,
             state,
-            is_propagated: shared.propagate_to_providers,
+            is_propagated: shared.propagate_to_providers.load(Relaxed),
             clock,
         };
         ServerSpan::new(Trace(Some(inner)), recorder)
+    }
+}
+
+impl Tracer {
+    /// Begins the span of a statement that runs for no single call, in a trace of its own, which is
+    /// recorded by the ratio.
+    ///
+    /// Of the statement only the first word is taken, if it is a command of PostgreSQL.
+    pub fn statement(&self, database: &str, statement: &str) -> StatementSpan {
+        let own = self.0.as_ref().map(|shared| {
+            let trace_id = TraceId::random();
+            let own = TraceParent {
+                trace_id,
+                span_id: SpanId::random(),
+                is_sampled: shared.is_sampled(trace_id.low()),
+            };
+            (shared, own)
+        });
+        let sampled = own.filter(|(_, own)| own.is_sampled);
+        let recorder = sampled.map(|(shared, own)| {
+            let clock = Arc::new(Clock::new(Arc::clone(&shared.queue)));
+            let name = record::cut(database).to_owned();
+            let record = Record::new(record::CLIENT, name, own, clock.begin_unix_nano);
+            Recorder::new(record, clock)
+        });
+        StatementSpan::new(own.map(|(_, own)| own), recorder, database, statement)
     }
 }
 

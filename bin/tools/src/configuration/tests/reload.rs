@@ -1,6 +1,6 @@
 //! Tests of the changes that a reload finds.
 
-use crate::configuration::{changes::Changes, fixture::Case};
+use crate::configuration::{Configuration, SqlCommentKind, changes::Changes, fixture::Case};
 
 const OLD: &str = "{http: {enabled: true}, databases: [{name: a, user: u, password: one}]}";
 
@@ -89,6 +89,46 @@ fn a_changed_limit_on_requests_needs_a_restart() {
     configured.data_folder.clone_from(&running.data_folder);
     let changes = Changes::between(&running, configured);
     assert_eq!(changes.need_restart, ["http.rate_limit"]);
+}
+
+#[test]
+fn of_the_audit_trail_and_telemetry_only_files_and_addresses_need_a_restart() {
+    let of = |audit: &str, telemetry: &str| {
+        let text = format!("audit: {{file: /a{audit}}}\ntelemetry: {{{telemetry}}}");
+        Case::new().file(&text).configuration()
+    };
+    let running = of("", "");
+    let compare = |mut configured: Configuration| {
+        configured.auth.clone_from(&running.auth);
+        configured.data_folder.clone_from(&running.data_folder);
+        Changes::between(&running, configured)
+    };
+    let all = ", required: true, statement: text, arguments: true, methods: all, fsync: always, \
+               max_bytes: 5, keep: 6";
+    let changes = compare(of(all, "sql_comment: trace, propagate_to_providers: true"));
+    assert_eq!(changes.need_restart, [""; 0]);
+    assert_eq!(changes.next.audit, of(all, "").audit);
+    assert_eq!(changes.next.sql_comment, SqlCommentKind::Trace);
+    assert!(changes.next.telemetry.propagate_to_providers);
+    let otlp = "metrics: {address: '127.0.0.1:1'}, otlp: {url: 'http://127.0.0.1:1/'}";
+    let changes = compare(of("b, keep: 6, key_file: /key", otlp));
+    let sections = [
+        "audit.file",
+        "audit.key_file",
+        "telemetry.metrics.address",
+        "telemetry.otlp",
+    ];
+    assert_eq!(changes.need_restart, sections);
+    let trail = changes.next.audit.expect("a trail");
+    assert_eq!((trail.keep, trail.key_file), (6, None));
+    assert_eq!(
+        Some(trail.destination),
+        running.audit.clone().map(|it| it.destination)
+    );
+    assert!(changes.next.telemetry.otlp.is_none());
+    let none = compare(Case::new().configuration());
+    assert_eq!(none.need_restart, ["audit.file"]);
+    assert_eq!(none.next.audit, running.audit);
 }
 
 #[test]

@@ -16,11 +16,14 @@ use serde_json::{Value, json};
 use super::{KEPT, RELOADED};
 use crate::{
     revisions,
-    support::{Client, Home, Postgres, Program},
+    support::{Answer, Client, Home, Postgres, Program},
 };
 
 /// Reloads of the test.
 const RELOADS: u32 = 200;
+
+/// The limit of calls, plus the number of the configuration.
+const LIMIT: u32 = 1_000_000;
 
 /// Calls are sent by this many threads.
 const CALLERS: usize = 2;
@@ -77,15 +80,18 @@ impl Changing {
         )
     }
 
-    /// The configuration, whose toolset names everything of its definitions in full.
+    /// The configuration, whose toolset names everything of its definitions in full, and whose limit
+    /// ends with its number.
     fn configuration(&self, number: u32) -> String {
         format!(
             "databases:\n{}{}custom_definitions_path: own.yaml\ntoolsets:\n- name: all\n  \
              tools: [which, one_{number}, two_{number}, list_databases]\n  \
              resources: [\"custom://which\", \"custom://other_{number}\"]\n  \
-             prompts: [which, other_{number}]\n  rest: [databases]\n  for: {{everyone: true}}\n",
+             prompts: [which, other_{number}]\n  rest: [databases]\n  for: {{everyone: true}}\n\
+             limits: {{callers: [{{for: {{everyone: true}}, calls: {} per minute}}]}}\n",
             self.postgres.entry(&format!("db_{number}")),
             self.postgres.entry(&format!("dc_{number}")),
+            LIMIT + number,
         )
     }
 
@@ -163,8 +169,9 @@ impl Changing {
         assert!(good.contains(first), "{first} was never good: {answer}");
     }
 
-    /// Checks a list: names end with the number of the configuration, descriptions are the state.
-    fn check_list(&self, answer: &Value, list: &str, key: &str, names: &[&str]) {
+    /// Checks a list: names end with the number of the configuration, which is returned, and
+    /// descriptions are the state.
+    fn check_list(&self, answer: &Value, list: &str, key: &str, names: &[&str]) -> String {
         let entries = answer["result"][list].as_array();
         let entries = entries.unwrap_or_else(|| panic!("no list: {answer}"));
         let own = entries
@@ -185,6 +192,15 @@ impl Changing {
             .collect();
         let found: BTreeSet<_> = own.iter().map(|entry| text(&entry[key])).collect();
         assert_eq!(found, expected, "{answer}");
+        configuration.to_owned()
+    }
+
+    /// Checks that an answer announces the limit of this configuration.
+    fn check_limit(answer: &Answer, configuration: &str) {
+        let configuration: u32 = configuration.parse().expect("a number");
+        let expected = format!("\"calls\";q={};w=60", LIMIT + configuration);
+        let announced = answer.header("ratelimit-policy");
+        assert_eq!(announced, Some(&*expected), "{answer:?}");
     }
 
     /// Sends one call of each kind, and checks the answers.
@@ -200,10 +216,11 @@ impl Changing {
             self.check_list(&answer, list, key, names);
             for path in ["/mcp", "/mcp/x/all", "/mcp?tools=one_*,two_*"] {
                 let (headers, body) = revisions::modern(&method, &json!({}));
-                let answer = client.send("POST", path, &headers, &body).json();
+                let answer = client.send("POST", path, &headers, &body);
                 let narrow = list == "tools" && path.contains('?');
                 let names = if narrow { &names[1..] } else { names };
-                self.check_list(&answer, list, key, names);
+                let configuration = self.check_list(&answer.json(), list, key, names);
+                Self::check_limit(&answer, &configuration);
             }
         }
         let (text, is_error) = client.tool("which", &json!({}));
@@ -223,11 +240,13 @@ impl Changing {
         ];
         let states = texts.map(|text| text.as_str().unwrap_or_default().to_owned());
         self.assert_whole(&prompt.to_string(), &states);
-        let databases = client.get("/api/databases").json();
+        let answer = client.get("/api/databases");
+        let databases = answer.json();
         let names = databases["databases"].as_array().expect("a list").iter();
         let names = names.map(|entry| entry["name"].as_str().expect("a name")[3..].to_owned());
         let names: BTreeSet<_> = names.collect();
         assert_eq!(names.len(), 1, "{databases}");
+        Self::check_limit(&answer, names.first().expect("one"));
     }
 }
 

@@ -133,8 +133,8 @@ async fn a_connection_with_hypothetical_indexes_is_closed_afterwards() {
     let process = one(&pool, "SELECT pg_backend_pid()").await;
     let mut planner = planner(&pool, PLANNED[0].0).await.expect("a planner");
     assert_eq!(*planner.hypothetical(), Hypothetical::Absent);
-    let index = ["CREATE INDEX ON orders (customer)".to_owned()];
-    planner.plan_with(&index).await.expect_err("no extension");
+    let index = vec!["CREATE INDEX ON orders (customer)".to_owned()];
+    planner.plan_with(index).await.expect_err("no extension");
     planner.is_changed = true;
     planner.end().await.expect("the end of the transaction");
     assert_ne!(one(&pool, "SELECT pg_backend_pid()").await, process);
