@@ -1,8 +1,8 @@
 //! The tables of a pipeline, and how passages are found in them.
 //!
 //! Each table is searched in two ways at once: by vector, as soon as the embedding of the question
-//! is ready, and by keyword, which does not wait for it. Reciprocal rank fusion merges both orders,
-//! and the tables are merged by score.
+//! is ready, and by keyword, which does not wait for it. Each search returns more passages than the
+//! question asks for; both orders are merged, then the tables by score, and then the best are kept.
 //!
 //! ```no_run
 //! use ziggurat_llm::Embedder;
@@ -77,6 +77,7 @@ use self::{
     fusion::Hits,
     table_search::{Request, TableSearch},
 };
+pub use ziggurat_search::fusion::{Fusion, Method};
 
 /// A table to search, as an operator configures it.
 #[derive(Clone, Debug)]
@@ -111,8 +112,10 @@ pub enum TableFilter {
 pub struct SearchOptions {
     /// Combines vector search with keyword search.
     pub hybrid: bool,
-    /// Weight of the vector search, from 0 to 1; keyword search has the rest.
-    pub vector_weight: f64,
+    /// The method that merges both searches, and their weights.
+    pub fusion: Fusion,
+    /// Number of passages that each search returns before they are merged.
+    pub candidates: u32,
     /// Minimum similarity of a passage that only the vector search found.
     pub min_similarity: Option<f64>,
     /// Limit on the rows that are read if no index serves keyword search.
@@ -164,9 +167,28 @@ impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             hybrid: true,
-            vector_weight: 0.5,
+            fusion: Fusion::default(),
+            candidates: 100,
             min_similarity: None,
             max_scanned: 10_000,
+        }
+    }
+}
+
+impl SearchOptions {
+    /// Returns whether tables are also searched by keywords.
+    fn is_hybrid(&self) -> bool {
+        self.hybrid && self.fusion.vector_weight < 1.0
+    }
+
+    /// Returns the number of rows that each search of a table returns.
+    fn rows(&self, top_n: usize, is_hybrid: bool) -> u32 {
+        // Rows without an id and with equal texts are one result.
+        let rows = u32::try_from(top_n.saturating_mul(2)).unwrap_or(u32::MAX);
+        if is_hybrid && top_n > 0 {
+            rows.max(self.candidates)
+        } else {
+            rows
         }
     }
 }
@@ -178,7 +200,7 @@ impl Retriever {
     /// connection.
     #[must_use]
     pub fn new(pool: Pool, pipeline: &str, tables: Vec<Table>, options: SearchOptions) -> Self {
-        let is_hybrid = options.hybrid && options.vector_weight < 1.0;
+        let is_hybrid = options.is_hybrid();
         let tables = tables
             .into_iter()
             .zip(iter::repeat(pool.clone()))
@@ -273,15 +295,14 @@ impl Retriever {
         embedding: impl Future<Output = Result<Vec<f32>, llm::Error>> + Send,
     ) -> Result<Vec<Passage>, Failure> {
         let inner = &*self.inner;
+        let is_hybrid = inner.options.is_hybrid() && !question.disable_hybrid;
         let request = Request {
             text: question.text,
             filter: question.filter,
-            rows: u32::try_from(question.top_n.saturating_mul(2)).unwrap_or(u32::MAX),
+            rows: inner.options.rows(question.top_n, is_hybrid),
             options: &inner.options,
             call: &self.call,
         };
-        let is_hybrid =
-            inner.options.hybrid && inner.options.vector_weight < 1.0 && !question.disable_hybrid;
         let vector = async {
             let embedding = embedding.await.map_err(Failure::Embedding)?;
             let _stage = self.stages.begin("vector");
@@ -306,8 +327,8 @@ impl Retriever {
             words: words.next().unwrap_or_default(),
         });
         let hits: Vec<_> = hits.collect();
-        let weight = is_hybrid.then_some(inner.options.vector_weight);
-        let passages = fusion::fuse_hits(hits, weight, question.top_n);
+        let fusion = is_hybrid.then_some(inner.options.fusion);
+        let passages = fusion::fuse_hits(hits, fusion, question.top_n);
         if passages.is_empty() {
             outcome.into_result()?;
         }

@@ -60,6 +60,18 @@ pub(super) fn by_meaning() -> SearchOptions {
     }
 }
 
+/// The defaults, with another weight of the vector search.
+pub(super) fn weighing(vector_weight: f64) -> SearchOptions {
+    let fusion = Fusion {
+        vector_weight,
+        ..Fusion::default()
+    };
+    SearchOptions {
+        fusion,
+        ..SearchOptions::default()
+    }
+}
+
 pub(super) fn question(text: &str) -> Question<'_> {
     Question {
         text,
@@ -131,8 +143,7 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
     let find = async |weight, hybrid, disable_hybrid| {
         let options = SearchOptions {
             hybrid,
-            vector_weight: weight,
-            ..SearchOptions::default()
+            ..weighing(weight)
         };
         let retriever = test_database.retriever(vec![table("docs")], options);
         let asked = Question {

@@ -353,6 +353,33 @@ fn numbers_of_pipelines() {
             at("search.vector_weight", SHARE),
         ),
         (
+            "search: {candidates: 1001}",
+            at("search.candidates", "must be between 1 and 1000"),
+        ),
+        (
+            "search: {fusion: {method: sum}}",
+            at("search.fusion.method", "must be one of: rrf, weighted"),
+        ),
+        (
+            "search: {fusion: {k: 0}}",
+            at("search.fusion.k", "must be between 1 and 1000"),
+        ),
+        (
+            "search: {fusion: {method: weighted, k: 60}}",
+            at("search.fusion.k", "has no effect on the method weighted"),
+        ),
+        (
+            "search: {fusion: {vector: 0, keyword: 0}}",
+            at("search.fusion.keyword", "must not be 0 if vector is 0"),
+        ),
+        (
+            "search: {vector_weight: 0.5, fusion: {vector: 0.5}}",
+            at(
+                "search.fusion.vector",
+                "vector_weight is set too: set only one of the two",
+            ),
+        ),
+        (
             "search: {min_similarity: 2}",
             at("search.min_similarity", SHARE),
         ),

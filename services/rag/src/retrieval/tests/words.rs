@@ -76,9 +76,8 @@ async fn exact(test_database: &mut TestDatabase, text: &str, count: usize) -> Ve
 
 fn by_words(test_database: &TestDatabase, backend: Backend) -> Retriever {
     let options = SearchOptions {
-        vector_weight: 0.0,
         max_scanned: 20_000,
-        ..SearchOptions::default()
+        ..weighing(0.0)
     };
     let table = Table {
         keyword: backend,
@@ -164,9 +163,8 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
             ..table("docs")
         };
         let options = SearchOptions {
-            vector_weight: 0.0,
             max_scanned: 20_000,
-            ..SearchOptions::default()
+            ..weighing(0.0)
         };
         let retriever = test_database.retriever(vec![limited], options);
         let text = [word(900), word(30), word(2)].join(" ");
@@ -182,9 +180,8 @@ async fn without_an_index_no_more_rows_are_read_than_configured() {
     let sql = retriever_of(5000) + "ANALYZE docs;";
     let test_database = TestDatabase::with(&sql).await;
     let options = SearchOptions {
-        vector_weight: 0.0,
         max_scanned: 3,
-        ..SearchOptions::default()
+        ..weighing(0.0)
     };
     let retriever = test_database.retriever(vec![table("docs")], options);
     assert_eq!(found(&retriever, &word(1)).await.len(), 3);
