@@ -74,6 +74,7 @@ impl Collection {
             filter: None,
             filter_columns: FilterColumns::Shown,
             keyword,
+            text_search_config: None,
         };
         let retriever = Retriever::new(pool.clone(), "bench", vec![table], options);
         let gains = self

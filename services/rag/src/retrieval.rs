@@ -20,6 +20,7 @@
 //!     filter: None,
 //!     filter_columns: FilterColumns::Shown,
 //!     keyword: Backend::Auto,
+//!     text_search_config: None,
 //! };
 //! let retriever = Retriever::new(pool, "support", vec![table], SearchOptions::default());
 //! retriever.check().await;
@@ -96,6 +97,8 @@ pub struct Table {
     pub filter_columns: FilterColumns,
     /// The method of keyword search.
     pub keyword: Backend,
+    /// The text search configuration of the texts; `None` for that of the index or the database.
+    pub text_search_config: Option<String>,
 }
 
 /// Condition on all searches of a table.
@@ -118,6 +121,8 @@ pub struct SearchOptions {
     pub candidates: u32,
     /// Minimum similarity of a passage that only the vector search found.
     pub min_similarity: Option<f64>,
+    /// Minimum number of rows that an HNSW index examines.
+    pub ef_search: Option<u32>,
     /// Limit on the rows that are read if no index serves keyword search.
     pub max_scanned: u32,
 }
@@ -170,6 +175,7 @@ impl Default for SearchOptions {
             fusion: Fusion::default(),
             candidates: 100,
             min_similarity: None,
+            ef_search: None,
             max_scanned: 10_000,
         }
     }

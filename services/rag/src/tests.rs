@@ -104,6 +104,7 @@ fn table(name: &str) -> Table {
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Off,
+        text_search_config: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Settings of the search of a pipeline.
 
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 use ziggurat_rag_service::retrieval::{Fusion, Method, SearchOptions};
 use ziggurat_runtime::config::Section;
@@ -9,6 +11,9 @@ const MAX_CANDIDATES: u32 = 1000;
 
 /// Limit on the constant of reciprocal rank fusion.
 const MAX_K: u32 = 1000;
+
+/// Number of rows that an HNSW index examines: at least the default of pgvector, at most its limit.
+const EF_SEARCH: RangeInclusive<u32> = 40..=1000;
 
 /// Default weight of vectors without meaning, those of provider `local`.
 const LOCAL_WEIGHT: f64 = 0.2;
@@ -35,6 +40,7 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
         fusion: fusion(file, is_local),
         candidates: candidates.unwrap_or(default.candidates),
         min_similarity: file.key("min_similarity").decimal(0.0..=1.0),
+        ef_search: file.key("ef_search").whole(EF_SEARCH),
         max_scanned: scanned.map_or(default.max_scanned, |number| {
             u32::try_from(number).unwrap_or(u32::MAX)
         }),

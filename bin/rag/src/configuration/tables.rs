@@ -22,6 +22,7 @@ pub(super) fn table(file: &Section<'_>) -> Table {
             .key("keyword_backend")
             .parsed(str::parse)
             .unwrap_or(Backend::Auto),
+        text_search_config: file.key("text_search_config").text(),
     }
 }
 

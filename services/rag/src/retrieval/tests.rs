@@ -50,6 +50,7 @@ pub(super) fn table(name: &str) -> Table {
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
+        text_search_config: None,
     }
 }
 

@@ -388,6 +388,10 @@ fn settings_of_search() {
             at("search.candidates", "must be between 1 and 1000"),
         ),
         (
+            "search: {ef_search: 39}",
+            at("search.ef_search", "must be between 40 and 1000"),
+        ),
+        (
             "search: {fusion: {method: sum}}",
             at("search.fusion.method", "must be one of: rrf, weighted"),
         ),
