@@ -46,6 +46,7 @@
 
 mod backend;
 mod columns;
+mod excerpt;
 mod failure;
 mod fusion;
 mod keywords;
@@ -54,7 +55,7 @@ mod table_search;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, iter, sync::Arc};
+use std::{borrow::Cow, fmt, iter, sync::Arc};
 
 use futures_util::future;
 use tracing::warn;
@@ -145,7 +146,7 @@ pub struct Question<'a> {
 pub struct Passage {
     /// The id of the row, if the table has an id column.
     pub id: Option<String>,
-    /// The text.
+    /// The text, or the parts of a long one that have words of the question.
     pub content: String,
     /// The relevance; higher is better.
     pub score: f64,
@@ -334,7 +335,12 @@ impl Retriever {
         });
         let hits: Vec<_> = hits.collect();
         let fusion = is_hybrid.then_some(inner.options.fusion);
-        let passages = fusion::fuse_hits(hits, fusion, question.top_n);
+        let mut passages = fusion::fuse_hits(hits, fusion, question.top_n);
+        for passage in &mut passages {
+            if let Cow::Owned(part) = excerpt::excerpt(&passage.content, question.text) {
+                passage.content = part;
+            }
+        }
         if passages.is_empty() {
             outcome.into_result()?;
         }
