@@ -3,8 +3,10 @@
 //! Words are compared by their lexemes in the text search configuration of PostgreSQL, so that a
 //! question finds other forms of its words.
 
+mod candidate;
 mod candidates;
 mod method;
+mod phrases;
 mod stems;
 
 use std::{
@@ -15,18 +17,22 @@ use std::{
 use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_search::{
-    bm25::{Bm25, Collection, Question, TermCounts},
+    bm25::{Collection, Question, TermCounts},
     tokens,
 };
 use ziggurat_vector_search::retrieval_queries::{
-    Hit, Lexicon, Search, SearchTable, Shape, TextConfiguration,
+    Hit, LexemeQuery, Lexicon, Search, SearchTable, Shape, TextConfiguration,
 };
 
 use super::table_search::Request;
 use crate::filter::CheckedFilter;
 
 pub(super) use self::method::KeywordMethod;
-use self::stems::{AlikeWords, Beginnings, WordCache};
+use self::{
+    candidate::{Candidate, join, ranked},
+    phrases::Phrases,
+    stems::{Beginnings, WordCache},
+};
 
 /// Limit on the rows that are read of a small table, whose row count is an estimate.
 const MAX_READ: u32 = 10_000;
@@ -75,14 +81,9 @@ struct Terms {
     /// The lexemes that an index is asked for: those of the words, and those of texts with
     /// punctuation inside.
     indexed: BTreeSet<String>,
-}
-
-/// A row that may match.
-struct Candidate {
-    id: Option<String>,
-    /// Empty if no word of the row begins like one of the question.
-    content: String,
-    words: AlikeWords,
+    phrases: Phrases,
+    /// The lexemes of each phrase.
+    phrase_lexemes: Vec<Vec<String>>,
 }
 
 // === impl KeywordSearch ===
@@ -206,6 +207,8 @@ impl KeywordSearch<'_> {
             }
             join(&mut candidates, more);
         }
+        let more = self.by_phrases(lexicon, terms, request).await?;
+        join(&mut candidates, more);
         let more = self.by_trigrams(terms, request, count(&candidates)).await?;
         join(&mut candidates, more);
         let counts = self
@@ -220,6 +223,25 @@ impl KeywordSearch<'_> {
         let found = ranked(candidates, &counts, &collection, request.rows);
         let is_cut = false;
         Ok(KeywordHits { found, is_cut })
+    }
+
+    /// Returns rows that have all words of a phrase.
+    async fn by_phrases(
+        &self,
+        lexicon: &Lexicon,
+        terms: &Terms,
+        request: &Request<'_>,
+    ) -> Result<Vec<Candidate>, QueryError> {
+        let lexemes = terms.phrase_lexemes.iter();
+        let wanted: Vec<_> = lexemes.filter(|list| !list.is_empty()).cloned().collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keep = |id, content| Candidate::new(terms, id, content);
+        let search = self.search(request, candidates::MAX_CANDIDATES);
+        search
+            .matching(lexicon, &LexemeQuery(wanted), keep, self.pool)
+            .await
     }
 
     /// Returns rows that contain parts of a question in Chinese or Japanese, whose words PostgreSQL
@@ -249,15 +271,24 @@ impl KeywordSearch<'_> {
         text: &str,
     ) -> Result<Terms, QueryError> {
         let words = &words[..words.len().min(MAX_WORDS)];
+        let phrases = Phrases::find(text);
         let compounds = candidates::compounds(text);
-        let all: Vec<_> = words.iter().copied().chain(compounds).collect();
-        let lexemes = self.lexemes(configuration, &all).await?;
-        let terms = words.iter().filter_map(|word| lexemes.get(*word));
-        let question = Question::new(terms.flatten());
+        let all = words.iter().copied().chain(compounds);
+        let all = all.chain(phrases.iter().flatten().map(String::as_str));
+        let lexemes = self
+            .lexemes(configuration, &all.collect::<Vec<_>>())
+            .await?;
+        let question = Question::new(words.iter().filter_map(|word| lexemes.get(*word)).flatten());
+        let of_phrase = |phrase: &[String]| {
+            let lexemes = phrase.iter().filter_map(|word| lexemes.get(word));
+            lexemes.flatten().cloned().collect()
+        };
         Ok(Terms {
             beginnings: Beginnings::new(&question.words()),
             question,
             words: words.iter().map(|word| (*word).to_owned()).collect(),
+            phrase_lexemes: phrases.iter().map(of_phrase).collect(),
+            phrases,
             indexed: lexemes.into_values().flatten().collect(),
         })
     }
@@ -360,31 +391,6 @@ impl Terms {
     }
 }
 
-// === impl Candidate ===
-
-impl Candidate {
-    fn new(terms: &Terms, id: Option<String>, content: String) -> Self {
-        let words = terms.beginnings.count(&content);
-        Self {
-            id,
-            content: if words.is_empty() {
-                String::new()
-            } else {
-                content
-            },
-            words,
-        }
-    }
-
-    /// Returns the identity of the row.
-    fn key(&self) -> (Option<&str>, &str) {
-        match &self.id {
-            Some(id) => (Some(id), ""),
-            None => (None, &self.content),
-        }
-    }
-}
-
 /// Returns the number of rows that contain each lexeme: the exact count if all rows with it were
 /// read, else the expected one.
 fn settle(
@@ -404,48 +410,6 @@ fn settle(
             }
         })
         .collect()
-}
-
-/// Returns the best rows that contain any of the words.
-fn ranked(
-    candidates: Vec<Candidate>,
-    counts: &[TermCounts],
-    collection: &Collection,
-    rows: u32,
-) -> Vec<Hit> {
-    let scores = Bm25::DOCUMENTS.scores_within(collection, counts);
-    let mut hits: Vec<_> = candidates
-        .into_iter()
-        .zip(scores)
-        .filter(|(_, score)| *score > 0.0)
-        .collect();
-    hits.sort_by(|(one, score), (two, other)| {
-        other
-            .total_cmp(score)
-            .then_with(|| one.key().cmp(&two.key()))
-    });
-    hits.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
-    hits.into_iter()
-        .map(|(candidate, score)| Hit {
-            id: candidate.id,
-            content: candidate.content,
-            score,
-        })
-        .collect()
-}
-
-/// Adds the rows that are not candidates yet.
-fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
-    if candidates.is_empty() {
-        *candidates = more;
-        return;
-    }
-    let is_new: Vec<_> = {
-        let known: HashSet<_> = candidates.iter().map(Candidate::key).collect();
-        more.iter().map(|one| !known.contains(&one.key())).collect()
-    };
-    let new = more.into_iter().zip(is_new);
-    candidates.extend(new.filter_map(|(one, is_new)| is_new.then_some(one)));
 }
 
 /// Returns the longest words that fit, since long words are likely to be rare.
@@ -495,6 +459,8 @@ mod tests {
             question,
             words: vec!["happiness".to_owned(), "tupl".to_owned()],
             indexed: BTreeSet::new(),
+            phrases: Phrases::default(),
+            phrase_lexemes: Vec::new(),
         };
         assert_eq!(terms.patterns(), ["happiness", "tupl", "happ"]);
     }

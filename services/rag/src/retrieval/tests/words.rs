@@ -283,6 +283,22 @@ async fn other_forms_of_a_word_are_found_with_an_index_and_without_one() {
 }
 
 #[tokio::test]
+async fn a_row_with_a_phrase_in_quotes_comes_first() {
+    let rows = "INSERT INTO docs VALUES (9010, 'dead dead tuples tuples are tuples', '[1, 0]'),
+        (9011, 'A long row about something else, which says at its end: tuples dead.', '[1, 0]');";
+    let index = "CREATE INDEX ON docs USING gin (to_tsvector('english', content));";
+    for (index, backend) in [("", Backend::Scan), (index, Backend::Tsvector)] {
+        let sql = format!("{FORMS}{rows}{index}ANALYZE docs;");
+        let test_database = TestDatabase::with(&sql).await;
+        let retriever = by_words(&test_database, backend);
+        let found = found(&retriever, "about \"Tuples dead\" rows").await;
+        assert_eq!(found[0], "9011", "{backend}: {found:?}");
+        let found = self::found(&retriever, "tuples dead").await;
+        assert_eq!(found[0], "9010", "{backend}: {found:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_configuration_of_a_table_sets_its_language() {
     let few = format!("{FORMS}DELETE FROM docs WHERE id < 2000; ANALYZE docs;");
     let test_database = TestDatabase::with(&few).await;
