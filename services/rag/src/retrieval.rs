@@ -46,6 +46,7 @@
 
 mod backend;
 mod columns;
+mod diversity;
 mod excerpt;
 mod failure;
 mod fusion;
@@ -120,6 +121,8 @@ pub struct SearchOptions {
     pub fusion: Fusion,
     /// Number of passages that each search returns before they are merged.
     pub candidates: u32,
+    /// Weight of the difference to other passages against the relevance, from 0 to 1.
+    pub diversity: f64,
     /// Minimum similarity of a passage that only the vector search found.
     pub min_similarity: Option<f64>,
     /// Minimum number of rows that an HNSW index examines.
@@ -175,6 +178,7 @@ impl Default for SearchOptions {
             hybrid: true,
             fusion: Fusion::default(),
             candidates: 100,
+            diversity: 0.0,
             min_similarity: None,
             ef_search: None,
             max_scanned: 10_000,
@@ -188,11 +192,27 @@ impl SearchOptions {
         self.hybrid && self.fusion.vector_weight < 1.0
     }
 
+    /// Returns whether passages are also chosen by their difference to others.
+    fn is_diverse(&self, top_n: usize) -> bool {
+        self.diversity > 0.0 && top_n < diversity::MAX_COMPARED
+    }
+
+    /// Merges the results of all searches.
+    fn merge(&self, hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -> Vec<Passage> {
+        if !self.is_diverse(top_n) {
+            return fusion::fuse_hits(hits, fusion, top_n);
+        }
+        let candidates = usize::try_from(self.candidates).unwrap_or(usize::MAX);
+        let most = candidates.min(diversity::MAX_COMPARED).max(top_n);
+        let passages = fusion::fuse_hits(hits, fusion, most);
+        diversity::pick(passages, top_n, self.diversity)
+    }
+
     /// Returns the number of rows that each search of a table returns.
     fn rows(&self, top_n: usize, is_hybrid: bool) -> u32 {
         // Rows without an id and with equal texts are one result.
         let rows = u32::try_from(top_n.saturating_mul(2)).unwrap_or(u32::MAX);
-        if is_hybrid && top_n > 0 {
+        if (is_hybrid || self.is_diverse(top_n)) && top_n > 0 {
             rows.max(self.candidates)
         } else {
             rows
@@ -335,7 +355,7 @@ impl Retriever {
         });
         let hits: Vec<_> = hits.collect();
         let fusion = is_hybrid.then_some(inner.options.fusion);
-        let mut passages = fusion::fuse_hits(hits, fusion, question.top_n);
+        let mut passages = inner.options.merge(hits, fusion, question.top_n);
         for passage in &mut passages {
             if let Cow::Owned(part) = excerpt::excerpt(&passage.content, question.text) {
                 passage.content = part;

@@ -39,6 +39,7 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
         hybrid: file.key("hybrid_enabled").boolean().unwrap_or(true),
         fusion: fusion(file, is_local),
         candidates: candidates.unwrap_or(default.candidates),
+        diversity: file.key("diversity").decimal(0.0..=1.0).unwrap_or(0.0),
         min_similarity: file.key("min_similarity").decimal(0.0..=1.0),
         ef_search: file.key("ef_search").whole(EF_SEARCH),
         max_scanned: scanned.map_or(default.max_scanned, |number| {

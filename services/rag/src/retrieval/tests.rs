@@ -171,6 +171,40 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
 }
 
 #[tokio::test]
+async fn results_that_repeat_others_make_room_if_that_is_configured() {
+    let sql = format!(
+        "{DOCS} INSERT INTO docs SELECT n, 'PostgreSQL vacuum removes dead tuples.', '[1, 0]'
+             FROM generate_series(11, 15) AS n;"
+    );
+    let test_database = TestDatabase::with(&sql).await;
+    let asked = Question {
+        top_n: 3,
+        ..question("vacuum")
+    };
+    for (diversity, options, expected) in [
+        (0.0, by_meaning(), 1),
+        (0.5, by_meaning(), 3),
+        (0.5, SearchOptions::default(), 3),
+    ] {
+        let options = SearchOptions {
+            diversity,
+            ..options
+        };
+        let retriever = test_database.retriever(vec![table("docs")], options);
+        let found = ask(&retriever, &asked, &[1.0, 0.0]).await;
+        let mut texts: Vec<_> = found
+            .expect("passages")
+            .into_iter()
+            .map(|passage| passage.content)
+            .collect();
+        assert_eq!(texts.len(), 3);
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), expected, "{options:?}");
+    }
+}
+
+#[tokio::test]
 async fn names_may_contain_any_character_and_rows_without_an_id_are_identified_by_their_text() {
     let sql = r#"CREATE EXTENSION IF NOT EXISTS vector; CREATE SCHEMA "My Shop";
         CREATE TABLE "My Shop"."Doc.s" ("Id" uuid, "Con tent" varchar(50), "Vec" halfvec(2));

@@ -387,6 +387,7 @@ fn settings_of_search() {
             "search: {candidates: 1001}",
             at("search.candidates", "must be between 1 and 1000"),
         ),
+        ("search: {diversity: 1.5}", at("search.diversity", SHARE)),
         (
             "search: {ef_search: 39}",
             at("search.ef_search", "must be between 40 and 1000"),
