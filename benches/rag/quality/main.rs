@@ -29,7 +29,7 @@ use self::{
     word_vectors::WordVectors,
 };
 
-/// How far both searches together may be below the better of the two, in one collection.
+/// Limit on the loss of both searches together against the better of the two, in one collection.
 const TOLERANCE: f64 = 0.01;
 
 /// The searches of a collection, and their figures.
@@ -121,12 +121,11 @@ fn measure(collection: &Collection, runtime: &Runtime, pool: &Pool, report: &Rep
 /// Prints the figures of other settings of fusion.
 fn sweep(collection: &Collection, runtime: &Runtime, pool: &Pool, report: &Report) {
     let methods = [
-        ("rrf, k 10", Method::ReciprocalRank(10.0)),
-        ("rrf, k 30", Method::ReciprocalRank(30.0)),
+        ("rrf, k 20", Method::ReciprocalRank(20.0)),
         ("rrf, k 60", Method::ReciprocalRank(60.0)),
         ("weighted", Method::WeightedSum),
     ];
-    for candidates in [20, 50, 100, 200] {
+    for candidates in [20, 100] {
         let default = SearchOptions::default();
         let options = SearchOptions {
             candidates,
@@ -136,7 +135,7 @@ fn sweep(collection: &Collection, runtime: &Runtime, pool: &Pool, report: &Repor
         report.print(format_args!("  candidates {candidates}: {figure:.3}"));
     }
     for (name, method) in methods {
-        let weights = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
+        let weights = [0.3, 0.4, 0.5, 0.6, 0.7];
         let figures = weights.map(|weight| {
             let options = SearchOptions::default();
             let fusion = Fusion {

@@ -1,6 +1,6 @@
 //! The same random numbers in every run.
 
-/// A generator of random numbers (SplitMix64).
+/// A generator of random numbers (`SplitMix64`).
 #[derive(Debug)]
 pub(super) struct Random {
     state: u64,

@@ -16,20 +16,20 @@ const DIMENSIONS: usize = 64;
 const TOPICS: usize = 40;
 const CONCEPTS: usize = 10;
 const SYNONYMS: usize = 2;
-const PASSAGES: usize = 1200;
-const QUESTIONS: usize = 240;
+const PASSAGES: usize = 900;
+const QUESTIONS: usize = 200;
 
 /// Number of concepts that a passage is about.
 const SUBJECTS: usize = 3;
 
 /// Share of the words that the vectors do not know.
-const UNKNOWN: f64 = 0.25;
+const UNKNOWN: f64 = 0.2;
 
 /// Deviation of the vector of a word from that of its concept.
-const NOISE: f64 = 1.1;
+const NOISE: f64 = 0.6;
 
-/// Weight of a common word in a vector.
-const COMMON: f64 = 0.08;
+/// Weight of what the vector of a text has by chance, against that of its words.
+const BLUR: f64 = 0.7;
 
 /// Words that say nothing, the most common first.
 const FILLERS: [&str; 24] = [
@@ -162,7 +162,7 @@ impl Language {
         }
         let mut words = Vec::new();
         for &subject in &subjects {
-            for _ in 0..1 + self.random.below(3) {
+            for _ in 0..=self.random.below(3) {
                 words.push(self.word(subject));
             }
         }
@@ -192,7 +192,7 @@ impl Language {
 
     /// Asks for what a passage is about: in its words, in other words, or by its code.
     fn question(&mut self, about: &Draft, number: usize) -> (Vec<(usize, String)>, Option<String>) {
-        let in_its_words = number.is_multiple_of(2);
+        let in_its_words = number.is_multiple_of(3);
         let words = about.subjects.iter().map(|&subject| {
             let said = about.words.iter();
             let said = said
@@ -204,7 +204,7 @@ impl Language {
             }
         });
         let mut words: Vec<_> = words.collect();
-        let code = about.code.clone().filter(|_| number % 4 == 1);
+        let code = about.code.clone().filter(|_| number % 3 == 1);
         if code.is_some() {
             words.truncate(1);
         }
@@ -248,9 +248,9 @@ impl Language {
         for (word, _) in words {
             add(&mut sum, &self.words[*word].vector, 1.0);
         }
-        let common = self.random.direction(DIMENSIONS);
+        let chance = self.random.direction(DIMENSIONS);
         let length = sum.iter().map(|x| x * x).sum::<f64>().sqrt();
-        add(&mut sum, &common, COMMON * length);
+        add(&mut sum, &chance, BLUR * length);
         if code.is_some() {
             add(&mut sum, &self.random.direction(DIMENSIONS), 0.5);
         }

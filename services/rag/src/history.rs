@@ -1,7 +1,5 @@
 //! Earlier messages of a conversation, as far as they fit into the token budget.
 
-use std::mem;
-
 use ziggurat_llm::{Block, Message};
 use ziggurat_search::budget;
 
@@ -14,8 +12,7 @@ pub(super) fn fit(history: &mut Vec<Message>, token_budget: usize) -> usize {
     let costs: Vec<_> = newest_first.map(cost).collect();
     let kept = budget::fitting(costs.iter().copied(), token_budget / 2);
     let first = history.len() - kept;
-    let rest = history.split_off(first);
-    drop(mem::replace(history, rest));
+    history.drain(..first);
     token_budget - costs[..kept].iter().sum::<usize>()
 }
 

@@ -79,6 +79,25 @@ fn each_provider_completes_embeds_and_lists_its_models_under_its_path() {
             &json!({"query": "a", "documents": ["a"]}),
             "relevance_score",
         ),
+        (Api::Ollama, "api/tags", &json!(null), "nomic-embed-text"),
+        (Api::Ollama, "api/embed", &embed, "\"embeddings\":[["),
+        (Api::Ollama, "api/chat", &chat, "Ferns like shade."),
+    ] {
+        let answer = ask(&fake, api, path, body).expect("an answer");
+        assert!(
+            answer.starts_with("HTTP/1.1 200"),
+            "{api:?} {path}: {answer}"
+        );
+        assert!(answer.contains(expected), "{api:?} {path}: {answer}");
+    }
+    let answer = ask(&fake, Api::Voyage, "v1/nothing", &json!({})).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+}
+
+#[test]
+fn rerankers_answer_in_their_own_formats() {
+    let fake = Fake::start();
+    for (api, path, body, expected) in [
         (
             Api::Cohere,
             "v2/rerank",
@@ -97,19 +116,11 @@ fn each_provider_completes_embeds_and_lists_its_models_under_its_path() {
             &json!({"query": "a", "texts": ["a"]}),
             "[{\"index\":0,\"score\"",
         ),
-        (Api::Ollama, "api/tags", &json!(null), "nomic-embed-text"),
-        (Api::Ollama, "api/embed", &embed, "\"embeddings\":[["),
-        (Api::Ollama, "api/chat", &chat, "Ferns like shade."),
     ] {
         let answer = ask(&fake, api, path, body).expect("an answer");
-        assert!(
-            answer.starts_with("HTTP/1.1 200"),
-            "{api:?} {path}: {answer}"
-        );
-        assert!(answer.contains(expected), "{api:?} {path}: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{api:?}: {answer}");
+        assert!(answer.contains(expected), "{api:?}: {answer}");
     }
-    let answer = ask(&fake, Api::Voyage, "v1/nothing", &json!({})).expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
 }
 
 #[test]

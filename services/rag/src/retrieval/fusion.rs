@@ -138,11 +138,11 @@ mod tests {
         rows
     }
 
-    fn weight(vector_weight: f64) -> Option<Fusion> {
-        Some(Fusion {
+    fn weight(vector_weight: f64) -> Fusion {
+        Fusion {
             vector_weight,
             ..Fusion::default()
-        })
+        }
     }
 
     fn ids(passages: &[Passage]) -> Vec<&str> {
@@ -158,12 +158,15 @@ mod tests {
                 words: found(&["C", "D"]),
             }]
         };
-        let passages = fuse_hits(hits(), weight(0.5), 3);
+        let passages = fuse_hits(hits(), Some(weight(0.5)), 3);
         assert_eq!(ids(&passages), ["C", "A", "B"]);
         assert!((passages[0].score - 0.016_133).abs() < 1e-6);
         assert_eq!(passages[0].content, "text of C");
-        assert_eq!(ids(&fuse_hits(hits(), weight(0.0), 9)), ["C", "D"]);
-        assert_eq!(ids(&fuse_hits(hits(), weight(1.0), 9)), ["A", "B", "C"]);
+        assert_eq!(ids(&fuse_hits(hits(), Some(weight(0.0)), 9)), ["C", "D"]);
+        assert_eq!(
+            ids(&fuse_hits(hits(), Some(weight(1.0)), 9)),
+            ["A", "B", "C"]
+        );
         let alone = fuse_hits(hits(), None, 2);
         assert_eq!(ids(&alone), ["A", "B"]);
         assert!((alone[1].score - 0.89).abs() < 1e-9);
@@ -202,7 +205,7 @@ mod tests {
                 words: Vec::new(),
             },
         ];
-        let passages = fuse_hits(hits, weight(0.5), 10);
+        let passages = fuse_hits(hits, Some(weight(0.5)), 10);
         let texts: Vec<_> = passages.iter().map(|passage| &*passage.content).collect();
         assert_eq!(texts, ["one", "two", "three"]);
     }
