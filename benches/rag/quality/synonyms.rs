@@ -15,7 +15,7 @@ use super::{
 const DIMENSIONS: usize = 64;
 const TOPICS: usize = 40;
 const CONCEPTS: usize = 10;
-const SYNONYMS: usize = 2;
+const SYNONYMS: usize = 4;
 const PASSAGES: usize = 900;
 const QUESTIONS: usize = 200;
 
@@ -29,7 +29,7 @@ const UNKNOWN: f64 = 0.2;
 const NOISE: f64 = 0.6;
 
 /// Weight of what the vector of a text has by chance, against that of its words.
-const BLUR: f64 = 0.7;
+const BLUR: f64 = 0.5;
 
 /// Words that say nothing, the most common first.
 const FILLERS: [&str; 24] = [
