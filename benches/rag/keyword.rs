@@ -124,6 +124,7 @@ fn retriever(pool: &Pool, table: &str, vector: &str) -> Retriever {
         filter: None,
         filter_columns: FilterColumns::Shown,
         keyword: Backend::Tsvector,
+        text_search_config: None,
     };
     Retriever::new(pool.clone(), "bench", vec![table], SearchOptions::default())
 }

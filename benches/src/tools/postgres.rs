@@ -94,6 +94,19 @@ impl Postgres {
         })
     }
 
+    /// Queries one text.
+    ///
+    /// # Panics
+    /// Panics when there is no row.
+    #[must_use]
+    pub fn text(&self, sql: &str) -> String {
+        self.runtime.block_on(async {
+            let asked = sqlx::query_scalar(AssertSqlSafe(sql));
+            let answer = asked.fetch_one(&mut self.connect().await).await;
+            answer.expect("a text")
+        })
+    }
+
     /// The version of the server.
     #[must_use]
     pub fn version(&self) -> &str {

@@ -93,7 +93,7 @@ impl Clients {
         let completion = completion.context("failed to load API keys")?;
         let rerank = pipeline.rerank.as_ref();
         let rerank_key = rerank
-            .map(|rerank| keys.of(Provider::Voyage, rerank.base_url.as_deref()))
+            .map(|rerank| keys.of(rerank.provider, rerank.base_url.as_deref()))
             .transpose()
             .context("failed to load API keys")?;
         Ok(Self {
@@ -202,7 +202,7 @@ impl BuildContext<'_> {
             ..Access::default()
         };
         self.hide(&access);
-        let http = self.http_clients.http_client(Provider::Voyage, &access)?;
+        let http = self.http_clients.http_client(rerank.provider, &access)?;
         Ok(Reranker::new(http, &rerank.model)?)
     }
 

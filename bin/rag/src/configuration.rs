@@ -12,6 +12,7 @@ mod limits;
 mod model;
 mod pipelines;
 mod rerank;
+mod search;
 mod server;
 mod tables;
 #[cfg(test)]

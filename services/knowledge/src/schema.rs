@@ -4,7 +4,14 @@ use sqlx::{Row as _, SqliteConnection};
 
 use super::{Error, column::Provider};
 
-/// The documented tables, and one more with the model of the vectors.
+/// Name of the index over the words of the chunks.
+const WORDS: &str = "chunk_words";
+
+/// The documented tables, one more with the model of the vectors, and an index over the words.
+///
+/// Triggers keep the index in step. A file of an earlier version has no index, and a program that
+/// does not know it may have removed the triggers, so it is rebuilt if it has another number of
+/// chunks.
 pub(super) const CREATE: &str = "
     CREATE TABLE IF NOT EXISTS chunks (
       id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, title TEXT, section TEXT,
@@ -21,7 +28,37 @@ pub(super) const CREATE: &str = "
     CREATE INDEX IF NOT EXISTS idx_source ON chunks(source_file_checksum);
     CREATE TABLE IF NOT EXISTS embedding_models (
       provider TEXT PRIMARY KEY, model TEXT NOT NULL);
+    CREATE VIRTUAL TABLE IF NOT EXISTS chunk_words USING fts5(
+      title, section, text, content='chunks', content_rowid='id',
+      tokenize='porter unicode61 remove_diacritics 2');
+    CREATE TRIGGER IF NOT EXISTS chunk_words_insert AFTER INSERT ON chunks BEGIN
+      INSERT INTO chunk_words(rowid, title, section, text)
+        VALUES (new.id, new.title, new.section, new.text);
+    END;
+    CREATE TRIGGER IF NOT EXISTS chunk_words_delete AFTER DELETE ON chunks BEGIN
+      INSERT INTO chunk_words(chunk_words, rowid, title, section, text)
+        VALUES ('delete', old.id, old.title, old.section, old.text);
+    END;
+    CREATE TRIGGER IF NOT EXISTS chunk_words_update AFTER UPDATE OF title, section, text ON chunks
+    BEGIN
+      INSERT INTO chunk_words(chunk_words, rowid, title, section, text)
+        VALUES ('delete', old.id, old.title, old.section, old.text);
+      INSERT INTO chunk_words(rowid, title, section, text)
+        VALUES (new.id, new.title, new.section, new.text);
+    END;
+    INSERT INTO chunk_words(chunk_words) SELECT 'rebuild' WHERE
+      (SELECT count(*) FROM chunk_words_docsize) <> (SELECT count(*) FROM chunks);
 ";
+
+/// Finds chunks by their words: the best first, each with a score. A title counts most.
+///
+/// Parameters: the words, the names and versions of products as JSON or NULL for all, the limit.
+pub(super) const BY_WORDS: &str = "
+    SELECT chunks.id, -bm25(chunk_words, 4.0, 2.0, 1.0) FROM chunk_words
+    JOIN chunks ON chunks.id = chunk_words.rowid
+    WHERE chunk_words MATCH ?1 AND (?2 IS NULL OR (project_name, project_version) IN (
+      SELECT value ->> 0, value ->> 1 FROM json_each(?2)))
+    ORDER BY 2 DESC, 1 LIMIT ?3";
 
 /// The columns of the table of chunks.
 pub(super) struct Columns(Vec<String>);
@@ -69,15 +106,25 @@ impl Columns {
     }
 }
 
+/// Returns whether the file has an index over the words of its chunks.
+pub(super) async fn has_words(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    has_table(connection, WORDS).await
+}
+
+async fn has_table(connection: &mut SqliteConnection, name: &str) -> Result<bool, sqlx::Error> {
+    let table = sqlx::query("SELECT 1 FROM sqlite_master WHERE name = ?1")
+        .bind(name)
+        .fetch_optional(connection)
+        .await?;
+    Ok(table.is_some())
+}
+
 /// Reads the model of a provider's vectors, if the file names it.
 pub(super) async fn model(
     connection: &mut SqliteConnection,
     provider: Provider,
 ) -> Result<Option<String>, sqlx::Error> {
-    let table = sqlx::query("SELECT 1 FROM sqlite_master WHERE name = 'embedding_models'")
-        .fetch_optional(&mut *connection)
-        .await?;
-    if table.is_none() {
+    if !has_table(connection, "embedding_models").await? {
         return Ok(None);
     }
     let row = sqlx::query("SELECT model FROM embedding_models WHERE provider = ?1")

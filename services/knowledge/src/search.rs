@@ -3,12 +3,18 @@
 mod passages;
 #[cfg(test)]
 mod tests;
+mod words;
 
-use std::{collections::VecDeque, fmt, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    sync::Arc,
+};
 
 use futures_util::TryStreamExt as _;
 use sqlx::Row as _;
 use tokio::{sync::Semaphore, task::spawn_blocking};
+use ziggurat_search::fusion::Fusion;
 
 pub use self::passages::Passage;
 use super::{
@@ -21,6 +27,9 @@ use super::{
 
 /// Number of vectors that are read from the file at a time.
 const BATCH: usize = 128;
+
+/// Number of passages that are found by vectors, and by words, before both are merged.
+const CANDIDATES: usize = 50;
 
 /// A search among some products, in the contents of the file when it was prepared.
 #[derive(Clone)]
@@ -63,25 +72,80 @@ impl Search {
         Ok(())
     }
 
+    /// Finds the `count` passages that fit a question best, by its vector and by its words.
+    ///
+    /// A file without an index over its words is searched by the vector alone.
+    ///
+    /// # Errors
+    /// Fails if the file can no longer be read, and if its vectors have another length.
+    pub async fn find(
+        &self,
+        question: &str,
+        vector: &[f32],
+        count: usize,
+    ) -> Result<Vec<Passage>, Error> {
+        let wanted = count.max(CANDIDATES);
+        let Some(top_chunks) = self.top_chunks(vector, wanted).await? else {
+            return Ok(Vec::new());
+        };
+        let closest = top_chunks.into_vec();
+        let by_words = words::find(&self.snapshot, &self.selected, question, wanted).await?;
+        let pairs = |found: &[Scored]| -> Vec<_> {
+            found.iter().map(|found| (found.id, found.score)).collect()
+        };
+        let fused = Fusion::default().fuse(pairs(&closest), pairs(&by_words));
+        let mut similarities: HashMap<_, _> = pairs(&closest).into_iter().collect();
+        let ids = fused.iter().map(|entry| entry.key);
+        let unknown = ids.filter(|id| !similarities.contains_key(id));
+        let unknown: Vec<_> = unknown.collect();
+        similarities.extend(self.similarities(vector, &unknown).await?);
+        // Passages without a vector are not comparable, and are left out.
+        let best = fused.iter().filter_map(|entry| {
+            let score = *similarities.get(&entry.key)?;
+            let id = entry.key;
+            Some(Scored { score, id })
+        });
+        passages::read(&self.snapshot, best.take(count).collect()).await
+    }
+
     /// Finds the `count` passages with the highest cosine similarity to this vector, the closest
     /// first.
     ///
     /// # Errors
     /// Fails if the file can no longer be read, and if its vectors have another length.
     pub async fn nearest(&self, vector: &[f32], count: usize) -> Result<Vec<Passage>, Error> {
+        match self.top_chunks(vector, count).await? {
+            Some(top_chunks) => passages::read(&self.snapshot, top_chunks.into_vec()).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn top_chunks(&self, vector: &[f32], count: usize) -> Result<Option<TopChunks>, Error> {
         // A zero vector is close to nothing.
         let Some(question) = QueryVector::new(vector) else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         if !self.selected.contains(&true) {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let top_chunks = match &self.snapshot.vectors {
             Vectors::Absent => return Err(Error::NoVectors(self.provider.name())),
             Vectors::Held(_) => self.among_held(question, count).await?,
             Vectors::TooMany => self.among_all(&question, count).await?,
         };
-        passages::read(&self.snapshot, top_chunks.into_vec()).await
+        Ok(Some(top_chunks))
+    }
+
+    /// Returns the similarities of chunks to a vector, for those that have one.
+    async fn similarities(&self, vector: &[f32], ids: &[i64]) -> Result<Vec<(i64, f64)>, Error> {
+        let mut top_chunks = TopChunks::new(ids.len());
+        if let Some(question) = QueryVector::new(vector)
+            && !ids.is_empty()
+        {
+            self.compare(ids, &question, &mut top_chunks).await?;
+        }
+        let found = top_chunks.into_vec().into_iter();
+        Ok(found.map(|found| (found.id, found.score)).collect())
     }
 
     /// Finds the candidates in memory, and compares them exactly.

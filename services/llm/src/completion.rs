@@ -114,7 +114,7 @@ impl Completer {
             Provider::OpenAi => Api::OpenAi,
             Provider::Gemini => Api::Gemini,
             Provider::Ollama => Api::Ollama,
-            Provider::Voyage => {
+            Provider::Voyage | Provider::Cohere | Provider::Jina | Provider::Tei => {
                 let title = provider.title();
                 let text = format!("{title} does not provide a completion API");
                 return Err(Error::Unsupported(text));

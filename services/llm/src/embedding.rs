@@ -71,7 +71,7 @@ impl Embedder {
             Provider::Gemini => "gemini-embedding-001",
             Provider::Ollama => "nomic-embed-text",
             Provider::Voyage => "voyage-3-lite",
-            provider @ Provider::Anthropic => return Err(unsupported(provider)),
+            provider => return Err(unsupported(provider)),
         };
         Ok(Self::with(Some(http), model.unwrap_or(default), None))
     }

@@ -104,9 +104,10 @@ impl Http {
                 let names = tags.models.into_iter().map(|tag| tag.name);
                 Ok(names.map(Model::named).collect())
             }
-            Provider::Voyage => {
-                let text = "Voyage does not provide a completion API";
-                Err(Error::Unsupported(text.to_owned()))
+            provider @ (Provider::Voyage | Provider::Cohere | Provider::Jina | Provider::Tei) => {
+                let title = provider.title();
+                let text = format!("{title} does not provide a completion API");
+                Err(Error::Unsupported(text))
             }
         }
     }

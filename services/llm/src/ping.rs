@@ -16,6 +16,12 @@ impl Http {
             Provider::Anthropic | Provider::OpenAi => &["models"],
             Provider::Gemini => &["v1beta", "models"],
             Provider::Ollama => &["api", "tags"],
+            Provider::Tei => &["health"],
+            Provider::Cohere | Provider::Jina => {
+                let title = self.provider().title();
+                let text = format!("{title} has no free request");
+                return Err(Error::Unsupported(text));
+            }
         };
         self.once(&Request::get(path), deadline).await?;
         Ok(Usage::default())

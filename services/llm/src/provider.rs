@@ -14,18 +14,27 @@ pub enum Provider {
     Voyage,
     /// Ollama: completions and vectors, on the operator's own machine.
     Ollama,
+    /// Cohere: reranking.
+    Cohere,
+    /// Jina: reranking.
+    Jina,
+    /// Text Embeddings Inference: reranking, on a machine of the operator.
+    Tei,
 }
 
 // === impl Provider ===
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::Anthropic,
         Self::OpenAi,
         Self::Gemini,
         Self::Voyage,
         Self::Ollama,
+        Self::Cohere,
+        Self::Jina,
+        Self::Tei,
     ];
 
     /// Finds a provider by its name, ignoring case.
@@ -45,6 +54,9 @@ impl Provider {
             Self::Gemini => "gemini",
             Self::Voyage => "voyage",
             Self::Ollama => "ollama",
+            Self::Cohere => "cohere",
+            Self::Jina => "jina",
+            Self::Tei => "tei",
         }
     }
 
@@ -57,12 +69,16 @@ impl Provider {
             Self::Gemini => "Gemini",
             Self::Voyage => "Voyage",
             Self::Ollama => "Ollama",
+            Self::Cohere => "Cohere",
+            Self::Jina => "Jina",
+            Self::Tei => "TEI",
         }
     }
 
     /// Returns its default base URL.
     ///
-    /// For `OpenAI`, Anthropic and Voyage it includes the version, for the others it does not.
+    /// For `OpenAI`, Anthropic, Voyage, Cohere and Jina it includes the version, for the others it
+    /// does not.
     #[must_use]
     pub const fn base_url(self) -> &'static str {
         match self {
@@ -71,6 +87,9 @@ impl Provider {
             Self::Gemini => "https://generativelanguage.googleapis.com",
             Self::Voyage => "https://api.voyageai.com/v1",
             Self::Ollama => "http://localhost:11434",
+            Self::Cohere => "https://api.cohere.com/v2",
+            Self::Jina => "https://api.jina.ai/v1",
+            Self::Tei => "http://localhost:3000",
         }
     }
 
@@ -82,7 +101,9 @@ impl Provider {
             Self::OpenAi => Some("OPENAI_API_KEY"),
             Self::Gemini => Some("GEMINI_API_KEY"),
             Self::Voyage => Some("VOYAGE_API_KEY"),
-            Self::Ollama => None,
+            Self::Cohere => Some("COHERE_API_KEY"),
+            Self::Jina => Some("JINA_API_KEY"),
+            Self::Ollama | Self::Tei => None,
         }
     }
 
@@ -94,20 +115,31 @@ impl Provider {
             Self::OpenAi => Some(".openai-api-key"),
             Self::Gemini => Some(".gemini-api-key"),
             Self::Voyage => Some(".voyage-api-key"),
-            Self::Ollama => None,
+            Self::Cohere => Some(".cohere-api-key"),
+            Self::Jina => Some(".jina-api-key"),
+            Self::Ollama | Self::Tei => None,
         }
     }
 
     /// Returns whether it makes vectors of texts.
     #[must_use]
     pub const fn embeds(self) -> bool {
-        !matches!(self, Self::Anthropic)
+        !matches!(
+            self,
+            Self::Anthropic | Self::Cohere | Self::Jina | Self::Tei
+        )
     }
 
     /// Returns whether it completes prompts.
     #[must_use]
     pub const fn completes(self) -> bool {
-        !matches!(self, Self::Voyage)
+        !self.reranks()
+    }
+
+    /// Returns whether it orders texts by their relevance.
+    #[must_use]
+    pub const fn reranks(self) -> bool {
+        matches!(self, Self::Voyage | Self::Cohere | Self::Jina | Self::Tei)
     }
 }
 
@@ -121,7 +153,7 @@ mod tests {
             assert_eq!(Provider::find(provider.name()), Some(provider));
             assert_eq!(Provider::find(provider.title()), Some(provider));
         }
-        assert_eq!(Provider::find("cohere"), None);
+        assert_eq!(Provider::find("mistral"), None);
     }
 
     #[test]
@@ -141,5 +173,6 @@ mod tests {
             does(Provider::completes),
             ["anthropic", "openai", "gemini", "ollama"]
         );
+        assert_eq!(does(Provider::reranks), ["voyage", "cohere", "jina", "tei"]);
     }
 }

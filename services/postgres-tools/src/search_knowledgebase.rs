@@ -121,7 +121,7 @@ impl<E: Embed> SearchKnowledgebase<E> {
         let vector = embedder.vector(&query, trace).await.map_err(|error| {
             Reported::new(format!("Failed to generate query embedding: {error}"))
         })?;
-        let found = search.nearest(&vector, top_n).await.map_err(failed)?;
+        let found = search.find(&query, &vector, top_n).await.map_err(failed)?;
         let structure = || structured::passages(&found);
         let structure = request.wants_structure().then(structure);
         Ok(
@@ -143,7 +143,7 @@ impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
         let list = Property::boolean("List the products and versions instead of searching.");
         let about = ToolDescriptor::new(
             "search_knowledgebase",
-            "Searches the documentation of the server by meaning, and returns the closest \
+            "Searches the documentation of the server by meaning and words, and returns the best \
              passages. List the products first to see what it covers.",
             Schema::new()
                 .with_optional("query", query)

@@ -1,8 +1,7 @@
 //! `similarity_search`: finds the passages of a table that are closest to a question.
 //!
-//! An index finds the rows whose vectors are close, their texts are cut into passages, and the
-//! words of the question rank those. So vectors choose the rows, and words choose which of their
-//! passages come first.
+//! An index finds the rows whose vectors are close, and their texts are cut into passages. The rank
+//! of its row and the rank by the words of the question decide which passages come first.
 
 mod advice;
 mod answer;
@@ -39,7 +38,7 @@ use self::{
 const MAX_CHARACTERS: u32 = 65_536;
 
 /// Limit on the characters of all texts that are held in memory.
-const MAX_CHARACTERS_HELD: u32 = 1 << 20;
+const MAX_CHARACTERS_HELD: u32 = 1 << 22;
 
 /// Searches a table with vectors of its texts, for its caller.
 ///
@@ -138,6 +137,7 @@ impl SimilaritySearch {
             search_call,
             parts: &parts,
             is_local: asked.is_local,
+            shows_ids: form.errors.is_some(),
         };
         if search_call.format == Format::Ids {
             let text = if rows.is_empty() {
@@ -253,7 +253,7 @@ async fn find(
     parts: &[Part<'_>],
     asked: &[f32],
 ) -> Result<Vec<Neighbour>, QueryError> {
-    let mut nearest = nearest(place, parts, search_call.rows);
+    let mut nearest = nearest(place, parts, search_call.candidates());
     nearest.metric = search_call.metric;
     if search_call.format == Format::Ids {
         nearest.texts.clear();

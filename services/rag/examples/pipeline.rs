@@ -42,6 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
+        text_search_config: None,
     };
     let pipeline = Pipeline::new(Parts {
         name: "docs".into(),

@@ -36,6 +36,7 @@ mod answer;
 mod failure;
 pub mod filter;
 mod health;
+mod history;
 mod limits;
 mod observation;
 mod page;

@@ -13,6 +13,7 @@ use ziggurat_runtime::lock;
 
 use super::{
     failure::Failure,
+    history,
     prompt::Nonce,
     reply::Refused,
     request::Query,
@@ -53,7 +54,7 @@ pub struct Parts {
     pub reranker: Option<Rerank>,
     /// Number of results to use if the request does not set one.
     pub top_n: usize,
-    /// Limit on the results in the prompt, in tokens.
+    /// Limit on the results and the earlier messages in the prompt, in tokens.
     pub token_budget: usize,
     /// A system prompt that replaces the default.
     pub system_prompt: Option<String>,
@@ -215,8 +216,9 @@ impl Pipeline {
     ) -> Result<Prompt, Failure> {
         let parts = &self.parts;
         let nonce = Nonce::new()?;
-        let turn = nonce.question(&query.text, passages, parts.token_budget);
         let mut messages = std::mem::take(&mut query.history);
+        let budget = history::fit(&mut messages, parts.token_budget);
+        let turn = nonce.question(&query.text, passages, budget);
         messages.push(Message::user(turn));
         let persona = parts.system_prompt.as_deref();
         let persona = persona.filter(|persona| !persona.trim().is_empty());

@@ -1,8 +1,8 @@
 //! The tables of a pipeline, and how passages are found in them.
 //!
 //! Each table is searched in two ways at once: by vector, as soon as the embedding of the question
-//! is ready, and by keyword, which does not wait for it. Reciprocal rank fusion merges both orders,
-//! and the tables are merged by score.
+//! is ready, and by keyword, which does not wait for it. Each search returns more passages than the
+//! question asks for; both orders are merged, then the tables by score, and then the best are kept.
 //!
 //! ```no_run
 //! use ziggurat_llm::Embedder;
@@ -20,6 +20,7 @@
 //!     filter: None,
 //!     filter_columns: FilterColumns::Shown,
 //!     keyword: Backend::Auto,
+//!     text_search_config: None,
 //! };
 //! let retriever = Retriever::new(pool, "support", vec![table], SearchOptions::default());
 //! retriever.check().await;
@@ -45,6 +46,8 @@
 
 mod backend;
 mod columns;
+mod diversity;
+mod excerpt;
 mod failure;
 mod fusion;
 mod keywords;
@@ -53,7 +56,7 @@ mod table_search;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, iter, sync::Arc};
+use std::{borrow::Cow, fmt, iter, sync::Arc};
 
 use futures_util::future;
 use tracing::warn;
@@ -77,6 +80,7 @@ use self::{
     fusion::Hits,
     table_search::{Request, TableSearch},
 };
+pub use ziggurat_search::fusion::{Fusion, Method};
 
 /// A table to search, as an operator configures it.
 #[derive(Clone, Debug)]
@@ -95,6 +99,8 @@ pub struct Table {
     pub filter_columns: FilterColumns,
     /// The method of keyword search.
     pub keyword: Backend,
+    /// The text search configuration of the texts; `None` for that of the index or the database.
+    pub text_search_config: Option<String>,
 }
 
 /// Condition on all searches of a table.
@@ -111,10 +117,16 @@ pub enum TableFilter {
 pub struct SearchOptions {
     /// Combines vector search with keyword search.
     pub hybrid: bool,
-    /// Weight of the vector search, from 0 to 1; keyword search has the rest.
-    pub vector_weight: f64,
+    /// The method that merges both searches, and their weights.
+    pub fusion: Fusion,
+    /// Number of passages that each search returns before they are merged.
+    pub candidates: u32,
+    /// Weight of the difference to other passages against the relevance, from 0 to 1.
+    pub diversity: f64,
     /// Minimum similarity of a passage that only the vector search found.
     pub min_similarity: Option<f64>,
+    /// Minimum number of rows that an HNSW index examines.
+    pub ef_search: Option<u32>,
     /// Limit on the rows that are read if no index serves keyword search.
     pub max_scanned: u32,
 }
@@ -137,7 +149,7 @@ pub struct Question<'a> {
 pub struct Passage {
     /// The id of the row, if the table has an id column.
     pub id: Option<String>,
-    /// The text.
+    /// The text, or the parts of a long one that have words of the question.
     pub content: String,
     /// The relevance; higher is better.
     pub score: f64,
@@ -164,9 +176,46 @@ impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             hybrid: true,
-            vector_weight: 0.5,
+            fusion: Fusion::default(),
+            candidates: 100,
+            diversity: 0.0,
             min_similarity: None,
+            ef_search: None,
             max_scanned: 10_000,
+        }
+    }
+}
+
+impl SearchOptions {
+    /// Returns whether tables are also searched by keywords.
+    fn is_hybrid(&self) -> bool {
+        self.hybrid && self.fusion.vector_weight < 1.0
+    }
+
+    /// Returns whether passages are also chosen by their difference to others.
+    fn is_diverse(&self, top_n: usize) -> bool {
+        self.diversity > 0.0 && top_n < diversity::MAX_COMPARED
+    }
+
+    /// Merges the results of all searches.
+    fn merge(&self, hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -> Vec<Passage> {
+        if !self.is_diverse(top_n) {
+            return fusion::fuse_hits(hits, fusion, top_n);
+        }
+        let candidates = usize::try_from(self.candidates).unwrap_or(usize::MAX);
+        let most = candidates.min(diversity::MAX_COMPARED).max(top_n);
+        let passages = fusion::fuse_hits(hits, fusion, most);
+        diversity::pick(passages, top_n, self.diversity)
+    }
+
+    /// Returns the number of rows that each search of a table returns.
+    fn rows(&self, top_n: usize, is_hybrid: bool) -> u32 {
+        // Rows without an id and with equal texts are one result.
+        let rows = u32::try_from(top_n.saturating_mul(2)).unwrap_or(u32::MAX);
+        if (is_hybrid || self.is_diverse(top_n)) && top_n > 0 {
+            rows.max(self.candidates)
+        } else {
+            rows
         }
     }
 }
@@ -178,7 +227,7 @@ impl Retriever {
     /// connection.
     #[must_use]
     pub fn new(pool: Pool, pipeline: &str, tables: Vec<Table>, options: SearchOptions) -> Self {
-        let is_hybrid = options.hybrid && options.vector_weight < 1.0;
+        let is_hybrid = options.is_hybrid();
         let tables = tables
             .into_iter()
             .zip(iter::repeat(pool.clone()))
@@ -273,15 +322,14 @@ impl Retriever {
         embedding: impl Future<Output = Result<Vec<f32>, llm::Error>> + Send,
     ) -> Result<Vec<Passage>, Failure> {
         let inner = &*self.inner;
+        let is_hybrid = inner.options.is_hybrid() && !question.disable_hybrid;
         let request = Request {
             text: question.text,
             filter: question.filter,
-            rows: u32::try_from(question.top_n.saturating_mul(2)).unwrap_or(u32::MAX),
+            rows: inner.options.rows(question.top_n, is_hybrid),
             options: &inner.options,
             call: &self.call,
         };
-        let is_hybrid =
-            inner.options.hybrid && inner.options.vector_weight < 1.0 && !question.disable_hybrid;
         let vector = async {
             let embedding = embedding.await.map_err(Failure::Embedding)?;
             let _stage = self.stages.begin("vector");
@@ -306,8 +354,13 @@ impl Retriever {
             words: words.next().unwrap_or_default(),
         });
         let hits: Vec<_> = hits.collect();
-        let weight = is_hybrid.then_some(inner.options.vector_weight);
-        let passages = fusion::fuse_hits(hits, weight, question.top_n);
+        let fusion = is_hybrid.then_some(inner.options.fusion);
+        let mut passages = inner.options.merge(hits, fusion, question.top_n);
+        for passage in &mut passages {
+            if let Cow::Owned(part) = excerpt::excerpt(&passage.content, question.text) {
+                passage.content = part;
+            }
+        }
         if passages.is_empty() {
             outcome.into_result()?;
         }

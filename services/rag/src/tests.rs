@@ -90,9 +90,7 @@ fn nowhere_with(settings: Settings) -> Pool {
 fn retriever(pool: Pool, tables: Vec<Table>) -> Retriever {
     let options = SearchOptions {
         hybrid: false,
-        vector_weight: 0.5,
-        min_similarity: None,
-        max_scanned: 10_000,
+        ..SearchOptions::default()
     };
     Retriever::new(pool, "docs", tables, options)
 }
@@ -106,6 +104,7 @@ fn table(name: &str) -> Table {
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Off,
+        text_search_config: None,
     }
 }
 

@@ -132,17 +132,39 @@ impl Question {
     /// Counts the words of the question in the tokens of a document.
     pub fn count_terms<T: AsRef<str>>(&self, tokens: impl IntoIterator<Item = T>) -> TermCounts {
         let mut length = 0_u32;
-        let mut places: Vec<usize> = tokens
+        let tokens = tokens
             .into_iter()
             .inspect(|_| length = length.saturating_add(1))
-            .filter_map(|token| self.places.get(token.as_ref()).copied())
+            .map(|token| (token, 1));
+        let counts = self.sums(tokens);
+        TermCounts { counts, length }
+    }
+
+    /// Takes the words of a document that are counted already, and the number of all its tokens.
+    pub fn count<T: AsRef<str>>(
+        &self,
+        words: impl IntoIterator<Item = (T, u32)>,
+        length: u32,
+    ) -> TermCounts {
+        let counts = self.sums(words);
+        TermCounts { counts, length }
+    }
+
+    fn sums<T: AsRef<str>>(
+        &self,
+        words: impl IntoIterator<Item = (T, u32)>,
+    ) -> Box<[(usize, u32)]> {
+        let mut places: Vec<(usize, u32)> = words
+            .into_iter()
+            .filter_map(|(word, count)| Some((*self.places.get(word.as_ref())?, count)))
             .collect();
         places.sort_unstable();
-        let runs = places.chunk_by(|one, two| one == two);
-        let counts = runs
-            .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
-            .collect();
-        TermCounts { counts, length }
+        let runs = places.chunk_by(|one, two| one.0 == two.0);
+        let sum = |run: &[(usize, u32)]| {
+            let counts = run.iter().map(|(_, count)| *count);
+            (run[0].0, counts.fold(0, u32::saturating_add))
+        };
+        runs.map(sum).collect()
     }
 }
 
@@ -254,6 +276,14 @@ mod tests {
         let term_counts = question.count_terms(["7", "x", "9999", "7"]);
         assert_eq!(*term_counts.counts, [(7, 2), (9999, 1)]);
         assert_eq!(term_counts.length(), 4);
+    }
+
+    #[test]
+    fn words_may_be_counted_by_the_caller() {
+        let question = Question::new(["dead", "tuples"]);
+        let tokens = question.count_terms(["tuples", "x", "dead", "tuples", "y"]);
+        let counted = question.count([("tuples", 1), ("dead", 1), ("tuples", 1), ("z", 9)], 5);
+        assert_eq!(counted, tokens);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn of_words(text: &str) -> usize {
 
 /// Estimates the tokens of a document: a quarter of its bytes.
 #[must_use]
-pub(crate) fn of_bytes(text: &str) -> usize {
+pub fn of_bytes(text: &str) -> usize {
     text.len() / 4
 }
 

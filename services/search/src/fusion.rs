@@ -1,12 +1,15 @@
-//! Merges two rankings into one: reciprocal rank fusion.
+//! Merges two rankings into one.
 //!
-//! An entry gets, from each arm, the weight of the arm divided by 60 plus its rank there, so the
-//! scores of the arms need not be comparable.
+//! Reciprocal rank fusion gives an entry, from each arm, the weight of the arm divided by a
+//! constant plus its rank there, so the scores of the arms need not be comparable. A weighted sum
+//! adds the scores, each scaled by the best and the worst of its arm.
 //!
 //! ```
-//! use ziggurat_search::fusion::fuse;
+//! use ziggurat_search::fusion::Fusion;
 //!
-//! let fused = fuse(["A", "B", "C"], ["C", "D"], 0.5);
+//! let vector = [("A", 0.9), ("B", 0.8), ("C", 0.1)];
+//! let keyword = [("C", 7.0), ("D", 5.5)];
+//! let fused = Fusion::default().fuse(vector, keyword);
 //! let order: Vec<_> = fused.iter().map(|entry| entry.key).collect();
 //! assert_eq!(order, ["C", "A", "B", "D"]);
 //! ```
@@ -17,8 +20,28 @@ use std::{
     hash::Hash,
 };
 
-/// Constant added to every rank, so that the first ranks differ little.
-const DAMPING: f64 = 60.0;
+/// Constant of reciprocal rank fusion by default.
+const CONSTANT: f64 = 60.0;
+
+/// The method that merges two rankings, and the weights of the two arms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fusion {
+    /// The method.
+    pub method: Method,
+    /// Weight of the vector arm, from 0 to 1; the keyword arm has the rest.
+    pub vector_weight: f64,
+}
+
+/// Method of fusion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    /// Adds the weights of the arms, each divided by this constant plus the rank. With a larger
+    /// constant, the first ranks differ less.
+    ReciprocalRank(f64),
+    /// Adds the weighted scores of the arms. In each arm the best score counts one and the worst
+    /// zero.
+    WeightedSum,
+}
 
 /// An entry and its ranks in the arms.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,43 +56,127 @@ pub struct Fused<K> {
     pub keyword_rank: Option<usize>,
 }
 
-/// Merges the rankings of two arms, best first.
-///
-/// The weight of the keyword arm is one minus that of the vector arm; an arm of weight zero adds
-/// nothing, not even its entries. For an entry that occurs twice in an arm, the first counts. Ties
-/// go to the better vector rank, then to the better keyword rank, then to the smaller key.
-pub fn fuse<K: Clone + Eq + Hash + Ord>(
-    vector: impl IntoIterator<Item = K>,
-    keyword: impl IntoIterator<Item = K>,
-    vector_weight: f64,
-) -> Vec<Fused<K>> {
-    let mut fused = Vec::new();
-    let mut places = HashMap::new();
-    let vector_weight = vector_weight.clamp(0.0, 1.0);
-    if vector_weight > 0.0 {
-        for (at, key) in vector.into_iter().enumerate() {
-            let entry = entry(&mut fused, &mut places, key);
-            if entry.vector_rank.is_none() {
-                entry.vector_rank = Some(at + 1);
-                entry.score += vector_weight / damped(at + 1);
+/// Entries in the order of their first occurrence.
+struct Entries<K> {
+    fused: Vec<Fused<K>>,
+    places: HashMap<K, usize>,
+}
+
+/// Returns the share of a rank, from one, in reciprocal rank fusion with the default constant.
+#[must_use]
+pub fn reciprocal_rank(rank: usize) -> f64 {
+    1.0 / (CONSTANT + f64::from(u32::try_from(rank).unwrap_or(u32::MAX)))
+}
+
+// === impl Fusion ===
+
+impl Default for Fusion {
+    fn default() -> Self {
+        Self {
+            method: Method::default(),
+            vector_weight: 0.5,
+        }
+    }
+}
+
+impl Fusion {
+    /// Merges the rankings of two arms, each with scores, best first.
+    ///
+    /// An arm of weight zero adds nothing, not even its entries. For an entry that occurs twice in
+    /// an arm, the first counts. Ties go to the better vector rank, then to the better keyword
+    /// rank, then to the smaller key.
+    pub fn fuse<K: Clone + Eq + Hash + Ord>(
+        &self,
+        vector: impl IntoIterator<Item = (K, f64)>,
+        keyword: impl IntoIterator<Item = (K, f64)>,
+    ) -> Vec<Fused<K>> {
+        let weight = self.vector_weight.clamp(0.0, 1.0);
+        let mut entries = Entries {
+            fused: Vec::new(),
+            places: HashMap::new(),
+        };
+        if weight > 0.0 {
+            entries.add(self.method, weight, vector, |entry| &mut entry.vector_rank);
+        }
+        if weight < 1.0 {
+            let weight = 1.0 - weight;
+            entries.add(self.method, weight, keyword, |entry| {
+                &mut entry.keyword_rank
+            });
+        }
+        let mut fused = entries.fused;
+        fused.sort_by(|one, two| one.place(two).then_with(|| one.key.cmp(&two.key)));
+        fused
+    }
+}
+
+// === impl Method ===
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::ReciprocalRank(CONSTANT)
+    }
+}
+
+impl Method {
+    /// Returns the shares of the entries of an arm, given their scores, best first.
+    fn shares(self, scores: &[f64]) -> impl Iterator<Item = f64> {
+        let best = scores.first().copied().unwrap_or_default();
+        let worst = scores.last().copied().unwrap_or_default();
+        let range = best - worst;
+        scores
+            .iter()
+            .zip(1_u32..)
+            .map(move |(score, rank)| match self {
+                Self::ReciprocalRank(constant) => 1.0 / (constant + f64::from(rank)),
+                Self::WeightedSum if range > 0.0 => (score - worst) / range,
+                // All scores are equal.
+                Self::WeightedSum => 1.0,
+            })
+    }
+}
+
+// === impl Entries ===
+
+impl<K: Clone + Eq + Hash> Entries<K> {
+    /// Adds the entries of an arm. `rank` returns the place for the rank in the arm.
+    fn add(
+        &mut self,
+        method: Method,
+        weight: f64,
+        arm: impl IntoIterator<Item = (K, f64)>,
+        rank: impl Fn(&mut Fused<K>) -> &mut Option<usize>,
+    ) {
+        let (keys, scores): (Vec<_>, Vec<_>) = arm.into_iter().unzip();
+        let shares = method.shares(&scores);
+        for ((key, share), at) in keys.into_iter().zip(shares).zip(1..) {
+            let entry = self.entry(key);
+            let rank = rank(entry);
+            if rank.is_none() {
+                *rank = Some(at);
+                entry.score += weight * share;
             }
         }
     }
-    if vector_weight < 1.0 {
-        for (at, key) in keyword.into_iter().enumerate() {
-            let entry = entry(&mut fused, &mut places, key);
-            if entry.keyword_rank.is_none() {
-                entry.keyword_rank = Some(at + 1);
-                entry.score += (1.0 - vector_weight) / damped(at + 1);
-            }
+
+    /// Returns the entry of a key; creates it on the first use.
+    fn entry(&mut self, key: K) -> &mut Fused<K> {
+        let next = self.fused.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        if place == next {
+            self.fused.push(Fused {
+                key,
+                score: 0.0,
+                vector_rank: None,
+                keyword_rank: None,
+            });
         }
+        &mut self.fused[place]
     }
-    fused.sort_by(|one, two| one.place(two).then_with(|| one.key.cmp(&two.key)));
-    fused
 }
 
 /// Merges the rankings of several tables, each with the number of its table. Of entries with the
-/// same table and key, the first is kept. Ties are broken as in [`fuse`], but by the earlier table
+/// same table and key, the first is kept. Ties are broken as in [`Fusion::fuse`], but by the earlier table
 /// before the smaller key.
 pub fn merge<K: Clone + Eq + Hash + Ord>(
     tables: impl IntoIterator<Item = Vec<Fused<K>>>,
@@ -87,29 +194,6 @@ pub fn merge<K: Clone + Eq + Hash + Ord>(
     let mut seen = HashSet::new();
     all.retain(|(table, entry)| seen.insert((*table, entry.key.clone())));
     all
-}
-
-/// Returns the entry of a key; creates it on the first use.
-fn entry<'a, K: Clone + Eq + Hash>(
-    fused: &'a mut Vec<Fused<K>>,
-    places: &mut HashMap<K, usize>,
-    key: K,
-) -> &'a mut Fused<K> {
-    let next = fused.len();
-    let place = *places.entry(key.clone()).or_insert(next);
-    if place == next {
-        fused.push(Fused {
-            key,
-            score: 0.0,
-            vector_rank: None,
-            keyword_rank: None,
-        });
-    }
-    &mut fused[place]
-}
-
-fn damped(rank: usize) -> f64 {
-    DAMPING + f64::from(u32::try_from(rank).unwrap_or(u32::MAX))
 }
 
 // === impl Fused ===
@@ -132,8 +216,21 @@ mod tests {
 
     use super::*;
 
-    fn scores(vector_weight: f64) -> Vec<(char, f64)> {
-        let fused = fuse(['A', 'B', 'C'], ['C', 'D'], vector_weight);
+    /// Gives each key a score that falls with its rank.
+    fn arm<K>(keys: impl IntoIterator<Item = K>) -> Vec<(K, f64)> {
+        let scores = (0_u32..).map(|rank| 10.0 - f64::from(rank));
+        keys.into_iter().zip(scores).collect()
+    }
+
+    fn rrf(vector_weight: f64) -> Fusion {
+        Fusion {
+            vector_weight,
+            ..Fusion::default()
+        }
+    }
+
+    fn scores(fusion: Fusion) -> Vec<(char, f64)> {
+        let fused = fusion.fuse(arm(['A', 'B', 'C']), arm(['C', 'D']));
         fused
             .iter()
             .map(|entry| (entry.key, (entry.score * 1e6).round() / 1e6))
@@ -148,33 +245,64 @@ mod tests {
             ('B', 0.008_065),
             ('D', 0.008_065),
         ];
-        assert_eq!(scores(0.5), expected);
+        assert_eq!(scores(rrf(0.5)), expected);
         let expected = [
             ('C', 0.016_029),
             ('A', 0.011_475),
             ('B', 0.011_29),
             ('D', 0.004_839),
         ];
-        assert_eq!(scores(0.7), expected);
+        assert_eq!(scores(rrf(0.7)), expected);
+    }
+
+    #[test]
+    fn a_smaller_constant_makes_the_first_rank_count_more() {
+        let fusion = Fusion {
+            method: Method::ReciprocalRank(0.0),
+            vector_weight: 0.75,
+        };
+        let expected = [('A', 0.75), ('C', 0.5), ('B', 0.375), ('D', 0.125)];
+        assert_eq!(scores(fusion), expected);
+    }
+
+    #[test]
+    fn a_weighted_sum_scales_the_scores_of_each_arm() {
+        let fusion = Fusion {
+            method: Method::WeightedSum,
+            vector_weight: 0.6,
+        };
+        let vector = [('A', 0.9), ('B', 0.8), ('C', 0.5)];
+        let fused = fusion.fuse(vector, [('C', 40.0), ('B', 10.0), ('D', 0.0)]);
+        let scores: Vec<_> = fused
+            .iter()
+            .map(|entry| (entry.key, (entry.score * 1e3).round() / 1e3))
+            .collect();
+        assert_eq!(scores, [('A', 0.6), ('B', 0.55), ('C', 0.4), ('D', 0.0)]);
+        let alone = fusion.fuse([('A', 0.9)], [('B', 3.0)]);
+        assert_eq!((alone[0].key, alone[1].key), ('A', 'B'));
+        assert!((alone[1].score - 0.4).abs() < 1e-9);
     }
 
     #[test]
     fn an_arm_of_weight_zero_adds_nothing() {
-        let keys = |weight| -> Vec<_> { scores(weight).into_iter().map(|(key, _)| key).collect() };
+        let keys = |weight| -> Vec<_> {
+            let scores = scores(rrf(weight)).into_iter();
+            scores.map(|(key, _)| key).collect()
+        };
         assert_eq!(keys(0.0), ['C', 'D']);
         assert_eq!(keys(1.0), ['A', 'B', 'C']);
     }
 
     #[test]
     fn of_an_entry_that_is_twice_in_an_arm_the_first_counts() {
-        let twice = fuse(["a", "b", "a"], [], 0.5);
-        assert_eq!(twice, fuse(["a", "b"], [], 0.5));
+        let twice = rrf(0.5).fuse(arm(["a", "b", "a"]), []);
+        assert_eq!(twice, rrf(0.5).fuse(arm(["a", "b"]), []));
     }
 
     #[test]
     fn tables_are_merged_by_score_and_then_by_their_order() {
-        let first = fuse(["a", "b"], ["c"], 0.5);
-        let mut second = fuse(["a", "d"], ["a"], 0.5);
+        let first = rrf(0.5).fuse(arm(["a", "b"]), arm(["c"]));
+        let mut second = rrf(0.5).fuse(arm(["a", "d"]), arm(["a"]));
         second.push(second[0].clone());
         let merged = merge([first, second]);
         let order: Vec<_> = merged.iter().map(|(table, e)| (*table, e.key)).collect();
@@ -187,14 +315,18 @@ mod tests {
         fn every_entry_comes_once_and_the_order_goes_down(
             vector in prop::collection::vec(0_u8..20, 0..20),
             keyword in prop::collection::vec(0_u8..20, 0..20),
-            weight in 0.0..=1.0,
+            vector_weight in 0.0..=1.0,
+            is_sum: bool,
         ) {
-            let fused = fuse(vector.clone(), keyword.clone(), weight);
+            let method = if is_sum { Method::WeightedSum } else { Method::default() };
+            let fusion = Fusion { method, vector_weight };
+            let fused = fusion.fuse(arm(vector.clone()), arm(keyword.clone()));
             prop_assert!(fused.is_sorted_by(|one, two| one.score >= two.score));
+            prop_assert!(fused.iter().all(|entry| (0.0..=1.0 + 1e-9).contains(&entry.score)));
             let mut keys: Vec<_> = fused.iter().map(|entry| entry.key).collect();
             keys.sort_unstable();
             prop_assert!(keys.is_sorted_by(|one, two| one < two));
-            prop_assert_eq!(&fused, &fuse(vector, keyword, weight));
+            prop_assert_eq!(&fused, &fusion.fuse(arm(vector), arm(keyword)));
         }
     }
 }

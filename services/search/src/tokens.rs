@@ -11,10 +11,10 @@
 //! assert!(terms("The 3 best pans").eq(["best", "pans"]));
 //! ```
 //!
-//! There is no stemming. Text without spaces between words, such as Chinese, gives one token per
-//! run of letters.
+//! There is no stemming. Chinese and Japanese have no spaces between words, so each two neighbouring
+//! letters are a token.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, iter};
 
 /// Words that nearly every text contains, sorted.
 const STOP_WORDS: [&str; 70] = [
@@ -47,6 +47,12 @@ pub fn terms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
 fn runs(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|run| !run.is_empty())
+        .flat_map(|run| {
+            let has_spaces = !is_unspaced_text(run);
+            let pairs = (!has_spaces).then(|| pairs(run));
+            let plain = has_spaces.then_some(run);
+            plain.into_iter().chain(pairs.into_iter().flatten())
+        })
         .map(|run| {
             let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
             if run.bytes().all(is_small) {
@@ -55,6 +61,58 @@ fn runs(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
                 Cow::Owned(run.to_lowercase())
             }
         })
+}
+
+/// Returns the runs of letters and digits that have letters of a language without spaces between
+/// words.
+pub fn unspaced_runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|run| is_unspaced_text(run))
+}
+
+fn is_unspaced_text(run: &str) -> bool {
+    !run.is_ascii() && run.contains(is_unspaced)
+}
+
+/// Returns whether a letter is Chinese or Japanese.
+fn is_unspaced(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{3005}'..='\u{3007}'
+            | '\u{3041}'..='\u{30ff}'
+            | '\u{31f0}'..='\u{31ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{ff66}'..='\u{ff9f}'
+            | '\u{20000}'..='\u{323af}'
+    )
+}
+
+/// Returns each two neighbouring letters of Chinese and Japanese, and the other parts of a run
+/// whole.
+fn pairs(run: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = run;
+    while let Some(first) = rest.chars().next() {
+        let is_other = |c: char| is_unspaced(c) != is_unspaced(first);
+        let (part, after) = rest.split_at(rest.find(is_other).unwrap_or(rest.len()));
+        rest = after;
+        let places: Vec<_> = part.char_indices().map(|(place, _)| place).collect();
+        if !is_unspaced(first) || places.len() < 2 {
+            tokens.push(part);
+            continue;
+        }
+        let ends = places.iter().skip(2).copied();
+        let ends = ends.chain(iter::once(part.len()));
+        tokens.extend(
+            places
+                .iter()
+                .zip(ends)
+                .map(|(start, end)| &part[*start..end]),
+        );
+    }
+    tokens
 }
 
 fn is_stop_word(run: &str) -> bool {
@@ -76,7 +134,9 @@ mod tests {
     #[test]
     fn the_terms_of_a_document_are_those_of_the_specification() {
         let text = "Crème brûlée, C3PO & x-ray: 42 a 7 数据库系统 don't";
-        let expected = ["crème", "brûlée", "c3po", "ray", "42", "数据库系统", "don"];
+        let expected = [
+            "crème", "brûlée", "c3po", "ray", "42", "数据", "据库", "库系", "系统", "don",
+        ];
         assert!(terms(text).eq(expected));
     }
 
@@ -85,6 +145,27 @@ mod tests {
         let text = "Crème brûlée, C3PO & x-ray: 42 a 7 it don't é 数";
         let expected = ["crème", "brûlée", "c3po", "ray", "42", "7", "it", "don"];
         assert!(words(text).eq(expected));
+    }
+
+    #[test]
+    fn chinese_and_japanese_are_cut_into_pairs_of_letters_and_korean_is_not() {
+        let text = "ISO規格 東京タワー に 데이터베이스 x数";
+        let expected = [
+            "iso",
+            "規格",
+            "東京",
+            "京タ",
+            "タワ",
+            "ワー",
+            "に",
+            "데이터베이스",
+            "x",
+            "数",
+        ];
+        let found: Vec<_> = runs(text).collect();
+        assert_eq!(found, expected);
+        let runs: Vec<_> = unspaced_runs(text).collect();
+        assert_eq!(runs, ["ISO規格", "東京タワー", "に", "x数"]);
     }
 
     #[test]

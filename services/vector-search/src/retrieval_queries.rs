@@ -16,7 +16,7 @@
 //!     filter: None,
 //!     rows: 20,
 //! };
-//! for found in search.closest(question, None, &pool).await? {
+//! for found in search.closest(question, None, None, &pool).await? {
 //!     println!("{:?} {:.3}", found.id, found.score);
 //! }
 //! # Ok(())
@@ -29,6 +29,7 @@
 
 mod closest;
 mod condition;
+mod configuration;
 mod lexemes;
 mod ranked;
 mod rows;
@@ -44,6 +45,7 @@ pub use ziggurat_postgres::{
 
 pub use self::{
     condition::{Comparison, Condition, Conditions, Test},
+    configuration::TextConfiguration,
     lexemes::{LexemeQuery, Lexicon},
     ranked::{Extension, Ranking},
     rows::ping,
@@ -58,6 +60,7 @@ pub struct SearchTable {
     vector: String,
     id: Option<String>,
     filters: Vec<Restriction>,
+    configuration: TextConfiguration,
 }
 
 /// Restriction of the rows that are searched.
@@ -113,7 +116,21 @@ impl SearchTable {
             vector: vector.to_owned(),
             id: None,
             filters: Vec::new(),
+            configuration: TextConfiguration::default(),
         }
+    }
+
+    /// Sets the text search configuration of its texts.
+    #[must_use]
+    pub fn with_configuration(mut self, configuration: TextConfiguration) -> Self {
+        self.configuration = configuration;
+        self
+    }
+
+    /// Returns the text search configuration of its texts.
+    #[must_use]
+    pub fn configuration(&self) -> &TextConfiguration {
+        &self.configuration
     }
 
     /// Sets the column that identifies a row.

@@ -9,18 +9,24 @@ pub enum Api {
     Ollama,
     OpenAi,
     Voyage,
+    Cohere,
+    Jina,
+    Tei,
 }
 
 // === impl Api ===
 
 impl Api {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::Anthropic,
         Self::Gemini,
         Self::Ollama,
         Self::OpenAi,
         Self::Voyage,
+        Self::Cohere,
+        Self::Jina,
+        Self::Tei,
     ];
 
     /// The provider's name in lower case, as in configuration files.
@@ -32,14 +38,18 @@ impl Api {
             Self::Ollama => "ollama",
             Self::OpenAi => "openai",
             Self::Voyage => "voyage",
+            Self::Cohere => "cohere",
+            Self::Jina => "jina",
+            Self::Tei => "tei",
         }
     }
 
     /// The end of its usual base URL.
     pub(crate) const fn version(self) -> &'static str {
         match self {
-            Self::Anthropic | Self::OpenAi | Self::Voyage => "/v1",
-            Self::Gemini | Self::Ollama => "",
+            Self::Anthropic | Self::OpenAi | Self::Voyage | Self::Jina => "/v1",
+            Self::Cohere => "/v2",
+            Self::Gemini | Self::Ollama | Self::Tei => "",
         }
     }
 

@@ -4,6 +4,7 @@ mod anthropic;
 mod gemini;
 mod ollama;
 mod openai;
+mod rerankers;
 mod voyage;
 
 use serde_json::{Value, json};
@@ -34,6 +35,7 @@ pub(crate) fn render(seen: &RecordedRequest, reply: &Reply, script: &Script) -> 
         Api::Ollama => ollama::answer(seen, answer, script),
         Api::OpenAi => openai::answer(seen, answer, script),
         Api::Voyage => voyage::answer(seen, script),
+        Api::Cohere | Api::Jina | Api::Tei => rerankers::answer(seen, script),
     };
     answered.unwrap_or_else(|| refusal(seen.api, 404, "there is no such thing here"))
 }
@@ -45,7 +47,9 @@ fn refusal(api: Api, status: u16, message: &str) -> Rendered {
         Api::Gemini => gemini::error(status, message),
         Api::Ollama => json!({ "error": message }),
         Api::OpenAi => openai::error(status, message),
-        Api::Voyage => json!({ "detail": message }),
+        Api::Voyage | Api::Jina => json!({ "detail": message }),
+        Api::Cohere => json!({ "id": "r-1", "message": message }),
+        Api::Tei => json!({ "error": message, "error_type": "Overloaded" }),
     };
     Rendered::json(status, &body)
 }

@@ -95,6 +95,35 @@ fn each_provider_completes_embeds_and_lists_its_models_under_its_path() {
 }
 
 #[test]
+fn rerankers_answer_in_their_own_formats() {
+    let fake = Fake::start();
+    for (api, path, body, expected) in [
+        (
+            Api::Cohere,
+            "v2/rerank",
+            &json!({"query": "a", "documents": ["a"]}),
+            "\"results\":[{\"index\":0,\"relevance_score\"",
+        ),
+        (
+            Api::Jina,
+            "v1/rerank",
+            &json!({"query": "a", "documents": ["a"]}),
+            "\"total_tokens\":1",
+        ),
+        (
+            Api::Tei,
+            "rerank",
+            &json!({"query": "a", "texts": ["a"]}),
+            "[{\"index\":0,\"score\"",
+        ),
+    ] {
+        let answer = ask(&fake, api, path, body).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{api:?}: {answer}");
+        assert!(answer.contains(expected), "{api:?}: {answer}");
+    }
+}
+
+#[test]
 fn streams_end_as_with_each_provider() {
     let fake = Fake::start();
     fake.always(Turn::saying(Answer::text("a b").with_tool(

@@ -12,6 +12,8 @@ pub(crate) struct KeyFiles {
     openai: Option<PathBuf>,
     voyage: Option<PathBuf>,
     gemini: Option<PathBuf>,
+    cohere: Option<PathBuf>,
+    jina: Option<PathBuf>,
 }
 
 // === impl KeyFiles ===
@@ -23,6 +25,8 @@ impl KeyFiles {
             openai: file.key("openai").path(),
             voyage: file.key("voyage").path(),
             gemini: file.key("gemini").path(),
+            cohere: file.key("cohere").path(),
+            jina: file.key("jina").path(),
         }
     }
 
@@ -34,6 +38,8 @@ impl KeyFiles {
             openai: self.openai.or(others.openai),
             voyage: self.voyage.or(others.voyage),
             gemini: self.gemini.or(others.gemini),
+            cohere: self.cohere.or(others.cohere),
+            jina: self.jina.or(others.jina),
         }
     }
 
@@ -51,6 +57,8 @@ impl KeyFiles {
             Provider::OpenAi => self.openai.as_deref(),
             Provider::Voyage => self.voyage.as_deref(),
             Provider::Gemini => self.gemini.as_deref(),
+            Provider::Cohere => self.cohere.as_deref(),
+            Provider::Jina => self.jina.as_deref(),
             _ => None,
         }
     }

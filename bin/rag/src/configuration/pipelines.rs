@@ -14,7 +14,7 @@ use super::{
     key_files::KeyFiles,
     model::{Block, Headers, ModelSource, Role, check_times},
     rerank::Rerank,
-    tables,
+    search, tables,
 };
 
 /// Limit on the length of a name.
@@ -83,6 +83,9 @@ impl Pipeline {
         let completer = Block::read(&completion).inherit(&defaults.completion);
         let (max_tokens, temperature) = (completer.max_tokens, completer.temperature);
         let embedding = Model::check(embedder, &embedding, Role::Embedding, &shared);
+        let is_local = embedding
+            .as_ref()
+            .is_some_and(|model| model.maker.is_local());
         let completion = Model::check(completer, &completion, Role::Completion, &shared);
         let pipeline = Self {
             name,
@@ -91,7 +94,7 @@ impl Pipeline {
             key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),
             token_budget: count(file, "token_budget").unwrap_or(defaults.token_budget),
             top_n: count(file, "top_n").unwrap_or(defaults.top_n),
-            search: tables::search(&file.section("search")),
+            search: search::read(&file.section("search"), is_local),
             system_prompt: file.key("system_prompt").text(),
             allow_include_sources: file.key("allow_include_sources").boolean().unwrap_or(false),
             database: database?,

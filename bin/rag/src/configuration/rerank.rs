@@ -1,7 +1,7 @@
 //! Settings of reranking.
 
 use http::HeaderMap;
-use ziggurat_llm::Timeouts;
+use ziggurat_llm::{Provider, Timeouts};
 use ziggurat_runtime::config::Section;
 
 use super::{
@@ -9,9 +9,11 @@ use super::{
     pipelines::{merged, timeouts},
 };
 
-/// The checked settings of reranking by Voyage.
+/// The checked settings of reranking.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rerank {
+    pub(crate) provider: Provider,
+    /// Empty for a server that has only one.
     pub(crate) model: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
@@ -32,13 +34,20 @@ impl Rerank {
         let attempt = file.key("per_attempt_timeout").time();
         let top_k = file.key("top_k").whole(0..=usize::MAX);
         check_times(file, call, attempt);
-        provider.check(
-            provider_name?.trim().eq_ignore_ascii_case("voyage"),
-            "must be one of: voyage",
+        let found = Provider::find(provider_name?.trim()).filter(|found| found.reranks());
+        provider.check(found.is_some(), "must be one of: voyage, cohere, jina, tei");
+        let is_tei = found == Some(Provider::Tei);
+        file.key("base_url").check(
+            base_url.is_some() || !is_tei,
+            "required when provider is tei",
         );
-        model.check(model_name.is_some(), "required when provider is set");
+        model.check(
+            model_name.is_some() || is_tei,
+            "required when provider is set",
+        );
         Some(Self {
-            model: model_name?,
+            provider: found?,
+            model: model_name.unwrap_or_default(),
             base_url,
             headers,
             timeouts: timeouts(call, attempt),

@@ -1,12 +1,9 @@
-//! Settings of the tables of a pipeline and of their search.
+//! Settings of the tables of a pipeline.
 
-use ziggurat_rag_service::retrieval::{Backend, FilterColumns, SearchOptions, Table};
+use ziggurat_rag_service::retrieval::{Backend, FilterColumns, Table};
 use ziggurat_runtime::config::{Section, Value};
 
 use super::filter;
-
-/// Default limit on the rows that are read if no index serves keyword search.
-const MAX_SCANNED: u32 = 10_000;
 
 /// Reads an entry of the list.
 pub(super) fn table(file: &Section<'_>) -> Table {
@@ -25,6 +22,7 @@ pub(super) fn table(file: &Section<'_>) -> Table {
             .key("keyword_backend")
             .parsed(str::parse)
             .unwrap_or(Backend::Auto),
+        text_search_config: file.key("text_search_config").text(),
     }
 }
 
@@ -39,18 +37,4 @@ fn columns(value: &Value<'_>) -> FilterColumns {
         return FilterColumns::All;
     }
     FilterColumns::Listed(names)
-}
-
-/// Reads the section `search`.
-pub(super) fn search(file: &Section<'_>) -> SearchOptions {
-    let scanned = file.key("bm25_max_documents").whole(1..=i64::MAX);
-    let share = |key: &str| file.key(key).decimal(0.0..=1.0);
-    SearchOptions {
-        hybrid: file.key("hybrid_enabled").boolean().unwrap_or(true),
-        vector_weight: share("vector_weight").unwrap_or(0.5),
-        min_similarity: share("min_similarity"),
-        max_scanned: scanned.map_or(MAX_SCANNED, |number| {
-            u32::try_from(number).unwrap_or(u32::MAX)
-        }),
-    }
 }

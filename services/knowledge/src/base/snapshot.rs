@@ -26,6 +26,8 @@ pub(crate) struct Snapshot {
     pub(crate) vectors: Vectors,
     /// The model of the vectors, if the file names one.
     pub(crate) model: Option<String>,
+    /// True if the file has an index over the words.
+    pub(crate) has_words: bool,
 }
 
 /// The vectors of one provider.
@@ -56,6 +58,7 @@ impl Snapshot {
         columns.check()?;
         let products = products(&mut transaction).await?;
         let model = schema::model(&mut transaction, provider).await?;
+        let has_words = schema::has_words(&mut transaction).await?;
         let vectors = if columns.has_vectors_of(provider) {
             vectors(&mut transaction, provider, &products, max_bytes).await?
         } else {
@@ -67,6 +70,7 @@ impl Snapshot {
             products,
             vectors,
             model,
+            has_words,
         })
     }
 }

@@ -73,6 +73,53 @@ async fn passages_have_all_fields_and_the_closest_comes_first() {
     assert_eq!(texts(&few), ["loam"]);
 }
 
+async fn found(base: &KnowledgeBase, question: &str, filter: &Filter) -> Vec<Passage> {
+    let search = base.search(filter).await.expect("a search");
+    let found = search.find(question, &[2.0, 0.0], 2).await;
+    found.expect("found")
+}
+
+#[tokio::test]
+async fn words_find_what_is_far_away_by_its_vector() {
+    let library = KnowledgeFile::with(&CHUNKS).await;
+    let base = library.base(Provider::OpenAi);
+    let all = Filter::default();
+    // The question has another form of the word, and characters that mean something to SQLite.
+    let passages = found(&base, "Where are \"muds\" AND (NOT *?", &all).await;
+    assert_eq!(texts(&passages), ["mud", "loam"]);
+    assert!(passages[0].similarity.abs() < 1e-6, "{passages:?}");
+    assert_eq!(texts(&found(&base, "water", &all).await), ["mud", "loam"]);
+    assert_eq!(texts(&found(&base, "the", &all).await), ["loam", "sand"]);
+    // This one has no vector to compare with.
+    let passages = found(&base, "nothing", &all).await;
+    assert_eq!(texts(&passages), ["loam", "sand"]);
+    let garden = Filter {
+        projects: vec!["Garden".to_owned()],
+        ..Filter::default()
+    };
+    assert_eq!(texts(&found(&base, "mud", &garden).await), ["loam", "sand"]);
+}
+
+#[tokio::test]
+async fn a_file_without_an_index_over_words_gets_one_at_the_next_build() {
+    let library = KnowledgeFile::empty();
+    library.run(crate::schema::CREATE).await;
+    library
+        .run(
+            "DROP TRIGGER chunk_words_insert; DROP TRIGGER chunk_words_delete;
+             DROP TRIGGER chunk_words_update; DROP TABLE chunk_words;",
+        )
+        .await;
+    library.add(&CHUNKS).await;
+    let all = Filter::default();
+    let base = library.base(Provider::OpenAi);
+    assert_eq!(texts(&found(&base, "mud", &all).await), ["loam", "sand"]);
+    library.run(crate::schema::CREATE).await;
+    library.run("DELETE FROM chunks WHERE text = 'sand'").await;
+    let base = library.base(Provider::OpenAi);
+    assert_eq!(texts(&found(&base, "mud", &all).await), ["mud", "loam"]);
+}
+
 #[tokio::test]
 async fn only_selected_products_are_found() {
     let library = KnowledgeFile::with(&CHUNKS).await;

@@ -119,7 +119,7 @@ pub(super) async fn embed(
             })
             .await
         }
-        provider @ Provider::Anthropic => Err(unsupported(provider)),
+        provider => Err(unsupported(provider)),
     }
 }
 

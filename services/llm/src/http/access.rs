@@ -124,7 +124,7 @@ impl Access {
 
     fn needs_key(&self, provider: Provider) -> bool {
         match provider {
-            Provider::Ollama => false,
+            Provider::Ollama | Provider::Tei => false,
             // Compatible servers may need none.
             Provider::OpenAi => self.base_url.is_none(),
             _ => true,

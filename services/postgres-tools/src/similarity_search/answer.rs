@@ -33,6 +33,8 @@ pub(super) struct Answer<'a> {
     pub(super) parts: &'a [Part<'a>],
     /// Set if the vector of the question was made by the local embedder.
     pub(super) is_local: bool,
+    /// Set if the text names the rows of passages, for a client that negotiates a revision.
+    pub(super) shows_ids: bool,
 }
 
 // === impl Answer ===
@@ -110,13 +112,13 @@ impl Answer<'_> {
         for (number, passage) in (1..).zip(passages) {
             let (source, rank) = (self.source(passage), passage.row + 1);
             let (chunk, score) = (passage.index + 1, passage.score);
-            let tokens = passage.tokens;
+            let (tokens, id) = (passage.tokens, self.id(passage));
             let body = self.format.fenced(&passage.text);
             add(
                 &mut text,
                 format_args!(
                     "Result {number}/{count}\n\
-                     Source: {source} (vector search rank: #{rank}, chunk: {chunk})\n\
+                     Source: {source} ({id}vector search rank: #{rank}, chunk: {chunk})\n\
                      Relevance Score: {score:.3}\nTokens: ~{tokens}\n\n{body}\n\n{:-<WIDTH$}\n\n",
                     ""
                 ),
@@ -173,12 +175,12 @@ impl Answer<'_> {
         );
         for (number, passage) in (1..).zip(passages) {
             let (score, rank) = (passage.score, passage.row + 1);
-            let source = self.source(passage);
+            let (source, id) = (self.source(passage), self.id(passage));
             let snippet = self.format.fenced(&snippet(&passage.text));
             add(
                 &mut text,
                 format_args!(
-                    "{number}. Score: {score:.3} | Source: {source} (rank #{rank})\n   {snippet}\n\n"
+                    "{number}. Score: {score:.3} | Source: {source} ({id}rank #{rank})\n   {snippet}\n\n"
                 ),
             );
         }
@@ -213,6 +215,17 @@ impl Answer<'_> {
     fn source(&self, passage: &Passage) -> String {
         let column = self.place.texts[passage.column].name();
         format!("{}.{column}", self.place.name())
+    }
+
+    /// Returns the id of the row, if it is to be shown, on one line.
+    fn id(&self, passage: &Passage) -> String {
+        let id = passage.id.as_deref().filter(|_| self.shows_ids);
+        let words: Vec<_> = id.unwrap_or_default().split_whitespace().collect();
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!("id: {}, ", words.join(" "))
+        }
     }
 
     fn vectors(&self) -> String {

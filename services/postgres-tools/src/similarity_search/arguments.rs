@@ -11,6 +11,9 @@ const DEFAULT_CHUNK_SIZE_TOKENS: u32 = 100;
 const DEFAULT_LAMBDA: f64 = 0.6;
 const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 1000;
 
+/// Number of rows that are found by their vectors, of which words then choose the best.
+const CANDIDATES: u32 = 50;
+
 /// Limit on the rows that passages are taken from. Their texts are held while they are ranked.
 const MAX_TOP_N: u32 = 100;
 
@@ -94,6 +97,14 @@ impl SearchCall {
                 _ => Format::Full,
             },
         })
+    }
+
+    /// Returns the number of rows to find by their vectors.
+    pub(super) fn candidates(&self) -> u32 {
+        match self.format {
+            Format::Ids => self.rows,
+            Format::Full | Format::Summary => self.rows.max(CANDIDATES),
+        }
     }
 
     pub(super) fn chunker(&self) -> Chunker {
@@ -208,6 +219,14 @@ mod tests {
         assert_eq!((most.rows, most.chunk_tokens), (100, 10_000));
         assert_eq!((most.lambda, most.output_tokens), (1.0, 100_000));
         assert!(search_call(&json!({"lambda": -1})).lambda.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn words_choose_among_more_rows_than_are_asked_for() {
+        assert_eq!(search_call(&json!({})).candidates(), 50);
+        assert_eq!(search_call(&json!({"top_n": 80})).candidates(), 80);
+        let ids = json!({"output_format": "ids_only"});
+        assert_eq!(search_call(&ids).candidates(), 10);
     }
 
     #[test]

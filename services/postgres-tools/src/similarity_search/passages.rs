@@ -1,8 +1,10 @@
 //! Passages of the rows: the best first, without repetition, as many as fit.
 
+use std::collections::HashSet;
+
 use ziggurat_search::{
     bm25::{Bm25, Question},
-    budget,
+    budget, fusion,
     mmr::{self, WordSet},
     tokens,
 };
@@ -28,13 +30,16 @@ const SAME_ROW_SIMILARITY: f64 = 0.5;
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Passage {
-    /// The rank of its row, from zero.
+    /// The rank of its row by the vectors, from zero.
     pub(super) row: usize,
+    /// The id of its row, if it has one.
+    pub(super) id: Option<String>,
     /// The index of its text in the row, from zero.
     pub(super) column: usize,
     /// The index of the passage in the text, from zero.
     pub(super) index: usize,
     pub(super) text: String,
+    /// The relevance, from 0 to 1: 1 if it is the first by the vectors and by its words.
     pub(super) score: f64,
     pub(super) tokens: usize,
 }
@@ -51,7 +56,8 @@ pub(super) fn take(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage>
     passages
 }
 
-/// Ranks all passages by the words they share with the question; ties keep the rank of their rows.
+/// Ranks the passages by the rank of their row and by the words they share with the question, and
+/// keeps those of the best rows; ties keep the rank of their rows.
 fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
     let mut passages = cut(rows, search_call);
     let question = Question::new(tokens::words(&search_call.question));
@@ -60,11 +66,22 @@ fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
         .map(|passage| question.count_terms(tokens::words(&passage.text)))
         .collect();
     let scores = Bm25::PASSAGES.scores(&counts);
-    for (passage, score) in passages.iter_mut().zip(scores) {
-        passage.score = score;
+    let mut by_words: Vec<_> = (0..passages.len()).filter(|&at| scores[at] > 0.0).collect();
+    // The sorts are stable, so ties keep their order.
+    by_words.sort_by(|&one, &two| scores[two].total_cmp(&scores[one]));
+    let share = |rank| fusion::reciprocal_rank(rank) / fusion::reciprocal_rank(1) / 2.0;
+    for passage in &mut passages {
+        passage.score = share(passage.row + 1);
     }
-    // The sort is stable, so ties keep their order.
+    for (rank, at) in (1..).zip(by_words) {
+        passages[at].score += share(rank);
+    }
     passages.sort_by(|one, two| two.score.total_cmp(&one.score));
+    let most = usize::try_from(search_call.rows).unwrap_or(usize::MAX);
+    let mut best = HashSet::new();
+    passages.retain(|passage| {
+        best.contains(&passage.row) || (best.len() < most && best.insert(passage.row))
+    });
     passages
 }
 
@@ -78,6 +95,7 @@ fn cut(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
             let chunks = chunker.chunks(text.as_deref().unwrap_or_default());
             passages.extend(chunks.take(most).enumerate().map(|(index, chunk)| Passage {
                 row,
+                id: neighbour.id.clone(),
                 column,
                 index,
                 score: 0.0,
@@ -93,15 +111,12 @@ fn cut(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
 fn different(mut passages: Vec<Passage>, search_call: &SearchCall) -> Vec<Passage> {
     passages.truncate(MAX_COMPARED);
     let best = passages.first().map_or(0.0, |passage| passage.score);
+    let worst = passages.last().map_or(0.0, |passage| passage.score);
+    // Scores of ranks differ little; without the range, only the difference of texts would count.
+    let range = (best - worst).max(f64::MIN_POSITIVE);
     let relevance: Vec<_> = passages
         .iter()
-        .map(|passage| {
-            if best > 0.0 {
-                passage.score / best
-            } else {
-                0.0
-            }
-        })
+        .map(|passage| (passage.score - worst) / range)
         .collect();
     let words: Vec<_> = passages
         .iter()

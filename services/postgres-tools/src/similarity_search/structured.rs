@@ -28,6 +28,8 @@ struct StructuredRow<'a> {
 
 #[derive(Serialize)]
 struct StructuredPassage<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
     column: &'a str,
     rank: usize,
     chunk: usize,
@@ -46,6 +48,7 @@ pub(super) fn schema() -> Schema {
             Property::number("The distance to the question, if it is known."),
         );
     let passage = Schema::new()
+        .with_optional("id", Property::string("The id of the row, if it has one."))
         .with_required("column", Property::string("The column of the passage."))
         .with_required("rank", rank())
         .with_required(
@@ -54,7 +57,7 @@ pub(super) fn schema() -> Schema {
         )
         .with_required(
             "score",
-            Property::number("The relevance of its words to the question."),
+            Property::number("The relevance by vector and words, from 0 to 1."),
         )
         .with_required(
             "tokens",
@@ -91,6 +94,7 @@ pub(super) fn rows(answer: &Answer<'_>, rows: &[Neighbour]) -> Structure {
 /// Makes the structure for passages, or for the beginning of each.
 pub(super) fn passages(answer: &Answer<'_>, passages: &[Passage]) -> Structure {
     let passages = passages.iter().map(|passage| StructuredPassage {
+        id: passage.id.as_deref(),
         column: answer.place.texts[passage.column].name(),
         rank: passage.row + 1,
         chunk: passage.index + 1,

@@ -483,8 +483,9 @@ async fn the_structure_has_passages_or_rows() {
             passage["column"].as_str().expect("a name"),
             &passage["rank"],
         );
+        let id = passage["id"].as_str().expect("the key of its row");
         let source = format!(
-            "Source: page.{column} (vector search rank: #{rank}, chunk: {})",
+            "Source: page.{column} (id: {id}, vector search rank: #{rank}, chunk: {})",
             passage["chunk"]
         );
         assert!(text.contains(&source), "{source} in {text}");

@@ -5,7 +5,7 @@ use std::{
     mem,
 };
 
-use ziggurat_search::fusion::{Fused, fuse, merge};
+use ziggurat_search::fusion::{Fused, Fusion, merge};
 use ziggurat_vector_search::retrieval_queries::Hit;
 
 use super::Passage;
@@ -24,12 +24,12 @@ enum Key<'a> {
     Text(&'a str),
 }
 
-/// Merges the results. With a weight, both orders of a table are fused by rank; without one, only
-/// the vector search counts, and its scores are kept.
-pub(super) fn fuse_hits(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -> Vec<Passage> {
+/// Merges the results. With a fusion, both orders of a table become one; without one, only the
+/// vector search counts, and its scores are kept.
+pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -> Vec<Passage> {
     let tables = hits.iter().map(|hits| {
-        let mut entries = match vector_weight {
-            Some(weight) => fuse(keys(&hits.vector), keys(&hits.words), weight),
+        let mut entries = match fusion {
+            Some(fusion) => fusion.fuse(scored(&hits.vector), scored(&hits.words)),
             None => ranked(&hits.vector),
         };
         entries.truncate(top_n.saturating_mul(2));
@@ -97,6 +97,10 @@ fn keys(found: &[Hit]) -> impl Iterator<Item = Key<'_>> {
     found.iter().map(Key::new)
 }
 
+fn scored(found: &[Hit]) -> impl Iterator<Item = (Key<'_>, f64)> {
+    found.iter().map(|found| (Key::new(found), found.score))
+}
+
 /// Returns the rows in their order, with their scores.
 fn ranked(found: &[Hit]) -> Vec<Fused<Key<'_>>> {
     let ranks = found.iter().zip(1..);
@@ -134,6 +138,13 @@ mod tests {
         rows
     }
 
+    fn weight(vector_weight: f64) -> Fusion {
+        Fusion {
+            vector_weight,
+            ..Fusion::default()
+        }
+    }
+
     fn ids(passages: &[Passage]) -> Vec<&str> {
         let ids = passages.iter().map(|passage| passage.id.as_deref());
         ids.map(|id| id.unwrap_or("none")).collect()
@@ -147,12 +158,15 @@ mod tests {
                 words: found(&["C", "D"]),
             }]
         };
-        let passages = fuse_hits(hits(), Some(0.5), 3);
+        let passages = fuse_hits(hits(), Some(weight(0.5)), 3);
         assert_eq!(ids(&passages), ["C", "A", "B"]);
         assert!((passages[0].score - 0.016_133).abs() < 1e-6);
         assert_eq!(passages[0].content, "text of C");
-        assert_eq!(ids(&fuse_hits(hits(), Some(0.0), 9)), ["C", "D"]);
-        assert_eq!(ids(&fuse_hits(hits(), Some(1.0), 9)), ["A", "B", "C"]);
+        assert_eq!(ids(&fuse_hits(hits(), Some(weight(0.0)), 9)), ["C", "D"]);
+        assert_eq!(
+            ids(&fuse_hits(hits(), Some(weight(1.0)), 9)),
+            ["A", "B", "C"]
+        );
         let alone = fuse_hits(hits(), None, 2);
         assert_eq!(ids(&alone), ["A", "B"]);
         assert!((alone[1].score - 0.89).abs() < 1e-9);
@@ -191,7 +205,7 @@ mod tests {
                 words: Vec::new(),
             },
         ];
-        let passages = fuse_hits(hits, Some(0.5), 10);
+        let passages = fuse_hits(hits, Some(weight(0.5)), 10);
         let texts: Vec<_> = passages.iter().map(|passage| &*passage.content).collect();
         assert_eq!(texts, ["one", "two", "three"]);
     }

@@ -15,7 +15,7 @@ use tracing::{error, info, warn};
 use ziggurat_postgres::{call_context::CallContext, error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
-    Column, Finding, Hit, Restriction, Search, SearchTable, Shape,
+    Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
 };
 
 use super::{
@@ -86,6 +86,9 @@ impl TableSearch {
         let mut place = SearchTable::new(&table.name, &table.text, &table.vector);
         if let Some(id) = &table.id {
             place = place.with_id(id);
+        }
+        if let Some(name) = &table.text_search_config {
+            place = place.with_configuration(TextConfiguration::named(name));
         }
         let filter = table.filter.and_then(|filter| match filter {
             TableFilter::Raw(raw) => raw.sql().map(|sql| Restriction::Raw(sql.to_owned())),
@@ -208,8 +211,14 @@ impl TableSearch {
             let known = self.known_for(request, &pool).await?;
             self.compare_sizes(&known, asked.len());
             let search = self.search(&known, request);
-            let least = request.options.min_similarity;
-            search.closest(asked, least, &pool).await
+            let SearchOptions {
+                min_similarity,
+                ef_search,
+                ..
+            } = *request.options;
+            search
+                .closest(asked, min_similarity, ef_search, &pool)
+                .await
         };
         let result = result.await;
         result.map_err(|error| {

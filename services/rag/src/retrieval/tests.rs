@@ -50,12 +50,25 @@ pub(super) fn table(name: &str) -> Table {
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
+        text_search_config: None,
     }
 }
 
 pub(super) fn by_meaning() -> SearchOptions {
     SearchOptions {
         hybrid: false,
+        ..SearchOptions::default()
+    }
+}
+
+/// The defaults, with another weight of the vector search.
+pub(super) fn weighing(vector_weight: f64) -> SearchOptions {
+    let fusion = Fusion {
+        vector_weight,
+        ..Fusion::default()
+    };
+    SearchOptions {
+        fusion,
         ..SearchOptions::default()
     }
 }
@@ -131,8 +144,7 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
     let find = async |weight, hybrid, disable_hybrid| {
         let options = SearchOptions {
             hybrid,
-            vector_weight: weight,
-            ..SearchOptions::default()
+            ..weighing(weight)
         };
         let retriever = test_database.retriever(vec![table("docs")], options);
         let asked = Question {
@@ -156,6 +168,40 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
     assert_eq!(find(0.5, false, false).await.0, meaning);
     assert_eq!(find(1.0, true, false).await.0, meaning);
     assert_eq!(find(0.0, true, false).await.0, ["1", "4", "2"]);
+}
+
+#[tokio::test]
+async fn results_that_repeat_others_make_room_if_that_is_configured() {
+    let sql = format!(
+        "{DOCS} INSERT INTO docs SELECT n, 'PostgreSQL vacuum removes dead tuples.', '[1, 0]'
+             FROM generate_series(11, 15) AS n;"
+    );
+    let test_database = TestDatabase::with(&sql).await;
+    let asked = Question {
+        top_n: 3,
+        ..question("vacuum")
+    };
+    for (diversity, options, expected) in [
+        (0.0, by_meaning(), 1),
+        (0.5, by_meaning(), 3),
+        (0.5, SearchOptions::default(), 3),
+    ] {
+        let options = SearchOptions {
+            diversity,
+            ..options
+        };
+        let retriever = test_database.retriever(vec![table("docs")], options);
+        let found = ask(&retriever, &asked, &[1.0, 0.0]).await;
+        let mut texts: Vec<_> = found
+            .expect("passages")
+            .into_iter()
+            .map(|passage| passage.content)
+            .collect();
+        assert_eq!(texts.len(), 3);
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), expected, "{options:?}");
+    }
 }
 
 #[tokio::test]

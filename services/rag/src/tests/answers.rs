@@ -67,7 +67,9 @@ async fn the_text_of_a_source_has_an_upper_limit() {
     let (_, answer) = ask(&service, wanted).await;
     let content = |at: usize| answer["sources"][at]["content"].as_str().expect("a text");
     assert_eq!(content(0), "ä".repeat(16_384));
-    assert_eq!(content(1), "ä".repeat(16_383) + "…");
+    let part = content(1);
+    assert!(part.starts_with("ää") && part.ends_with('…'), "{part}");
+    assert!(part.chars().count() < 16_384);
 }
 
 #[tokio::test]

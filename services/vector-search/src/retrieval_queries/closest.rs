@@ -9,7 +9,7 @@ const EF_SEARCH: (u32, u32) = (40, 1000);
 
 impl Search<'_> {
     /// Finds the closest rows by cosine similarity, the closest first. The score is the similarity,
-    /// which is at least `least`.
+    /// which is at least `least`. An index examines at least `ef_search` rows, if that is set.
     ///
     /// # Errors
     /// Fails when there is no connection, when PostgreSQL refuses or cancels the query, and when
@@ -18,9 +18,10 @@ impl Search<'_> {
         &self,
         asked: &[f32],
         least: Option<f64>,
+        ef_search: Option<u32>,
         pool: &Pool,
     ) -> Result<Vec<Hit>, QueryError> {
-        let read_query = self.closest_query(asked, least);
+        let read_query = self.closest_query(asked, least, ef_search);
         let mut found = read_query.read(pool.lease().await?, Hit::read).await?;
         // An index may return rows of almost equal distance in any order.
         found.sort_by(|one, two| match (one, two) {
@@ -30,12 +31,20 @@ impl Search<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    pub(super) fn closest_query(&self, asked: &[f32], least: Option<f64>) -> ReadOnlyQuery {
+    pub(super) fn closest_query(
+        &self,
+        asked: &[f32],
+        least: Option<f64>,
+        ef_search: Option<u32>,
+    ) -> ReadOnlyQuery {
         let mut builder = self.builder();
         let column = self.shape.column(&self.place.vector);
         let data_type = column.map_or("vector", |column| &*column.data_type);
         let name = quoted(&self.place.vector);
-        let distance = vector::distance(&name, data_type, "<=>", asked);
+        let distance = match self.shape.half_precision(self.place) {
+            Some((expression, data_type)) => vector::distance(expression, &data_type, "<=>", asked),
+            None => vector::distance(&name, data_type, "<=>", asked),
+        };
         // The condition is outside of the subquery, so that an index does not search on for rows
         // that are similar enough.
         let least = least.map_or_else(String::new, |least| {
@@ -53,9 +62,18 @@ impl Search<'_> {
         );
         ReadOnlyQuery {
             name: "SELECT",
-            before: Some(settings(self.rows.clamp(EF_SEARCH.0, EF_SEARCH.1))),
+            before: self.settings(ef_search),
             query,
             values: builder.values,
         }
+    }
+
+    /// Returns the settings for the index. Without a filter, few rows need none, and to plan and
+    /// run them takes PostgreSQL a part of the time of the whole search.
+    fn settings(&self, ef_search: Option<u32>) -> Option<String> {
+        let has_filter = self.filter.is_some() || self.place.is_filtered();
+        let reach = self.rows.max(ef_search.unwrap_or_default());
+        let is_default = !has_filter && reach <= EF_SEARCH.0;
+        (!is_default).then(|| settings(reach.clamp(EF_SEARCH.0, EF_SEARCH.1)))
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::{QueryBuilder, Search, SearchTable, Shape, read_row, shape::Index};
+use super::{QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row, shape::Index};
 use crate::{number, quoted, text};
 pub(super) use ziggurat_postgres::{
     driver::{DriverError, Row},
@@ -29,8 +29,7 @@ const RARE_LEXEME: &str = "ziggurat-0-unheard-of";
 pub struct Lexicon {
     /// SQL of the `tsvector` that is indexed.
     vector: String,
-    /// The text search configuration, as a constant; `None` for the default one.
-    configuration: Option<String>,
+    configuration: TextConfiguration,
 }
 
 /// Rows that have all lexemes of one of these lists.
@@ -50,7 +49,17 @@ impl Shape {
             .collect();
         // An index over only the texts comes first.
         found.sort_by_key(|(others, _)| *others);
-        found.into_iter().next().map(|(_, lexicon)| lexicon)
+        let mut found = found.into_iter().map(|(_, lexicon)| lexicon);
+        let wanted = place.configuration();
+        found.find_map(|lexicon| {
+            let is_served = lexicon.configuration.serves(wanted);
+            is_served.then(|| Lexicon {
+                // The vectors may come from the application, which says nothing of their
+                // configuration.
+                configuration: lexicon.configuration.or(wanted),
+                ..lexicon
+            })
+        })
     }
 
     /// Returns an index as a lexicon, with the number of other columns that it covers.
@@ -64,7 +73,7 @@ impl Shape {
             let is_about = index.reads.contains(&place.text);
             let lexicon = Lexicon {
                 vector: format!("({})", key.definition),
-                configuration: configuration_in(&key.definition),
+                configuration: TextConfiguration::of_expression(&key.definition),
             };
             return is_about.then(|| (others(&index.reads), lexicon));
         };
@@ -76,7 +85,7 @@ impl Shape {
         match made {
             Some(made) => {
                 let is_about = mentions(&made, &place.text);
-                is_about.then(|| (1, lexicon(configuration_in(&made))))
+                is_about.then(|| (1, lexicon(TextConfiguration::of_expression(&made))))
             }
             // The column is filled by a trigger or by the application.
             None => Some((2, lexicon(self.configuration_of_trigger(column)))),
@@ -85,19 +94,12 @@ impl Shape {
 
     /// Returns the configuration from the arguments of `tsvector_update_trigger`: the column, the
     /// configuration, the texts.
-    fn configuration_of_trigger(&self, column: &str) -> Option<String> {
+    fn configuration_of_trigger(&self, column: &str) -> TextConfiguration {
         self.trigger_arguments()
             .find(|arguments| arguments.len() > 2 && arguments[0] == column)
-            .map(|arguments| super::shape::literal(arguments[1]))
+            .map(|arguments| TextConfiguration::named(arguments[1]))
+            .unwrap_or_default()
     }
-}
-
-/// Returns the constant before `::regconfig` in an expression.
-fn configuration_in(expression: &str) -> Option<String> {
-    let (before, _) = expression.split_once("::regconfig")?;
-    let inside = before.strip_suffix('\'')?;
-    let (_, constant) = inside.rsplit_once("('")?;
-    Some(format!("'{constant}'"))
 }
 
 /// Returns whether an expression of the catalogue mentions this column.
@@ -117,53 +119,22 @@ impl Lexicon {
     #[must_use]
     pub fn advice(place: &SearchTable) -> String {
         format!(
-            "CREATE INDEX CONCURRENTLY ON {} USING gin (to_tsvector('english', {}))",
+            "CREATE INDEX CONCURRENTLY ON {} USING gin (to_tsvector({}, {}))",
             place.table,
+            place.configuration().constant().unwrap_or("'english'"),
             quoted(&place.text)
         )
     }
 
     #[cfg(test)]
     pub(super) fn parts(&self) -> (&str, Option<&str>) {
-        (&self.vector, self.configuration.as_deref())
+        (&self.vector, self.configuration.constant())
     }
 
-    /// Returns the lexemes of each word. Stop words have none.
-    ///
-    /// # Errors
-    /// As [`closest`](Search::closest).
-    pub async fn lexemes(
-        &self,
-        words: &[String],
-        pool: &Pool,
-    ) -> Result<Vec<Vec<String>>, QueryError> {
-        let configuration = match &self.configuration {
-            Some(constant) => format!("{constant}::regconfig, "),
-            None => String::new(),
-        };
-        let read_query = ReadOnlyQuery {
-            name: "SELECT",
-            before: None,
-            query: format!(
-                "SELECT word.place::text, found.lexeme
-                 FROM unnest($1::text[]) WITH ORDINALITY AS word (word, place)
-                 CROSS JOIN LATERAL unnest(
-                     pg_catalog.to_tsvector({configuration}word.word)) AS found"
-            ),
-            values: vec![Value::Texts(words.to_vec())],
-        };
-        let pair = |row: &_| {
-            let place = text(row, 0)?.and_then(|place| place.parse::<usize>().ok());
-            Ok(place.zip(text(row, 1)?))
-        };
-        let pairs = read_query.read(pool.lease().await?, pair).await?;
-        let mut lexemes = vec![Vec::new(); words.len()];
-        for (place, lexeme) in pairs.into_iter().flatten() {
-            if let Some(list) = place.checked_sub(1).and_then(|at| lexemes.get_mut(at)) {
-                list.push(lexeme);
-            }
-        }
-        Ok(lexemes)
+    /// Returns the configuration that made the lexemes.
+    #[must_use]
+    pub fn configuration(&self) -> &TextConfiguration {
+        &self.configuration
     }
 
     /// Returns the number of rows that have each lexeme. For lexemes in the statistics of the last

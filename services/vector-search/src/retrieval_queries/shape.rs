@@ -107,6 +107,45 @@ impl Shape {
         self.rows
     }
 
+    /// Returns the expression of an index over the vectors in half precision, and its type, if there
+    /// is one and none over the vectors themselves.
+    pub(super) fn half_precision(&self, place: &SearchTable) -> Option<(&str, String)> {
+        if self.has_vector_index(place) {
+            return None;
+        }
+        let data_type = &self.column(&place.vector)?.data_type;
+        let (start, _) = data_type.rsplit_once("vector")?;
+        let mut keys = self.indexes().iter().filter_map(|index| {
+            let key = index.keys.first()?;
+            let is_cast = key.class == "halfvec_cosine_ops"
+                && index.reads == [place.vector.as_str()]
+                && key.definition.contains("::")
+                && key.definition.contains("halfvec(");
+            (is_cast && key.column.is_none()).then_some(&*key.definition)
+        });
+        keys.next().map(|key| (key, format!("{start}halfvec")))
+    }
+
+    /// Returns whether an index serves the vector column by cosine distance.
+    pub(super) fn has_vector_index(&self, place: &SearchTable) -> bool {
+        self.indexes().iter().any(|index| {
+            index.keys.first().is_some_and(|key| {
+                key.column.as_ref() == Some(&place.vector) && key.class.ends_with("_cosine_ops")
+            })
+        })
+    }
+
+    /// Returns whether an index over trigrams serves patterns for the texts.
+    #[must_use]
+    pub fn has_trigrams(&self, place: &SearchTable) -> bool {
+        self.indexes().iter().any(|index| {
+            let mut keys = index.keys.iter();
+            keys.any(|key| {
+                key.column.as_ref() == Some(&place.text) && key.class.ends_with("_trgm_ops")
+            })
+        })
+    }
+
     /// Returns whether it has pages of its own, unlike a view.
     pub(super) fn is_stored(&self) -> bool {
         let relation = self.relation.as_ref();

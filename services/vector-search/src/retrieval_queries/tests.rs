@@ -108,12 +108,68 @@ async fn a_table_that_cannot_be_searched_is_reported_with_the_fix() {
         "{}",
         shape.rows()
     );
-    let read_query = search(&place, &shape).closest_query(&[1.0, 0.0, 0.0], Some(0.5));
+    let read_query = search(&place, &shape).closest_query(&[1.0, 0.0, 0.0], Some(0.5), None);
     let plan = plan(&mut fixture, &read_query).await;
     assert!(
         plan.contains("Index Scan using docs_embedding_idx"),
         "{plan}"
     );
+}
+
+#[tokio::test]
+async fn an_index_in_half_precision_serves_vectors() {
+    let mut fixture = Fixture::new().await;
+    fixture
+        .given(
+            "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.5);
+             CREATE TABLE docs (id int, content text, embedding vector(3));
+             INSERT INTO docs SELECT n, 'x', ARRAY[random(), random(), random()]::vector
+                 FROM generate_series(1, 12000) AS n;
+             CREATE INDEX halves ON docs USING hnsw ((embedding::halfvec(3)) halfvec_cosine_ops);
+             ANALYZE docs;",
+        )
+        .await;
+    let pool = fixture.readable();
+    let place = SearchTable::new("docs", "content", "embedding").with_id("id");
+    let shape = shape_of(&pool, &place).await;
+    assert_eq!(shape.findings(&place), []);
+    let search = search(&place, &shape);
+    let read_query = search.closest_query(&[0.1, 0.2, 0.3], None, Some(100));
+    let plan = plan(&mut fixture, &read_query).await;
+    assert!(plan.contains("Index Scan using halves"), "{plan}");
+    let found = search.closest(&[0.1, 0.2, 0.3], None, None, &pool).await;
+    let found = found.expect("rows");
+    assert_eq!(found.len(), 20);
+    assert!(found[0].score > 0.99, "{found:?}");
+}
+
+#[tokio::test]
+async fn settings_of_the_index_are_sent_only_if_they_change_something() {
+    let mut fixture = Fixture::new().await;
+    fixture
+        .given(
+            "CREATE EXTENSION IF NOT EXISTS vector;
+             CREATE TABLE docs (id int, content text, embedding vector(3));",
+        )
+        .await;
+    let pool = fixture.readable();
+    let place = SearchTable::new("docs", "content", "embedding");
+    let filtered = place
+        .clone()
+        .with_filter(Restriction::Raw("id > 7".to_owned()));
+    let shape = shape_of(&pool, &place).await;
+    let sent = |place: &SearchTable, rows, ef_search| {
+        let search = Search {
+            rows,
+            ..search(place, &shape)
+        };
+        let read_query = search.closest_query(&[1.0, 0.0, 0.0], None, ef_search);
+        read_query.before.unwrap_or_default()
+    };
+    assert_eq!(sent(&place, 40, None), "");
+    assert!(sent(&place, 41, None).contains("41"));
+    assert!(sent(&place, 10, Some(200)).contains("200"));
+    assert!(sent(&filtered, 10, None).contains("iterative_scan"));
 }
 
 #[tokio::test]
@@ -215,7 +271,8 @@ async fn words_are_counted_and_found_by_the_index() {
     let shape = shape_of(&pool, &place).await;
     let lexicon = shape.lexicon(&place).expect("there is one");
     let words = ["always", "running", "the", "it's \\ ' x"].map(str::to_owned);
-    let lexemes = lexicon.lexemes(&words, &pool).await.expect("lexemes");
+    let lexemes = lexicon.configuration().lexemes(&words, &pool).await;
+    let lexemes = lexemes.expect("lexemes");
     assert_eq!(lexemes, [vec!["alway"], vec!["run"], vec![], vec!["x"]]);
     let asked = ["alway", "run", "it's \\", "word77"].map(str::to_owned);
     let counts = lexicon.frequencies(&asked, 100, &place, &pool).await;
@@ -272,6 +329,20 @@ fn indexes_of_extensions_are_distinguished_by_their_owner() {
     // A trigger with other arguments names no tokenizer.
     let shape = relation(&VCHORD.replace("\"bert", "\"x\\\\000bert"));
     assert_eq!(shape.ranking(Extension::VchordBm25, &place), None);
+}
+
+#[test]
+fn an_index_over_trigrams_serves_patterns_for_its_column() {
+    let shape = relation(
+        r#"{"kind": "r", "columns": [], "triggers": [], "indexes": [{"name": "public.t",
+            "method": "gin", "options": [], "reads": ["content"], "keys": [{"column": "content",
+            "definition": "content", "class": "gin_trgm_ops", "extension": "pg_trgm",
+            "schema": "public"}]}]}"#,
+    );
+    let place = |text| SearchTable::new("docs", text, "embedding");
+    assert!(shape.has_trigrams(&place("content")));
+    assert!(!shape.has_trigrams(&place("title")));
+    assert_eq!(shape.lexicon(&place("content")), None);
 }
 
 #[test]

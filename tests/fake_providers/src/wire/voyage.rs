@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{body, texts, tokens};
+use super::{body, rerankers, texts, tokens};
 use crate::{RecordedRequest, plan::Rendered, script::Script};
 
 pub(super) fn answer(seen: &RecordedRequest, script: &Script) -> Option<Rendered> {
@@ -32,24 +32,9 @@ fn embeddings(ask: &Value, script: &Script) -> Value {
     })
 }
 
-/// Orders texts by the similarity of their vectors to that of the question.
 fn rerank(ask: &Value, script: &Script) -> Value {
-    let question = script.vector(ask["query"].as_str().unwrap_or_default());
     let documents = texts(&ask["documents"]);
-    let closeness = |text: &str| -> f32 {
-        let vector = script.vector(text);
-        question.iter().zip(vector).map(|(a, b)| a * b).sum()
-    };
-    let mut ranked: Vec<_> = documents
-        .iter()
-        .map(|text| closeness(text))
-        .enumerate()
-        .collect();
-    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    if let Some(top) = ask["top_k"].as_u64() {
-        ranked.truncate(usize::try_from(top).unwrap_or(usize::MAX));
-    }
-    let items: Vec<_> = ranked
+    let items: Vec<_> = rerankers::ranked(ask, &documents, &ask["top_k"], script)
         .into_iter()
         .map(|(index, score)| json!({"relevance_score": score, "index": index}))
         .collect();

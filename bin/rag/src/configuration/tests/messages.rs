@@ -315,23 +315,45 @@ fn default_model_blocks_are_checked_if_they_name_a_provider() {
     assert!(Case::new(&text).load().is_ok());
 }
 
+/// Returns a message about a key of the first pipeline.
+fn at(key: &str, message: &str) -> String {
+    format!("pipelines[0].{key}: {message}")
+}
+
 #[test]
 fn numbers_of_pipelines() {
-    const SHARE: &str = "must be between 0.0 and 1.0";
-    let at = |key: &str, message: &str| format!("pipelines[0].{key}: {message}");
     for (new, message) in [
         (
             "token_budget: -1",
             at("token_budget", "must be non-negative"),
         ),
         ("top_n: -1", at("top_n", "must be non-negative")),
+    ] {
+        refused(&[("name: docs", &format!("name: docs\n  {new}"), &message)]);
+    }
+}
+
+#[test]
+fn settings_of_reranking() {
+    for (new, message) in [
         (
             "rerank: {top_k: -1}",
             at("rerank.top_k", "must be non-negative"),
         ),
         (
-            "rerank: {provider: cohere, model: m}",
-            at("rerank.provider", "must be one of: voyage"),
+            "rerank: {provider: openai, model: m}",
+            at(
+                "rerank.provider",
+                "must be one of: voyage, cohere, jina, tei",
+            ),
+        ),
+        (
+            "rerank: {provider: tei}",
+            at("rerank.base_url", "required when provider is tei"),
+        ),
+        (
+            "rerank: {provider: Cohere}",
+            at("rerank.model", "required when provider is set"),
         ),
         (
             "rerank: {provider: voyage}",
@@ -344,6 +366,15 @@ fn numbers_of_pipelines() {
                 "must not exceed request_timeout",
             ),
         ),
+    ] {
+        refused(&[("name: docs", &format!("name: docs\n  {new}"), &message)]);
+    }
+}
+
+#[test]
+fn settings_of_search() {
+    const SHARE: &str = "must be between 0.0 and 1.0";
+    for (new, message) in [
         (
             "search: {vector_weight: 1.1}",
             at("search.vector_weight", SHARE),
@@ -351,6 +382,38 @@ fn numbers_of_pipelines() {
         (
             "search: {vector_weight: -0.1}",
             at("search.vector_weight", SHARE),
+        ),
+        (
+            "search: {candidates: 1001}",
+            at("search.candidates", "must be between 1 and 1000"),
+        ),
+        ("search: {diversity: 1.5}", at("search.diversity", SHARE)),
+        (
+            "search: {ef_search: 39}",
+            at("search.ef_search", "must be between 40 and 1000"),
+        ),
+        (
+            "search: {fusion: {method: sum}}",
+            at("search.fusion.method", "must be one of: rrf, weighted"),
+        ),
+        (
+            "search: {fusion: {k: 0}}",
+            at("search.fusion.k", "must be between 1 and 1000"),
+        ),
+        (
+            "search: {fusion: {method: weighted, k: 60}}",
+            at("search.fusion.k", "has no effect on the method weighted"),
+        ),
+        (
+            "search: {fusion: {vector: 0, keyword: 0}}",
+            at("search.fusion.keyword", "must not be 0 if vector is 0"),
+        ),
+        (
+            "search: {vector_weight: 0.5, fusion: {vector: 0.5}}",
+            at(
+                "search.fusion.vector",
+                "vector_weight is set too: set only one of the two",
+            ),
         ),
         (
             "search: {min_similarity: 2}",

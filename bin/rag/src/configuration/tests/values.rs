@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use ziggurat_postgres::database::Password;
-use ziggurat_rag_service::retrieval::{FilterColumns, TableFilter};
+use ziggurat_rag_service::retrieval::{FilterColumns, Fusion, Method, TableFilter};
 
 use super::{Case, PIPELINE};
 
@@ -165,7 +165,8 @@ fn defaults_are_as_documented() {
     );
     let search = pipeline.search;
     assert!(search.hybrid);
-    assert!((search.vector_weight - 0.5).abs() < f64::EPSILON);
+    assert_eq!(search.fusion, Fusion::default());
+    assert_eq!(search.candidates, 100);
     assert_eq!((search.min_similarity, search.max_scanned), (None, 10_000));
     let model = &pipeline.completion;
     assert_eq!(model.timeouts.call, Duration::from_mins(2));
@@ -180,6 +181,53 @@ fn defaults_are_as_documented() {
     let pipeline = several.pipeline();
     let settings = pipeline.database.settings();
     assert_eq!(settings.target_session_attrs.as_str(), "prefer-standby");
+}
+
+#[test]
+fn fusion_has_a_method_and_two_weights() {
+    let fusion = |search: &str| {
+        let new = format!("name: docs\n  search: {search}");
+        Case::changed(&[("name: docs", &new)])
+            .pipeline()
+            .search
+            .fusion
+    };
+    let rrf = Method::ReciprocalRank(60.0);
+    for (search, method, weight) in [
+        ("{vector_weight: 0.7}", rrf, 0.7),
+        ("{fusion: {vector: 0.7}}", rrf, 0.7),
+        ("{fusion: {keyword: 0.25}}", rrf, 0.75),
+        ("{fusion: {vector: 0.9, keyword: 0.3}}", rrf, 0.75),
+        (
+            "{fusion: {method: rrf, k: 10}, vector_weight: 0}",
+            Method::ReciprocalRank(10.0),
+            0.0,
+        ),
+        (
+            "{fusion: {method: weighted, vector: 1}}",
+            Method::WeightedSum,
+            1.0,
+        ),
+    ] {
+        let fusion = fusion(search);
+        assert_eq!(fusion.method, method, "{search}");
+        assert!((fusion.vector_weight - weight).abs() < 1e-9, "{search}");
+    }
+}
+
+#[test]
+fn vectors_of_the_server_itself_weigh_less_unless_a_weight_is_set() {
+    let weight = |search: &str| {
+        let new = format!("name: docs\n  search: {search}");
+        let case = Case::changed(&[
+            ("name: docs", &new),
+            ("{provider: ollama, model: nomic}", "{provider: local}"),
+        ]);
+        case.pipeline().search.fusion.vector_weight
+    };
+    assert!((weight("{}") - 0.2).abs() < 1e-9);
+    assert!((weight("{vector_weight: 0.5}") - 0.5).abs() < 1e-9);
+    assert!((weight("{fusion: {keyword: 0.1}}") - 0.9).abs() < 1e-9);
 }
 
 #[test]

@@ -76,9 +76,8 @@ async fn exact(test_database: &mut TestDatabase, text: &str, count: usize) -> Ve
 
 fn by_words(test_database: &TestDatabase, backend: Backend) -> Retriever {
     let options = SearchOptions {
-        vector_weight: 0.0,
         max_scanned: 20_000,
-        ..SearchOptions::default()
+        ..weighing(0.0)
     };
     let table = Table {
         keyword: backend,
@@ -164,9 +163,8 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
             ..table("docs")
         };
         let options = SearchOptions {
-            vector_weight: 0.0,
             max_scanned: 20_000,
-            ..SearchOptions::default()
+            ..weighing(0.0)
         };
         let retriever = test_database.retriever(vec![limited], options);
         let text = [word(900), word(30), word(2)].join(" ");
@@ -182,9 +180,8 @@ async fn without_an_index_no_more_rows_are_read_than_configured() {
     let sql = retriever_of(5000) + "ANALYZE docs;";
     let test_database = TestDatabase::with(&sql).await;
     let options = SearchOptions {
-        vector_weight: 0.0,
         max_scanned: 3,
-        ..SearchOptions::default()
+        ..weighing(0.0)
     };
     let retriever = test_database.retriever(vec![table("docs")], options);
     assert_eq!(found(&retriever, &word(1)).await.len(), 3);
@@ -254,6 +251,86 @@ async fn an_index_finds_addresses_and_words_of_any_script() {
         );
     }
     assert_eq!(found(&retriever, "' & | ! \\ :*").await, [""; 0]);
+}
+
+/// Rows whose words have other forms than those of questions.
+const FORMS: &str = "CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
+    INSERT INTO docs SELECT n, 'filler of row ' || n, '[1, 0]' FROM generate_series(1, 2500) AS n;
+    INSERT INTO docs VALUES (9001, 'Vacuuming removes the dead tuples.', '[1, 0]'),
+        (9002, 'Die Häuser am See.', '[1, 0]'), (9003, 'The happiness of replicas.', '[1, 0]');";
+
+#[tokio::test]
+async fn other_forms_of_a_word_are_found_with_an_index_and_without_one() {
+    let index = "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
+    let few = "DELETE FROM docs WHERE id < 2000; ANALYZE docs;";
+    for (change, backend) in [
+        (index, Backend::Tsvector),
+        ("ANALYZE docs;", Backend::Scan),
+        (few, Backend::Auto),
+    ] {
+        let test_database = TestDatabase::with(&format!("{FORMS}{change}")).await;
+        let retriever = by_words(&test_database, backend);
+        for (text, expected) in [
+            ("How does vacuum remove a tuple?", "9001"),
+            ("a happy replica", "9003"),
+        ] {
+            let found = found(&retriever, text).await;
+            assert_eq!(found, [expected], "{text} {backend} {change}");
+        }
+        assert_eq!(found(&retriever, "Haus").await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_row_with_a_phrase_in_quotes_comes_first() {
+    let rows = "INSERT INTO docs VALUES (9010, 'dead dead tuples tuples are tuples', '[1, 0]'),
+        (9011, 'A long row about something else, which says at its end: tuples dead.', '[1, 0]');";
+    let index = "CREATE INDEX ON docs USING gin (to_tsvector('english', content));";
+    for (index, backend) in [("", Backend::Scan), (index, Backend::Tsvector)] {
+        let sql = format!("{FORMS}{rows}{index}ANALYZE docs;");
+        let test_database = TestDatabase::with(&sql).await;
+        let retriever = by_words(&test_database, backend);
+        let found = found(&retriever, "about \"Tuples dead\" rows").await;
+        assert_eq!(found[0], "9011", "{backend}: {found:?}");
+        let found = self::found(&retriever, "tuples dead").await;
+        assert_eq!(found[0], "9010", "{backend}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_configuration_of_a_table_sets_its_language() {
+    let few = format!("{FORMS}DELETE FROM docs WHERE id < 2000; ANALYZE docs;");
+    let test_database = TestDatabase::with(&few).await;
+    let found_with = async |name: &str, text: &str| {
+        let table = Table {
+            text_search_config: Some(name.to_owned()),
+            ..table("docs")
+        };
+        found(&test_database.retriever(vec![table], weighing(0.0)), text).await
+    };
+    assert_eq!(found_with("german", "Haus").await, ["9002"]);
+    assert_eq!(found_with("simple", "tuple").await, [""; 0]);
+    assert_eq!(found_with("pg_catalog.simple", "TUPLES").await, ["9001"]);
+    // PostgreSQL has no such configuration; the log says so.
+    assert_eq!(found_with("it's none", "tuples").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn chinese_is_found_by_parts_of_its_sentences_or_with_an_index_by_whole_ones() {
+    let rows = "INSERT INTO docs VALUES (9004, '如何维护 数据库系统', '[1, 0]'),
+        (9005, '天气很好', '[1, 0]');";
+    let index = "CREATE INDEX ON docs USING gin (to_tsvector('simple', content));";
+    for (index, backend, text) in [
+        ("", Backend::Scan, "数据库怎么用?"),
+        (index, Backend::Tsvector, "数据库系统"),
+    ] {
+        let sql = format!("{FORMS}{rows}{index}ANALYZE docs;");
+        let test_database = TestDatabase::with(&sql).await;
+        let retriever = by_words(&test_database, backend);
+        let found = found(&retriever, text).await;
+        assert_eq!(found, ["9004"], "{backend}");
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,9 @@ use crate::{quoted, retrieval_queries::SearchTable};
 /// Tables with more rows than this are slow without an index.
 const MANY: f64 = 10_000.0;
 
+/// Limit on the dimensions of a `vector` in an index of pgvector.
+const MAX_INDEXED: usize = 2000;
+
 /// Problem that prevents a table from being searched, or makes the search slow.
 ///
 /// `Display` is for the operator's log.
@@ -134,23 +137,32 @@ impl Shape {
                 data_type: column.data_type.clone(),
             });
         }
-        let is_served = self.indexes().iter().any(|index| {
-            index.keys.first().is_some_and(|key| {
-                key.column.as_ref() == Some(&column.name) && key.class.ends_with("_cosine_ops")
-            })
-        });
+        let is_served = self.has_vector_index(place) || self.half_precision(place).is_some();
         // A view uses the indexes of its tables.
         let is_view = self.relation.as_ref().is_some_and(|r| r.kind == "v");
         (!is_served && !is_view && self.rows() > MANY).then(|| {
-            let bare = column.data_type.rsplit('.').next();
-            Finding::Unindexed {
-                create: format!(
-                    "CREATE INDEX CONCURRENTLY ON {} USING hnsw ({} {}_cosine_ops)",
-                    place.table,
-                    quoted(&column.name),
-                    bare.unwrap_or_default(),
-                ),
-            }
+            let create = format!(
+                "CREATE INDEX CONCURRENTLY ON {} USING hnsw ({})",
+                place.table,
+                index_key(column)
+            );
+            Finding::Unindexed { create }
         })
+    }
+}
+
+/// Returns the key of an index over vectors. Those of too many dimensions for an index are indexed
+/// in half precision.
+fn index_key(column: &Column) -> String {
+    let name = quoted(&column.name);
+    let (start, bare) = match column.data_type.rsplit_once('.') {
+        Some((schema, bare)) => (format!("{schema}."), bare),
+        None => (String::new(), &*column.data_type),
+    };
+    match column.dimensions() {
+        Some(dimensions) if bare == "vector" && dimensions > MAX_INDEXED => {
+            format!("(({name})::{start}halfvec({dimensions})) {start}halfvec_cosine_ops")
+        }
+        _ => format!("{name} {bare}_cosine_ops"),
     }
 }

@@ -1,0 +1,136 @@
+//! A collection of passages, with questions and judgements.
+
+use std::{collections::HashMap, fmt::Write as _, future};
+
+use tokio::runtime::Runtime;
+use ziggurat_benches::tools::Postgres;
+use ziggurat_postgres::pool::Pool;
+use ziggurat_rag_service::retrieval::{
+    Backend, FilterColumns, Question, Retriever, SearchOptions, Table,
+};
+
+/// Number of results that count.
+const DEPTH: usize = 10;
+
+/// Number of rows of one INSERT.
+const BATCH: usize = 200;
+
+/// Passages, and questions that are judged.
+#[derive(Debug)]
+pub(super) struct Collection {
+    /// The name of its table.
+    pub(super) name: &'static str,
+    pub(super) passages: Vec<Passage>,
+    pub(super) questions: Vec<Judged>,
+}
+
+#[derive(Debug)]
+pub(super) struct Passage {
+    pub(super) id: String,
+    pub(super) text: String,
+    pub(super) vector: Vec<f64>,
+}
+
+/// A question, and the grades of the relevant passages.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) text: String,
+    pub(super) vector: Vec<f64>,
+    pub(super) grades: HashMap<String, f64>,
+}
+
+// === impl Collection ===
+
+impl Collection {
+    /// Creates its table, with an index over the words.
+    pub(super) fn create(&self, postgres: &Postgres) {
+        let (name, dimensions) = (self.name, self.passages[0].vector.len());
+        postgres.run(&format!(
+            "CREATE TABLE {name} (id text PRIMARY KEY, content text NOT NULL,
+                 embedding vector({dimensions}) NOT NULL)"
+        ));
+        for batch in self.passages.chunks(BATCH) {
+            let rows: Vec<_> = batch.iter().map(Passage::row).collect();
+            postgres.run(&format!("INSERT INTO {name} VALUES {}", rows.join(", ")));
+        }
+        postgres.run(&format!(
+            "CREATE INDEX ON {name} USING gin (to_tsvector('english', content)); ANALYZE {name}"
+        ));
+    }
+
+    /// Returns the mean nDCG@10 of all questions.
+    pub(super) fn measure(
+        &self,
+        runtime: &Runtime,
+        pool: &Pool,
+        keyword: Backend,
+        options: SearchOptions,
+    ) -> f64 {
+        let table = Table {
+            name: self.name.to_owned(),
+            text: "content".to_owned(),
+            vector: "embedding".to_owned(),
+            id: Some("id".to_owned()),
+            filter: None,
+            filter_columns: FilterColumns::Shown,
+            keyword,
+            text_search_config: None,
+        };
+        let retriever = Retriever::new(pool.clone(), "bench", vec![table], options);
+        let gains = self
+            .questions
+            .iter()
+            .map(|judged| runtime.block_on(judged.ask(&retriever)));
+        gains.sum::<f64>() / number(self.questions.len())
+    }
+}
+
+// === impl Passage ===
+
+impl Passage {
+    fn row(&self) -> String {
+        let literal = |text: &str| text.replace('\'', "''");
+        let mut vector = String::new();
+        for x in &self.vector {
+            write!(vector, ",{x:.6}").expect("a string takes everything");
+        }
+        let (id, text) = (literal(&self.id), literal(&self.text));
+        format!("('{id}', '{text}', '[{}]')", vector.trim_start_matches(','))
+    }
+}
+
+// === impl Judged ===
+
+impl Judged {
+    /// Returns the nDCG@10 of the passages that are found.
+    async fn ask(&self, retriever: &Retriever) -> f64 {
+        let question = Question {
+            text: &self.text,
+            filter: None,
+            top_n: DEPTH,
+            disable_hybrid: false,
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "pgvector has 32 bits")]
+        let vector = self.vector.iter().map(|x| *x as f32).collect();
+        let found = retriever.find(&question, future::ready(Ok(vector)));
+        let found = found.await.expect("a search");
+        let grades = found.iter().map(|passage| {
+            let id = passage.id.as_deref().unwrap_or_default();
+            self.grades.get(id).copied().unwrap_or_default()
+        });
+        let mut ideal: Vec<_> = self.grades.values().copied().collect();
+        ideal.sort_by(|one, two| two.total_cmp(one));
+        gain(grades) / gain(ideal)
+    }
+}
+
+/// Discounted cumulative gain.
+fn gain(grades: impl IntoIterator<Item = f64>) -> f64 {
+    let ranks = (2_u32..).map(f64::from);
+    let gains = grades.into_iter().take(DEPTH).zip(ranks);
+    gains.map(|(grade, rank)| grade / rank.log2()).sum()
+}
+
+pub(super) fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).expect("small"))
+}

@@ -1,0 +1,92 @@
+//! Rows that may match, and their order.
+
+use std::collections::HashSet;
+
+use ziggurat_search::bm25::{Bm25, Collection, TermCounts};
+use ziggurat_vector_search::retrieval_queries::Hit;
+
+use super::{Terms, stems::AlikeWords};
+
+/// A row that may match.
+pub(super) struct Candidate {
+    id: Option<String>,
+    /// Empty if no word of the row begins like one of the question.
+    content: String,
+    pub(super) words: AlikeWords,
+    /// Number of phrases of the question that it contains.
+    phrases: u32,
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    pub(super) fn new(terms: &Terms, id: Option<String>, content: String) -> Self {
+        let words = terms.beginnings.count(&content);
+        Self {
+            id,
+            phrases: terms.phrases.count(&content),
+            content: if words.is_empty() {
+                String::new()
+            } else {
+                content
+            },
+            words,
+        }
+    }
+
+    /// Returns the identity of the row.
+    fn key(&self) -> (Option<&str>, &str) {
+        match &self.id {
+            Some(id) => (Some(id), ""),
+            None => (None, &self.content),
+        }
+    }
+}
+
+/// Returns the best rows that contain any of the words. Those with a phrase come first.
+pub(super) fn ranked(
+    candidates: Vec<Candidate>,
+    counts: &[TermCounts],
+    collection: &Collection,
+    rows: u32,
+) -> Vec<Hit> {
+    let scores = Bm25::DOCUMENTS.scores_within(collection, counts);
+    let best = scores.iter().copied().fold(0.0, f64::max);
+    let mut hits: Vec<_> = candidates
+        .into_iter()
+        .zip(scores)
+        .filter(|(_, score)| *score > 0.0)
+        // No row without a phrase reaches a higher score than one with it.
+        .map(|(candidate, score)| {
+            let phrases = f64::from(candidate.phrases);
+            (candidate, score + best * phrases)
+        })
+        .collect();
+    hits.sort_by(|(one, score), (two, other)| {
+        other
+            .total_cmp(score)
+            .then_with(|| one.key().cmp(&two.key()))
+    });
+    hits.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
+    hits.into_iter()
+        .map(|(candidate, score)| Hit {
+            id: candidate.id,
+            content: candidate.content,
+            score,
+        })
+        .collect()
+}
+
+/// Adds the rows that are not candidates yet.
+pub(super) fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
+    if candidates.is_empty() {
+        *candidates = more;
+        return;
+    }
+    let is_new: Vec<_> = {
+        let known: HashSet<_> = candidates.iter().map(Candidate::key).collect();
+        more.iter().map(|one| !known.contains(&one.key())).collect()
+    };
+    let new = more.into_iter().zip(is_new);
+    candidates.extend(new.filter_map(|(one, is_new)| is_new.then_some(one)));
+}

@@ -1,0 +1,218 @@
+//! The words of texts that may have a lexeme of a question.
+//!
+//! PostgreSQL knows which forms of a word have the same lexeme: *tuple* and *tuples* have *tupl*.
+//! To ask it for every word of every text would take too long. A word and its lexeme begin alike,
+//! so only words that begin like a wanted lexeme are looked up, and each only once.
+
+use std::collections::{HashMap, HashSet};
+
+use ziggurat_search::{
+    bm25::{Question, TermCounts},
+    tokens,
+};
+
+/// Number of letters that are compared.
+const COMPARED: usize = 4;
+
+/// Limit on the cached words.
+const MAX_KNOWN: usize = 16_384;
+
+/// The beginnings of the lexemes of a question.
+#[derive(Debug)]
+pub(super) struct Beginnings {
+    known: HashSet<[char; COMPARED]>,
+    /// The remainders of the first letters, because most words of a text begin with another.
+    first: [bool; 256],
+}
+
+/// The words of a text that begin like a lexeme of a question.
+#[derive(Debug, Default)]
+pub(super) struct AlikeWords {
+    words: Box<[(Box<str>, u32)]>,
+    /// Number of all words of the text.
+    length: u32,
+}
+
+/// Cache of what PostgreSQL knows about words.
+#[derive(Debug)]
+pub(super) struct WordCache<T> {
+    known: HashMap<String, T>,
+}
+
+// === impl Beginnings ===
+
+impl Beginnings {
+    pub(super) fn new(lexemes: &[&str]) -> Self {
+        let mut beginnings = Self {
+            known: HashSet::new(),
+            first: [false; 256],
+        };
+        for lexeme in lexemes {
+            // The last letter may change: *happi* is the lexeme of *happy*, *use* that of *using*.
+            let length = lexeme.chars().take(COMPARED + 1).count();
+            let length = length.saturating_sub(1).clamp(2, COMPARED);
+            let beginning = cut(letters(lexeme), length);
+            beginnings.first[remainder(beginning)] = true;
+            beginnings.known.insert(beginning);
+        }
+        beginnings
+    }
+
+    fn fit(&self, word: &str) -> bool {
+        let letters = letters(word);
+        self.first[remainder(letters)]
+            && (2..=COMPARED).any(|length| self.known.contains(&cut(letters, length)))
+    }
+
+    /// Counts the words of a text that begin like one of the lexemes.
+    pub(super) fn count(&self, text: &str) -> AlikeWords {
+        let mut length = 0_u32;
+        let mut words: Vec<Box<str>> = tokens::terms(text)
+            .inspect(|_| length = length.saturating_add(1))
+            .filter(|word| word.len() <= tokens::LONGEST_WORD && self.fit(word))
+            .map(Box::from)
+            .collect();
+        words.sort_unstable();
+        let runs = words.chunk_by(|one, two| one == two);
+        let words = runs
+            .map(|run| (run[0].clone(), u32::try_from(run.len()).unwrap_or(u32::MAX)))
+            .collect();
+        AlikeWords { words, length }
+    }
+}
+
+/// Returns the first letters of a word, without accents, which a lexeme may lack.
+fn letters(word: &str) -> [char; COMPARED] {
+    let mut letters = ['\0'; COMPARED];
+    for (place, letter) in letters.iter_mut().zip(word.chars()) {
+        *place = match letter {
+            'à'..='å' => 'a',
+            'è'..='ë' => 'e',
+            'ì'..='ï' => 'i',
+            'ò'..='ö' => 'o',
+            'ù'..='ü' => 'u',
+            'ç' => 'c',
+            'ñ' => 'n',
+            'ß' => 's',
+            'ё' => 'е',
+            letter => letter,
+        };
+    }
+    letters
+}
+
+fn cut(mut letters: [char; COMPARED], length: usize) -> [char; COMPARED] {
+    letters[length..].fill('\0');
+    letters
+}
+
+fn remainder(letters: [char; COMPARED]) -> usize {
+    usize::from(u32::from(letters[0]).to_le_bytes()[0])
+}
+
+// === impl AlikeWords ===
+
+impl AlikeWords {
+    /// Returns whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(|(word, _)| &**word)
+    }
+
+    /// Counts the lexemes of the question.
+    pub(super) fn term_counts(
+        &self,
+        question: &Question,
+        lexemes: &HashMap<String, Vec<String>>,
+    ) -> TermCounts {
+        let counts = self.words.iter().flat_map(|(word, count)| {
+            let lexemes = lexemes.get(&**word).into_iter().flatten();
+            lexemes.map(move |lexeme| (lexeme, *count))
+        });
+        question.count(counts, self.length)
+    }
+}
+
+// === impl WordCache ===
+
+impl<T> Default for WordCache<T> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Clone> WordCache<T> {
+    /// Returns what is known of the words, and the words that are unknown, each once.
+    pub(super) fn split(&self, words: &[&str]) -> (HashMap<String, T>, Vec<String>) {
+        let (mut known, mut unknown) = (HashMap::new(), Vec::new());
+        let mut seen = HashSet::new();
+        for &word in words {
+            if !seen.insert(word) {
+                continue;
+            }
+            match self.known.get(word) {
+                Some(value) => {
+                    known.insert(word.to_owned(), value.clone());
+                }
+                None => unknown.push(word.to_owned()),
+            }
+        }
+        (known, unknown)
+    }
+
+    pub(super) fn add(&mut self, words: impl IntoIterator<Item = (String, T)>) {
+        if self.known.len() > MAX_KNOWN {
+            // Words that are still in use are loaded again.
+            self.known.clear();
+        }
+        self.known.extend(words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_begin_like_a_lexeme_are_counted() {
+        let beginnings = Beginnings::new(&["tupl", "use", "happi", "haus", "数据", "é"]);
+        let text = "Tuples, a tuple, using used abuse HAPPY häuser 数据库 tulip e é x42";
+        let found = beginnings.count(text);
+        let words: Vec<_> = found.words().collect();
+        let expected = [
+            "happy", "häuser", "tuple", "tuples", "used", "using", "é", "数据",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(found.length, 12);
+    }
+
+    #[test]
+    fn forms_of_a_word_count_as_one_term() {
+        let beginnings = Beginnings::new(&["tupl", "dead"]);
+        let found = beginnings.count("Tuples and a tuple; tupling deadly");
+        let lexemes = [("tuples", "tupl"), ("tuple", "tupl"), ("deadly", "dead")];
+        let lexemes = lexemes.map(|(word, lexeme)| (word.to_owned(), vec![lexeme.to_owned()]));
+        let question = Question::new(["dead", "tupl"]);
+        let counts = found.term_counts(&question, &HashMap::from(lexemes));
+        let expected = question.count([("tupl", 2), ("dead", 1)], 4);
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn a_cache_is_bounded_and_returns_each_unknown_word_once() {
+        let mut cache = WordCache::default();
+        cache.add([("wool".to_owned(), 7)]);
+        let (known, unknown) = cache.split(&["wool", "fern", "fern", "wool"]);
+        assert_eq!(known, HashMap::from([("wool".to_owned(), 7)]));
+        assert_eq!(unknown, ["fern"]);
+        for number in 0..3 * MAX_KNOWN {
+            cache.add([(number.to_string(), number)]);
+            assert!(cache.known.len() <= MAX_KNOWN + 1);
+        }
+    }
+}
