@@ -200,6 +200,19 @@ impl CallObserver {
         self.sql_comment != SqlCommentKind::Off
     }
 
+    /// Begins the metrics of a call, if its method has some.
+    fn measure(&self, start: &Start<'_>) -> Option<MeasuredCall> {
+        let method = start.method.filter(|_| self.metrics.is_on())?;
+        let tool = start.subject.filter(|_| method != READ);
+        Some(MeasuredCall {
+            metrics: self.metrics.clone(),
+            method,
+            tool: tool.unwrap_or_default().to_owned(),
+            caller_kind: kind(start.identity),
+            began: Instant::now(),
+        })
+    }
+
     /// Returns what PostgreSQL is told about a call.
     fn comment(&self, start: &Start<'_>) -> Option<CallComment> {
         if !self.has_comments() {
@@ -335,22 +348,10 @@ impl Observer for CallObserver {
             return None;
         }
         let context = CallContext::new(span.trace().clone(), self.comment(&start));
-        let measured = start.method.filter(|_| self.metrics.is_on());
-        let caller_kind = kind(start.identity);
+        let measured = self.measure(&start);
         if let Some(fields) = log_fields(&start, span.trace()) {
             caller.set_extension(fields);
         }
-        let measured = measured.map(|method| MeasuredCall {
-            metrics: self.metrics.clone(),
-            method,
-            tool: subject
-                .as_deref()
-                .filter(|_| method != READ)
-                .unwrap_or_default()
-                .to_owned(),
-            caller_kind,
-            began: Instant::now(),
-        });
         let limits = allowance.map(CallLimits::new).unwrap_or_default();
         let facts = CallFacts::new(context, limits);
         if let Some(refused) = &refused {
