@@ -121,6 +121,8 @@ fn retriever(pool: &Pool, table: &str, vector: &str) -> Retriever {
         text: "content".to_owned(),
         vector: vector.to_owned(),
         id: Some("id".to_owned()),
+        title: None,
+        url: None,
         filter: None,
         filter_columns: FilterColumns::Shown,
         keyword: Backend::Tsvector,

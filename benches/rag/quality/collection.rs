@@ -71,6 +71,8 @@ impl Collection {
             text: "content".to_owned(),
             vector: "embedding".to_owned(),
             id: Some("id".to_owned()),
+            title: None,
+            url: None,
             filter: None,
             filter_columns: FilterColumns::Shown,
             keyword,

@@ -145,10 +145,15 @@ mod tests {
             (
                 "QueryRequest",
                 "query",
-                "disable_hybrid filter include_sources messages stream top_n",
+                "citations disable_hybrid filter include_sources messages stream stream_sources top_n",
             ),
-            ("QueryResponse", "answer tokens_used", "notice sources"),
-            ("Source", "content score", "id"),
+            (
+                "QueryResponse",
+                "answer tokens_used",
+                "citations dropped_citations notice sources",
+            ),
+            ("Citation", "end marker quote start", "id title url"),
+            ("Source", "content score", "id title url"),
             ("Filter", "conditions", "logic"),
             ("FilterCondition", "column operator", "value"),
             ("ErrorResponse", "error", ""),

@@ -39,6 +39,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         text: "content".into(),
         vector: "embedding".into(),
         id: Some("id".into()),
+        title: None,
+        url: None,
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,

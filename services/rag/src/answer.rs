@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use ziggurat_llm::Deadline;
 
 use super::{
+    citations::{Citation, CitedAnswer},
     failure::Failure,
     observation::ObservedQuestion,
     pipeline::{NO_RESULTS, Pipeline},
@@ -19,8 +20,17 @@ const MAX_SOURCE_CHARS: usize = 16_384;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueryResponse)]
 pub(super) struct Answered {
-    /// The text that the model wrote.
+    /// The text that the model wrote. With `citations`, marks that name no source are removed.
     answer: String,
+    /// The marks in the answer, in their order. Present only if the request asks for them and the
+    /// pipeline permits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    citations: Option<Vec<Citation>>,
+    /// Number of marks that were removed because they name no source. Present with `citations`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    dropped_citations: Option<u64>,
     /// The passages that were found, best first. Present only if the request asks for them, the
     /// pipeline permits it and there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,12 +45,20 @@ pub(super) struct Answered {
 }
 
 /// A passage that was found.
-#[derive(Debug, Serialize, ToSchema)]
-struct Source {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct Source {
     /// The id of the row; absent if the table has no id column.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     id: Option<String>,
+    /// The title of the row; absent if the table has no title column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    title: Option<String>,
+    /// The address of the row; absent if the table has no column for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    url: Option<String>,
     /// The text. A text of more than 16,384 characters is cut there and ends with `…`.
     #[schema(max_length = 16384)]
     content: String,
@@ -65,56 +83,82 @@ async fn answer_by(
     deadline: Deadline,
     question: &mut ObservedQuestion,
 ) -> Result<Answered, Failure> {
-    let shows_sources = pipeline.shows_sources(&query);
-    let (shows_sources, notice) = match shows_sources {
-        Ok(shows_sources) => (shows_sources, None),
-        Err(notice) => (false, Some(notice)),
-    };
+    let includes = pipeline.includes(&query);
+    let has_citations = includes.citations;
     // The state of a search is too large to be a part of this future.
     let passages = Box::pin(pipeline.find(&query, deadline, question.call())).await?;
     question.set_rows(passages.len());
     if passages.is_empty() {
         return Ok(Answered {
             answer: NO_RESULTS.to_owned(),
+            citations: has_citations.then(Vec::new),
+            dropped_citations: has_citations.then_some(0),
             sources: Vec::new(),
             tokens_used: 0,
-            notice,
+            notice: includes.notice,
         });
     }
-    let prompt = pipeline.prompt(&mut query, &passages)?;
+    let (prompt, shown) = pipeline.prompt(&mut query, &passages, has_citations)?;
     // Frees passages that the answer does not show before the long wait for the model.
-    let sources = if shows_sources { passages } else { Vec::new() };
+    let sources = if includes.sources {
+        passages
+    } else {
+        Vec::new()
+    };
     let stage = pipeline.begin("model");
     let completer = pipeline.completer().with_trace(question.call().trace());
     let reply = completer.complete_by(&prompt, deadline).await?;
     drop(stage);
     pipeline.note(&reply.stop);
-    Ok(Answered {
+    let mut answered = Answered {
         answer: reply.text().into_owned(),
+        citations: None,
+        dropped_citations: None,
         sources: sources.into_iter().map(Source::from).collect(),
         tokens_used: reply.usage.total_tokens,
-        notice,
-    })
+        notice: includes.notice,
+    };
+    if has_citations {
+        answered.check_citations(CitedAnswer::new(shown));
+    }
+    Ok(answered)
 }
 
-/// Cuts a text to [`MAX_SOURCE_CHARS`] characters.
-fn bounded(mut text: String) -> String {
-    if text.char_indices().nth(MAX_SOURCE_CHARS).is_some() {
-        let end = text.char_indices().nth(MAX_SOURCE_CHARS - 1);
+/// Cuts a text to this number of characters.
+pub(super) fn bounded(text: impl Into<String>, max_chars: usize) -> String {
+    let mut text = text.into();
+    if text.char_indices().nth(max_chars).is_some() {
+        let end = text.char_indices().nth(max_chars.saturating_sub(1));
         text.truncate(end.map_or(0, |(end, _)| end));
         text.push('…');
     }
     text
 }
 
+// === impl Answered ===
+
+impl Answered {
+    /// Replaces the text by the checked one, and adds its citations.
+    fn check_citations(&mut self, mut cited: CitedAnswer) {
+        let (answer, citations) = cited.check(&self.answer);
+        self.answer = answer;
+        self.citations = Some(citations);
+        self.dropped_citations = Some(cited.dropped());
+    }
+}
+
 // === impl Source ===
 
 impl From<Passage> for Source {
     fn from(passage: Passage) -> Self {
-        let Passage { id, content, score } = passage;
-        let content = bounded(content);
-        // JSON has no notation for NaN and infinity.
-        let score = if score.is_finite() { score } else { 0.0 };
-        Self { id, content, score }
+        let score = passage.score;
+        Self {
+            id: passage.id,
+            title: passage.title,
+            url: passage.url,
+            content: bounded(passage.content, MAX_SOURCE_CHARS),
+            // JSON has no notation for NaN and infinity.
+            score: if score.is_finite() { score } else { 0.0 },
+        }
     }
 }

@@ -33,6 +33,7 @@
 //! [`Observation`]. There is no authentication: that is the task of a proxy in front.
 
 mod answer;
+mod citations;
 mod failure;
 pub mod filter;
 mod health;

@@ -12,9 +12,10 @@ use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
 
 use super::{
+    citations::ShownPassage,
     failure::Failure,
     history,
-    prompt::Nonce,
+    prompt::{Nonce, fitting},
     reply::Refused,
     request::Query,
     rerank::Rerank,
@@ -64,6 +65,15 @@ pub struct Parts {
     pub max_tokens: Option<u32>,
     /// The sampling temperature of the model.
     pub temperature: Option<f64>,
+}
+
+/// The parts of an answer besides its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Includes {
+    pub(super) sources: bool,
+    pub(super) citations: bool,
+    /// The reason why something that was asked for is missing.
+    pub(super) notice: Option<&'static str>,
 }
 
 /// Answers questions from its tables.
@@ -157,21 +167,30 @@ impl Pipeline {
         checked.map_err(|error| Refused::invalid(format!("invalid filter: {error}")))
     }
 
-    /// Returns whether the answer includes sources.
-    ///
-    /// # Errors
-    /// Returns the notice for a client that asks for sources without permission.
-    pub(super) fn shows_sources(&self, query: &Query) -> Result<bool, &'static str> {
-        let is_allowed = self.parts.allow_include_sources;
-        if query.include_sources && !is_allowed {
+    /// Returns the parts of the answer besides its text.
+    pub(super) fn includes(&self, query: &Query) -> Includes {
+        let sources = if query.stream {
+            query.stream_sources
+        } else {
+            query.include_sources
+        };
+        let wanted = Includes {
+            sources,
+            citations: query.citations,
+            notice: None,
+        };
+        if (wanted.sources || wanted.citations) && !self.parts.allow_include_sources {
             let pipeline = self.name();
             warn!(
                 pipeline,
                 "a request asked for sources, which are not permitted"
             );
-            return Err(NO_SOURCES);
+            return Includes {
+                notice: Some(NO_SOURCES),
+                ..Includes::default()
+            };
         }
-        Ok(query.include_sources)
+        wanted
     }
 
     /// Finds passages for the question, best first, for a call.
@@ -208,24 +227,32 @@ impl Pipeline {
         }
     }
 
-    /// Builds the prompt for the model.
+    /// Builds the prompt for the model, and returns it with the passages that the model may cite.
     pub(super) fn prompt(
         &self,
         query: &mut Query,
         passages: &[Passage],
-    ) -> Result<Prompt, Failure> {
+        has_citations: bool,
+    ) -> Result<(Prompt, Vec<ShownPassage>), Failure> {
         let parts = &self.parts;
         let nonce = Nonce::new()?;
         let mut messages = std::mem::take(&mut query.history);
         let budget = history::fit(&mut messages, parts.token_budget);
-        let turn = nonce.question(&query.text, passages, budget);
+        let texts = fitting(passages, budget);
+        let turn = nonce.question(&query.text, passages, &texts);
         messages.push(Message::user(turn));
         let persona = parts.system_prompt.as_deref();
         let persona = persona.filter(|persona| !persona.trim().is_empty());
-        Ok(Prompt::new(messages)
-            .with_system(nonce.system(persona))
+        let prompt = Prompt::new(messages)
+            .with_system(nonce.system(persona, has_citations))
             .with_max_tokens(parts.max_tokens)
-            .with_temperature(parts.temperature))
+            .with_temperature(parts.temperature);
+        if !has_citations {
+            return Ok((prompt, Vec::new()));
+        }
+        let shown = passages.iter().zip(&texts);
+        let shown = shown.map(|(passage, text)| ShownPassage::new(passage, text));
+        Ok((prompt, shown.collect()))
     }
 
     /// Logs a warning if an answer is incomplete.

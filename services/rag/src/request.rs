@@ -37,10 +37,17 @@ pub(super) struct QueryRequest {
     /// A filter on the rows that are searched.
     #[schema(value_type = Option<FilterShape>)]
     filter: Option<Filter>,
-    /// Requests the sources of the answer. The pipeline has to permit it, and a stream never
-    /// includes them.
+    /// Requests the sources of the answer. The pipeline has to permit it, and a stream includes them
+    /// only with `stream_sources`.
     #[schema(default = false)]
     include_sources: Option<bool>,
+    /// Requests an answer that marks its claims with the numbers of sources, `[1]`, and the
+    /// citations, in which each mark is checked. The pipeline has to permit sources.
+    #[schema(default = false)]
+    citations: Option<bool>,
+    /// Requests the event `sources` at the beginning of a stream. The pipeline has to permit it.
+    #[schema(default = false)]
+    stream_sources: Option<bool>,
     /// Turns keyword search off, so that only vectors are searched.
     #[schema(default = false)]
     disable_hybrid: Option<bool>,
@@ -133,12 +140,18 @@ enum Operator {
 
 /// A valid request.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a member of the request"
+)]
 pub(super) struct Query {
     pub(super) text: String,
     pub(super) stream: bool,
     pub(super) top_n: Option<usize>,
     pub(super) filter: Option<CheckedFilter>,
     pub(super) include_sources: bool,
+    pub(super) citations: bool,
+    pub(super) stream_sources: bool,
     pub(super) disable_hybrid: bool,
     /// The earlier messages, with checked roles.
     pub(super) history: Vec<llm::Message>,
@@ -186,6 +199,8 @@ impl QueryRequest {
             top_n: top_n.map(|top_n| usize::try_from(top_n).unwrap_or(usize::MAX)),
             filter,
             include_sources: self.include_sources.unwrap_or(false),
+            citations: self.citations.unwrap_or(false),
+            stream_sources: self.stream_sources.unwrap_or(false),
             disable_hybrid: self.disable_hybrid.unwrap_or(false),
             history,
         })
@@ -309,9 +324,10 @@ mod tests {
     fn null_and_unknown_members_are_ignored() {
         let query = read(
             r#"{"query":"why?","stream":null,"top_n":null,"filter":null,"include_sources":null,
-                "disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
+                "citations":null,"stream_sources":null,"disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
         );
         assert!(!query.stream && !query.include_sources && !query.disable_hybrid);
+        assert!(!query.citations && !query.stream_sources);
         assert_eq!(query.top_n, None);
         assert!(query.filter.is_none() && query.history.is_empty());
     }

@@ -85,8 +85,7 @@ impl Rerank {
         }
         let placed = order.into_iter().map(|(index, score)| Passage {
             score,
-            id: passages[index].id.take(),
-            content: mem::take(&mut passages[index].content),
+            ..mem::take(&mut passages[index])
         });
         placed.collect()
     }
@@ -117,6 +116,7 @@ mod tests {
             id: Some(name.to_owned()),
             content: format!("about {name}"),
             score: 0.01,
+            ..Passage::default()
         });
         passages.into()
     }

@@ -17,6 +17,8 @@
 //!     text: "body".into(),
 //!     vector: "embedding".into(),
 //!     id: Some("id".into()),
+//!     title: None,
+//!     url: None,
 //!     filter: None,
 //!     filter_columns: FilterColumns::Shown,
 //!     keyword: Backend::Auto,
@@ -93,6 +95,10 @@ pub struct Table {
     pub vector: String,
     /// The column with the ids of the rows.
     pub id: Option<String>,
+    /// The column with the titles of the rows, for citations and sources.
+    pub title: Option<String>,
+    /// The column with the addresses of the rows, for citations and sources.
+    pub url: Option<String>,
     /// The condition on all searches of the table.
     pub filter: Option<TableFilter>,
     /// The columns a request may filter by.
@@ -145,7 +151,7 @@ pub struct Question<'a> {
 }
 
 /// A text that was found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Passage {
     /// The id of the row, if the table has an id column.
     pub id: Option<String>,
@@ -153,6 +159,10 @@ pub struct Passage {
     pub content: String,
     /// The relevance; higher is better.
     pub score: f64,
+    /// The title, if the table has a title column.
+    pub title: Option<String>,
+    /// The address, if the table has a column for it.
+    pub url: Option<String>,
 }
 
 /// The tables of a pipeline. Clones share the descriptions of the tables.

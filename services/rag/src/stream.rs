@@ -5,7 +5,7 @@
     reason = "the derive of a schema repeats the lifetime of its type"
 )]
 
-use std::{mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, Stream, stream};
 use http::StatusCode;
@@ -14,14 +14,16 @@ use tracing::debug;
 use utoipa::ToSchema;
 use ziggurat_audit::Verdict;
 use ziggurat_layers::shutdown::CutOff;
-use ziggurat_llm::{Chunk, Chunks, Deadline};
+use ziggurat_llm::{Chunk, Chunks, Deadline, Prompt};
 use ziggurat_serve::sse::Event;
 
 use super::{
     Options,
+    answer::Source,
+    citations::{Citation, CitedAnswer, Part},
     failure::Failure,
     observation::ObservedQuestion,
-    pipeline::{NO_RESULTS, Pipeline},
+    pipeline::{Includes, NO_RESULTS, Pipeline},
     request::Query,
     stages::Stage,
 };
@@ -30,13 +32,31 @@ use super::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum StreamEvent<'a> {
+    /// The passages that were found. Sent once, before the first text, if the request has
+    /// `stream_sources` and the pipeline permits it.
+    Sources {
+        /// The passages, best first.
+        sources: &'a [Source],
+    },
     /// A part of the answer.
     Chunk {
         /// The text of the part; never empty.
         content: &'a str,
     },
+    /// A citation whose mark was sent. Sent only if the request has `citations` and the pipeline
+    /// permits it.
+    Citation(&'a Citation),
     /// The answer is complete.
-    Done,
+    Done {
+        /// Number of marks that were removed because they name no source. Present with `citations`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        dropped_citations: Option<u64>,
+        /// The reason why a requested part, such as the sources, is missing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        notice: Option<&'a str>,
+    },
     /// The answer ends early because of a failure.
     Error {
         /// The reason, as one of a few fixed sentences.
@@ -53,6 +73,11 @@ struct AnswerStream {
     /// Deadline for the whole answer.
     end: Deadline,
     step: Step,
+    includes: Includes,
+    /// Checks the citations of an answer that has some.
+    cited: Option<Box<CitedAnswer>>,
+    /// Events that are sent next.
+    queue: VecDeque<Event>,
     question: ObservedQuestion,
     /// Runs while the model answers.
     model: Stage,
@@ -62,11 +87,13 @@ struct AnswerStream {
 enum Step {
     /// The search has not started.
     Pending(Box<Pending>),
+    /// The search has ended, and the model was not asked yet.
+    Found(Box<Found>),
     /// The model is answering.
     Answering(Box<Chunks>),
     /// The last text was sent.
     LastText,
-    /// The last event was sent.
+    /// The last event is in the queue.
     Ended,
 }
 
@@ -77,6 +104,21 @@ struct Pending {
     first_text: Deadline,
     /// Limit on the idle time of the provider after that.
     idle: Duration,
+}
+
+#[derive(Debug)]
+struct Found {
+    /// The prompt for the model; `None` if nothing was found.
+    prompt: Option<Prompt>,
+    deadline: Deadline,
+    idle: Duration,
+}
+
+/// A step of an answer.
+enum Progress {
+    Sources(Vec<Source>),
+    Text(String),
+    End,
 }
 
 /// Answers a question as a stream of events.
@@ -90,6 +132,7 @@ pub(super) fn events(
     question: ObservedQuestion,
 ) -> impl Stream<Item = Event> + Send + use<> {
     let timeouts = &options.timeouts;
+    let includes = pipeline.includes(&query);
     let pending = Pending {
         query,
         first_text: Deadline::after(timeouts.request),
@@ -101,6 +144,9 @@ pub(super) fn events(
         cut_off: options.cut_off.clone(),
         end: Deadline::after(timeouts.stream_max),
         step: Step::Pending(Box::new(pending)),
+        includes,
+        cited: None,
+        queue: VecDeque::new(),
         question,
         model: Stage::default(),
     };
@@ -115,39 +161,81 @@ pub(super) fn events(
 impl AnswerStream {
     /// Returns the next event; `None` after the last.
     async fn next(&mut self) -> Option<Event> {
-        if matches!(self.step, Step::Ended) {
-            return None;
-        }
-        // A panic would break off the body without a final event.
-        let cut_off = self.cut_off.clone();
-        let text = tokio::select! {
-            biased;
-            text = AssertUnwindSafe(self.next_text()).catch_unwind() => text,
-            () = cut_off.happened() => Ok(Err(Failure::Stopped)),
-        };
-        let failure = match text {
-            Ok(Ok(Some(text))) => return Some(self.event(&StreamEvent::Chunk { content: &text })),
-            Ok(Ok(None)) => {
-                let event = self.event(&StreamEvent::Done);
-                self.end(Verdict::Ok, StatusCode::OK);
-                return Some(event);
+        while self.queue.is_empty() {
+            if matches!(self.step, Step::Ended) {
+                return None;
             }
-            Ok(Err(failure)) => failure,
-            Err(_) => Failure::Panicked,
-        };
+            // A panic would break off the body without a final event.
+            let cut_off = self.cut_off.clone();
+            let progress = tokio::select! {
+                biased;
+                progress = AssertUnwindSafe(self.advance()).catch_unwind() => progress,
+                () = cut_off.happened() => Ok(Err(Failure::Stopped)),
+            };
+            match progress {
+                Ok(Ok(progress)) => self.queue_progress(progress),
+                Ok(Err(failure)) => self.fail(failure),
+                Err(_) => self.fail(Failure::Panicked),
+            }
+        }
+        self.queue.pop_front()
+    }
+
+    fn queue_progress(&mut self, progress: Progress) {
+        match progress {
+            Progress::Sources(sources) => self.queue(&StreamEvent::Sources { sources: &sources }),
+            Progress::Text(text) => match &mut self.cited {
+                Some(cited) => {
+                    let parts = cited.push(&text);
+                    self.queue_parts(&parts);
+                }
+                None => self.queue(&StreamEvent::Chunk { content: &text }),
+            },
+            Progress::End => {
+                let dropped = self.queue_rest();
+                self.queue(&StreamEvent::Done {
+                    dropped_citations: self.includes.citations.then_some(dropped),
+                    notice: self.includes.notice,
+                });
+                self.end(Verdict::Ok, StatusCode::OK);
+            }
+        }
+    }
+
+    /// Ends the answer early.
+    fn fail(&mut self, failure: Failure) {
+        self.queue_rest();
         let rejection = failure.rejection(self.has_retrieval_codes);
         let error = rejection.message();
-        let event = self.event(&StreamEvent::Error { error });
+        self.queue(&StreamEvent::Error { error });
         self.end(failure.verdict(), rejection.status());
         let trace_id = self.question.trace_id();
         failure.log(self.pipeline.name(), trace_id.as_ref());
-        Some(event)
     }
 
-    fn event(&mut self, event: &StreamEvent<'_>) -> Event {
-        let event = Event::json(event).expect("strings");
+    /// Queues the text that was held back, and returns the number of dropped citations.
+    fn queue_rest(&mut self) -> u64 {
+        let Some(mut cited) = self.cited.take() else {
+            return 0;
+        };
+        let parts = cited.finish();
+        self.queue_parts(&parts);
+        cited.dropped()
+    }
+
+    fn queue_parts(&mut self, parts: &[Part]) {
+        for part in parts {
+            match part {
+                Part::Text(content) => self.queue(&StreamEvent::Chunk { content }),
+                Part::Citation(citation) => self.queue(&StreamEvent::Citation(citation)),
+            }
+        }
+    }
+
+    fn queue(&mut self, event: &StreamEvent<'_>) {
+        let event = Event::json(event).expect("strings and numbers");
         self.question.add_bytes(event.size().try_into().ok());
-        event
+        self.queue.push_back(event);
     }
 
     fn end(&mut self, verdict: Verdict, status: StatusCode) {
@@ -156,26 +244,26 @@ impl AnswerStream {
         self.question.end(verdict, status);
     }
 
-    /// Returns the next text; `None` after the last.
-    async fn next_text(&mut self) -> Result<Option<String>, Failure> {
+    /// Goes on with the answer.
+    async fn advance(&mut self) -> Result<Progress, Failure> {
         match mem::replace(&mut self.step, Step::LastText) {
             Step::Pending(pending) => {
                 let deadline = pending.first_text.or_earlier(self.end);
                 // Boxed, so that its memory is freed before the rest of the answer arrives.
-                let text = Box::pin(self.first_text(*pending, deadline));
-                deadline.cut(text).await?
+                let found = Box::pin(self.search(*pending, deadline));
+                deadline.cut(found).await?
+            }
+            Step::Found(found) => {
+                let deadline = found.deadline;
+                deadline.cut(Box::pin(self.first_text(*found))).await?
             }
             Step::Answering(chunks) => self.end.cut(self.continue_text(chunks)).await?,
-            Step::LastText | Step::Ended => Ok(None),
+            Step::LastText | Step::Ended => Ok(Progress::End),
         }
     }
 
-    /// Runs all steps up to the first text.
-    async fn first_text(
-        &mut self,
-        pending: Pending,
-        deadline: Deadline,
-    ) -> Result<Option<String>, Failure> {
+    /// Searches, and goes on to the first text if the client gets no sources before it.
+    async fn search(&mut self, pending: Pending, deadline: Deadline) -> Result<Progress, Failure> {
         let Pending {
             mut query, idle, ..
         } = pending;
@@ -183,35 +271,56 @@ impl AnswerStream {
         let found = self.pipeline.find(&query, deadline, self.question.call());
         let passages = Box::pin(found).await?;
         self.question.set_rows(passages.len());
-        if passages.is_empty() {
-            return Ok(Some(NO_RESULTS.to_owned()));
+        let mut prompt = None;
+        if !passages.is_empty() {
+            let has_citations = self.includes.citations;
+            let (filled, shown) = self.pipeline.prompt(&mut query, &passages, has_citations)?;
+            self.cited = has_citations.then(|| Box::new(CitedAnswer::new(shown)));
+            prompt = Some(filled);
         }
-        let prompt = self.pipeline.prompt(&mut query, &passages)?;
+        let found = Found {
+            prompt,
+            deadline,
+            idle,
+        };
+        if self.includes.sources {
+            self.step = Step::Found(Box::new(found));
+            let sources = passages.into_iter().map(Source::from);
+            return Ok(Progress::Sources(sources.collect()));
+        }
         // The prompt contains them, so their memory is freed before the long wait for the model.
         drop(passages);
+        self.first_text(found).await
+    }
+
+    /// Asks the model, and returns its first text.
+    async fn first_text(&mut self, found: Found) -> Result<Progress, Failure> {
+        let Some(prompt) = found.prompt else {
+            return Ok(Progress::Text(NO_RESULTS.to_owned()));
+        };
         self.model = self.pipeline.begin("model");
         let trace = self.question.call().trace();
         let completer = self.pipeline.completer().with_trace(trace);
-        let chunks = completer.stream_by(&prompt, deadline).await?;
-        let chunks = chunks.with_idle(idle);
+        let chunks = completer.stream_by(&prompt, found.deadline).await?;
+        let chunks = chunks.with_idle(found.idle);
         self.continue_text(Box::new(chunks)).await
     }
 
     /// Returns the next text of the provider. Texts before a failure were already sent.
-    async fn continue_text(&mut self, mut chunks: Box<Chunks>) -> Result<Option<String>, Failure> {
+    async fn continue_text(&mut self, mut chunks: Box<Chunks>) -> Result<Progress, Failure> {
         loop {
             match chunks.next().await.transpose()? {
                 Some(Chunk::Text(text)) => {
                     self.step = Step::Answering(chunks);
-                    return Ok(Some(text));
+                    return Ok(Progress::Text(text));
                 }
                 // The prompt offers no tools.
                 Some(Chunk::ToolUse(_)) => {}
                 Some(Chunk::End { stop, .. }) => {
                     self.pipeline.note(&stop);
-                    return Ok(None);
+                    return Ok(Progress::End);
                 }
-                None => return Ok(None),
+                None => return Ok(Progress::End),
             }
         }
     }

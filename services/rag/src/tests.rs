@@ -1,6 +1,7 @@
 //! The whole service, with fake providers and a real PostgreSQL.
 
 mod answers;
+mod citations;
 mod endpoints;
 mod faults;
 mod limits;
@@ -101,6 +102,8 @@ fn table(name: &str) -> Table {
         text: "content".to_owned(),
         vector: "embedding".to_owned(),
         id: Some("id".to_owned()),
+        title: None,
+        url: None,
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Off,

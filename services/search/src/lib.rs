@@ -3,7 +3,7 @@
 //! The steps from the candidates of an index to the results: [`chunks`] cuts texts into passages,
 //! [`tokens`] extracts their words, [`bm25`] scores passages by the words of the question,
 //! [`fusion`] merges that ranking with another, [`mmr`] removes near-duplicates, and [`budget`]
-//! takes what fits.
+//! takes what fits. [`sentences`] splits texts where a part of one is quoted.
 //!
 //! ```
 //! use ziggurat_search::{bm25::{Bm25, Question}, tokens};
@@ -26,4 +26,5 @@ pub mod budget;
 pub mod chunks;
 pub mod fusion;
 pub mod mmr;
+pub mod sentences;
 pub mod tokens;

@@ -59,6 +59,8 @@ pub struct SearchTable {
     text: String,
     vector: String,
     id: Option<String>,
+    title: Option<String>,
+    url: Option<String>,
     filters: Vec<Restriction>,
     configuration: TextConfiguration,
 }
@@ -94,6 +96,10 @@ pub struct Hit {
     pub content: String,
     /// Its score; more is better.
     pub score: f64,
+    /// Its title, if the table has titles.
+    pub title: Option<String>,
+    /// Its address, if the table has addresses.
+    pub url: Option<String>,
 }
 
 /// Query that is being built.
@@ -115,6 +121,8 @@ impl SearchTable {
             text: text.to_owned(),
             vector: vector.to_owned(),
             id: None,
+            title: None,
+            url: None,
             filters: Vec::new(),
             configuration: TextConfiguration::default(),
         }
@@ -137,6 +145,20 @@ impl SearchTable {
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         self.id = Some(id.to_owned());
+        self
+    }
+
+    /// Sets the column with the title of a row.
+    #[must_use]
+    pub fn with_title(mut self, title: &str) -> Self {
+        self.title = Some(title.to_owned());
+        self
+    }
+
+    /// Sets the column with the address of a row.
+    #[must_use]
+    pub fn with_url(mut self, url: &str) -> Self {
+        self.url = Some(url.to_owned());
         self
     }
 
@@ -213,45 +235,60 @@ impl QueryBuilder<'_> {
 
     /// Returns the columns of the result, under names of this module.
     fn inner_columns(&self) -> String {
+        let [id, title, url] = self.optional_columns();
         format!(
-            "{} AS id, {} AS content",
-            self.id(),
+            "{id} AS id, {} AS content, {title} AS title, {url} AS url",
             quoted(&self.place.text)
         )
     }
 
     /// Returns the columns of the result, as text.
     fn result_columns(&self) -> String {
+        let [id, title, url] = self.optional_columns();
         format!(
-            "({})::text, ({})::text",
-            self.id(),
+            "({id})::text, ({})::text, NULL, ({title})::text, ({url})::text",
             quoted(&self.place.text)
         )
     }
 
-    fn id(&self) -> String {
-        match &self.place.id {
-            Some(id) => quoted(id),
+    /// Returns the id, the title and the address; `NULL` for those that the table has not.
+    fn optional_columns(&self) -> [String; 3] {
+        let columns = [&self.place.id, &self.place.title, &self.place.url];
+        columns.map(|name| match name {
+            Some(name) => quoted(name),
             None => "NULL".to_owned(),
-        }
+        })
     }
 }
 
 // === impl Hit ===
 
 impl Hit {
-    /// Reads the columns `id`, `content` and score. A row without a score is left out.
+    /// Reads a row with the columns id, content, score, title and address. A row without a score
+    /// is left out.
     fn read(row: &Row) -> Result<Option<Self>, DriverError> {
-        let id = text(row, 0)?;
         let score = number(row, 2)?.filter(|score| score.is_finite());
-        Ok(score
-            .zip(text(row, 1)?)
-            .map(|(score, content)| Self { id, content, score }))
+        let hit = Self::read_unscored(row)?;
+        Ok(score.zip(hit).map(|(score, hit)| Self { score, ..hit }))
+    }
+
+    /// Reads a row that the caller ranks. A row without a text is left out.
+    fn read_unscored(row: &Row) -> Result<Option<Self>, DriverError> {
+        let Some(content) = text(row, 1)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            id: text(row, 0)?,
+            content,
+            score: 0.0,
+            title: text(row, 3)?,
+            url: text(row, 4)?,
+        }))
     }
 }
 
-fn read_row<T>(row: &Row, keep: impl Fn(Option<String>, String) -> T) -> Result<T, DriverError> {
-    Ok(keep(text(row, 0)?, text(row, 1)?.unwrap_or_default()))
+fn read_row<T>(row: &Row, keep: impl Fn(Hit) -> T) -> Result<T, DriverError> {
+    Ok(keep(Hit::read_unscored(row)?.unwrap_or_default()))
 }
 
 /// Returns a name with all its parts quoted.

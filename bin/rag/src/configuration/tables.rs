@@ -16,6 +16,8 @@ pub(super) fn table(file: &Section<'_>) -> Table {
         text: required("text_column"),
         vector: required("vector_column"),
         id: file.key("id_column").text(),
+        title: file.key("title_column").text(),
+        url: file.key("url_column").text(),
         filter: filter::read(&file.key("filter")),
         filter_columns: columns(&file.key("filter_columns")),
         keyword: file

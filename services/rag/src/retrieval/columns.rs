@@ -14,7 +14,8 @@ const SYSTEM: [&str; 7] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "
 /// column that no answer shows. The filter of the operator is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FilterColumns {
-    /// The columns that clients see in answers: the texts and the ids.
+    /// The columns that clients see in answers: the texts and the ids. Titles and addresses have to
+    /// be listed.
     #[default]
     Shown,
     /// The listed columns.

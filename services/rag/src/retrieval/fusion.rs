@@ -54,6 +54,8 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
                 id: found.id,
                 content: found.content,
                 score,
+                title: found.title,
+                url: found.url,
             }
         })
         .collect()
@@ -126,6 +128,7 @@ mod tests {
                 id: Some((*id).to_owned()),
                 content: format!("text of {id}"),
                 score,
+                ..Hit::default()
             })
             .collect()
     }

@@ -139,7 +139,7 @@ impl KeywordSearch<'_> {
         request: &Request<'_>,
     ) -> Result<KeywordHits, QueryError> {
         let search = self.search(request, MAX_READ);
-        let keep = |id, content| Candidate::new(terms, id, content);
+        let keep = |hit| Candidate::new(terms, hit);
         let candidates = search.scan(None, keep, self.pool).await?;
         let is_cut = is_full(&candidates, MAX_READ);
         let counts = self
@@ -159,7 +159,7 @@ impl KeywordSearch<'_> {
         let limit = request.options.max_scanned;
         let search = self.search(request, limit);
         let patterns = longest(terms.patterns());
-        let keep = |id, content| Candidate::new(terms, id, content);
+        let keep = |hit| Candidate::new(terms, hit);
         let candidates = search.scan(Some(&patterns), keep, self.pool).await?;
         let is_cut = is_full(&candidates, limit);
         let counts = self
@@ -199,7 +199,7 @@ impl KeywordSearch<'_> {
                 break;
             }
             let search = self.search(request, left);
-            let keep = |id, content| Candidate::new(terms, id, content);
+            let keep = |hit| Candidate::new(terms, hit);
             let wanted = &round.wanted;
             let more = search.matching(lexicon, wanted, keep, self.pool).await?;
             if round.is_complete && !has_filter && !is_full(&more, left) {
@@ -237,7 +237,7 @@ impl KeywordSearch<'_> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let keep = |id, content| Candidate::new(terms, id, content);
+        let keep = |hit| Candidate::new(terms, hit);
         let search = self.search(request, candidates::MAX_CANDIDATES);
         search
             .matching(lexicon, &LexemeQuery(wanted), keep, self.pool)
@@ -258,7 +258,7 @@ impl KeywordSearch<'_> {
             return Ok(Vec::new());
         }
         let patterns: Vec<_> = trigrams.iter().map(String::as_str).collect();
-        let keep = |id, content| Candidate::new(terms, id, content);
+        let keep = |hit| Candidate::new(terms, hit);
         let search = self.search(request, left);
         search.scan(Some(&patterns), keep, self.pool).await
     }

@@ -90,6 +90,12 @@ impl TableSearch {
         if let Some(name) = &table.text_search_config {
             place = place.with_configuration(TextConfiguration::named(name));
         }
+        if let Some(title) = &table.title {
+            place = place.with_title(title);
+        }
+        if let Some(url) = &table.url {
+            place = place.with_url(url);
+        }
         let filter = table.filter.and_then(|filter| match filter {
             TableFilter::Raw(raw) => raw.sql().map(|sql| Restriction::Raw(sql.to_owned())),
             TableFilter::Structured(filter) => {

@@ -47,6 +47,8 @@ pub(super) fn table(name: &str) -> Table {
         text: "content".to_owned(),
         vector: "embedding".to_owned(),
         id: Some("id".to_owned()),
+        title: None,
+        url: None,
         filter: None,
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,

@@ -51,10 +51,11 @@ impl Search<'_> {
             format!(" WHERE 1 - near.distance >= {least:e}")
         });
         let query = format!(
-            "SELECT near.id::text, near.content::text, (1 - near.distance)::text
+            "SELECT near.id::text, near.content::text, (1 - near.distance)::text,
+                    near.title::text, near.url::text
              FROM (SELECT {}, {distance} AS distance FROM {}
                    WHERE {} AND {name} IS NOT NULL
-                   ORDER BY 3 LIMIT {}) AS near{least}",
+                   ORDER BY distance LIMIT {}) AS near{least}",
             builder.inner_columns(),
             self.place.table,
             self.allowed(&mut builder),

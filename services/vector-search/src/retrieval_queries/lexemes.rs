@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::{QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row, shape::Index};
+use super::{
+    Hit, QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row, shape::Index,
+};
 use crate::{number, quoted, text};
 pub(super) use ziggurat_postgres::{
     driver::{DriverError, Row},
@@ -295,7 +297,7 @@ impl Search<'_> {
         &self,
         lexicon: &Lexicon,
         lexeme_query: &LexemeQuery,
-        keep: impl Fn(Option<String>, String) -> T,
+        keep: impl Fn(Hit) -> T,
         pool: &Pool,
     ) -> Result<Vec<T>, QueryError> {
         let read_query = self.matching_query(lexicon, lexeme_query);

@@ -206,7 +206,8 @@ impl Search<'_> {
         };
         let sign = if direction == "ASC" { "-" } else { "" };
         let query = format!(
-            "SELECT found.id::text, found.content::text, ({sign}found.score)::text
+            "SELECT found.id::text, found.content::text, ({sign}found.score)::text,
+                    found.title::text, found.url::text
              FROM (SELECT {}, {score} AS score FROM {} WHERE {matches}{allowed}
                    ORDER BY {score} {direction} LIMIT {index_rows}) AS found LIMIT {}",
             builder.inner_columns(),

@@ -1,6 +1,6 @@
 //! Reads rows without an index, for callers that rank them.
 
-use super::{Search, read_row};
+use super::{Hit, Search, read_row};
 use crate::{quoted, text};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
@@ -29,14 +29,14 @@ pub async fn ping(pool: &Pool) -> Result<(), QueryError> {
 
 impl Search<'_> {
     /// Reads the rows that may be shown; with words, only those that contain one of them. `keep`
-    /// gets the id of a row and its text, and returns what to keep of them.
+    /// gets a row without a score, and returns what to keep of it.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).
     pub async fn scan<T>(
         &self,
         words: Option<&[&str]>,
-        keep: impl Fn(Option<String>, String) -> T,
+        keep: impl Fn(Hit) -> T,
         pool: &Pool,
     ) -> Result<Vec<T>, QueryError> {
         let read_query = self.scan_query(words);

@@ -141,6 +141,18 @@ fn filter_columns_are_the_listed_ones_or_all_or_those_in_answers() {
 }
 
 #[test]
+fn a_table_has_titles_and_addresses_if_their_columns_are_named() {
+    let columns = |yaml: &str| {
+        let case = Case::changed(&[("table: documents", &format!("table: a{yaml}"))]);
+        let table = case.pipeline().tables.remove(0);
+        (table.title, table.url)
+    };
+    assert_eq!(columns(""), (None, None));
+    let named = (Some("head".to_owned()), Some("link".to_owned()));
+    assert_eq!(columns(", title_column: head, url_column: link"), named);
+}
+
+#[test]
 fn defaults_are_as_documented() {
     let configuration = Case::changed(&[]).configuration();
     let server = &configuration.server;

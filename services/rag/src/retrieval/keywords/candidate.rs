@@ -9,9 +9,8 @@ use super::{Terms, stems::AlikeWords};
 
 /// A row that may match.
 pub(super) struct Candidate {
-    id: Option<String>,
-    /// Empty if no word of the row begins like one of the question.
-    content: String,
+    /// Empty but for the id if no word of the row begins like one of the question.
+    hit: Hit,
     pub(super) words: AlikeWords,
     /// Number of phrases of the question that it contains.
     phrases: u32,
@@ -20,25 +19,29 @@ pub(super) struct Candidate {
 // === impl Candidate ===
 
 impl Candidate {
-    pub(super) fn new(terms: &Terms, id: Option<String>, content: String) -> Self {
-        let words = terms.beginnings.count(&content);
+    pub(super) fn new(terms: &Terms, hit: Hit) -> Self {
+        let words = terms.beginnings.count(&hit.content);
+        let phrases = terms.phrases.count(&hit.content);
+        let hit = if words.is_empty() {
+            Hit {
+                id: hit.id,
+                ..Hit::default()
+            }
+        } else {
+            hit
+        };
         Self {
-            id,
-            phrases: terms.phrases.count(&content),
-            content: if words.is_empty() {
-                String::new()
-            } else {
-                content
-            },
+            hit,
             words,
+            phrases,
         }
     }
 
     /// Returns the identity of the row.
     fn key(&self) -> (Option<&str>, &str) {
-        match &self.id {
+        match &self.hit.id {
             Some(id) => (Some(id), ""),
-            None => (None, &self.content),
+            None => (None, &self.hit.content),
         }
     }
 }
@@ -70,9 +73,8 @@ pub(super) fn ranked(
     hits.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
     hits.into_iter()
         .map(|(candidate, score)| Hit {
-            id: candidate.id,
-            content: candidate.content,
             score,
+            ..candidate.hit
         })
         .collect()
 }

@@ -95,10 +95,10 @@ impl Shape {
             let table = place.table.clone();
             return vec![Finding::NoTable { table }];
         }
-        let lexeme_query = [Some(&place.text), Some(&place.vector), place.id.as_ref()];
-        let mut findings: Vec<_> = lexeme_query
-            .into_iter()
-            .flatten()
+        let required = [&place.text, &place.vector];
+        let optional = [&place.id, &place.title, &place.url];
+        let names = required.into_iter().chain(optional.into_iter().flatten());
+        let mut findings: Vec<_> = names
             .filter_map(|name| self.finding_of(name, place))
             .collect();
         if let Some(column) = self.column(&place.vector) {

@@ -1,0 +1,289 @@
+//! Citations: the passages that an answer refers to, checked.
+//!
+//! The model is told to mark claims with the numbers of documents. [`markers`] checks the marks, and
+//! for each valid one a [`Citation`] names its passage, with the sentence of it that shares the
+//! most words with the claim.
+
+mod code;
+mod markers;
+
+use std::{borrow::Cow, collections::HashSet};
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use ziggurat_search::{sentences::sentences, tokens::terms};
+
+use self::markers::{Checked, MarkerChecker};
+use super::{answer::bounded, retrieval::Passage};
+
+/// Limit on a quoted sentence, in characters.
+const MAX_QUOTE_CHARS: usize = 500;
+
+/// Limit on the text before a marker that is searched for its claim, in bytes.
+const MAX_CLAIM: usize = 2000;
+
+/// A part of an answer that refers to a passage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(super) struct Citation {
+    /// The number in the marker: `2` for `[2]`. It is the position of the passage among the
+    /// sources, from 1.
+    #[schema(minimum = 1)]
+    pub(super) marker: usize,
+    /// The id of the row; absent if the table has no id column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) id: Option<String>,
+    /// The title of the row; absent if the table has no title column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) title: Option<String>,
+    /// The address of the row; absent if the table has no column for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) url: Option<String>,
+    /// The position of the marker in the answer, in characters (Unicode code points).
+    pub(super) start: usize,
+    /// The position after the marker.
+    pub(super) end: usize,
+    /// The sentence of the passage that shares the most words with the claim, of at most 500
+    /// characters.
+    #[schema(max_length = 500)]
+    pub(super) quote: String,
+}
+
+/// A passage that was shown to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ShownPassage {
+    id: Option<String>,
+    title: Option<String>,
+    url: Option<String>,
+    /// The text that was shown.
+    text: String,
+}
+
+/// An answer whose citations are checked while it arrives.
+#[derive(Debug)]
+pub(super) struct CitedAnswer {
+    checker: MarkerChecker,
+    passages: Vec<ShownPassage>,
+    /// The last part of the answer.
+    recent: String,
+}
+
+/// A part of a checked answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Part {
+    /// Text; never empty.
+    Text(String),
+    /// A citation whose marker ends the text before.
+    Citation(Citation),
+}
+
+// === impl ShownPassage ===
+
+impl ShownPassage {
+    /// Takes a passage of which this text is in the prompt.
+    pub(super) fn new(passage: &Passage, text: &str) -> Self {
+        Self {
+            id: passage.id.clone(),
+            title: passage.title.clone(),
+            url: passage.url.clone(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Returns the sentence that shares the most words with a claim.
+    fn quote(&self, claim: &str) -> &str {
+        let wanted: HashSet<_> = terms(claim).collect();
+        let mut best = ("", 0);
+        for sentence in sentences(&self.text) {
+            let shared: HashSet<Cow<'_, str>> = terms(sentence)
+                .filter(|word| wanted.contains(word))
+                .collect();
+            let is_better = best.0.is_empty() || shared.len() > best.1;
+            // Of equal ones the first, or the one with the fewest other words.
+            let is_shorter = shared.len() == best.1 && best.1 > 0 && sentence.len() < best.0.len();
+            if is_better || is_shorter {
+                best = (sentence, shared.len());
+            }
+        }
+        best.0
+    }
+}
+
+// === impl CitedAnswer ===
+
+impl CitedAnswer {
+    /// Checks an answer that may refer to these passages, by their numbers from 1.
+    pub(super) fn new(passages: Vec<ShownPassage>) -> Self {
+        Self {
+            checker: MarkerChecker::new(passages.len()),
+            passages,
+            recent: String::new(),
+        }
+    }
+
+    /// Checks more of the answer, and returns what is certain.
+    pub(super) fn push(&mut self, text: &str) -> Vec<Part> {
+        let checked = self.checker.push(text);
+        self.parts(checked)
+    }
+
+    /// Returns the rest, at the end of the answer.
+    pub(super) fn finish(&mut self) -> Vec<Part> {
+        let checked = self.checker.finish();
+        self.parts(checked)
+    }
+
+    /// Returns the number of markers that were removed because they name no passage.
+    pub(super) fn dropped(&self) -> u64 {
+        self.checker.dropped()
+    }
+
+    /// Checks a whole answer, and returns its text and its citations.
+    pub(super) fn check(&mut self, answer: &str) -> (String, Vec<Citation>) {
+        let mut parts = self.push(answer);
+        parts.extend(self.finish());
+        let (mut text, mut citations) = (String::with_capacity(answer.len()), Vec::new());
+        for part in parts {
+            match part {
+                Part::Text(more) => text.push_str(&more),
+                Part::Citation(citation) => citations.push(citation),
+            }
+        }
+        (text, citations)
+    }
+
+    fn parts(&mut self, checked: Vec<Checked>) -> Vec<Part> {
+        let mut parts = Vec::with_capacity(checked.len());
+        for checked in checked {
+            match checked {
+                Checked::Text(text) => {
+                    self.remember(&text);
+                    parts.push(Part::Text(text));
+                }
+                Checked::Marker(marker) => {
+                    let passage = marker.number.checked_sub(1);
+                    let passage = passage.and_then(|at| self.passages.get(at));
+                    parts.extend(passage.map(|passage| {
+                        let quote = passage.quote(claim(&self.recent));
+                        Part::Citation(Citation {
+                            marker: marker.number,
+                            id: passage.id.clone(),
+                            title: passage.title.clone(),
+                            url: passage.url.clone(),
+                            start: marker.start,
+                            end: marker.end,
+                            quote: bounded(quote, MAX_QUOTE_CHARS),
+                        })
+                    }));
+                }
+            }
+        }
+        parts
+    }
+
+    fn remember(&mut self, text: &str) {
+        self.recent.push_str(text);
+        if self.recent.len() > 2 * MAX_CLAIM {
+            let start = self
+                .recent
+                .ceil_char_boundary(self.recent.len() - MAX_CLAIM);
+            self.recent.drain(..start);
+        }
+    }
+}
+
+/// Returns the claim that a marker at the end of a text belongs to: the last sentence with words.
+fn claim(text: &str) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(MAX_CLAIM));
+    let has_words = |sentence: &&str| sentence.chars().any(char::is_alphabetic);
+    sentences(&text[start..])
+        .filter(has_words)
+        .last()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(id: &str, text: &str) -> ShownPassage {
+        let passage = Passage {
+            id: Some(id.to_owned()),
+            title: Some(format!("About {id}")),
+            ..Passage::default()
+        };
+        ShownPassage::new(&passage, text)
+    }
+
+    fn passages() -> Vec<ShownPassage> {
+        vec![
+            shown(
+                "fern",
+                "Ferns are old. They like shade and damp soil! Water them daily.",
+            ),
+            shown("moss", "# Moss\nMoss likes rain.\nMoss is soft."),
+        ]
+    }
+
+    #[test]
+    fn a_citation_has_its_passage_its_position_and_the_sentence_that_fits_best() {
+        let mut answer = CitedAnswer::new(passages());
+        let (text, citations) = answer.check("Ferns need damp soil [1] [7]. Rain is for moss. [2]");
+        assert_eq!(text, "Ferns need damp soil [1]. Rain is for moss. [2]");
+        assert_eq!(answer.dropped(), 1);
+        let citation = |marker, id: &str, start, quote: &str| Citation {
+            marker,
+            id: Some(id.to_owned()),
+            title: Some(format!("About {id}")),
+            url: None,
+            start,
+            end: start + 3,
+            quote: quote.to_owned(),
+        };
+        let expected = [
+            citation(1, "fern", 21, "They like shade and damp soil!"),
+            citation(2, "moss", 44, "Moss likes rain."),
+        ];
+        assert_eq!(citations, expected);
+    }
+
+    #[test]
+    fn without_a_shared_word_the_first_sentence_is_quoted() {
+        let quote = |claim: &str| passages()[0].quote(claim).to_owned();
+        assert_eq!(quote("Farne mögen Schatten"), "Ferns are old.");
+        assert_eq!(quote(""), "Ferns are old.");
+        assert_eq!(shown("none", " ").quote("Ferns"), "");
+    }
+
+    #[test]
+    fn a_quote_has_an_upper_limit() {
+        let mut answer = CitedAnswer::new(vec![shown("long", &"wool ".repeat(1000))]);
+        let (_, citations) = answer.check("Wool [1]");
+        assert_eq!(citations[0].quote.chars().count(), MAX_QUOTE_CHARS);
+        assert!(citations[0].quote.ends_with('…'));
+    }
+
+    #[test]
+    fn the_claim_of_a_marker_is_the_last_sentence_with_words() {
+        for (text, expected) in [
+            ("One. Two things [1]", "Two things [1]"),
+            ("One. Two things [1][2]", "Two things [1][2]"),
+            ("One. Two things. [1]", "Two things."),
+            ("[1]", ""),
+            ("", ""),
+        ] {
+            assert_eq!(claim(text), expected, "{text:?}");
+        }
+        let long = format!("start {} end", "ä".repeat(4000));
+        assert!(claim(&long).ends_with("ä end"));
+        let mut answer = CitedAnswer::new(passages());
+        (0..100).for_each(|_| drop(answer.push(&long)));
+        assert!(
+            answer.recent.len() <= 2 * MAX_CLAIM,
+            "{}",
+            answer.recent.len()
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! Splits texts into sentences.
+//!
+//! ```
+//! use ziggurat_search::sentences::sentences;
+//!
+//! let text = "Ferns like shade, e.g. under trees. Do they?\nYes: 2.5 hours of sun suffice.";
+//! let expected = ["Ferns like shade, e.g. under trees.", "Do they?", "Yes: 2.5 hours of sun suffice."];
+//! assert!(sentences(text).eq(expected));
+//! ```
+
+/// Returns the sentences of a text in order, without the white space around them. A line break also
+/// ends a sentence, so that headings and entries of lists are sentences of their own.
+pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    let mut next = move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (sentence, after) = rest.split_at(end(rest));
+        rest = after;
+        Some(sentence.trim())
+    };
+    std::iter::from_fn(move || next()).filter(|sentence| !sentence.is_empty())
+}
+
+/// Returns the end of the first sentence.
+fn end(text: &str) -> usize {
+    let mut letters = text.char_indices().peekable();
+    // The last two characters.
+    let mut before = [' ', ' '];
+    while let Some((at, letter)) = letters.next() {
+        let end = at + letter.len_utf8();
+        let is_end = match letter {
+            '\n' | '\r' | '\u{2028}' | '\u{2029}' | '。' | '！' | '？' => true,
+            '.' | '!' | '?' | '…' => {
+                while letters.next_if(|(_, next)| is_closing(*next)).is_some() {}
+                let is_last = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
+                is_last && !(letter == '.' && is_initial(before))
+            }
+            _ => false,
+        };
+        if is_end {
+            return letters.peek().map_or(text.len(), |(at, _)| *at).max(end);
+        }
+        before = [before[1], letter];
+    }
+    text.len()
+}
+
+/// Returns whether a character may follow the end of a sentence and still belong to it.
+fn is_closing(letter: char) -> bool {
+    matches!(
+        letter,
+        '.' | '!' | '?' | '…' | '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '*' | '_'
+    )
+}
+
+/// Returns whether a text ends with a single letter, as in `e.g` or `J`.
+fn is_initial([before, last]: [char; 2]) -> bool {
+    last.is_alphabetic() && !before.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_sentence_ends_with_its_punctuation_or_its_line() {
+        for (text, expected) in [
+            ("", &[][..]),
+            (" \n\n ", &[]),
+            ("One", &["One"]),
+            ("One. Two! Three? Four", &["One.", "Two!", "Three?", "Four"]),
+            (
+                "He said \"one.\" Then (two.) three",
+                &["He said \"one.\"", "Then (two.)", "three"],
+            ),
+            (
+                "# Title\nText of 1.5 lines\r\nend",
+                &["# Title", "Text of 1.5 lines", "end"],
+            ),
+            (
+                "Mr. J. Fern, i.e. a plant.",
+                &["Mr.", "J. Fern, i.e. a plant."],
+            ),
+            (
+                "羊歯は日陰を好む。苔も？はい",
+                &["羊歯は日陰を好む。", "苔も？", "はい"],
+            ),
+            ("What?! No... Yes…", &["What?!", "No...", "Yes…"]),
+            (
+                "shop.example.com is a name",
+                &["shop.example.com is a name"],
+            ),
+        ] {
+            assert!(sentences(text).eq(expected.iter().copied()), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_white_space_is_lost(text in "[a-cA. !?\"\n。ä]{0,60}") {
+            let dense = |text: &str| -> String { text.split_whitespace().collect() };
+            let joined: String = sentences(&text).collect();
+            prop_assert_eq!(dense(&joined), dense(&text));
+        }
+    }
+}
