@@ -134,7 +134,7 @@ fn answers(database: &Address, port: u16) -> String {
          vector_column: embedding\n        id_column: title\n    \
          # Vectors of words and answers in quotes: without a model, a key or a network.\n    \
          embedding_llm: {{provider: local}}\n    rag_llm: {{provider: local}}\n    \
-         allow_include_sources: true\n    top_n: 5\n",
+         allow_include_sources: true\n    top_n: 5\n    query_rewrite: {{enabled: true}}\n",
         shop = reached(database, "username", "ssl_mode"),
     )
 }

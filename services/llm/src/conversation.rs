@@ -216,7 +216,8 @@ impl Message {
     }
 
     /// Returns all its texts, joined.
-    pub(super) fn text(&self) -> Cow<'_, str> {
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
         text(&self.blocks)
     }
 }

@@ -6,9 +6,10 @@ use ziggurat_llm::Deadline;
 
 use super::{
     citations::{Citation, CitedAnswer},
+    debug::DebugDetails,
     failure::Failure,
     observation::ObservedQuestion,
-    pipeline::{NO_RESULTS, Pipeline},
+    pipeline::Pipeline,
     request::Query,
     retrieval::Passage,
 };
@@ -41,7 +42,11 @@ pub(super) struct Answered {
     /// The reason why a requested part, such as the sources, is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    notice: Option<&'static str>,
+    notice: Option<String>,
+    /// Details of the answer. Present only if the request asks for it and the pipeline permits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    debug: Option<DebugDetails>,
 }
 
 /// A passage that was found.
@@ -84,28 +89,33 @@ async fn answer_by(
     question: &mut ObservedQuestion,
 ) -> Result<Answered, Failure> {
     let includes = pipeline.includes(&query);
-    let has_citations = includes.citations;
+    let (has_citations, recorder) = (includes.citations, &includes.recorder);
+    let call = question.call();
+    let rewrite = pipeline.rewrite(&mut query, deadline, call, recorder);
+    let rewriting = Box::pin(rewrite).await;
     // The state of a search is too large to be a part of this future.
-    let passages = Box::pin(pipeline.find(&query, deadline, question.call())).await?;
+    let passages = pipeline.find(&query, deadline, question.call(), recorder);
+    let passages = Box::pin(passages).await?;
     question.set_rows(passages.len());
     if passages.is_empty() {
         return Ok(Answered {
-            answer: NO_RESULTS.to_owned(),
+            answer: pipeline.no_answer().to_owned(),
             citations: has_citations.then(Vec::new),
             dropped_citations: has_citations.then_some(0),
             sources: Vec::new(),
-            tokens_used: 0,
+            tokens_used: rewriting.total_tokens,
+            debug: recorder.details(),
             notice: includes.notice,
         });
     }
-    let (prompt, shown) = pipeline.prompt(&mut query, &passages, has_citations)?;
+    let (prompt, shown) = pipeline.prompt(&mut query, &passages, &includes)?;
     // Frees passages that the answer does not show before the long wait for the model.
     let sources = if includes.sources {
         passages
     } else {
         Vec::new()
     };
-    let stage = pipeline.begin("model");
+    let stage = pipeline.begin("model", recorder);
     let completer = pipeline.completer().with_trace(question.call().trace());
     let reply = completer.complete_by(&prompt, deadline).await?;
     drop(stage);
@@ -115,7 +125,11 @@ async fn answer_by(
         citations: None,
         dropped_citations: None,
         sources: sources.into_iter().map(Source::from).collect(),
-        tokens_used: reply.usage.total_tokens,
+        tokens_used: reply
+            .usage
+            .total_tokens
+            .saturating_add(rewriting.total_tokens),
+        debug: recorder.details(),
         notice: includes.notice,
     };
     if has_citations {

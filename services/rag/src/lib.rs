@@ -34,6 +34,7 @@
 
 mod answer;
 mod citations;
+mod debug;
 mod failure;
 pub mod filter;
 mod health;
@@ -49,6 +50,7 @@ mod reply;
 mod request;
 mod rerank;
 pub mod retrieval;
+mod rewrite;
 mod stages;
 mod stats;
 mod stream;

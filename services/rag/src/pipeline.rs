@@ -7,12 +7,13 @@ use std::{
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
-use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
+use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop, Usage};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
 
 use super::{
     citations::ShownPassage,
+    debug::{PromptSize, Recorder},
     failure::Failure,
     history,
     prompt::{Nonce, fitting},
@@ -20,17 +21,21 @@ use super::{
     request::Query,
     rerank::Rerank,
     retrieval::{Passage, ProbeError, Question, Retriever},
+    rewrite,
     stages::Stage,
 };
 
 /// Default limit on the results that a request may ask for; a larger configured `top_n` raises it.
 const MAX_RESULTS: usize = 1000;
 
+/// Notice for a client that asks for details without permission.
+const NO_DEBUG: &str = "This pipeline does not show how its answers are made.";
+
 /// Notice for a client that asks for sources without permission.
 const NO_SOURCES: &str = "This pipeline does not share its sources.";
 
-/// Answer when nothing was found.
-pub(super) const NO_RESULTS: &str = "No relevant information found in the available documents.";
+/// Default answer when nothing was found.
+const NO_RESULTS: &str = "No relevant information found in the available documents.";
 
 /// Text that is embedded to find out how many dimensions the vectors of a model have.
 const PROBE: &str = "dimensions";
@@ -51,6 +56,9 @@ pub struct Parts {
     pub embedder: Embedder,
     /// The model that answers.
     pub completer: Completer,
+    /// The model that rewrites follow-ups so that they stand alone for the search, if they are
+    /// rewritten.
+    pub rewriter: Option<Completer>,
     /// The model that reorders the results, if there is one.
     pub reranker: Option<Rerank>,
     /// Number of results to use if the request does not set one.
@@ -61,6 +69,13 @@ pub struct Parts {
     pub system_prompt: Option<String>,
     /// Permission for clients to see the results.
     pub allow_include_sources: bool,
+    /// Permission for clients to see how an answer was made.
+    pub allow_debug: bool,
+    /// Minimum relevance of the best result: its score from the reranker, else its cosine
+    /// similarity. Without such a result the question is not answered.
+    pub min_score: Option<f64>,
+    /// The answer if nothing is found; `None` for the default.
+    pub no_answer: Option<String>,
     /// Limit on the answer, in tokens.
     pub max_tokens: Option<u32>,
     /// The sampling temperature of the model.
@@ -68,12 +83,14 @@ pub struct Parts {
 }
 
 /// The parts of an answer besides its text.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Includes {
     pub(super) sources: bool,
     pub(super) citations: bool,
+    /// Collects details, if the answer includes them.
+    pub(super) recorder: Recorder,
     /// The reason why something that was asked for is missing.
-    pub(super) notice: Option<&'static str>,
+    pub(super) notice: Option<String>,
 }
 
 /// Answers questions from its tables.
@@ -115,8 +132,9 @@ impl Pipeline {
     }
 
     /// Begins a stage of a question.
-    pub(super) fn begin(&self, stage: &'static str) -> Stage {
-        self.parts.retriever.stages().begin(stage)
+    pub(super) fn begin(&self, stage: &'static str, recorder: &Recorder) -> Stage {
+        let stages = self.parts.retriever.stages();
+        stages.with_recorder(recorder.clone()).begin(stage)
     }
 
     /// Checks that the database responds and that at least one table can be searched with vectors
@@ -174,23 +192,56 @@ impl Pipeline {
         } else {
             query.include_sources
         };
-        let wanted = Includes {
-            sources,
-            citations: query.citations,
-            notice: None,
-        };
-        if (wanted.sources || wanted.citations) && !self.parts.allow_include_sources {
+        let shares = self.parts.allow_include_sources;
+        let mut notices = Vec::new();
+        if (sources || query.citations) && !shares {
             let pipeline = self.name();
             warn!(
                 pipeline,
                 "a request asked for sources, which are not permitted"
             );
-            return Includes {
-                notice: Some(NO_SOURCES),
-                ..Includes::default()
-            };
+            notices.push(NO_SOURCES);
         }
-        wanted
+        if query.debug && !self.parts.allow_debug {
+            notices.push(NO_DEBUG);
+        }
+        Includes {
+            sources: sources && shares,
+            citations: query.citations && shares,
+            recorder: Recorder::new(query.debug && self.parts.allow_debug),
+            notice: (!notices.is_empty()).then(|| notices.join(" ")),
+        }
+    }
+
+    /// Rewrites a follow-up for the search, and returns the tokens that were used for it.
+    pub(super) async fn rewrite(
+        &self,
+        query: &mut Query,
+        deadline: Deadline,
+        call: &CallContext,
+        recorder: &Recorder,
+    ) -> Usage {
+        let Some(completer) = &self.parts.rewriter else {
+            return Usage::default();
+        };
+        if query.history.is_empty() {
+            return Usage::default();
+        }
+        let retriever = self.parts.retriever.with_call(call.clone());
+        let stages = retriever.stages().with_recorder(recorder.clone());
+        let _stage = stages.begin_detail("rewrite");
+        let completer = completer.with_trace(call.trace());
+        let Query { text, history, .. } = query;
+        let rewritten = rewrite::rewritten(&completer, text, history, deadline, self.name()).await;
+        let (rewritten, usage) = if let Some(rewritten) = rewritten {
+            rewritten
+        } else {
+            let extended = rewrite::extended(&retriever, text, history).await;
+            (extended, Usage::default())
+        };
+        recorder.rewritten(&rewritten);
+        query.rewritten = Some(rewritten);
+        usage
     }
 
     /// Finds passages for the question, best first, for a call.
@@ -199,32 +250,53 @@ impl Pipeline {
         query: &Query,
         deadline: Deadline,
         call: &CallContext,
+        recorder: &Recorder,
     ) -> Result<Vec<Passage>, Failure> {
         let parts = &self.parts;
         let most = parts.top_n.max(MAX_RESULTS);
         let question = Question {
-            text: &query.text,
+            text: query.searched(),
             filter: query.filter.as_ref(),
             top_n: query.top_n.unwrap_or(parts.top_n).min(most),
             disable_hybrid: query.disable_hybrid,
         };
+        let retriever = parts.retriever.with_call(call.clone());
+        let retriever = retriever.with_recorder(recorder.clone());
         let embedding = async {
-            let _stage = self.begin("embed");
+            let _stage = retriever.stages().begin("embed");
             let embedder = parts.embedder.with_trace(call.trace());
-            let embedding = embedder.embed_by(&query.text, deadline).await?;
+            let embedding = embedder.embed_by(query.searched(), deadline).await?;
             Ok(embedding.vector)
         };
-        let retriever = parts.retriever.with_call(call.clone());
-        let passages = retriever.find(&question, embedding).await?;
-        match &parts.reranker {
-            Some(rerank) if !passages.is_empty() => {
-                let _stage = self.begin("rerank");
-                let rerank = rerank.with_trace(call.trace());
-                let ordered = rerank.order(&query.text, passages, deadline, self.name());
-                ordered.await
-            }
-            _ => Ok(passages),
+        let mut passages = retriever.find(&question, embedding).await?;
+        recorder.fused(&passages);
+        if let Some(rerank) = &parts.reranker
+            && !passages.is_empty()
+        {
+            let _stage = retriever.stages().begin("rerank");
+            let rerank = rerank.with_trace(call.trace());
+            let name = self.name();
+            let ordered = rerank.order(query.searched(), passages, deadline, name, recorder);
+            passages = ordered.await?;
         }
+        if !self.is_relevant(&passages) {
+            passages.clear();
+        }
+        Ok(passages)
+    }
+
+    /// Returns whether the best passage reaches the minimum score. If none has a score that can be
+    /// compared, they count as relevant.
+    fn is_relevant(&self, passages: &[Passage]) -> bool {
+        let relevance = passages.iter().filter_map(|passage| passage.relevance);
+        let best = relevance.max_by(f64::total_cmp);
+        best.zip(self.parts.min_score)
+            .is_none_or(|(best, least)| best >= least)
+    }
+
+    /// Returns the answer if nothing is found.
+    pub(super) fn no_answer(&self) -> &str {
+        self.parts.no_answer.as_deref().unwrap_or(NO_RESULTS)
     }
 
     /// Builds the prompt for the model, and returns it with the passages that the model may cite.
@@ -232,9 +304,12 @@ impl Pipeline {
         &self,
         query: &mut Query,
         passages: &[Passage],
-        has_citations: bool,
+        includes: &Includes,
     ) -> Result<(Prompt, Vec<ShownPassage>), Failure> {
         let parts = &self.parts;
+        let stages = parts.retriever.stages();
+        let stages = stages.with_recorder(includes.recorder.clone());
+        let stage = stages.begin_detail("prompt");
         let nonce = Nonce::new()?;
         let mut messages = std::mem::take(&mut query.history);
         let budget = history::fit(&mut messages, parts.token_budget);
@@ -244,10 +319,14 @@ impl Pipeline {
         let persona = parts.system_prompt.as_deref();
         let persona = persona.filter(|persona| !persona.trim().is_empty());
         let prompt = Prompt::new(messages)
-            .with_system(nonce.system(persona, has_citations))
+            .with_system(nonce.system(persona, includes.citations))
             .with_max_tokens(parts.max_tokens)
             .with_temperature(parts.temperature);
-        if !has_citations {
+        drop(stage);
+        includes
+            .recorder
+            .prompt(PromptSize::of(&prompt, texts.len()), passages);
+        if !includes.citations {
             return Ok((prompt, Vec::new()));
         }
         let shown = passages.iter().zip(&texts);

@@ -48,10 +48,14 @@ pub(super) struct QueryRequest {
     /// Requests the event `sources` at the beginning of a stream. The pipeline has to permit it.
     #[schema(default = false)]
     stream_sources: Option<bool>,
+    /// Requests details of how the answer was made. The pipeline has to permit it.
+    #[schema(default = false)]
+    debug: Option<bool>,
     /// Turns keyword search off, so that only vectors are searched.
     #[schema(default = false)]
     disable_hybrid: Option<bool>,
-    /// Earlier messages of the conversation, for the model; they are not used for the search.
+    /// Earlier messages of the conversation, for the model. The search uses them only if the pipeline
+    /// rewrites questions.
     messages: Option<Vec<Message>>,
 }
 
@@ -146,12 +150,15 @@ enum Operator {
 )]
 pub(super) struct Query {
     pub(super) text: String,
+    /// The question to search for, if it is another one.
+    pub(super) rewritten: Option<String>,
     pub(super) stream: bool,
     pub(super) top_n: Option<usize>,
     pub(super) filter: Option<CheckedFilter>,
     pub(super) include_sources: bool,
     pub(super) citations: bool,
     pub(super) stream_sources: bool,
+    pub(super) debug: bool,
     pub(super) disable_hybrid: bool,
     /// The earlier messages, with checked roles.
     pub(super) history: Vec<llm::Message>,
@@ -171,6 +178,11 @@ impl Query {
             .object()
             .map_err(|malformed| unreadable(&malformed.to_string()))?;
         request.check(max_query)
+    }
+
+    /// Returns the question to search for.
+    pub(super) fn searched(&self) -> &str {
+        self.rewritten.as_deref().unwrap_or(&self.text)
     }
 }
 
@@ -195,12 +207,14 @@ impl QueryRequest {
         let top_n = self.top_n.filter(|&top_n| top_n > 0);
         Ok(Query {
             text,
+            rewritten: None,
             stream: self.stream.unwrap_or(false),
             top_n: top_n.map(|top_n| usize::try_from(top_n).unwrap_or(usize::MAX)),
             filter,
             include_sources: self.include_sources.unwrap_or(false),
             citations: self.citations.unwrap_or(false),
             stream_sources: self.stream_sources.unwrap_or(false),
+            debug: self.debug.unwrap_or(false),
             disable_hybrid: self.disable_hybrid.unwrap_or(false),
             history,
         })
@@ -324,10 +338,10 @@ mod tests {
     fn null_and_unknown_members_are_ignored() {
         let query = read(
             r#"{"query":"why?","stream":null,"top_n":null,"filter":null,"include_sources":null,
-                "citations":null,"stream_sources":null,"disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
+                "citations":null,"stream_sources":null,"debug":null,"disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
         );
         assert!(!query.stream && !query.include_sources && !query.disable_hybrid);
-        assert!(!query.citations && !query.stream_sources);
+        assert!(!query.citations && !query.stream_sources && !query.debug);
         assert_eq!(query.top_n, None);
         assert!(query.filter.is_none() && query.history.is_empty());
     }

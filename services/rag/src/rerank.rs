@@ -6,7 +6,7 @@ use tracing::warn;
 use ziggurat_llm::{Deadline, Error, Ranked, Reranker};
 use ziggurat_telemetry::traces::Trace;
 
-use super::{failure::Failure, retrieval::Passage};
+use super::{debug::Recorder, failure::Failure, retrieval::Passage};
 
 /// Reorders results and keeps the best.
 #[derive(Clone, Debug)]
@@ -36,6 +36,7 @@ impl Rerank {
         passages: Vec<Passage>,
         deadline: Deadline,
         pipeline: &str,
+        recorder: &Recorder,
     ) -> Result<Vec<Passage>, Failure> {
         let texts: Vec<_> = passages
             .iter()
@@ -43,7 +44,7 @@ impl Rerank {
             .collect();
         let ranked = self.reranker.rerank(query, &texts, self.top_k, deadline);
         match ranked.await {
-            Ok(ranked) => Ok(self.arrange(passages, &ranked, pipeline)),
+            Ok(ranked) => Ok(self.arrange(passages, &ranked, pipeline, recorder)),
             Err(Error::Late) => Err(Failure::Late),
             Err(error) => {
                 warn!(%error, pipeline, "rerank failed, falling back to original order");
@@ -57,6 +58,7 @@ impl Rerank {
         mut passages: Vec<Passage>,
         ranked: &[Ranked],
         pipeline: &str,
+        recorder: &Recorder,
     ) -> Vec<Passage> {
         let mut is_placed = vec![false; passages.len()];
         let mut order = Vec::with_capacity(passages.len());
@@ -85,9 +87,12 @@ impl Rerank {
         }
         let placed = order.into_iter().map(|(index, score)| Passage {
             score,
+            relevance: Some(score),
             ..mem::take(&mut passages[index])
         });
-        placed.collect()
+        let placed: Vec<_> = placed.collect();
+        recorder.reranked(&placed);
+        placed
     }
 }
 
@@ -122,7 +127,8 @@ mod tests {
     }
 
     async fn ordered(rerank: &Rerank) -> Vec<(String, f64)> {
-        let ordered = rerank.order("why?", passages(), Deadline::none(), "docs");
+        let recorder = Recorder::default();
+        let ordered = rerank.order("why?", passages(), Deadline::none(), "docs", &recorder);
         let passages = ordered.await.expect("an order");
         let shown = passages.into_iter().map(|passage| {
             let id = passage.id.expect("an id");
@@ -200,7 +206,9 @@ mod tests {
         let fake = Fake::start();
         let over = Deadline::at(tokio::time::Instant::now());
         let rerank = rerank(&fake, 0);
-        let ordered = rerank.order("why?", passages(), over, "docs").await;
+        let recorder = Recorder::default();
+        let ordered = rerank.order("why?", passages(), over, "docs", &recorder);
+        let ordered = ordered.await;
         assert!(matches!(ordered, Err(Failure::Late)), "{ordered:?}");
     }
 }

@@ -54,6 +54,7 @@ mod failure;
 mod fusion;
 mod keywords;
 mod probe_error;
+mod rare_words;
 mod table_search;
 #[cfg(test)]
 mod tests;
@@ -65,8 +66,10 @@ use tracing::warn;
 use ziggurat_llm as llm;
 use ziggurat_postgres::{call_context::CallContext, database::Database, pool::Pool};
 use ziggurat_telemetry::Metrics;
+use ziggurat_vector_search::retrieval_queries::Hit;
 
 use super::{
+    debug::{Arm, Recorder},
     filter::{CheckedFilter, RawFilter},
     stages::Stages,
 };
@@ -159,6 +162,9 @@ pub struct Passage {
     pub content: String,
     /// The relevance; higher is better.
     pub score: f64,
+    /// A score that can be compared between questions: that of the reranker, else the cosine
+    /// similarity; `None` if only the keyword search found it.
+    pub relevance: Option<f64>,
     /// The title, if the table has a title column.
     pub title: Option<String>,
     /// The address, if the table has a column for it.
@@ -270,6 +276,14 @@ impl Retriever {
         }
     }
 
+    /// Returns it for a question, whose details are recorded.
+    pub(super) fn with_recorder(self, recorder: Recorder) -> Self {
+        Self {
+            stages: self.stages.with_recorder(recorder),
+            ..self
+        }
+    }
+
     pub(super) fn stages(&self) -> &Stages {
         &self.stages
     }
@@ -357,6 +371,8 @@ impl Retriever {
         // If the embedding fails, the keyword search is cancelled at once.
         let (vector, words) = future::try_join(vector, words).await?;
         self.log_unfit(&vector);
+        self.record(&vector, &words);
+        let fuse = self.stages.begin_detail("fuse");
         let mut outcome = Outcome::default();
         let mut words = words.into_iter();
         let hits = vector.into_iter().map(|found| Hits {
@@ -371,10 +387,30 @@ impl Retriever {
                 passage.content = part;
             }
         }
+        drop(fuse);
         if passages.is_empty() {
             outcome.into_result()?;
         }
         Ok(passages)
+    }
+
+    /// Records the rows that each search found.
+    fn record(&self, vector: &[Result<Vec<Hit>, SearchFailure>], words: &[Vec<Hit>]) {
+        let recorder = self.stages.recorder();
+        if !recorder.is_on() {
+            return;
+        }
+        let scores = |hits: &[Hit]| -> Vec<_> {
+            let hits = hits.iter();
+            hits.map(|hit| (hit.id.clone(), hit.score)).collect()
+        };
+        for (table, found) in self.inner.tables.iter().zip(vector) {
+            let hits = found.as_deref().unwrap_or_default();
+            recorder.found(Arm::Vector, table.name(), scores(hits));
+        }
+        for (table, hits) in self.inner.tables.iter().zip(words) {
+            recorder.found(Arm::Keyword, table.name(), scores(hits));
+        }
     }
 
     /// Logs the tables that the filter of a request does not match the tables, if it fits others. If it fits

@@ -4,17 +4,27 @@ use std::{sync::Arc, time::Instant};
 
 use ziggurat_telemetry::Metrics;
 
+use super::debug::Recorder;
+
 /// Measures the stages of questions to a pipeline.
 #[derive(Clone, Debug)]
 pub(crate) struct Stages {
     pipeline: Arc<str>,
     metrics: Metrics,
+    recorder: Recorder,
 }
 
-/// A stage that runs until this is dropped. Without metrics it reads no clock.
+/// A stage that runs until this is dropped. Without metrics and a recorder it reads no clock.
 #[derive(Debug, Default)]
 #[must_use = "a stage ends when it is dropped"]
-pub(crate) struct Stage(Option<(Stages, &'static str, Instant)>);
+pub(crate) struct Stage(Option<Running>);
+
+#[derive(Debug)]
+struct Running {
+    stages: Stages,
+    stage: &'static str,
+    began: Instant,
+}
 
 // === impl Stages ===
 
@@ -23,6 +33,7 @@ impl Stages {
         Self {
             pipeline: pipeline.into(),
             metrics: Metrics::off(),
+            recorder: Recorder::default(),
         }
     }
 
@@ -30,15 +41,42 @@ impl Stages {
         Self { metrics, ..self }
     }
 
+    /// Returns them for one question, whose details are recorded.
+    pub(crate) fn with_recorder(&self, recorder: Recorder) -> Self {
+        Self {
+            recorder,
+            ..self.clone()
+        }
+    }
+
     /// Returns the name of the pipeline.
     pub(crate) fn pipeline(&self) -> &str {
         &self.pipeline
     }
 
+    /// Returns the recorder of the details of a question.
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     /// Begins a stage: `embed`, `vector`, `keyword`, `rerank` or `model`.
     pub(crate) fn begin(&self, stage: &'static str) -> Stage {
-        let is_on = self.metrics.is_on();
-        Stage(is_on.then(|| (self.clone(), stage, Instant::now())))
+        let is_on = self.metrics.is_on() || self.recorder.is_on();
+        Stage(is_on.then(|| Running {
+            stages: self.clone(),
+            stage,
+            began: Instant::now(),
+        }))
+    }
+
+    /// Begins a stage that is recorded only with the details of a question: `rewrite`, `fuse` or
+    /// `prompt`.
+    pub(crate) fn begin_detail(&self, stage: &'static str) -> Stage {
+        let stages = Self {
+            metrics: Metrics::off(),
+            ..self.clone()
+        };
+        stages.begin(stage)
     }
 }
 
@@ -46,9 +84,15 @@ impl Stages {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if let Some((stages, stage, began)) = &self.0 {
+        if let Some(running) = &self.0 {
+            let Running {
+                stages,
+                stage,
+                began,
+            } = running;
             let duration = began.elapsed();
             stages.metrics.pipeline(&stages.pipeline, stage, duration);
+            stages.recorder.time(stage, duration);
         }
     }
 }

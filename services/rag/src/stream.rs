@@ -5,7 +5,13 @@
     reason = "the derive of a schema repeats the lifetime of its type"
 )]
 
-use std::{collections::VecDeque, mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    mem,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{FutureExt as _, Stream, stream};
 use http::StatusCode;
@@ -21,10 +27,12 @@ use super::{
     Options,
     answer::Source,
     citations::{Citation, CitedAnswer, Part},
+    debug::DebugDetails,
     failure::Failure,
     observation::ObservedQuestion,
-    pipeline::{Includes, NO_RESULTS, Pipeline},
+    pipeline::{Includes, Pipeline},
     request::Query,
+    retrieval::Passage,
     stages::Stage,
 };
 
@@ -46,6 +54,9 @@ pub(super) enum StreamEvent<'a> {
     /// A citation whose mark was sent. Sent only if the request has `citations` and the pipeline
     /// permits it.
     Citation(&'a Citation),
+    /// Details of the answer, before `done`. Sent only if the request has `debug` and the pipeline
+    /// permits it.
+    Debug(&'a DebugDetails),
     /// The answer is complete.
     Done {
         /// Number of marks that were removed because they name no source. Present with `citations`.
@@ -81,6 +92,8 @@ struct AnswerStream {
     question: ObservedQuestion,
     /// Runs while the model answers.
     model: Stage,
+    /// The time when the model was asked, until its first text.
+    asked: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -149,6 +162,7 @@ pub(super) fn events(
         queue: VecDeque::new(),
         question,
         model: Stage::default(),
+        asked: None,
     };
     stream::unfold(state, async |mut state| {
         let event = state.next().await?;
@@ -193,9 +207,14 @@ impl AnswerStream {
             },
             Progress::End => {
                 let dropped = self.queue_rest();
+                self.model = Stage::default();
+                if let Some(details) = self.includes.recorder.details() {
+                    self.queue(&StreamEvent::Debug(&details));
+                }
+                let notice = self.includes.notice.take();
                 self.queue(&StreamEvent::Done {
                     dropped_citations: self.includes.citations.then_some(dropped),
-                    notice: self.includes.notice,
+                    notice: notice.as_deref(),
                 });
                 self.end(Verdict::Ok, StatusCode::OK);
             }
@@ -267,15 +286,21 @@ impl AnswerStream {
         let Pending {
             mut query, idle, ..
         } = pending;
+        let (call, recorder) = (self.question.call(), &self.includes.recorder);
+        let rewrite = self.pipeline.rewrite(&mut query, deadline, call, recorder);
+        Box::pin(rewrite).await;
         // Boxed for the same reason: a search takes tens of kilobytes until it ends.
-        let found = self.pipeline.find(&query, deadline, self.question.call());
+        let found = self.find(&query, deadline);
         let passages = Box::pin(found).await?;
         self.question.set_rows(passages.len());
         let mut prompt = None;
         if !passages.is_empty() {
-            let has_citations = self.includes.citations;
-            let (filled, shown) = self.pipeline.prompt(&mut query, &passages, has_citations)?;
-            self.cited = has_citations.then(|| Box::new(CitedAnswer::new(shown)));
+            let prompted = self.pipeline.prompt(&mut query, &passages, &self.includes);
+            let (filled, shown) = prompted?;
+            self.cited = self
+                .includes
+                .citations
+                .then(|| Box::new(CitedAnswer::new(shown)));
             prompt = Some(filled);
         }
         let found = Found {
@@ -293,12 +318,30 @@ impl AnswerStream {
         self.first_text(found).await
     }
 
+    fn find<'a>(
+        &'a self,
+        query: &'a Query,
+        deadline: Deadline,
+    ) -> impl Future<Output = Result<Vec<Passage>, Failure>> + Send + use<'a> {
+        let (call, recorder) = (self.question.call(), &self.includes.recorder);
+        self.pipeline.find(query, deadline, call, recorder)
+    }
+
+    fn record_first_text(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            let recorder = &self.includes.recorder;
+            recorder.time("first_token", asked.elapsed());
+        }
+    }
+
     /// Asks the model, and returns its first text.
     async fn first_text(&mut self, found: Found) -> Result<Progress, Failure> {
         let Some(prompt) = found.prompt else {
-            return Ok(Progress::Text(NO_RESULTS.to_owned()));
+            return Ok(Progress::Text(self.pipeline.no_answer().to_owned()));
         };
-        self.model = self.pipeline.begin("model");
+        let recorder = &self.includes.recorder;
+        self.model = self.pipeline.begin("model", recorder);
+        self.asked = recorder.is_on().then(Instant::now);
         let trace = self.question.call().trace();
         let completer = self.pipeline.completer().with_trace(trace);
         let chunks = completer.stream_by(&prompt, found.deadline).await?;
@@ -312,6 +355,7 @@ impl AnswerStream {
             match chunks.next().await.transpose()? {
                 Some(Chunk::Text(text)) => {
                     self.step = Step::Answering(chunks);
+                    self.record_first_text();
                     return Ok(Progress::Text(text));
                 }
                 // The prompt offers no tools.

@@ -2,8 +2,10 @@
 
 mod answers;
 mod citations;
+mod debug;
 mod endpoints;
 mod faults;
+mod followups;
 mod limits;
 mod log;
 mod observation;
@@ -119,11 +121,15 @@ pub(super) fn bare(name: &str, embedder: Embedder, completer: Completer) -> Part
         retriever: retriever(nowhere(), Vec::new()),
         embedder,
         completer,
+        rewriter: None,
         reranker: None,
         top_n: 10,
         token_budget: 4000,
         system_prompt: None,
         allow_include_sources: true,
+        allow_debug: false,
+        min_score: None,
+        no_answer: None,
         max_tokens: Some(4096),
         temperature: None,
     }

@@ -12,15 +12,15 @@
 /// ends a sentence, so that headings and entries of lists are sentences of their own.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    let mut next = move || {
+    let all = std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
         let (sentence, after) = rest.split_at(end(rest));
         rest = after;
         Some(sentence.trim())
-    };
-    std::iter::from_fn(move || next()).filter(|sentence| !sentence.is_empty())
+    });
+    all.filter(|sentence| !sentence.is_empty())
 }
 
 /// Returns the end of the first sentence.

@@ -152,11 +152,18 @@ impl PipelineBuilder {
             retriever,
             embedder: clients.embedder(),
             completer: clients.completer(),
+            rewriter: pipeline.rewriter.as_deref().map(|model| match model {
+                "" => clients.completer(),
+                model => clients.completer().with_model(model),
+            }),
             reranker: clients.reranker(),
             top_n: pipeline.top_n,
             token_budget: pipeline.token_budget,
             system_prompt: pipeline.system_prompt.clone(),
             allow_include_sources: pipeline.allow_include_sources,
+            allow_debug: pipeline.allow_debug,
+            min_score: pipeline.min_score,
+            no_answer: pipeline.no_answer.clone(),
             max_tokens: Some(pipeline.max_tokens),
             temperature: pipeline.temperature,
         }));

@@ -30,12 +30,19 @@ pub(crate) struct Pipeline {
     pub(crate) search: SearchOptions,
     pub(crate) embedding: Model,
     pub(crate) completion: Model,
+    /// The model that rewrites follow-ups, if they are rewritten; empty for that of the answers.
+    pub(crate) rewriter: Option<String>,
     pub(crate) rerank: Option<Rerank>,
     pub(crate) key_files: KeyFiles,
     pub(crate) token_budget: usize,
     pub(crate) top_n: usize,
     pub(crate) system_prompt: Option<String>,
     pub(crate) allow_include_sources: bool,
+    pub(crate) allow_debug: bool,
+    /// Minimum relevance of the best result, if configured.
+    pub(crate) min_score: Option<f64>,
+    /// The answer if nothing is found, if configured.
+    pub(crate) no_answer: Option<String>,
     /// Limit on the answer, in tokens.
     pub(crate) max_tokens: u32,
     /// The sampling temperature, if configured.
@@ -90,6 +97,7 @@ impl Pipeline {
         let pipeline = Self {
             name,
             description: file.key("description").text().unwrap_or_default(),
+            rewriter: rewriter(&file.section("query_rewrite")),
             rerank: Rerank::read(&file.section("rerank"), &shared),
             key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),
             token_budget: count(file, "token_budget").unwrap_or(defaults.token_budget),
@@ -97,6 +105,9 @@ impl Pipeline {
             search: search::read(&file.section("search"), is_local),
             system_prompt: file.key("system_prompt").text(),
             allow_include_sources: file.key("allow_include_sources").boolean().unwrap_or(false),
+            allow_debug: file.key("allow_debug").boolean().unwrap_or(false),
+            min_score: file.key("min_score").decimal(f64::MIN..=f64::MAX),
+            no_answer: file.key("no_answer").text(),
             database: database?,
             tables,
             embedding: embedding?,
@@ -106,6 +117,13 @@ impl Pipeline {
         };
         Some(pipeline)
     }
+}
+
+/// Returns the name of the model that rewrites follow-ups, if they are rewritten.
+fn rewriter(file: &Section<'_>) -> Option<String> {
+    let is_enabled = file.key("enabled").boolean().unwrap_or(false);
+    let model = file.key("model").text().unwrap_or_default();
+    is_enabled.then_some(model)
 }
 
 fn name(value: &Value<'_>, names: &mut BTreeSet<String>) -> String {

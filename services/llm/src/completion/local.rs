@@ -10,7 +10,7 @@ use ziggurat_search::{
     tokens::terms,
 };
 
-use self::sources::{Source, question, sources};
+use self::sources::{Source, has_citations, question, sources};
 use crate::{Chunk, Prompt, Stop, Usage};
 
 pub(super) use crate::local::NAME;
@@ -41,7 +41,7 @@ struct Sentence<'a> {
 /// Answers a prompt, with one chunk per part of the reply.
 pub(super) fn answer(prompt: &Prompt) -> Vec<Chunk> {
     let sources = sources(prompt);
-    let mut texts = quote(&question(prompt), &sources);
+    let mut texts = quote(&question(prompt), &sources, has_citations(prompt));
     if texts.is_empty() {
         texts.push(NO_SOURCES.to_owned());
     }
@@ -52,7 +52,7 @@ pub(super) fn answer(prompt: &Prompt) -> Vec<Chunk> {
     texts.into_iter().map(Chunk::Text).chain([end]).collect()
 }
 
-fn quote(question: &str, sources: &[Source<'_>]) -> Vec<String> {
+fn quote(question: &str, sources: &[Source<'_>], has_citations: bool) -> Vec<String> {
     let question = Question::new(terms(question));
     let sentences: Vec<_> = sources
         .iter()
@@ -69,31 +69,39 @@ fn quote(question: &str, sources: &[Source<'_>]) -> Vec<String> {
     let mut ranked: Vec<_> = sentences.iter().zip(scores).collect();
     ranked.retain(|(_, score)| *score > 0.0);
     if ranked.is_empty() {
-        return vec![NO_MATCH.to_owned(), first.quoted()];
+        return vec![NO_MATCH.to_owned(), first.quoted(has_citations)];
     }
     // A stable sort: of equal scores, the first source comes first.
     ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     ranked.truncate(QUOTES);
-    let quotes = ranked.into_iter().map(|(sentence, _)| sentence.quoted());
+    let quotes = ranked
+        .into_iter()
+        .map(|(sentence, _)| sentence.quoted(has_citations));
     std::iter::once(QUOTED.to_owned()).chain(quotes).collect()
 }
 
 // === impl Sentence ===
 
 impl Sentence<'_> {
-    fn quoted(&self) -> String {
+    fn quoted(&self, has_citations: bool) -> String {
         let text = &self.text[..self.text.floor_char_boundary(LONGEST)];
         let rest = if text.len() < self.text.len() {
             "…"
         } else {
             ""
         };
-        let name = self.source.name;
-        if name.is_empty() {
-            format!("\n> {text}{rest}\n")
+        let Source { name, number, .. } = self.source;
+        let name = if name.is_empty() {
+            String::new()
         } else {
-            format!("\n> {text}{rest} ({name})\n")
-        }
+            format!(" ({name})")
+        };
+        let mark = if has_citations && !number.is_empty() {
+            format!(" [{number}]")
+        } else {
+            String::new()
+        };
+        format!("\n> {text}{rest}{name}{mark}\n")
     }
 }
 

@@ -49,11 +49,13 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
     chosen
         .into_iter()
         .map(|(table, place, score)| {
+            let is_of_vector = place < hits[table].vector.len();
             let found = hits[table].take(place);
             Passage {
                 id: found.id,
                 content: found.content,
                 score,
+                relevance: is_of_vector.then_some(found.score),
                 title: found.title,
                 url: found.url,
             }

@@ -7,6 +7,7 @@ mod candidate;
 mod candidates;
 mod method;
 mod phrases;
+mod shares;
 mod stems;
 
 use std::{

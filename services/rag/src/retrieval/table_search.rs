@@ -285,6 +285,23 @@ impl TableSearch {
         }
     }
 
+    /// Returns the share of the rows that contain each word; `None` if that is not known.
+    pub(super) async fn word_shares(
+        &self,
+        words: &[&str],
+        call: &CallContext,
+    ) -> Result<Vec<Option<f64>>, QueryError> {
+        let pool = self.pool.clone().with_call(call.clone());
+        let known = self.known(&pool).await?;
+        let search = KeywordSearch {
+            place: &self.place,
+            shape: &known.shape,
+            statistics: &known.statistics,
+            pool: &pool,
+        };
+        search.shares(&known.method, words).await
+    }
+
     fn search<'a>(&'a self, known: &'a KnownTable, request: &Request<'a>) -> Search<'a> {
         Search {
             place: &self.place,

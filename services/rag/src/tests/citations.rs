@@ -200,7 +200,10 @@ async fn every_kind_of_search_finds_titles_and_addresses() {
         };
         let options = SearchOptions {
             hybrid: keyword != Backend::Off,
-            vector_weight: 0.0,
+            fusion: Fusion {
+                vector_weight: 0.0,
+                ..Fusion::default()
+            },
             ..SearchOptions::default()
         };
         parts.retriever = Retriever::new(setup.pool.clone(), "docs", vec![table], options);
@@ -263,7 +266,7 @@ fn made_answer(numbers: &mut Numbers) -> String {
         .collect()
 }
 
-/// Number of made answers; ten times as many take half a minute.
+/// Number of made answers, unless the variable `CITED_ANSWERS` has another.
 const ANSWERS: usize = 200;
 
 #[tokio::test]
@@ -271,7 +274,9 @@ async fn no_invalid_marker_reaches_a_client_whole_or_streamed() {
     let setup = Setup::new().await;
     let service = served([setup.parts()]);
     let mut numbers = Numbers(35);
-    for _ in 0..ANSWERS {
+    let answers = std::env::var("CITED_ANSWERS").ok();
+    let answers = answers.map_or(ANSWERS, |answers| answers.parse().expect("a number"));
+    for _ in 0..answers {
         let said_text = made_answer(&mut numbers);
         setup.fake.next_of(Api::Anthropic, Turn::text(&said_text));
         let (_, whole) = ask(&service, cited()).await;

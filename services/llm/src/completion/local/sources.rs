@@ -15,6 +15,9 @@ const DOCUMENT: &str = "--- Document ";
 /// Prefix of the name of a document.
 const NAME: &str = " (Source: ";
 
+/// Beginning of the rule that has claims marked with the numbers of documents.
+const CITATIONS: &str = "\n- Mark each claim with the number of the document";
+
 /// Prefix of the question after the retrieved documents.
 const QUESTION: &str = "Question: ";
 
@@ -23,6 +26,8 @@ const QUESTION: &str = "Question: ";
 pub(super) struct Source<'a> {
     /// Its name, or the number of the document; empty if neither is known.
     pub(super) name: &'a str,
+    /// The number of the document; empty if it has none.
+    pub(super) number: &'a str,
     pub(super) text: &'a str,
 }
 
@@ -33,6 +38,11 @@ pub(super) fn question(prompt: &Prompt) -> Cow<'_, str> {
         Some(FramedQuestion { question, .. }) => Cow::Owned(question.to_owned()),
         None => text,
     }
+}
+
+/// Returns whether claims are to be marked with the numbers of documents.
+pub(super) fn has_citations(prompt: &Prompt) -> bool {
+    prompt.system.contains(CITATIONS)
 }
 
 /// Returns the sources: documents that came with the question, and later results of tools.
@@ -51,7 +61,11 @@ pub(super) fn sources(prompt: &Prompt) -> Vec<Source<'_>> {
                 );
             }
             Block::ToolResult { content, .. } => {
-                sources.extend(content.iter().map(|text| Source { name: "", text }));
+                sources.extend(content.iter().map(|text| Source {
+                    name: "",
+                    number: "",
+                    text,
+                }));
             }
             Block::ToolUse { .. } => {}
         }
@@ -65,6 +79,14 @@ fn asked(prompt: &Prompt) -> Option<(usize, &Message)> {
     messages
         .rev()
         .find(|(_, message)| message.role == Role::User && !message.text().is_empty())
+}
+
+/// The header of a document.
+#[derive(Clone, Copy)]
+struct Header<'a> {
+    /// The name of the document, else its title.
+    name: &'a str,
+    number: &'a str,
 }
 
 /// A question that comes with documents.
@@ -94,28 +116,38 @@ impl<'a> FramedQuestion<'a> {
             nonce, documents, ..
         } = self;
         let mut sources = Vec::new();
-        let mut begun: Option<(&str, usize)> = None;
+        let mut begun: Option<(Header<'_>, usize)> = None;
         let mut at = 0;
         for line in documents.split_inclusive('\n') {
-            if let Some(name) = name(line, nonce) {
-                let text = begun.map(|(name, from)| (name, &documents[from..at]));
-                sources.extend(text);
-                begun = Some((name, at + line.len()));
+            if let Some(header) = Header::read(line, nonce) {
+                sources.extend(begun.map(|(header, from)| header.source(&documents[from..at])));
+                begun = Some((header, at + line.len()));
             }
             at += line.len();
         }
-        sources.extend(begun.map(|(name, from)| (name, &documents[from..])));
-        let sources = sources.into_iter();
-        sources.map(|(name, text)| Source { name, text }).collect()
+        sources.extend(begun.map(|(header, from)| header.source(&documents[from..])));
+        sources
     }
 }
 
-/// Returns the name of a document, if this line is its header.
-fn name<'a>(line: &'a str, nonce: &str) -> Option<&'a str> {
-    let head = line.strip_prefix(DOCUMENT)?.strip_suffix('\n')?;
-    let head = head.strip_suffix(nonce)?.strip_suffix(" --- ")?;
-    let number = &line["--- ".len()..DOCUMENT.len() + head.len()];
-    let name = number.split_once(NAME);
-    let name = name.and_then(|(_, name)| name.strip_suffix(')'));
-    Some(name.unwrap_or(number))
+// === impl Header ===
+
+impl<'a> Header<'a> {
+    /// Reads the header of a document; `None` if the line is none.
+    fn read(line: &'a str, nonce: &str) -> Option<Self> {
+        let head = line.strip_prefix(DOCUMENT)?.strip_suffix('\n')?;
+        let head = head.strip_suffix(nonce)?.strip_suffix(" --- ")?;
+        let title = &line["--- ".len()..DOCUMENT.len() + head.len()];
+        let name = title.split_once(NAME);
+        let name = name.and_then(|(_, name)| name.strip_suffix(')'));
+        Some(Self {
+            name: name.unwrap_or(title),
+            number: head.split(' ').next().unwrap_or_default(),
+        })
+    }
+
+    fn source(self, text: &'a str) -> Source<'a> {
+        let Self { name, number } = self;
+        Source { name, number, text }
+    }
 }

@@ -38,6 +38,16 @@ fn the_sentences_that_share_most_with_the_question_are_quoted_with_their_source(
 }
 
 #[test]
+fn quotes_have_the_numbers_of_their_documents_if_the_rules_ask_for_them() {
+    let prompt = with_documents("How often do I water a cactus in a month?");
+    let answer =
+        answered(&prompt.with_system("Rules:\n- Mark each claim with the number of the document"));
+    let expected = "> Water it once a month. (Document 2) [2]\n";
+    assert!(answer.contains(expected), "{answer}");
+    assert!(answer.ends_with("(guide-7) [1]\n"), "{answer}");
+}
+
+#[test]
 fn a_header_without_the_number_of_the_markers_is_text() {
     let prompt = with_documents("Who pays for water?");
     let text = prompt.messages[1].text().replace(
