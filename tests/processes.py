@@ -32,12 +32,12 @@ def running(command, **options):
 
 
 @contextmanager
-def database(keeper, folder=None):
+def database(keeper, folder=None, sample=SAMPLE):
     """A database with sample data, as the variables of a PostgreSQL client.
 
     With a folder it has its own server, with the default settings of PostgreSQL.
     """
-    command = [keeper, SAMPLE, *([folder] if folder else [])]
+    command = [keeper, sample, *([folder] if folder else [])]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         url = urlsplit(child.stdout.readline().strip())

@@ -126,7 +126,7 @@ impl Home {
 fn answers(database: &Address, port: u16) -> String {
     format!(
         "# Written by the demo, anew at every start.\n\
-         server:\n  listen_address: 127.0.0.1\n  port: {port}\n\
+         server:\n  listen_address: 127.0.0.1\n  port: {port}\n  openai_compatible: true\n\
          pipelines:\n  - name: handbook\n    \
          description: What the shop tells its customers\n    \
          database: {{{shop}}}\n    \

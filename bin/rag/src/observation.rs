@@ -8,7 +8,7 @@ use ziggurat_audit::{Trail, Verdict};
 use ziggurat_http::{MetricsPage, TraceExport, count_request};
 use ziggurat_layers::sanitize::RequestId;
 use ziggurat_llm::Provider;
-use ziggurat_rag_service::{METHOD, Observation};
+use ziggurat_rag_service::{METHODS, Observation};
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::configuration::Configuration;
@@ -23,6 +23,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The paths under which the server is reached.
 const FACES: &[&str] = &[
     "/v1/pipelines",
+    "/v1/chat",
+    "/v1/models",
     "/v1/stats",
     "/v1/health",
     "/v1/live",
@@ -85,7 +87,7 @@ fn metrics(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
         return Metrics::off();
     }
     let known = names(configuration)
-        .with(Set::Methods, [METHOD])
+        .with(Set::Methods, METHODS)
         .with(Set::Providers, Provider::ALL.map(Provider::name))
         .with(Set::Faces, FACES.iter().copied());
     let metrics = Metrics::new(Program::Rag, VERSION, &known);

@@ -108,6 +108,7 @@ fn options(server: &Server, app: &App, cut_off: &CutOff, observation: &Observati
         retrieval_error_codes: server.retrieval_error_codes,
         keep_alive: server.stream_keep_alive,
         max_query: server.max_query_bytes,
+        openai_compatible: server.openai_compatible,
         document: crate::DOCUMENT,
         cut_off: cut_off.clone(),
         limits: app.limits.clone(),

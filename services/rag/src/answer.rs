@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use ziggurat_llm::Deadline;
+use ziggurat_llm::{Deadline, Stop, Usage};
 
 use super::{
     citations::{Citation, CitedAnswer},
@@ -16,6 +16,21 @@ use super::{
 
 /// Limit on the text of a source, in characters, because a row may hold a whole book.
 const MAX_SOURCE_CHARS: usize = 16_384;
+
+/// A complete answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// The checked citations, if the answer has them.
+    pub(super) citations: Option<Vec<Citation>>,
+    dropped_citations: u64,
+    sources: Vec<Source>,
+    pub(super) usage: Usage,
+    /// The reason why the model stopped.
+    pub(super) stop: Stop,
+    notice: Option<String>,
+    debug: Option<DebugDetails>,
+}
 
 /// The answer of a pipeline.
 #[derive(Debug, Serialize, ToSchema)]
@@ -77,7 +92,7 @@ pub(super) async fn answer(
     query: Query,
     deadline: Deadline,
     question: &mut ObservedQuestion,
-) -> Result<Answered, Failure> {
+) -> Result<Answer, Failure> {
     let answered = answer_by(pipeline, query, deadline, question);
     deadline.cut(answered).await?
 }
@@ -87,7 +102,7 @@ async fn answer_by(
     mut query: Query,
     deadline: Deadline,
     question: &mut ObservedQuestion,
-) -> Result<Answered, Failure> {
+) -> Result<Answer, Failure> {
     let includes = pipeline.includes(&query);
     let (has_citations, recorder) = (includes.citations, &includes.recorder);
     let call = question.call();
@@ -98,12 +113,13 @@ async fn answer_by(
     let passages = Box::pin(passages).await?;
     question.set_rows(passages.len());
     if passages.is_empty() {
-        return Ok(Answered {
-            answer: pipeline.no_answer().to_owned(),
+        return Ok(Answer {
+            text: pipeline.no_answer().to_owned(),
             citations: has_citations.then(Vec::new),
-            dropped_citations: has_citations.then_some(0),
+            dropped_citations: 0,
             sources: Vec::new(),
-            tokens_used: rewriting.total_tokens,
+            usage: rewriting,
+            stop: Stop::EndTurn,
             debug: recorder.details(),
             notice: includes.notice,
         });
@@ -120,15 +136,15 @@ async fn answer_by(
     let reply = completer.complete_by(&prompt, deadline).await?;
     drop(stage);
     pipeline.note(&reply.stop);
-    let mut answered = Answered {
-        answer: reply.text().into_owned(),
+    let mut usage = reply.usage;
+    usage += rewriting;
+    let mut answered = Answer {
+        text: reply.text().into_owned(),
         citations: None,
-        dropped_citations: None,
+        dropped_citations: 0,
         sources: sources.into_iter().map(Source::from).collect(),
-        tokens_used: reply
-            .usage
-            .total_tokens
-            .saturating_add(rewriting.total_tokens),
+        usage,
+        stop: reply.stop,
         debug: recorder.details(),
         notice: includes.notice,
     };
@@ -149,15 +165,32 @@ pub(super) fn bounded(text: impl Into<String>, max_chars: usize) -> String {
     text
 }
 
-// === impl Answered ===
+// === impl Answer ===
 
-impl Answered {
+impl Answer {
     /// Replaces the text by the checked one, and adds its citations.
     fn check_citations(&mut self, mut cited: CitedAnswer) {
-        let (answer, citations) = cited.check(&self.answer);
-        self.answer = answer;
+        let (text, citations) = cited.check(&self.text);
+        self.text = text;
         self.citations = Some(citations);
-        self.dropped_citations = Some(cited.dropped());
+        self.dropped_citations = cited.dropped();
+    }
+}
+
+// === impl Answered ===
+
+impl From<Answer> for Answered {
+    fn from(answer: Answer) -> Self {
+        let has_citations = answer.citations.is_some();
+        Self {
+            answer: answer.text,
+            citations: answer.citations,
+            dropped_citations: has_citations.then_some(answer.dropped_citations),
+            sources: answer.sources,
+            tokens_used: answer.usage.total_tokens,
+            notice: answer.notice,
+            debug: answer.debug,
+        }
     }
 }
 

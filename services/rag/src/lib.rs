@@ -41,6 +41,7 @@ mod health;
 mod history;
 mod limits;
 mod observation;
+mod openai;
 mod page;
 mod pipeline;
 mod pipelines;
@@ -79,7 +80,7 @@ use self::{
 };
 
 pub use self::{
-    observation::{METHOD, Observation},
+    observation::{METHODS, Observation},
     pipeline::{Parts, Pipeline},
     pipelines::Pipelines,
     reply::ErrorLine,
@@ -116,6 +117,8 @@ pub struct Options {
     pub keep_alive: Option<Duration>,
     /// Limit on the question, in bytes.
     pub max_query: usize,
+    /// Serves the pipelines as models of the chat completions API of `OpenAI`, too.
+    pub openai_compatible: bool,
     /// The OpenAPI document, as JSON.
     pub document: &'static str,
     /// Signal that ends streams when the server stops.
@@ -129,7 +132,10 @@ pub struct Options {
 /// OpenAPI description of this server.
 #[derive(Debug, OpenApi)]
 #[openapi(
-    paths(live, health::health, pipelines::list, stats::stats, query::query),
+    paths(
+        live, health::health, pipelines::list, stats::stats, query::query, openai::models,
+        openai::model, openai::chat
+    ),
     components(schemas(stream::StreamEvent<'static>))
 )]
 pub struct Description;
@@ -154,7 +160,18 @@ pub fn service(pipelines: Pipelines, options: Options) -> Router {
     let readiness = pipelines.readiness().clone();
     let check = HealthCheck::new(pipelines.clone(), options.timeouts.ping);
     let health = reading(health::health).with_state(check);
-    let questions = post(query::query).with_state((pipelines.clone(), Arc::new(options)));
+    let state = (pipelines.clone(), Arc::new(options));
+    let openai = if state.1.openai_compatible {
+        let chat = post(openai::chat).with_state(state.clone());
+        Router::new()
+            .route(openai::MODELS, reading(openai::models))
+            .route(openai::MODEL, reading(openai::model))
+            .with_state(pipelines.clone())
+            .route(openai::CHAT, chat)
+    } else {
+        Router::new()
+    };
+    let questions = post(query::query).with_state(state);
     Router::new()
         .route("/v1/pipelines", reading(pipelines::list))
         .route("/v1/stats", reading(stats::stats))
@@ -163,6 +180,7 @@ pub fn service(pipelines: Pipelines, options: Options) -> Router {
         .route("/v1/health", health)
         .route("/v1/live", reading(live))
         .route("/ready", reading(readiness))
+        .merge(openai)
         .route(DESCRIPTION, reading(document))
         .route("/", reading(Document::page(page::PAGE)))
         .fallback(async || Refused::not_found())
@@ -208,6 +226,7 @@ impl Default for Options {
             retrieval_error_codes: false,
             keep_alive: None,
             max_query: MAX_QUERY,
+            openai_compatible: false,
             document: "",
             cut_off: CutOff::default(),
             limits: Limits::new(ziggurat_limits::Settings::default()),

@@ -5,8 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::extract::Request;
-use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use http::{HeaderValue, Request, StatusCode, header::RETRY_AFTER};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{
@@ -24,13 +23,14 @@ use ziggurat_telemetry::{
     traces::{Incoming, ServerSpan, Tracer, Transport},
 };
 
-use super::{limits::CallerLimits, query, reply::Refused};
+use super::{limits::CallerLimits, reply::Refused};
 
-/// Method of a question in the audit trail, the metrics and the traces.
-pub const METHOD: &str = "POST /v1/pipelines/{name}";
+/// Methods of questions in the audit trail, the metrics and the traces.
+pub const METHODS: [&str; 2] = [PIPELINE, CHAT];
 
-/// The path under which questions arrive.
-const FACE: &str = "/v1/pipelines";
+const PIPELINE: &str = "POST /v1/pipelines/{name}";
+
+const CHAT: &str = "POST /v1/chat/completions";
 
 /// The server knows no accounts.
 const CALLER: &str = "local";
@@ -51,6 +51,14 @@ pub struct Observation {
     pub sql_comment: SqlCommentKind,
 }
 
+/// The pipeline that a question is for, and the endpoint that it came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'a> {
+    pipeline: &'a str,
+    method: &'static str,
+    path: &'static str,
+}
+
 /// A question that is observed, and counted for its caller. Dropped before its end, it is recorded
 /// as cancelled.
 #[derive(Debug, Default)]
@@ -65,6 +73,7 @@ pub(super) struct ObservedQuestion {
 
 #[derive(Debug)]
 struct Running {
+    method: &'static str,
     record: Option<AuditCall>,
     metrics: Metrics,
     span: ServerSpan,
@@ -90,11 +99,16 @@ impl Observation {
     }
 
     /// Begins to observe a question, which counts for the limits of its caller.
-    pub(super) fn begin(&self, request: &Request, limits: CallerLimits) -> ObservedQuestion {
-        let running = self.running(request).map(Box::new);
+    pub(super) fn begin<B>(
+        &self,
+        request: &Request<B>,
+        target: Target<'_>,
+        limits: CallerLimits,
+    ) -> ObservedQuestion {
+        let running = self.running(request, target).map(Box::new);
         let trace = running.as_ref().map(|running| running.span.trace().clone());
         ObservedQuestion {
-            call: CallContext::new(trace.unwrap_or_default(), self.comment(request)),
+            call: CallContext::new(trace.unwrap_or_default(), self.comment(request, target)),
             running,
             limits,
             permit: None,
@@ -102,31 +116,32 @@ impl Observation {
     }
 
     /// Returns what PostgreSQL is told about a question.
-    fn comment(&self, request: &Request) -> Option<CallComment> {
+    fn comment<B>(&self, request: &Request<B>, target: Target<'_>) -> Option<CallComment> {
         if self.sql_comment == SqlCommentKind::Off {
             return None;
         }
         Some(CallComment {
             caller: CALLER.to_owned(),
             request: request.extensions().get().map(RequestId::to_string),
-            pipeline: Some(query::name(request.uri().path()).into_owned()),
+            pipeline: Some(target.pipeline.to_owned()),
             tool: None,
             has_trace: self.sql_comment == SqlCommentKind::Trace,
         })
     }
 
-    fn running(&self, request: &Request) -> Option<Running> {
+    fn running<B>(&self, request: &Request<B>, target: Target<'_>) -> Option<Running> {
         if !self.is_on() {
             return None;
         }
         let incoming = Incoming::default().with_headers(request.headers());
-        let mut span = self.tracer.begin(METHOD, incoming, false);
+        let mut span = self.tracer.begin(target.method, incoming, false);
         span.set_transport(Transport::Tcp);
         Some(Running {
+            method: target.method,
             record: self
                 .audit
                 .as_ref()
-                .map(|audit| record(audit, request, &span)),
+                .map(|audit| record(audit, request, target, &span)),
             metrics: self.metrics.clone(),
             span,
             database: None,
@@ -137,23 +152,50 @@ impl Observation {
 }
 
 /// Begins the record of a question.
-fn record(audit: &Audit, request: &Request, span: &ServerSpan) -> AuditCall {
+fn record<B>(
+    audit: &Audit,
+    request: &Request<B>,
+    target: Target<'_>,
+    span: &ServerSpan,
+) -> AuditCall {
     let extensions = request.extensions();
     let trace_id = span.trace().id().map(|id| id.to_string());
     audit.begin(&CallStart {
         request_id: extensions.get().map_or("", RequestId::as_str),
         trace_id: trace_id.as_deref().unwrap_or_default(),
         transport: "http",
-        face: FACE,
+        face: target.path,
         caller: Caller {
             kind: CALLER,
             ip: extensions.get().map(ClientIp::client),
             ..Caller::default()
         },
-        method: METHOD,
-        pipeline: &query::name(request.uri().path()),
+        method: target.method,
+        pipeline: target.pipeline,
         ..CallStart::default()
     })
+}
+
+// === impl Target ===
+
+impl<'a> Target<'a> {
+    /// Names a pipeline whose own endpoint got the question.
+    pub(super) fn pipeline(pipeline: &'a str) -> Self {
+        Self {
+            pipeline,
+            method: PIPELINE,
+            path: "/v1/pipelines",
+        }
+    }
+
+    /// Names a pipeline that got a conversation.
+    pub(super) fn chat(pipeline: &'a str) -> Self {
+        Self {
+            pipeline,
+            method: CHAT,
+            path: "/v1/chat",
+        }
+    }
 }
 
 // === impl ObservedQuestion ===
@@ -269,7 +311,7 @@ impl Running {
             .as_ref()
             .map_or("", |database| database.name());
         self.metrics.call_ended(&EndedCall {
-            method: METHOD,
+            method: self.method,
             database,
             verdict: verdict.as_str(),
             caller_kind: CALLER,

@@ -185,6 +185,11 @@ impl Pipeline {
         checked.map_err(|error| Refused::invalid(format!("invalid filter: {error}")))
     }
 
+    /// Returns whether clients may see the results.
+    pub(super) fn allows_sources(&self) -> bool {
+        self.parts.allow_include_sources
+    }
+
     /// Returns the parts of the answer besides its text.
     pub(super) fn includes(&self, query: &Query) -> Includes {
         let sources = if query.stream {
@@ -192,7 +197,7 @@ impl Pipeline {
         } else {
             query.include_sources
         };
-        let shares = self.parts.allow_include_sources;
+        let shares = self.allows_sources();
         let mut notices = Vec::new();
         if (sources || query.citations) && !shares {
             let pipeline = self.name();

@@ -22,24 +22,24 @@ use super::{
     Options,
     answer::{Answered, answer},
     limits::CallerLimits,
-    observation::ObservedQuestion,
+    observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
     pipelines::Pipelines,
     reply::{ErrorLine, ErrorResponse, Refused, json},
     request::{Query, QueryRequest, whole},
-    stream::events,
+    stream::{Encoder, events},
 };
 
 /// Path of a pipeline.
 pub(super) const PATH: &str = "/v1/pipelines/{name}";
 
 /// Limit on the body, in bytes.
-const MAX_BODY: u64 = 1 << 20;
+pub(super) const MAX_BODY: u64 = 1 << 20;
 
 const NOT_JSON: &str = "a request with the header Origin or Sec-Fetch-Site, as web pages send it, \
     must have the header Content-Type: application/json";
 
-const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
+pub(super) const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
 
 /// Sends a question to a pipeline
 ///
@@ -79,8 +79,12 @@ pub(super) async fn query(
     let mut response = match limits.check_flood() {
         Ok(()) => {
             let counted = limits.count_call();
-            let question = options.observation.begin(&request, limits.clone());
+            let name = name(request.uri().path());
+            let target = Target::pipeline(&name);
+            let observation = &options.observation;
+            let question = observation.begin(&request, target, limits.clone());
             let trace_id = question.trace_id();
+            drop(name);
             let response = ask(&pipelines, request, &options, counted, question).await;
             with_trace_id(response.into_response(), trace_id)
         }
@@ -117,7 +121,7 @@ async fn ask(
 }
 
 /// Adds the id of a trace for the log.
-fn with_trace_id(mut response: Response, trace_id: Option<TraceId>) -> Response {
+pub(super) fn with_trace_id(mut response: Response, trace_id: Option<TraceId>) -> Response {
     if let Some(trace_id) = trace_id {
         response.extensions_mut().insert(trace_id);
     }
@@ -132,11 +136,17 @@ async fn respond(
     mut question: ObservedQuestion,
 ) -> Result<Response, Refused> {
     let version = request.version();
-    let query = admit(pipeline, request, options, &mut question)
-        .await
-        .inspect_err(|refused| question.refuse(refused.rejection().status()))?;
+    let admitted = async {
+        let body = whole(request.into_body()).await?;
+        let query = Query::read(body, options.max_query)?;
+        admit(pipeline, &query, &mut question).await?;
+        Ok(query)
+    };
+    let admitted: Result<_, Refused> = admitted.await;
+    let query = admitted.inspect_err(|refused| question.refuse(refused.rejection().status()))?;
     if query.stream {
-        let events = events(Arc::clone(pipeline), query, options, question);
+        let encoder = Encoder::Pipeline;
+        let events = events(Arc::clone(pipeline), query, options, question, encoder);
         let events = EventStream::new(events);
         let events = events.with_keep_alive(options.keep_alive);
         return Ok(events.into_response(version).map(Body::new));
@@ -146,7 +156,7 @@ async fn respond(
     // stack.
     match Box::pin(answer(pipeline, query, deadline, &mut question)).await {
         Ok(answer) => {
-            let response = json(&answer);
+            let response = json(&Answered::from(answer));
             question.add_bytes(response.body().size_hint().exact());
             question.end(Verdict::Ok, response.status());
             Ok(response)
@@ -160,33 +170,36 @@ async fn respond(
     }
 }
 
-/// Reads a question, checks it, and waits until it may be answered.
-async fn admit(
+/// Checks a question, and waits until it may be answered.
+pub(super) async fn admit(
     pipeline: &Pipeline,
-    request: Request<LimitedBody<Body>>,
-    options: &Options,
+    query: &Query,
     question: &mut ObservedQuestion,
-) -> Result<Query, Refused> {
-    let query = Query::read(whole(request.into_body()).await?, options.max_query)?;
+) -> Result<(), Refused> {
     question.set_question(&query.text, pipeline.database());
-    pipeline.check(&query)?;
+    pipeline.check(query)?;
     let wait = pipeline.database().settings().lease_timeout;
     question.admit(wait).await?;
-    question.open().await?;
-    Ok(query)
+    question.open().await
 }
 
 /// Finds the pipeline that a request names.
 fn find(pipelines: &Pipelines, request: &Request) -> Result<Arc<Pipeline>, Refused> {
-    if is_of_page(request.headers()) && !is_json(request.headers()) {
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Refused::new(status, "unsupported_media_type", NOT_JSON));
-    }
+    check_content_type(request.headers())?;
     let name = name(request.uri().path());
     pipelines.find(&name).ok_or_else(|| {
         let message = format!("pipeline not found: {name}");
         Refused::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)
     })
+}
+
+/// Checks that a request of a web page has the content type of JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refused> {
+    if is_of_page(headers) && !is_json(headers) {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Refused::new(status, "unsupported_media_type", NOT_JSON));
+    }
+    Ok(())
 }
 
 /// Returns the last segment of a path, decoded; invalid escapes stay unchanged.

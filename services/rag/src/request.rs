@@ -22,41 +22,41 @@ use super::{
 };
 
 /// A question to a pipeline.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = QueryRequest)]
 pub(super) struct QueryRequest {
     /// The question.
     #[schema(required, nullable = false, min_length = 1)]
-    query: Option<String>,
+    pub(super) query: Option<String>,
     /// Selects a stream of server-sent events instead of one JSON body.
     #[schema(default = false)]
-    stream: Option<bool>,
+    pub(super) stream: Option<bool>,
     /// The maximum number of results. Zero and negative numbers select the default; there is an
     /// upper limit.
-    top_n: Option<i64>,
+    pub(super) top_n: Option<i64>,
     /// A filter on the rows that are searched.
     #[schema(value_type = Option<FilterShape>)]
-    filter: Option<Filter>,
+    pub(super) filter: Option<Filter>,
     /// Requests the sources of the answer. The pipeline has to permit it, and a stream includes them
     /// only with `stream_sources`.
     #[schema(default = false)]
-    include_sources: Option<bool>,
+    pub(super) include_sources: Option<bool>,
     /// Requests an answer that marks its claims with the numbers of sources, `[1]`, and the
     /// citations, in which each mark is checked. The pipeline has to permit sources.
     #[schema(default = false)]
-    citations: Option<bool>,
+    pub(super) citations: Option<bool>,
     /// Requests the event `sources` at the beginning of a stream. The pipeline has to permit it.
     #[schema(default = false)]
-    stream_sources: Option<bool>,
+    pub(super) stream_sources: Option<bool>,
     /// Requests details of how the answer was made. The pipeline has to permit it.
     #[schema(default = false)]
-    debug: Option<bool>,
+    pub(super) debug: Option<bool>,
     /// Turns keyword search off, so that only vectors are searched.
     #[schema(default = false)]
-    disable_hybrid: Option<bool>,
+    pub(super) disable_hybrid: Option<bool>,
     /// Earlier messages of the conversation, for the model. The search uses them only if the pipeline
     /// rewrites questions.
-    messages: Option<Vec<Message>>,
+    pub(super) messages: Option<Vec<Message>>,
 }
 
 /// A message of the conversation.
@@ -81,7 +81,7 @@ enum Role {
 #[derive(Debug, ToSchema)]
 #[schema(as = Filter)]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
-struct FilterShape {
+pub(super) struct FilterShape {
     /// The conditions.
     #[schema(max_items = 50)]
     conditions: Vec<ConditionShape>,
@@ -189,7 +189,8 @@ impl Query {
 // === impl QueryRequest ===
 
 impl QueryRequest {
-    fn check(self, max_query: usize) -> Result<Query, Refused> {
+    /// Checks the request. The question has at most `max_query` bytes.
+    pub(super) fn check(self, max_query: usize) -> Result<Query, Refused> {
         let text = self.query.filter(|text| !text.trim().is_empty());
         let text = text.ok_or_else(|| Refused::invalid("query is required"))?;
         if text.len() > max_query {
@@ -224,6 +225,19 @@ impl QueryRequest {
 // === impl Message ===
 
 impl Message {
+    pub(super) fn new(role: String, content: String) -> Self {
+        let role = Some(role);
+        Self { role, content }
+    }
+
+    pub(super) fn is_of_user(&self) -> bool {
+        self.role.as_deref() == Some("user")
+    }
+
+    pub(super) fn into_content(self) -> String {
+        self.content
+    }
+
     fn check(self, index: usize) -> Result<llm::Message, Refused> {
         match self.role.as_deref() {
             Some("user") => Ok(llm::Message::user(self.content)),

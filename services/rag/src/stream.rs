@@ -19,8 +19,8 @@ use serde::Serialize;
 use tracing::debug;
 use utoipa::ToSchema;
 use ziggurat_audit::Verdict;
-use ziggurat_layers::shutdown::CutOff;
-use ziggurat_llm::{Chunk, Chunks, Deadline, Prompt};
+use ziggurat_layers::{reject::Rejection, shutdown::CutOff};
+use ziggurat_llm::{Chunk, Chunks, Deadline, Prompt, Stop, Usage};
 use ziggurat_serve::sse::Event;
 
 use super::{
@@ -30,9 +30,9 @@ use super::{
     debug::DebugDetails,
     failure::Failure,
     observation::ObservedQuestion,
+    openai::ChatEncoder,
     pipeline::{Includes, Pipeline},
     request::Query,
-    retrieval::Passage,
     stages::Stage,
 };
 
@@ -67,12 +67,28 @@ pub(super) enum StreamEvent<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(nullable = false)]
         notice: Option<&'a str>,
+        /// The reason why the model stopped.
+        #[serde(skip)]
+        stop: &'a Stop,
+        #[serde(skip)]
+        usage: Usage,
     },
     /// The answer ends early because of a failure.
     Error {
         /// The reason, as one of a few fixed sentences.
         error: &'a str,
+        #[serde(skip)]
+        rejection: &'a Rejection,
     },
+}
+
+/// The format of the events.
+#[derive(Debug)]
+pub(super) enum Encoder {
+    /// That of the endpoint of a pipeline.
+    Pipeline,
+    /// That of the API of `OpenAI`.
+    Chat(Box<ChatEncoder>),
 }
 
 /// The state of a stream.
@@ -87,6 +103,9 @@ struct AnswerStream {
     includes: Includes,
     /// Checks the citations of an answer that has some.
     cited: Option<Box<CitedAnswer>>,
+    encoder: Encoder,
+    usage: Usage,
+    stop: Stop,
     /// Events that are sent next.
     queue: VecDeque<Event>,
     question: ObservedQuestion,
@@ -143,6 +162,7 @@ pub(super) fn events(
     query: Query,
     options: &Options,
     question: ObservedQuestion,
+    encoder: Encoder,
 ) -> impl Stream<Item = Event> + Send + use<> {
     let timeouts = &options.timeouts;
     let includes = pipeline.includes(&query);
@@ -159,6 +179,9 @@ pub(super) fn events(
         step: Step::Pending(Box::new(pending)),
         includes,
         cited: None,
+        encoder,
+        usage: Usage::default(),
+        stop: Stop::EndTurn,
         queue: VecDeque::new(),
         question,
         model: Stage::default(),
@@ -212,9 +235,12 @@ impl AnswerStream {
                     self.queue(&StreamEvent::Debug(&details));
                 }
                 let notice = self.includes.notice.take();
+                let stop = mem::replace(&mut self.stop, Stop::EndTurn);
                 self.queue(&StreamEvent::Done {
                     dropped_citations: self.includes.citations.then_some(dropped),
                     notice: notice.as_deref(),
+                    stop: &stop,
+                    usage: self.usage,
                 });
                 self.end(Verdict::Ok, StatusCode::OK);
             }
@@ -226,7 +252,10 @@ impl AnswerStream {
         self.queue_rest();
         let rejection = failure.rejection(self.has_retrieval_codes);
         let error = rejection.message();
-        self.queue(&StreamEvent::Error { error });
+        self.queue(&StreamEvent::Error {
+            error,
+            rejection: &rejection,
+        });
         self.end(failure.verdict(), rejection.status());
         let trace_id = self.question.trace_id();
         failure.log(self.pipeline.name(), trace_id.as_ref());
@@ -252,9 +281,16 @@ impl AnswerStream {
     }
 
     fn queue(&mut self, event: &StreamEvent<'_>) {
-        let event = Event::json(event).expect("strings and numbers");
-        self.question.add_bytes(event.size().try_into().ok());
-        self.queue.push_back(event);
+        let first = self.queue.len();
+        match &mut self.encoder {
+            Encoder::Pipeline => {
+                let event = Event::json(event).expect("strings and numbers");
+                self.queue.push_back(event);
+            }
+            Encoder::Chat(encoder) => self.queue.extend(encoder.encode(event)),
+        }
+        let bytes: usize = self.queue.range(first..).map(Event::size).sum();
+        self.question.add_bytes(bytes.try_into().ok());
     }
 
     fn end(&mut self, verdict: Verdict, status: StatusCode) {
@@ -288,9 +324,9 @@ impl AnswerStream {
         } = pending;
         let (call, recorder) = (self.question.call(), &self.includes.recorder);
         let rewrite = self.pipeline.rewrite(&mut query, deadline, call, recorder);
-        Box::pin(rewrite).await;
+        self.usage += Box::pin(rewrite).await;
         // Boxed for the same reason: a search takes tens of kilobytes until it ends.
-        let found = self.find(&query, deadline);
+        let found = self.pipeline.find(&query, deadline, call, recorder);
         let passages = Box::pin(found).await?;
         self.question.set_rows(passages.len());
         let mut prompt = None;
@@ -316,15 +352,6 @@ impl AnswerStream {
         // The prompt contains them, so their memory is freed before the long wait for the model.
         drop(passages);
         self.first_text(found).await
-    }
-
-    fn find<'a>(
-        &'a self,
-        query: &'a Query,
-        deadline: Deadline,
-    ) -> impl Future<Output = Result<Vec<Passage>, Failure>> + Send + use<'a> {
-        let (call, recorder) = (self.question.call(), &self.includes.recorder);
-        self.pipeline.find(query, deadline, call, recorder)
     }
 
     fn record_first_text(&mut self) {
@@ -360,8 +387,10 @@ impl AnswerStream {
                 }
                 // The prompt offers no tools.
                 Some(Chunk::ToolUse(_)) => {}
-                Some(Chunk::End { stop, .. }) => {
+                Some(Chunk::End { stop, usage }) => {
                     self.pipeline.note(&stop);
+                    self.stop = stop;
+                    self.usage += usage;
                     return Ok(Progress::End);
                 }
                 None => return Ok(Progress::End),

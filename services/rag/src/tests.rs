@@ -9,6 +9,7 @@ mod followups;
 mod limits;
 mod log;
 mod observation;
+mod openai;
 mod sockets;
 mod streams;
 
@@ -30,7 +31,7 @@ use ziggurat_postgres::{
 };
 
 use super::{
-    retrieval::{Backend, FilterColumns, Retriever, SearchOptions, Table},
+    retrieval::{Backend, FilterColumns, Fusion, Retriever, SearchOptions, Table},
     *,
 };
 

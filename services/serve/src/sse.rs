@@ -79,6 +79,18 @@ impl Event {
         Ok(Self(frame.into()))
     }
 
+    /// Creates an event whose data is this text, which has one line.
+    ///
+    /// ```
+    /// use ziggurat_serve::sse::Event;
+    ///
+    /// assert_eq!(Event::text("[DONE]").size(), "data: [DONE]\n\n".len());
+    /// ```
+    #[must_use]
+    pub fn text(line: &str) -> Self {
+        Self(format!("data: {line}\n\n").into())
+    }
+
     /// Returns the number of bytes that are sent for it.
     #[must_use]
     pub fn size(&self) -> usize {

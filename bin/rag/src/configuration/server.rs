@@ -51,6 +51,8 @@ pub(crate) struct Server {
     pub(crate) retrieval_error_codes: bool,
     /// Limit on the question, in bytes.
     pub(crate) max_query_bytes: usize,
+    /// True if pipelines are served as models of the chat completions API of `OpenAI`, too.
+    pub(crate) openai_compatible: bool,
     /// Limit on the requests of an address.
     pub(crate) rate_limit: Option<Quota>,
 }
@@ -88,6 +90,7 @@ pub(super) fn read(file: &Section<'_>) -> Server {
             .key("max_query_bytes")
             .whole(1..=usize::MAX)
             .unwrap_or(default.max_query_bytes),
+        openai_compatible: boolean("openai_compatible"),
         rate_limit: file.key("rate_limit").parsed(str::parse),
         listen_address: host(&file.key("listen_address")).unwrap_or(default.listen_address),
         port: file.key("port").whole(1..=65535).unwrap_or(default.port),
@@ -173,6 +176,7 @@ impl Default for Server {
             shutdown_timeout: Duration::from_secs(30),
             retrieval_error_codes: false,
             max_query_bytes: rag::MAX_QUERY,
+            openai_compatible: false,
             rate_limit: None,
         }
     }
@@ -241,6 +245,10 @@ impl Server {
             (
                 "max_query_bytes",
                 self.max_query_bytes == other.max_query_bytes,
+            ),
+            (
+                "openai_compatible",
+                self.openai_compatible == other.openai_compatible,
             ),
             ("rate_limit", self.rate_limit == other.rate_limit),
         ];

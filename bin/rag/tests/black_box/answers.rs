@@ -57,3 +57,45 @@ fn pipelines_with_the_same_settings_share_their_connections() {
     );
     assert_eq!(connections, 1);
 }
+
+#[test]
+fn an_answer_cites_its_sources_also_for_clients_of_the_chat_completions_api() {
+    let postgres = library();
+    let settings =
+        "  allow_include_sources: true\n  allow_debug: true\n  query_rewrite: {enabled: true}\n";
+    let list = pipeline("docs", &postgres, settings);
+    let home = Home::with(&format!(
+        "{}pipelines:\n{list}",
+        server("  openai_compatible: true\n")
+    ));
+    let (_program, client) = home.serve();
+    let body = json!({"query": "And what do they like?", "citations": true, "debug": true,
+        "messages": [{"role": "user", "content": "Tell me about ferns."}]});
+    let answer = client.post("/v1/pipelines/docs", &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    let text = answer["answer"].as_str().expect("an answer");
+    let citation = &answer["citations"][0];
+    let at = |name: &str| {
+        citation[name]
+            .as_u64()
+            .and_then(|at| usize::try_from(at).ok())
+    };
+    let (start, end) = (at("start").expect("a start"), at("end").expect("an end"));
+    let mark: String = text.chars().skip(start).take(end - start).collect();
+    assert_eq!(mark, format!("[{}]", citation["marker"]), "{answer}");
+    let rewritten = answer["debug"]["rewritten_query"]
+        .as_str()
+        .expect("a question");
+    assert!(rewritten.contains("ferns"), "{answer}");
+
+    let body =
+        json!({"model": "docs", "messages": [{"role": "user", "content": "What do ferns like?"}]});
+    let answer = client.post("/v1/chat/completions", &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let message = &answer.json()["choices"][0]["message"];
+    let text = message["content"].as_str().expect("a text");
+    assert!(text.contains("Ferns like shade"), "{text}");
+    assert_eq!(message["annotations"][0]["type"], "url_citation");
+    assert_eq!(client.get("/v1/models").json()["data"][0]["id"], "docs");
+}

@@ -49,6 +49,7 @@ mod tests {
             id: Some(id.to_owned()),
             content: content.to_owned(),
             score,
+            ..Passage::default()
         });
         let found = pick(passages.into(), 2, weight);
         found.into_iter().filter_map(|one| one.id).collect()

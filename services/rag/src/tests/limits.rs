@@ -13,7 +13,7 @@ use super::*;
 const DOCS: &str = "/v1/pipelines/docs";
 
 /// Returns limits of some callers, from members of the section.
-fn limits(caller: &str, members: &str) -> Limits {
+pub(super) fn limits(caller: &str, members: &str) -> Limits {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("rag.yaml");
     let section = format!("limits: {{callers: [{{for: {{{caller}}}, {members}}}]}}");

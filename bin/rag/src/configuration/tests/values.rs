@@ -170,7 +170,10 @@ fn defaults_are_as_documented() {
     let pipeline = &configuration.pipelines[0];
     assert_eq!((pipeline.token_budget, pipeline.top_n), (4000, 10));
     assert_eq!((pipeline.max_tokens, pipeline.temperature), (4096, None));
-    assert!(!pipeline.allow_include_sources);
+    assert!(!pipeline.allow_include_sources && !pipeline.allow_debug);
+    assert_eq!((pipeline.min_score, &pipeline.no_answer), (None, &None));
+    assert_eq!(pipeline.rewriter, None);
+    assert!(!server.openai_compatible);
     assert_eq!(
         (&*pipeline.description, &pipeline.system_prompt),
         ("", &None)
@@ -240,6 +243,33 @@ fn vectors_of_the_server_itself_weigh_less_unless_a_weight_is_set() {
     assert!((weight("{}") - 0.2).abs() < 1e-9);
     assert!((weight("{vector_weight: 0.5}") - 0.5).abs() < 1e-9);
     assert!((weight("{fusion: {keyword: 0.1}}") - 0.9).abs() < 1e-9);
+}
+
+#[test]
+fn settings_of_answers_are_read() {
+    let read = |yaml: &str| {
+        let case = Case::changed(&[("name: docs", &format!("name: docs\n  {yaml}"))]);
+        case.pipeline()
+    };
+    let pipeline = read("allow_debug: true\n  min_score: 0.6\n  no_answer: Ask Ann.");
+    assert!(pipeline.allow_debug);
+    assert_eq!(pipeline.min_score, Some(0.6));
+    assert_eq!(pipeline.no_answer.as_deref(), Some("Ask Ann."));
+    for (yaml, rewriter) in [
+        ("query_rewrite: {enabled: true}", Some("")),
+        (
+            "query_rewrite: {enabled: true, model: small}",
+            Some("small"),
+        ),
+        ("query_rewrite: {model: small}", None),
+    ] {
+        assert_eq!(read(yaml).rewriter.as_deref(), rewriter, "{yaml}");
+    }
+    let server = Case::changed(&[(
+        "pipelines:",
+        "server: {openai_compatible: true}\npipelines:",
+    )]);
+    assert!(server.configuration().server.openai_compatible);
 }
 
 #[test]

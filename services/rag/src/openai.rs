@@ -1,0 +1,295 @@
+//! The chat completions API of `OpenAI`: each pipeline is a model.
+//!
+//! The last message of a conversation is the question, and the others are its history. Parameters
+//! that only tune a model are ignored; those that ask for something no pipeline does, such as
+//! `tools`, are refused.
+
+mod refusal;
+mod reply;
+mod request;
+
+use std::sync::Arc;
+
+use axum::{
+    body::{Body, HttpBody as _},
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use http::Request;
+use serde::Serialize;
+use tower::{Layer as _, ServiceExt as _, service_fn};
+use utoipa::ToSchema;
+use ziggurat_audit::Verdict;
+use ziggurat_http::Payload;
+use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
+use ziggurat_llm::Deadline;
+use ziggurat_serve::sse::EventStream;
+
+use self::{
+    refusal::{ChatErrorResponse, ChatErrors, ChatRefusal},
+    reply::{ChatCompletion, Completion},
+    request::{ChatQuery, ChatRequest},
+};
+use super::{
+    Options,
+    answer::answer,
+    limits::CallerLimits,
+    observation::{ObservedQuestion, Target},
+    pipeline::Pipeline,
+    pipelines::Pipelines,
+    query::{self, MAX_BODY, TOO_LARGE},
+    reply::{ErrorResponse, Refused, json},
+    request::whole,
+    stream::{Encoder, events},
+};
+
+pub(super) use self::reply::ChatEncoder;
+
+/// Path of conversations.
+pub(super) const CHAT: &str = "/v1/chat/completions";
+
+/// Path of the list of models.
+pub(super) const MODELS: &str = "/v1/models";
+
+/// Path of a model.
+pub(super) const MODEL: &str = "/v1/models/{model}";
+
+/// The owner of all models.
+const OWNER: &str = "ziggurat";
+
+/// The list of models.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ModelsResponse)]
+struct Models {
+    /// Always `list`.
+    object: &'static str,
+    /// All pipelines, in the order of the configuration.
+    #[schema(inline = false)]
+    data: Vec<Model>,
+}
+
+/// A pipeline as a model.
+#[derive(Debug, Serialize, ToSchema)]
+struct Model {
+    /// The name of the pipeline.
+    id: String,
+    /// Always `model`.
+    object: &'static str,
+    /// The time of the response, in seconds since 1970.
+    created: u64,
+    /// Always `ziggurat`.
+    owned_by: &'static str,
+}
+
+/// Lists the pipelines as models
+///
+/// In the format of the API of `OpenAI`. Only with `server.openai_compatible`.
+#[utoipa::path(get, path = "/models", tag = "OpenAI", operation_id = "listModels",
+    responses((status = 200, description = "The pipelines", body = Models)),
+)]
+pub(super) async fn models(State(pipelines): State<Pipelines>) -> Response {
+    let served = pipelines.now();
+    let data = served.iter().map(|pipeline| Model::new(pipeline.name()));
+    json(&Models {
+        object: "list",
+        data: data.collect(),
+    })
+}
+
+/// Describes a pipeline as a model
+///
+/// In the format of the API of `OpenAI`. Only with `server.openai_compatible`.
+#[utoipa::path(get, path = "/models/{model}", tag = "OpenAI", operation_id = "retrieveModel",
+    params(("model" = String, Path, description = "The name of the pipeline")),
+    responses(
+        (status = 200, description = "The pipeline", body = Model),
+        (status = 404, description = "No pipeline has this name", body = ChatErrorResponse<'static>),
+    ),
+)]
+pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<Body>) -> Response {
+    let name = query::name(request.uri().path());
+    match pipelines.find(&name) {
+        Some(pipeline) => json(&Model::new(pipeline.name())),
+        None => ChatRefusal::no_model(&name).into_response(),
+    }
+}
+
+/// Sends a conversation to a pipeline
+///
+/// In the format of the API of `OpenAI`. Only with `server.openai_compatible`. With `stream`, the
+/// answer is sent as server-sent events, chunks of the kind `chat.completion.chunk`, and the last
+/// line is `data: [DONE]`.
+#[utoipa::path(post, path = "/chat/completions", tag = "OpenAI",
+    operation_id = "createChatCompletion",
+    request_body = ChatRequest,
+    responses(
+        (status = 200, description = "The answer", content(
+            (ChatCompletion<'static> = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        (status = 400, description = "The request is invalid, or asks for something that is not \
+            supported", body = ChatErrorResponse<'static>),
+        (status = 404, description = "No pipeline has this name", body = ChatErrorResponse<'static>),
+        (status = 405, description = "The method is not POST", body = ErrorResponse),
+        (status = 413, description = "The body is longer than 1048576 bytes",
+            body = ChatErrorResponse<'static>),
+        (status = 415, description = "The request comes from a web page and its content type is \
+            not JSON",
+            body = ChatErrorResponse<'static>),
+        (status = 429, description = "The caller, or its address, has reached a limit",
+            body = ChatErrorResponse<'static>),
+        (status = 500, description = "A provider or a database failed", body = ChatErrorResponse<'static>),
+        (status = 503, description = "The database is unreachable; only where the server is \
+            configured to report it", body = ChatErrorResponse<'static>),
+        (status = 504, description = "The request has timed out", body = ChatErrorResponse<'static>),
+    ),
+)]
+pub(super) async fn chat(
+    State((pipelines, options)): State<(Pipelines, Arc<Options>)>,
+    request: Request<Body>,
+) -> Response {
+    let limits = CallerLimits::of(&options.limits, &request, &options.observation.metrics);
+    let chat = Chat {
+        pipelines,
+        options,
+        limits,
+    };
+    let mut response = match chat.limits.check_flood() {
+        Ok(()) => chat.ask(request).await,
+        Err(refused) => ChatRefusal::from(refused).into_response(),
+    };
+    chat.limits.append_fields(response.headers_mut());
+    response
+}
+
+/// A conversation that is being answered.
+struct Chat {
+    pipelines: Pipelines,
+    options: Arc<Options>,
+    limits: CallerLimits,
+}
+
+// === impl Chat ===
+
+impl Chat {
+    /// Limits the body, and has the question answered.
+    async fn ask(&self, request: Request<Body>) -> Response {
+        let counted = self.limits.count_call();
+        let checked = counted.and_then(|()| query::check_content_type(request.headers()));
+        let (parts, body) = request.into_parts();
+        // Holds what a record needs; the body is read by the service behind the limit.
+        let head = Request::from_parts(parts.clone(), ());
+        if let Err(refused) = checked {
+            let refusal = ChatRefusal::from(refused);
+            self.begin(&head, "").refuse(refusal.status());
+            return refusal.into_response();
+        }
+        let mut is_recorded = false;
+        let respond = service_fn(|request: Request<LimitedBody<Body>>| {
+            is_recorded = true;
+            self.respond(&head, request)
+        });
+        let limit = BodyLimitLayer::new(MAX_BODY).with_message(TOO_LARGE);
+        let limited = limit.with_render(ChatErrors).layer(respond);
+        let answered = limited.oneshot(Request::from_parts(parts, body)).await;
+        let response = answered.unwrap_or_else(ChatRefusal::into_response);
+        if !is_recorded {
+            self.begin(&head, "").refuse(response.status());
+        }
+        response
+    }
+
+    /// Reads a conversation, and answers its question.
+    async fn respond(
+        &self,
+        head: &Request<()>,
+        request: Request<LimitedBody<Body>>,
+    ) -> Result<Response, ChatRefusal> {
+        let version = request.version();
+        let read = read(request.into_body()).await;
+        let model = read.as_ref().map_or("", |(model, _)| model.as_str());
+        let mut question = self.begin(head, model);
+        let trace_id = question.trace_id();
+        let admitted: Result<_, ChatRefusal> = async {
+            let (model, request) = read?;
+            let pipeline = self.pipelines.find(&model);
+            let pipeline = pipeline.ok_or_else(|| ChatRefusal::no_model(&model))?;
+            let mut chat = request.check(self.options.max_query)?;
+            // There is no notice in this format.
+            chat.query.citations &= pipeline.allows_sources();
+            let admitted = query::admit(&pipeline, &chat.query, &mut question).await;
+            admitted.map_err(ChatRefusal::from)?;
+            Ok((pipeline, chat))
+        }
+        .await;
+        let (pipeline, chat) = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                question.refuse(refusal.status());
+                return Err(refusal);
+            }
+        };
+        let response = self.answer(pipeline, chat, version, question).await?;
+        Ok(query::with_trace_id(response, trace_id))
+    }
+
+    async fn answer(
+        &self,
+        pipeline: Arc<Pipeline>,
+        chat: ChatQuery,
+        version: http::Version,
+        mut question: ObservedQuestion,
+    ) -> Result<Response, ChatRefusal> {
+        let options = &self.options;
+        let completion = Completion::new(pipeline.name());
+        let ChatQuery { query, has_usage } = chat;
+        if query.stream {
+            let encoder = Encoder::Chat(Box::new(ChatEncoder::new(completion, has_usage)));
+            let events = events(pipeline, query, options, question, encoder);
+            let events = EventStream::new(events).with_keep_alive(options.keep_alive);
+            return Ok(events.into_response(version).map(Body::new));
+        }
+        let deadline = Deadline::after(options.timeouts.request);
+        // Boxed: the future is large.
+        match Box::pin(answer(&pipeline, query, deadline, &mut question)).await {
+            Ok(answer) => {
+                let response = json(&completion.body(&answer));
+                question.add_bytes(response.body().size_hint().exact());
+                question.end(Verdict::Ok, response.status());
+                Ok(response)
+            }
+            Err(failure) => {
+                let rejection = failure.rejection(options.retrieval_error_codes);
+                question.end(failure.verdict(), rejection.status());
+                failure.log(pipeline.name(), question.trace_id().as_ref());
+                Err(rejection.into())
+            }
+        }
+    }
+
+    fn begin(&self, head: &Request<()>, pipeline: &str) -> ObservedQuestion {
+        let observation = &self.options.observation;
+        observation.begin(head, Target::chat(pipeline), self.limits.clone())
+    }
+}
+
+// === impl Model ===
+
+impl Model {
+    fn new(name: &str) -> Self {
+        Self {
+            id: name.to_owned(),
+            object: "model",
+            created: reply::now(),
+            owned_by: OWNER,
+        }
+    }
+}
+
+/// Reads the body, and returns the name of the model and the rest.
+async fn read(body: LimitedBody<Body>) -> Result<(String, ChatRequest), ChatRefusal> {
+    let payload = Payload::from(whole(body).await?);
+    let mut request = ChatRequest::read(&payload)
+        .map_err(|malformed| Refused::invalid(format!("invalid request body: {malformed}")))?;
+    Ok((request.take_model()?, request))
+}
