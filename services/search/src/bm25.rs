@@ -176,12 +176,6 @@ impl TermCounts {
     pub fn length(&self) -> u32 {
         self.length
     }
-
-    /// Returns whether it has any of the words.
-    #[must_use]
-    pub fn is_hit(&self) -> bool {
-        !self.counts.is_empty()
-    }
 }
 
 // === impl Collection ===
@@ -304,7 +298,7 @@ mod tests {
             frequencies: vec![900.0],
         };
         let term_counts = question.count_terms(["vacuum"]);
-        assert!(term_counts.is_hit());
+        assert!(!term_counts.counts.is_empty());
         let scores = Bm25::DOCUMENTS.scores_within(&table, &[term_counts]);
         assert!(scores[0] >= 0.0 && scores[0].is_finite(), "{scores:?}");
     }
@@ -324,7 +318,7 @@ mod tests {
             prop_assert_eq!(scores.len(), documents.len());
             for (score, term_counts) in scores.iter().zip(&counts) {
                 prop_assert!(score.is_finite());
-                prop_assert_eq!(*score > 0.0, term_counts.is_hit());
+                prop_assert_eq!(*score > 0.0, !term_counts.counts.is_empty());
             }
         }
     }
