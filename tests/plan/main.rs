@@ -20,6 +20,7 @@ use std::{
 const LEVELS: [&[&str]; 10] = [
     &[
         "layers",
+        "services/documents",
         "services/search",
         "services/sql",
         "services/telemetry",
