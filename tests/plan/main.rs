@@ -37,6 +37,7 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &[
         "services/access",
+        "services/ingest",
         "services/knowledge",
         "services/state",
         "services/vector-search",

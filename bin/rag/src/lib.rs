@@ -9,6 +9,7 @@ mod app;
 mod arguments;
 mod clients;
 mod configuration;
+mod ingest;
 mod logs;
 mod observation;
 mod reload;
@@ -80,6 +81,7 @@ pub fn run(
                 ExitCode::FAILURE
             })
         }
+        Command::Ingest(options) => ingest::run(config, options),
         Command::Serve => match serve(config, listening) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
