@@ -70,6 +70,9 @@ gone are deleted. It ends with 1 if a document could not be read.
 
 ";
 
+/// The command that reads a document in a child process; it is not for users.
+pub(crate) const READ_DOCUMENT: &str = "read-document";
+
 /// The short form of `-help`.
 const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
 
@@ -95,6 +98,8 @@ pub(crate) enum Command {
     },
     /// Loads documents.
     Ingest(IngestOptions),
+    /// Reads a document from standard input; the process of `ingest` starts it.
+    ReadDocument(Vec<String>),
     Serve,
 }
 
@@ -119,6 +124,13 @@ impl Arguments {
         let mut words = words.into_iter().peekable();
         if words.next_if(|word| word == "ingest").is_some() {
             return Self::ingest(words);
+        }
+        if words.next_if(|word| word == READ_DOCUMENT).is_some() {
+            let words = words.map(flags::text).collect::<Result<_, _>>()?;
+            return Ok(Self {
+                command: Command::ReadDocument(words),
+                config: None,
+            });
         }
         let (flags, rest) = flags::parse(words, &[FLAGS, SHORT], Words::Last)?;
         let commands = [

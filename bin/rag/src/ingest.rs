@@ -3,6 +3,7 @@
 mod progress;
 
 use std::{
+    env,
     io::{self, BufReader, IsTerminal as _},
     path::Path,
     process::ExitCode,
@@ -11,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use tokio::task::JoinSet;
-use ziggurat_ingest::{Ingest, IngestError, Input, Outcome};
+use ziggurat_ingest::{Ingest, IngestError, Input, Outcome, PackedReader};
 use ziggurat_llm::Embedder;
 use ziggurat_postgres::pool::{Pool, Pools};
 use ziggurat_runtime::{
@@ -22,7 +23,7 @@ use ziggurat_telemetry::Metrics;
 
 use self::progress::Progress;
 use crate::{
-    arguments::IngestOptions,
+    arguments::{IngestOptions, READ_DOCUMENT},
     clients::{BuildContext, HttpClients, document_embedder},
     configuration::{self, ConfigSources, Configuration, Pipeline},
     find, print,
@@ -148,6 +149,11 @@ async fn until_stopped(
     let mut settings = ingest.settings.clone();
     settings.dry_run = options.dry_run;
     settings.keep_missing = options.keep_missing;
+    settings.packed = Some(PackedReader {
+        program: env::current_exe().context("the path of this program is not known")?,
+        arguments: vec![READ_DOCUMENT.into()],
+        limits: ingest.reader,
+    });
     // The pool has a connection for each group.
     let connections = ingest.database.settings().max_connections;
     let connections = usize::try_from(connections).unwrap_or(usize::MAX);

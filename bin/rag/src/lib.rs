@@ -82,6 +82,13 @@ pub fn run(
             })
         }
         Command::Ingest(options) => ingest::run(config, options),
+        Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                print_error(&reason);
+                ExitCode::FAILURE
+            }
+        },
         Command::Serve => match serve(config, listening) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

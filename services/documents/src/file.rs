@@ -10,7 +10,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 
 /// Maximum size of a document; a larger file is data with the extension of a document.
-pub const MAX_FILE: u64 = 16 << 20;
+pub(crate) const MAX_FILE: u64 = 16 << 20;
 
 /// Reason why a file is no document.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum ReadError {
 #[derive(Clone, Default)]
 pub struct Checksum(Sha256);
 
-/// Reads the text of a document, up to [`MAX_FILE`].
+/// Reads the text of a document, up to 16 MiB.
 ///
 /// # Errors
 /// Fails if the file is unreadable, larger, or no text.

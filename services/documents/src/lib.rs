@@ -28,11 +28,15 @@ mod kind;
 mod markdown;
 mod marked_lines;
 mod outline;
+#[cfg(feature = "packed")]
+mod packed;
 mod splitter;
 
+#[cfg(feature = "packed")]
+pub use self::packed::{MAX_PACKED, UnpackError, Unpacked, unpack};
 pub use self::{
     document::{Block, Document, Section},
-    file::{Checksum, MAX_FILE, ReadError, read_file},
+    file::{Checksum, ReadError, read_file},
     folders::{FolderError, FoundDocuments, Roots, Source},
     json_lines::{JsonLines, Line, Record},
     kind::Kind,

@@ -14,6 +14,7 @@ use ziggurat_documents::{
 
 use crate::{
     error::IngestError,
+    packed::checksum_of,
     prepared::{Origin, without_nul},
 };
 
@@ -62,7 +63,7 @@ pub(crate) enum Content {
     /// A document that has been read.
     Read(Document),
     /// A file that is read by another process.
-    Packed,
+    Packed(Source),
 }
 
 /// A name that cannot be read.
@@ -198,10 +199,13 @@ impl InputReader {
                 }
                 Err(error) => skipped(&error),
             },
-            _ => {
-                let origin = self.origin(&source, "");
-                Some(Item::checked(origin, Content::Packed))
-            }
+            _ => match checksum_of(&source) {
+                Ok(checksum) => {
+                    let origin = self.origin(&source, &checksum);
+                    Some(Item::checked(origin, Content::Packed(source)))
+                }
+                Err(reason) => skipped(&reason),
+            },
         }
     }
 

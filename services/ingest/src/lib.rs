@@ -35,6 +35,7 @@
 mod error;
 mod event;
 mod input;
+mod packed;
 mod prepared;
 mod run;
 mod settings;
@@ -47,6 +48,7 @@ pub use self::{
     error::IngestError,
     event::{Event, Outcome},
     input::Input,
+    packed::{PackedReader, ReaderLimits, read_in_child},
     run::Ingest,
     settings::{Columns, Settings, TableName, VectorType},
 };

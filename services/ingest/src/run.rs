@@ -91,10 +91,8 @@ impl<'a> Ingest<'a> {
             return Err(IngestError::NoDocuments);
         }
         let _lock = self.lock().await?;
-        let store = match self.table(&mut tell).await? {
-            Some(table) => Some(Store::new(self.pool, table)),
-            None => None,
-        };
+        let table = self.table(&mut tell).await?;
+        let store = table.map(|table| Store::new(self.pool, table));
         let known = match &store {
             Some(store) => store.known().await?,
             None => Known::default(),

@@ -2,6 +2,8 @@
 
 use ziggurat_documents::Splitter;
 
+use crate::packed::PackedReader;
+
 /// Default number of groups of documents that are embedded and written at once.
 const CONCURRENCY: usize = 4;
 
@@ -26,6 +28,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// Keeps documents that no longer exist.
     pub keep_missing: bool,
+    /// Reads PDF and DOCX; they are left out without it.
+    pub packed: Option<PackedReader>,
     /// Only tells what would be done.
     pub dry_run: bool,
 }
@@ -89,6 +93,7 @@ impl Settings {
             batch_size: None,
             concurrency: CONCURRENCY,
             keep_missing: false,
+            packed: None,
             dry_run: false,
         }
     }

@@ -3,7 +3,8 @@
 use std::{fs, sync::Mutex};
 
 use tempfile::TempDir;
-use ziggurat_llm::Embedder;
+use ziggurat_fake_providers::{Api, Fake, Turn};
+use ziggurat_llm::{Access, Embedder, Http, Provider, Retry, client};
 use ziggurat_postgres::{fixture::Fixture, pool::Pool};
 
 use crate::{Columns, Event, Ingest, IngestError, Input, Outcome, Settings, TableName};
@@ -364,4 +365,53 @@ async fn a_run_waits_for_another_one() {
     let (one, other) = tokio::join!(setup.run(), setup.run());
     let written = one.written + other.written;
     assert_eq!((written, one.kept + other.kept), (1, 1));
+}
+
+#[tokio::test]
+async fn documents_share_requests_and_one_that_the_provider_refuses_is_named() {
+    let fake = Fake::start();
+    let access = Access {
+        base_url: Some(fake.url(Api::OpenAi)),
+        key: Some("wq8JkLmN2pRs7TuV".into()),
+        retry: Retry::never(),
+        ..Access::default()
+    };
+    let http = Http::new(&client().expect("a client"), Provider::OpenAi, &access);
+    let mut setup = Setup::with(&[("a.md", "one")]).await;
+    setup.embedder = Embedder::new(http.expect("an address"), None).expect("it embeds");
+    setup.run().await;
+    for name in ["b.md", "c.md", "d.md"] {
+        setup.write(name, name);
+    }
+    let before = fake.requests().len();
+    // The request, its halves down to one text, and the first document alone.
+    for _ in 0..4 {
+        fake.next_of(Api::OpenAi, Turn::refusal(400));
+    }
+    let outcome = setup.run().await;
+    assert_eq!(documents(outcome), [2, 1, 0, 1], "{}", setup.log());
+    let requests = fake.requests().split_off(before);
+    let sizes = requests.iter().map(|seen| {
+        let input = seen.json()["input"].as_array().map(Vec::len);
+        input.expect("a list")
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [3, 2, 1, 1, 1, 1]);
+    assert!(
+        setup.log().contains("Skipped { name: \"docs/b.md\""),
+        "{}",
+        setup.log()
+    );
+    assert_eq!(documents(setup.run().await), [1, 3, 0, 0]);
+
+    fake.always_of(Api::OpenAi, Turn::refusal(503));
+    setup.write("a.md", "changed");
+    let error = setup
+        .run_with(setup.paths(), |_| {})
+        .await
+        .expect_err("no vectors");
+    assert!(
+        error.to_string().starts_with("docs/a.md: no vectors: "),
+        "{error}"
+    );
+    assert_eq!(setup.passages().await.len(), 4);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ziggurat_documents::Splitter;
-use ziggurat_ingest::{Columns, Settings, TableName, VectorType};
+use ziggurat_ingest::{Columns, ReaderLimits, Settings, TableName, VectorType};
 use ziggurat_postgres::database::Database;
 use ziggurat_rag_service::retrieval::Table;
 use ziggurat_runtime::config::{Section, Value};
@@ -20,14 +20,16 @@ pub(crate) struct Ingest {
     /// The database, with a role that may write.
     pub(crate) database: Arc<Database>,
     pub(crate) settings: Settings,
+    /// Limits of the process that reads a PDF or DOCX file.
+    pub(crate) reader: ReaderLimits,
 }
 
 // === impl Ingest ===
 
 impl Ingest {
-    /// Reads the section; returns `None` if there is none, or after a problem was added. `reader` is
-    /// the role that answers questions.
-    pub(super) fn read(file: &Section<'_>, tables: &[Table], reader: Option<&str>) -> Option<Self> {
+    /// Reads the section; returns `None` if there is none, or after a problem was added. `role` is
+    /// the one that answers questions.
+    pub(super) fn read(file: &Section<'_>, tables: &[Table], role: Option<&str>) -> Option<Self> {
         let table = table(&file.key("table"), tables, file.is_present());
         let columns = columns(&file.section("columns"), table);
         let settings = Settings {
@@ -38,13 +40,14 @@ impl Ingest {
                 .key("text_search_config")
                 .text()
                 .unwrap_or_else(|| "english".to_owned()),
-            reader: reader.map(str::to_owned),
+            reader: role.map(str::to_owned),
             batch_size: file.key("batch_size").whole(1..=4096),
             ..Settings::new(TableName {
                 table: table.map(|table| table.name.clone()).unwrap_or_default(),
                 columns,
             })
         };
+        let reader = reader_limits(file);
         if !file.is_present() {
             return None;
         }
@@ -54,7 +57,11 @@ impl Ingest {
             return None;
         }
         let database = database::read(&section, Purpose::Documents)?;
-        table.map(|_| Self { database, settings })
+        table.map(|_| Self {
+            database,
+            settings,
+            reader,
+        })
     }
 }
 
@@ -96,6 +103,20 @@ fn columns(file: &Section<'_>, table: Option<&Table>) -> Columns {
         url: optional("url", usual.url),
         created_at: optional("created_at", usual.created_at),
         updated_at: optional("updated_at", usual.updated_at),
+    }
+}
+
+fn reader_limits(file: &Section<'_>) -> ReaderLimits {
+    let usual = ReaderLimits::default();
+    ReaderLimits {
+        memory_mib: file
+            .key("reader_memory_mib")
+            .whole(256..=65_536)
+            .unwrap_or(usual.memory_mib),
+        seconds: file
+            .key("reader_seconds")
+            .whole(1..=3600)
+            .unwrap_or(usual.seconds),
     }
 }
 

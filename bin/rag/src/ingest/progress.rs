@@ -109,7 +109,7 @@ impl Progress {
             ""
         };
         format!(
-            "{}\n{} documents written, {} unchanged, {} removed, {} skipped\n{trial}",
+            "{}\ndocuments: {} written, {} unchanged, {} removed, {} skipped\n{trial}",
             self.counts(now),
             grouped(outcome.written),
             grouped(outcome.kept),

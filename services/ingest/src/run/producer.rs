@@ -6,12 +6,13 @@ use std::{
 };
 
 use tokio::{sync::mpsc, task::JoinSet};
-use ziggurat_documents::{Document, Splitter};
+use ziggurat_documents::{Document, Source, Splitter};
 
 use crate::{
     error::IngestError,
     event::Event,
     input::{Content, Input, InputReader, Item, Unread},
+    packed::PackedReader,
     prepared::{Origin, Prepared},
     settings::Settings,
     store::{Digest, Known, digest},
@@ -30,6 +31,7 @@ pub(super) struct Producer<'a> {
     _reading: JoinSet<()>,
     known: &'a Known,
     splitter: Splitter,
+    packed: Option<PackedReader>,
     /// Number of passages of a group, after which another begins.
     batch: usize,
     group: Vec<Prepared>,
@@ -85,6 +87,7 @@ impl<'a> Producer<'a> {
             _reading: reading,
             known,
             splitter: settings.splitter,
+            packed: settings.packed.clone(),
             batch,
             group: Vec::new(),
             seen: HashSet::new(),
@@ -139,13 +142,32 @@ impl<'a> Producer<'a> {
             match content {
                 Content::Text(kind, text) => self.prepare(origin, &Document::read(kind, &text)),
                 Content::Read(document) => self.prepare(origin, &document),
-                Content::Packed => {
-                    self.note(Note::LeftOut(origin.id, "its format is not read"));
-                }
+                Content::Packed(source) => self.packed(origin, &source).await,
             }
         }
         if is_file {
             self.note(Note::FileRead);
+        }
+    }
+
+    /// Reads a document in another process, and names the parts that have no text.
+    async fn packed(&mut self, origin: Origin, source: &Source) {
+        let Some(reader) = &self.packed else {
+            return self.note(Note::LeftOut(origin.id, "its format is not read"));
+        };
+        match reader.read(source).await {
+            Ok(unpacked) => {
+                for (part, reason) in unpacked.skipped {
+                    let name = format!("{}, {part}", origin.id);
+                    self.note(Note::Skipped(name, reason));
+                }
+                self.prepare(origin, &unpacked.document);
+            }
+            Err(reason) => self.skip(Unread {
+                name: origin.id.clone(),
+                kept: origin.id,
+                reason,
+            }),
         }
     }
 
