@@ -183,7 +183,9 @@ fn pdf(texts: &[&str]) -> Vec<u8> {
             .to_owned(),
     ];
     for (at, text) in texts.iter().enumerate() {
-        let shown = format!("BT /F1 9 Tf 9 99 Td ({text}) Tj ET");
+        // Each word has a line of its own.
+        let words = text.split(' ').map(|word| format!("({word}) Tj 0 -9 Td "));
+        let shown = format!("BT /F1 9 Tf 9 99 Td {}ET", words.collect::<String>());
         objects.push(format!(
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {} 0 R /Resources << \
              /Font << /F1 3 0 R >> >> >>",
@@ -244,8 +246,8 @@ fn pdf_and_docx_are_read_and_hostile_ones_are_named() {
         postgres.count(&sql)
     };
     assert_eq!(found("Brass is polished.", "a.docx#1"), 1);
-    assert_eq!(found("page 1\n\nKettles are descaled.", "b.pdf#1"), 1);
-    assert_eq!(found("page 3\n\nSlate is split.", "b.pdf#2"), 1);
+    assert_eq!(found("page 1\n\nKettles\nare\ndescaled.", "b.pdf#1"), 1);
+    assert_eq!(found("page 3\n\nSlate\nis\nsplit.", "b.pdf#2"), 1);
     let again = ingest(&home, &[folder]);
     assert!(again.stdout.contains("  0 embedded  "), "{}", again.stdout);
 }

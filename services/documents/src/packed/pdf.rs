@@ -1,7 +1,10 @@
 //! Extracts the text layer of PDF files.
 
-use lopdf::{Document as Pdf, LoadOptions, decode_text_string};
+mod page_text;
 
+use lopdf::{Document as Pdf, LoadOptions, ObjectId, decode_text_string};
+
+use self::page_text::page_text;
 use super::{MAX_PART, UnpackError, Unpacked};
 use crate::outline::Outline;
 
@@ -26,9 +29,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, UnpackError> {
     let mut outline = Outline::default();
     outline.title(&title(&pdf).unwrap_or_default());
     let mut skipped = Vec::new();
-    for number in pages.keys() {
+    for (number, id) in &pages {
         let name = format!("page {number}");
-        match page(&pdf, *number) {
+        match page(&pdf, *id) {
             Ok(text) => {
                 // Below the first level, which would be the title.
                 outline.heading(2, &name);
@@ -44,17 +47,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, UnpackError> {
 }
 
 /// Returns the text of a page, or the reason why it has none.
-fn page(pdf: &Pdf, number: u32) -> Result<String, String> {
-    let mut text = String::new();
-    let mut reason = "it has no text layer".to_owned();
-    for part in pdf.extract_text_chunks_with_limit(&[number], MAX_PART) {
-        match part {
-            Ok(part) => text.push_str(&part),
-            Err(error) => reason = error.to_string(),
-        }
-    }
+fn page(pdf: &Pdf, id: ObjectId) -> Result<String, String> {
+    let text = page_text(pdf, id).map_err(|error| error.to_string())?;
     if text.trim().is_empty() {
-        return Err(reason);
+        return Err("it has no text layer".to_owned());
     }
     Ok(text)
 }
