@@ -34,7 +34,7 @@ use crate::{
 const TICK: Duration = Duration::from_secs(1);
 
 /// Runs the command, and returns its exit code: 0 if all documents were read.
-pub(crate) fn run(config: Option<&Path>, options: IngestOptions) -> ExitCode {
+pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {
     match load(config, options) {
         Ok(outcome) if outcome.skipped == 0 => ExitCode::SUCCESS,
         Ok(outcome) => {
@@ -54,7 +54,7 @@ pub(crate) fn run(config: Option<&Path>, options: IngestOptions) -> ExitCode {
     }
 }
 
-fn load(config: Option<&Path>, options: IngestOptions) -> anyhow::Result<Outcome> {
+fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcome> {
     let sources = ConfigSources::of_process();
     let path = find(config, &sources)?;
     let loaded = Configuration::load(&path, &sources).context("failed to load configuration")?;
@@ -67,7 +67,7 @@ fn load(config: Option<&Path>, options: IngestOptions) -> anyhow::Result<Outcome
             pipeline.name
         )
     })?;
-    let input = input(&options)?;
+    let input = input(options)?;
     let context = BuildContext {
         http_clients: &HttpClients::default(),
         sources: &sources,
@@ -84,7 +84,7 @@ fn load(config: Option<&Path>, options: IngestOptions) -> anyhow::Result<Outcome
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(in_runtime(ingest, &embedder, input, &options));
+    let outcome = runtime.block_on(in_runtime(ingest, &embedder, input, options));
     runtime.shutdown_timeout(crate::BLOCKING_TASKS_TIMEOUT);
     outcome
 }

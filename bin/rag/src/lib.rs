@@ -81,7 +81,7 @@ pub fn run(
                 ExitCode::FAILURE
             })
         }
-        Command::Ingest(options) => ingest::run(config, options),
+        Command::Ingest(options) => ingest::run(config, &options),
         Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(reason) => {

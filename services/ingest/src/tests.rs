@@ -292,6 +292,23 @@ async fn a_table_that_may_not_be_created_is_described() {
     assert!(matches!(error, IngestError::NoDocuments), "{error}");
 }
 
+/// Returns settings for a table with names of its own.
+fn own_table(settings: &mut Settings) {
+    settings.table = TableName {
+        table: "shop.manual".to_owned(),
+        columns: Columns {
+            id: "number".to_owned(),
+            document_id: "doc".to_owned(),
+            title: Some("heading".to_owned()),
+            content: "body".to_owned(),
+            metadata: "meta".to_owned(),
+            embedding: "vec".to_owned(),
+            checksum: "digest".to_owned(),
+            ..Columns::default()
+        },
+    };
+}
+
 #[tokio::test]
 async fn an_existing_table_is_used_by_the_names_of_its_columns() {
     let mut setup = Setup::with(&[("a.md", "# Beds\n\nloam"), ("b.md", "two")]).await;
@@ -304,25 +321,9 @@ async fn an_existing_table_is_used_by_the_names_of_its_columns() {
              INSERT INTO shop.manual (doc, body, stays) VALUES ('other', 'by hand', 'x')",
         )
         .await;
-    let columns = || Columns {
-        id: "number".to_owned(),
-        document_id: "doc".to_owned(),
-        title: Some("heading".to_owned()),
-        content: "body".to_owned(),
-        metadata: "meta".to_owned(),
-        embedding: "vec".to_owned(),
-        checksum: "digest".to_owned(),
-        ..Columns::default()
-    };
-    let change = |settings: &mut Settings| {
-        settings.table = TableName {
-            table: "shop.manual".to_owned(),
-            columns: columns(),
-        };
-    };
     for expected in [[2, 0, 0, 0], [0, 2, 0, 0]] {
-        let outcome = setup.run_with(setup.paths(), change).await.expect("loaded");
-        assert_eq!(documents(outcome), expected);
+        let loaded = setup.run_with(setup.paths(), own_table).await;
+        assert_eq!(documents(loaded.expect("loaded")), expected);
     }
     let rows =
         "SELECT concat_ws('|', doc, heading, body, vec IS NULL) FROM shop.manual ORDER BY doc";
@@ -334,29 +335,36 @@ async fn an_existing_table_is_used_by_the_names_of_its_columns() {
             "other|by hand|t"
         ]
     );
-    setup
-        .fixture
-        .given("ALTER TABLE shop.manual DROP digest, ALTER vec TYPE vector(3) USING NULL")
-        .await;
-    let error = setup
-        .run_with(setup.paths(), change)
-        .await
-        .expect_err("no column");
-    let expected = "table shop.manual: columns are missing: name others in \
-                    pipelines[].ingest.columns, or run: ALTER TABLE shop.manual ADD COLUMN \
-                    \"digest\" text";
-    assert_eq!(error.to_string(), expected);
-    setup
-        .fixture
-        .given("ALTER TABLE shop.manual ADD digest text")
-        .await;
-    let error = setup
-        .run_with(setup.paths(), change)
-        .await
-        .expect_err("other vectors");
-    let expected = "table shop.manual: column vec has 3 dimensions, and the vectors of the model \
-                    have 256";
-    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_table_that_does_not_fit_is_refused_with_what_to_do() {
+    let mut setup = Setup::with(&[("a.md", "one")]).await;
+    for (sql, problem) in [
+        (
+            "CREATE SCHEMA shop; CREATE TABLE shop.manual (number int, doc text, body text,
+                 vec vector(3), meta jsonb)",
+            "columns are missing: name others in pipelines[].ingest.columns, or run: ALTER TABLE \
+             shop.manual ADD COLUMN \"heading\" text, ADD COLUMN \"digest\" text",
+        ),
+        (
+            "ALTER TABLE shop.manual ADD digest text, ADD heading text",
+            "column vec has 3 dimensions, and the vectors of the model have 256",
+        ),
+        (
+            "ALTER TABLE shop.manual ALTER meta TYPE text",
+            "column meta has type text and not jsonb",
+        ),
+        (
+            "ALTER TABLE shop.manual ALTER vec TYPE text",
+            "column vec has type text and not vector or halfvec",
+        ),
+    ] {
+        setup.fixture.given(sql).await;
+        let refused = setup.run_with(setup.paths(), own_table).await;
+        let expected = format!("table shop.manual: {problem}");
+        assert_eq!(refused.expect_err("refused").to_string(), expected);
+    }
 }
 
 #[tokio::test]
