@@ -1,6 +1,7 @@
 //! The command `ingest`, and answers from what it has loaded.
 
 use std::{
+    fmt::Write as _,
     fs,
     io::{Cursor, Write as _},
     path::PathBuf,
@@ -199,14 +200,13 @@ fn pdf(texts: &[&str]) -> Vec<u8> {
     let mut file = "%PDF-1.4\n".to_owned();
     let mut places = String::new();
     for (at, object) in objects.iter().enumerate() {
-        places.push_str(&format!("{:010} 00000 n \n", file.len()));
-        file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
+        let _ = writeln!(places, "{:010} 00000 n ", file.len());
+        let _ = writeln!(file, "{} 0 obj\n{object}\nendobj", at + 1);
     }
     let (start, size) = (file.len(), objects.len() + 1);
-    file.push_str(&format!(
-        "xref\n0 {size}\n0000000000 65535 f \n{places}trailer\n<< /Size {size} /Root 1 0 R >>\n\
-         startxref\n{start}\n%%EOF\n"
-    ));
+    let head = format!("xref\n0 {size}\n0000000000 65535 f \n{places}");
+    let trailer = format!("trailer\n<< /Size {size} /Root 1 0 R >>\n");
+    file = [file, head, trailer, format!("startxref\n{start}\n%%EOF\n")].concat();
     file.into_bytes()
 }
 
