@@ -36,9 +36,8 @@ impl Ingest {
             splitter: splitter(file),
             create: file.key("create").boolean(),
             vector_type: file.key("vector_type").parsed(vector_type),
-            text_search_config: file
-                .key("text_search_config")
-                .text()
+            text_search_config: table
+                .and_then(|table| table.text_search_config.clone())
                 .unwrap_or_else(|| "english".to_owned()),
             reader: role.map(str::to_owned),
             batch_size: file.key("batch_size").whole(1..=4096),

@@ -34,7 +34,7 @@ fn documents_are_written_by_a_role_of_their_own_with_defaults() {
 fn all_settings_are_read() {
     let section = format!(
         "{WRITER}, table: documents, create: false, chunk_tokens: 100, overlap_tokens: 10, \
-         vector_type: halfvec, text_search_config: german, batch_size: 8, reader_memory_mib: 512, \
+         vector_type: halfvec, batch_size: 8, reader_memory_mib: 512, \
          reader_seconds: 5, columns: {{document_id: doc, checksum: digest, metadata: meta, \
          title: '', updated_at: changed}}"
     );
@@ -45,7 +45,7 @@ fn all_settings_are_read() {
     assert_eq!(settings.splitter, Splitter::new(100, 10));
     assert_eq!(settings.create, Some(false));
     assert_eq!(settings.vector_type, Some(VectorType::HalfVector));
-    assert_eq!(&*settings.text_search_config, "german");
+    assert_eq!(&*settings.text_search_config, "english");
     assert_eq!(settings.batch_size, Some(8));
     let columns = settings.table.columns;
     assert_eq!((&*columns.document_id, columns.title), ("doc", None));
