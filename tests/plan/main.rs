@@ -20,6 +20,7 @@ use std::{
 const LEVELS: [&[&str]; 10] = [
     &[
         "layers",
+        "services/documents",
         "services/search",
         "services/sql",
         "services/telemetry",
@@ -36,6 +37,7 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &[
         "services/access",
+        "services/ingest",
         "services/knowledge",
         "services/state",
         "services/vector-search",

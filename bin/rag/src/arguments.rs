@@ -43,6 +43,36 @@ const FLAGS: &[Flag] = &[
     Flag::switch("help", "print this help, and exit"),
 ];
 
+/// The flags of the command `ingest`.
+const INGEST_FLAGS: &[Flag] = &[
+    Flag::path("config", "PATH", "configuration file"),
+    Flag::text(
+        "pipeline",
+        "NAME",
+        "pipeline whose table is written; need not be named if there is only one",
+    ),
+    Flag::switch(
+        "dry-run",
+        "only print what would be done: nothing is embedded or written",
+    ),
+    Flag::switch("keep-missing", "keep documents that no longer exist"),
+    Flag::text("concurrency", "N", "groups of documents at once (4)"),
+    Flag::switch("help", "print this help, and exit"),
+];
+
+/// Beginning of the help of `ingest`.
+const INGEST_HEAD: &str = "
+Usage: ziggurat-rag ingest [flags] PATH...
+
+Loads documents into the table of a pipeline: those in folders and files, or with the path - the
+lines of JSON on standard input. Unchanged documents are not embedded again, and documents that are
+gone are deleted. It ends with 1 if a document could not be read.
+
+";
+
+/// The command that reads a document in a child process; it is not for users.
+pub(crate) const READ_DOCUMENT: &str = "read-document";
+
 /// The short form of `-help`.
 const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
 
@@ -66,7 +96,21 @@ pub(crate) enum Command {
         key_file: Option<PathBuf>,
         expect_last: Option<String>,
     },
+    /// Loads documents.
+    Ingest(IngestOptions),
+    /// Reads a document from standard input; the process of `ingest` starts it.
+    ReadDocument(Vec<String>),
     Serve,
+}
+
+/// The options of the command `ingest`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct IngestOptions {
+    pub(crate) pipeline: Option<String>,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) dry_run: bool,
+    pub(crate) keep_missing: bool,
+    pub(crate) concurrency: Option<usize>,
 }
 
 // === impl Arguments ===
@@ -77,6 +121,17 @@ impl Arguments {
     /// # Errors
     /// Fails on an invalid value, and on a word or a flag that the command does not take.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
+        let mut words = words.into_iter().peekable();
+        if words.next_if(|word| word == "ingest").is_some() {
+            return Self::ingest(words);
+        }
+        if words.next_if(|word| word == READ_DOCUMENT).is_some() {
+            let words = words.map(flags::text).collect::<Result<_, _>>()?;
+            return Ok(Self {
+                command: Command::ReadDocument(words),
+                config: None,
+            });
+        }
         let (flags, rest) = flags::parse(words, &[FLAGS, SHORT], Words::Last)?;
         let commands = [
             ("help", Command::Help),
@@ -93,6 +148,37 @@ impl Arguments {
             config: flags.path("config"),
         })
     }
+
+    /// Parses the words after `ingest`.
+    fn ingest(words: impl Iterator<Item = OsString>) -> Result<Self, Refusal> {
+        let (flags, rest) = flags::parse(words, &[INGEST_FLAGS, SHORT], Words::Anywhere)?;
+        let options = IngestOptions {
+            pipeline: flags.owned("pipeline"),
+            paths: rest.into_iter().map(PathBuf::from).collect(),
+            dry_run: flags.has("dry-run"),
+            keep_missing: flags.has("keep-missing"),
+            concurrency: concurrency(&flags)?,
+        };
+        let is_help = flags.has("help") || flags.has("h");
+        Ok(Self {
+            command: if is_help {
+                Command::Help
+            } else {
+                Command::Ingest(options)
+            },
+            config: flags.path("config"),
+        })
+    }
+}
+
+/// Returns the number of groups at once, if it is given.
+fn concurrency(flags: &Flags) -> Result<Option<usize>, Refusal> {
+    let Some(text) = flags.text("concurrency") else {
+        return Ok(None);
+    };
+    let number = text.parse().ok().filter(|number| (1..=64).contains(number));
+    let refusal = || Refusal::Leftover(format!("{text} (-concurrency is from 1 to 64)"));
+    number.ok_or_else(refusal).map(Some)
 }
 
 /// Returns the command `-verify-audit`, if it is given, with the files that follow the flags.
@@ -116,13 +202,16 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
 /// Returns the text that `-help` prints.
 pub(crate) fn usage() -> String {
     let mut text = HEAD.to_owned();
-    for flag in FLAGS {
-        let word = match (flag.name, flag.placeholder()) {
-            ("help", _) => "  -help, -h".to_owned(),
-            (name, Some(value)) => format!("  -{name} {value}"),
-            (name, None) => format!("  -{name}"),
-        };
-        flags::explain(&mut text, &word, flag.help, 25);
+    for (head, flags) in [("", FLAGS), (INGEST_HEAD, INGEST_FLAGS)] {
+        text.push_str(head);
+        for flag in flags {
+            let word = match (flag.name, flag.placeholder()) {
+                ("help", _) => "  -help, -h".to_owned(),
+                (name, Some(value)) => format!("  -{name} {value}"),
+                (name, None) => format!("  -{name}"),
+            };
+            flags::explain(&mut text, &word, flag.help, 25);
+        }
     }
     text
 }
@@ -188,6 +277,31 @@ mod tests {
             ("-verify-audit a -check-config", Command::Check),
         ] {
             assert_eq!(parse(line).expect(line).command, command, "{line}");
+        }
+    }
+
+    #[test]
+    fn ingest_has_flags_of_its_own_between_its_paths() {
+        let line = "ingest -pipeline docs a -dry-run b -concurrency=8 -config c.yaml -";
+        let arguments = parse(line).expect(line);
+        assert_eq!(arguments.config.as_deref(), Some("c.yaml".as_ref()));
+        let expected = IngestOptions {
+            pipeline: Some("docs".to_owned()),
+            paths: ["a", "b", "-"].map(PathBuf::from).to_vec(),
+            dry_run: true,
+            keep_missing: false,
+            concurrency: Some(8),
+        };
+        assert_eq!(arguments.command, Command::Ingest(expected));
+        assert_eq!(parse("ingest -h").expect("help").command, Command::Help);
+        for (line, reason) in [
+            ("ingest -openapi", "flag provided but not defined: -openapi"),
+            (
+                "ingest -concurrency 0 a",
+                "unexpected argument: 0 (-concurrency is from 1 to 64)",
+            ),
+        ] {
+            assert_eq!(parse(line).expect_err(line).to_string(), reason);
         }
     }
 

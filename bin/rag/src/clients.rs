@@ -19,6 +19,10 @@ use crate::{
 /// Minimum length of a header value that is redacted from the log.
 const SECRET_HEADER: usize = 8;
 
+/// Minimum time for the vectors of documents with all attempts, and minimum number of retries.
+const DOCUMENT_TIMEOUT: Duration = Duration::from_mins(10);
+const DOCUMENT_RETRIES: u32 = 8;
+
 /// A shared HTTP client for all providers, created on first use because loading the system's
 /// certificates takes time.
 #[derive(Debug, Default)]
@@ -134,6 +138,28 @@ impl Clients {
             top_k: made.of.top_k,
         })
     }
+}
+
+/// Builds the embedder for the documents of a pipeline. It waits longer for its provider than that
+/// for questions, because a run of hours should not end with a limit of a minute.
+///
+/// # Errors
+/// Fails if a key is missing, or if the provider cannot be used as configured.
+pub(crate) fn document_embedder(
+    pipeline: &Pipeline,
+    context: BuildContext<'_>,
+) -> anyhow::Result<Embedder> {
+    let mut model = pipeline.embedding.clone();
+    let mut keys = Keys {
+        pipeline,
+        context,
+        files: Vec::new(),
+    };
+    let key = keys.find(&model).context("failed to load API keys")?;
+    model.input_type = model.input_type.map(|_| "document".to_owned());
+    model.timeouts.call = model.timeouts.call.max(DOCUMENT_TIMEOUT);
+    model.retry = model.retry.at_least(DOCUMENT_RETRIES);
+    context.embedder(&model, key)
 }
 
 // === impl BuiltClient ===

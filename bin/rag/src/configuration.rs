@@ -7,6 +7,7 @@
 mod database;
 mod defaults;
 mod filter;
+mod ingest;
 mod key_files;
 mod limits;
 mod model;
@@ -36,6 +37,7 @@ use self::{defaults::Defaults, key_files::KeyFiles};
 pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
+    ingest::Ingest,
     model::ModelSource,
     pipelines::{Model, Pipeline},
     rerank::Rerank,

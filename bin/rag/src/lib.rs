@@ -9,6 +9,7 @@ mod app;
 mod arguments;
 mod clients;
 mod configuration;
+mod ingest;
 mod logs;
 mod observation;
 mod reload;
@@ -80,6 +81,14 @@ pub fn run(
                 ExitCode::FAILURE
             })
         }
+        Command::Ingest(options) => ingest::run(config, &options),
+        Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                print_error(&reason);
+                ExitCode::FAILURE
+            }
+        },
         Command::Serve => match serve(config, listening) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

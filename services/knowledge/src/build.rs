@@ -1,35 +1,28 @@
 //! Builds files from folders of documents.
 
 mod error;
-mod folders;
 mod store;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::HashSet,
-    fmt::Write as _,
-    fs,
     path::{Path, PathBuf},
 };
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use sha2::{Digest as _, Sha256};
+use ziggurat_documents::{
+    Checksum, Document, FoundDocuments, Kind, Passage, Roots, Source, Splitter, in_context,
+    read_file,
+};
 use ziggurat_telemetry::traces::Trace;
 
 pub use self::error::BuildError;
-use self::{
-    folders::{FoundDocuments, Source},
-    store::{MissingVector, NewChunk, Store},
-};
+use self::store::{MissingVector, NewChunk, Store};
 use super::{
-    Embed, Error, Provider, chunks,
-    document::Document,
+    Embed, Error, Provider,
     vector::{self, MAX_DIMENSIONS},
 };
-
-/// Maximum size of a document; a larger file is data with the extension of a document.
-const MAX_FILE: u64 = 16 << 20;
 
 /// Number of vectors that are made concurrently.
 const CONCURRENT_EMBEDDINGS: usize = 4;
@@ -84,7 +77,8 @@ pub enum Event<'a> {
         /// The reason.
         reason: &'a str,
     },
-    /// A symbolic link was not followed. Content under its name is removed from the file.
+    /// A file is no document that is read here, or a symbolic link was not followed. Content under
+    /// its name is removed from the file.
     LeftOut {
         /// Its name.
         name: &'a str,
@@ -161,7 +155,8 @@ impl<'a, E: Embed> Builder<'a, E> {
         folders: &[PathBuf],
         mut watch: impl FnMut(Event<'_>),
     ) -> Result<Outcome, BuildError> {
-        let found = FoundDocuments::search(folders)?;
+        let mut found = FoundDocuments::search(folders, Roots::Folders)?;
+        leave_out_other_formats(&mut found);
         for (name, reason) in &found.left_out {
             watch(Event::LeftOut { name, reason });
         }
@@ -315,26 +310,17 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
     async fn write(&mut self, source: &Source, content: &Content) -> Result<(), Stopped> {
         let name = &*source.name;
         let document = Document::read(source.kind, &content.text);
-        let title = document.title.or_else(|| title_of(Path::new(name)));
-        let chunks: Vec<_> = document
-            .sections
-            .iter()
-            .flat_map(|section| {
-                let heading = section.heading.as_deref();
-                chunks::cut(&section.text).map(move |text| (heading, text))
-            })
-            .collect();
+        let passages = Splitter::default().passages(&document);
+        let title = document.title.clone().or_else(|| source.title());
         let title = title.as_deref();
-        let texts = chunks
-            .iter()
-            .map(|(section, text)| in_context(title, *section, text));
+        let texts = passages.iter().map(|passage| passage.in_context(title));
         let vectors = self.builder.vectors(name, texts, self.watch).await?;
-        let chunks: Vec<_> = chunks
-            .into_iter()
+        let chunks: Vec<_> = passages
+            .iter()
             .zip(&vectors)
-            .map(|((section, text), vector)| NewChunk {
+            .map(|(Passage { heading, text }, vector)| NewChunk {
                 title,
-                section,
+                section: *heading,
                 text,
                 vector: vector::bytes(vector),
             })
@@ -406,30 +392,30 @@ impl From<BuildError> for Stopped {
 
 impl Content {
     fn read(path: &Path) -> Result<Self, String> {
-        let file = fs::metadata(path).map_err(|error| error.to_string())?;
-        if file.len() > MAX_FILE {
-            return Err(format!("larger than {MAX_FILE} bytes"));
-        }
-        let bytes = fs::read(path).map_err(|error| error.to_string())?;
-        let checksum = Sha256::digest(&bytes);
-        let checksum = checksum.iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let text = read_file(path).map_err(|error| error.to_string())?;
+        let mut checksum = Checksum::default();
+        checksum.add(text.as_bytes());
+        let checksum = checksum.finish();
         Ok(Self { checksum, text })
     }
 }
 
-/// Returns the title of a document that has none itself: its file name.
-fn title_of(path: &Path) -> Option<String> {
-    path.file_stem().map(|name| name.to_string_lossy().into())
-}
-
-/// Puts title and section before the text of a chunk: "It must not freeze" alone means nothing.
-fn in_context(title: Option<&str>, section: Option<&str>, text: &str) -> String {
-    let parts: Vec<_> = title.into_iter().chain(section).collect();
-    format!("{}\n\n{text}", parts.join(" > "))
+/// Leaves out documents that are no texts.
+fn leave_out_other_formats(found: &mut FoundDocuments) {
+    let (sources, others): (Vec<_>, Vec<_>) = std::mem::take(&mut found.sources)
+        .into_iter()
+        .partition(|source| source.kind.is_text());
+    found.sources = sources;
+    let others = others.into_iter().map(|source| {
+        let reason = match source.kind {
+            Kind::Pdf => "PDF is not read here: convert it to text",
+            Kind::Docx => "DOCX is not read here: convert it to text",
+            _ => "JSON lines are not read here",
+        };
+        (source.name, reason)
+    });
+    found.left_out.extend(others);
+    found.left_out.sort();
 }
 
 /// Checks that a vector can be stored.

@@ -30,9 +30,7 @@
 
 mod base;
 mod build;
-mod chunks;
 mod column;
-mod document;
 mod embed;
 mod error;
 #[cfg(any(test, feature = "test-support"))]

@@ -1,5 +1,6 @@
 //! Embeddings of texts.
 
+mod batches;
 mod formats;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,9 @@ use ziggurat_telemetry::traces::Trace;
 use super::{Deadline, Error, Http, Meter, Provider, Usage, local};
 
 pub(super) use self::formats::{TotalTokens, ping_voyage};
+
+/// Number of texts that are embedded at once without a provider.
+const LOCAL_BATCH: usize = 256;
 
 /// Makes vectors of texts.
 ///
@@ -174,16 +178,60 @@ impl Embedder {
             None => Embedding::free(local::embed(text).to_vec()),
         };
         self.inner.meter.add(embedding.usage);
-        if embedding.vector.is_empty() {
-            return Err(Error::Empty);
-        }
-        if embedding.vector.iter().any(|number| !number.is_finite()) {
-            let text = "a number of the vector is not finite";
-            return Err(Error::Malformed(text.to_owned()));
-        }
+        Embedding::check(&embedding.vector)?;
         let dimensions = embedding.vector.len();
         self.inner.dimensions.store(dimensions, Ordering::Relaxed);
         Ok(embedding)
+    }
+
+    /// Returns the maximum number of texts in one request to the provider.
+    #[must_use]
+    pub fn max_batch(&self) -> usize {
+        let provider = self.http().map(Http::provider);
+        provider.map_or(LOCAL_BATCH, batches::max_batch)
+    }
+
+    /// Makes the vectors of several texts, in their order, with up to `batch` texts in a request. A
+    /// request that the provider refuses is repeated in two halves, because some servers
+    /// take fewer texts than others.
+    ///
+    /// # Errors
+    /// Fails if the provider does.
+    pub async fn embed_all(&self, texts: &[&str], batch: usize) -> Result<Vec<Vec<f32>>, Error> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut batch = batch.max(1);
+        while let Some(rest) = texts.get(vectors.len()..).filter(|rest| !rest.is_empty()) {
+            let some = &rest[..rest.len().min(batch)];
+            match self.embed_batch(some).await {
+                Ok(made) => vectors.extend(made),
+                Err(error) if error.refuses_input() && some.len() > 1 => {
+                    batch = some.len().div_ceil(2);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(vectors)
+    }
+
+    async fn embed_batch(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+        let (vectors, usage) = if let Some(http) = self.http() {
+            let input_type = self.inner.input_type.as_deref();
+            let mut measured = http.begin("embedding", &self.trace);
+            let http = measured.http();
+            let made = batches::embed(http, self.model(), input_type, texts, Deadline::none());
+            let made = made.await;
+            measured.end(made.as_ref().map(|(_, usage)| *usage));
+            made?
+        } else {
+            let vectors = texts.iter().map(|text| local::embed(text).to_vec());
+            (vectors.collect(), Usage::default())
+        };
+        self.inner.meter.add(usage);
+        for vector in &vectors {
+            Embedding::check(vector)?;
+            self.inner.dimensions.store(vector.len(), Ordering::Relaxed);
+        }
+        Ok(vectors)
     }
 
     /// Checks that the provider is reachable and accepts the credentials. Voyage has to make a

@@ -118,6 +118,13 @@ impl Error {
         }
     }
 
+    /// Returns whether the provider refuses the texts of the request: too many, too long, or invalid.
+    #[must_use]
+    pub fn refuses_input(&self) -> bool {
+        let status = self.refusal().map(|refusal| refusal.status.as_u16());
+        matches!(status, Some(400 | 413 | 422)) && self.class() != Class::Credentials
+    }
+
     /// Returns whether a retry of the same request may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {

@@ -52,6 +52,14 @@ impl Retry {
         Self::times(0)
     }
 
+    /// Allows at least this many retries.
+    pub fn at_least(self, min: u32) -> Self {
+        Self {
+            max: self.max.max(min),
+            ..self
+        }
+    }
+
     /// Sets the maximum wait before the first retry; it doubles with each retry.
     #[cfg(test)]
     pub(crate) const fn with_base(mut self, base: Duration) -> Self {

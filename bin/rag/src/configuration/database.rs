@@ -36,9 +36,21 @@ const DEFAULT_PORT: u16 = 5432;
 /// Application name of the connections in PostgreSQL.
 const APPLICATION: &str = "ziggurat-rag";
 
+/// Purpose of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Questions.
+    Questions,
+    /// Documents are written.
+    Documents,
+}
+
+/// Time limit of a statement that writes documents: an index of vectors takes its time.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(10);
+
 /// Reads the section, and the files it names.
-pub(super) fn read(file: &Section<'_>) -> Option<Arc<Database>> {
-    let settings = settings(file, servers(file)?);
+pub(super) fn read(file: &Section<'_>, purpose: Purpose) -> Option<Arc<Database>> {
+    let settings = settings(file, servers(file, purpose)?, purpose);
     // The missing keys are already reported.
     let is_whole = !settings.user.is_empty()
         && !settings.database.is_empty()
@@ -57,7 +69,7 @@ pub(super) fn read(file: &Section<'_>) -> Option<Arc<Database>> {
 }
 
 /// Returns `None` if both `host` and `hosts` are set.
-fn servers(file: &Section<'_>) -> Option<Servers> {
+fn servers(file: &Section<'_>, purpose: Purpose) -> Option<Servers> {
     let listed = file.key("hosts").list().unwrap_or_default();
     let are_listed = !listed.is_empty();
     let host = file.key("host").text();
@@ -75,14 +87,18 @@ fn servers(file: &Section<'_>) -> Option<Servers> {
         vec![Host::new(host_name(&file.key("host")), own_port)]
     };
     Some(Servers {
-        target: target_attrs(&file.key("target_session_attrs"), are_listed),
+        target: target_attrs(&file.key("target_session_attrs"), are_listed, purpose),
         hosts,
         are_listed,
     })
 }
 
-fn settings(file: &Section<'_>, servers: Servers) -> Settings {
+fn settings(file: &Section<'_>, servers: Servers, purpose: Purpose) -> Settings {
     let default = Settings::default();
+    let usual_timeout = match purpose {
+        Purpose::Questions => default.query_timeout,
+        Purpose::Documents => WRITE_TIMEOUT,
+    };
     let database = required(file, "database", &[]);
     let connections = file.key("max_connections").whole(1..=1000);
     let connections = connections.unwrap_or(MAX_CONNECTIONS);
@@ -127,7 +143,7 @@ fn settings(file: &Section<'_>, servers: Servers) -> Settings {
         query_timeout: file
             .key("statement_timeout")
             .time()
-            .unwrap_or(default.query_timeout),
+            .unwrap_or(usual_timeout),
         ..default
     }
 }
@@ -160,11 +176,11 @@ fn host_name(value: &Value<'_>) -> String {
     }
 }
 
-fn target_attrs(value: &Value<'_>, are_listed: bool) -> TargetSessionAttrs {
-    let usual = if are_listed {
-        TargetSessionAttrs::PreferStandby
-    } else {
-        TargetSessionAttrs::Any
+fn target_attrs(value: &Value<'_>, are_listed: bool, purpose: Purpose) -> TargetSessionAttrs {
+    let usual = match purpose {
+        Purpose::Questions if are_listed => TargetSessionAttrs::PreferStandby,
+        Purpose::Documents if are_listed => TargetSessionAttrs::ReadWrite,
+        _ => TargetSessionAttrs::Any,
     };
     let target = value.parsed(|text| {
         if !are_listed {

@@ -9,8 +9,9 @@ use ziggurat_rag_service::retrieval::{SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
 
 use super::{
-    database,
+    database::{self, Purpose},
     defaults::{Defaults, count},
+    ingest::Ingest,
     key_files::KeyFiles,
     model::{Block, Headers, ModelSource, Role, check_times},
     rerank::Rerank,
@@ -27,6 +28,8 @@ pub(crate) struct Pipeline {
     pub(crate) description: String,
     pub(crate) database: Arc<Database>,
     pub(crate) tables: Vec<Table>,
+    /// Loading of documents, if it is configured.
+    pub(crate) ingest: Option<Ingest>,
     pub(crate) search: SearchOptions,
     pub(crate) embedding: Model,
     pub(crate) completion: Model,
@@ -82,8 +85,10 @@ impl Pipeline {
     /// Returns `None` after a problem was added.
     fn read(file: &Section<'_>, defaults: &Defaults, names: &mut BTreeSet<String>) -> Option<Self> {
         let name = name(&file.key("name"), names);
-        let database = database::read(&file.section("database"));
+        let database = database::read(&file.section("database"), Purpose::Questions);
         let tables = tables(&file.key("tables"));
+        let reader = database.as_ref().map(|database| &*database.settings().user);
+        let ingest = Ingest::read(&file.section("ingest"), &tables, reader);
         let shared = defaults.headers.then(&Headers::read(file, "llm_headers"));
         let (embedding, completion) = (file.section("embedding_llm"), file.section("rag_llm"));
         let embedder = Block::read(&embedding).inherit(&defaults.embedding);
@@ -110,6 +115,7 @@ impl Pipeline {
             no_answer: file.key("no_answer").text(),
             database: database?,
             tables,
+            ingest,
             embedding: embedding?,
             completion: completion?,
             max_tokens: max_tokens.unwrap_or(llm::MAX_TOKENS),

@@ -3,6 +3,7 @@
 mod cascades;
 mod example;
 mod files;
+mod ingest;
 mod messages;
 mod values;
 

@@ -6,6 +6,8 @@ use crate::support::{Home, database, nowhere, server};
 
 const MANUAL: &str = include_str!("../../../../docs/src/rag.md");
 
+const INGEST: &str = include_str!("../../../../docs/src/ingest.md");
+
 const BAD: &str = "
 server: {port: 0}
 pipelines:
@@ -51,7 +53,8 @@ fn configurations_in_the_manual_and_the_readme_are_valid() {
     let mut seen = 0;
     let front = snippets(front, "yaml");
     let front = front.into_iter().filter(|text| text.contains("pipelines:"));
-    for text in snippets(MANUAL, "yaml").into_iter().chain(front) {
+    let manual = [MANUAL, INGEST].map(|text| snippets(text, "yaml")).concat();
+    for text in manual.into_iter().chain(front) {
         let mut text = text.to_owned();
         if !text.contains("pipelines:") {
             // A section without pipelines needs one to be valid.

@@ -6,6 +6,7 @@ mod checking;
 mod command_line;
 mod cors;
 mod guards;
+mod ingest;
 mod limits;
 mod logs;
 mod reload;

@@ -236,10 +236,10 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::path(
                 "build-knowledgebase",
                 "folder",
-                "Add the Markdown, HTML and text files of this folder to the knowledge base, with \
-                 vectors by knowledgebase.embedding_provider; repeat for more folders. Unchanged \
-                 documents are kept, and documents of this product and version that are in no \
-                 folder any more are removed",
+                "Add the Markdown, HTML, reStructuredText, AsciiDoc and text files of this folder \
+                 to the knowledge base, with vectors by knowledgebase.embedding_provider; repeat \
+                 for more folders. Unchanged documents are kept, and documents of this product and \
+                 version that are in no folder any more are removed",
             ),
             Flag::text(
                 "kb-project",

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use ziggurat_documents::FolderError;
+
 use crate::Error;
 
 /// Reason why a build ended early. Documents written before are in the file. The messages are for
@@ -10,13 +12,8 @@ use crate::Error;
 #[non_exhaustive]
 pub enum BuildError {
     /// One of the folders cannot be used.
-    #[error("{}: {problem}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The reason.
-        problem: String,
-    },
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// There are no documents.
     #[error("no documents found: nothing was changed")]
     NoDocuments,

@@ -135,13 +135,18 @@ async fn documents_of_every_kind_can_be_found_afterwards() {
         ("a.md", "# Beds\n\n## Soil\n\nloam and sand\n"),
         ("deep/er/b.HTML", "<title>Ponds</title><p>mud</p>"),
         ("c.txt", "plain words"),
+        ("d.rst", "Kilns\n=====\n\nheat"),
+        ("e.adoc", "= Looms\n\nyarn"),
         ("picture.png", "no words"),
+        ("f.pdf", "no text"),
+        ("g.docx", "no text"),
+        ("h.jsonl", "{}"),
         (".hidden/d.md", "hidden"),
         (".e.md", "hidden"),
     ]);
     let letters = Letters::default();
     let built = setup.build(&letters).await.expect("built");
-    assert_eq!(built, outcome(3, 0, 0, 0, 3));
+    assert_eq!(built, outcome(5, 0, 0, 0, 5));
     let texts = setup.texts(Provider::OpenAi).await;
     let found: Vec<_> = texts
         .iter()
@@ -151,6 +156,8 @@ async fn documents_of_every_kind_can_be_found_afterwards() {
         found,
         [
             ("Beds", "loam and sand"),
+            ("Kilns", "heat"),
+            ("Looms", "yarn"),
             ("Ponds", "mud"),
             ("c", "plain words")
         ]
@@ -161,7 +168,16 @@ async fn documents_of_every_kind_can_be_found_afterwards() {
         .mode();
     assert_eq!(mode & 0o777, 0o600);
     let log = setup.log.lock().expect("whole").join("\n");
-    assert!(log.starts_with("Begun { documents: 3 }"), "{log}");
+    let (left_out, _) = log.split_once("Begun { documents: 5 }").expect("begun");
+    for (name, reason) in [
+        ("f.pdf", "PDF is not read here: convert it to text"),
+        ("g.docx", "DOCX is not read here: convert it to text"),
+        ("h.jsonl", "JSON lines are not read here"),
+        ("picture.png", "no format that is read"),
+    ] {
+        let expected = format!("LeftOut {{ name: \"docs/{name}\", reason: \"{reason}\" }}");
+        assert!(left_out.contains(&expected), "{expected} in {log}");
+    }
     assert!(log.contains("docs/deep/er/b.HTML"), "{log}");
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-use super::{Embedding, unsupported};
+use super::{Embedding, batches::Vectors, unsupported};
 use crate::{Class, Deadline, Error, Http, Provider, Request, Usage};
 
 /// Text and model of a ping of Voyage.
@@ -11,21 +11,21 @@ const PING_TEXT: &str = ".";
 const PING_MODEL: &str = "voyage-3.5-lite";
 
 #[derive(Serialize)]
-struct EmbeddingRequest<'a, I> {
-    model: &'a str,
-    input: I,
+pub(super) struct EmbeddingRequest<'a, I> {
+    pub(super) model: &'a str,
+    pub(super) input: I,
     #[serde(skip_serializing_if = "Option::is_none")]
-    input_type: Option<&'a str>,
+    pub(super) input_type: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
-struct OpenAi {
+pub(super) struct OpenAi {
     data: Vec<Item>,
     usage: Option<TokenCounts>,
 }
 
 #[derive(Deserialize)]
-struct Voyage {
+pub(super) struct Voyage {
     #[serde(default)]
     data: Vec<Item>,
     #[serde(default)]
@@ -35,6 +35,9 @@ struct Voyage {
 #[derive(Deserialize)]
 struct Item {
     embedding: Vec<f32>,
+    /// Place of the text in the request.
+    #[serde(default)]
+    index: usize,
 }
 
 #[derive(Default, Deserialize)]
@@ -52,7 +55,7 @@ pub(crate) struct TotalTokens {
 }
 
 #[derive(Deserialize)]
-struct Ollama {
+pub(super) struct Ollama {
     embeddings: Vec<Vec<f32>>,
     #[serde(default)]
     prompt_eval_count: u64,
@@ -64,9 +67,9 @@ struct Gemini {
 }
 
 #[derive(Deserialize)]
-struct Values {
+pub(super) struct Values {
     #[serde(default)]
-    values: Vec<f32>,
+    pub(super) values: Vec<f32>,
 }
 
 /// Requests the vector of a text.
@@ -86,25 +89,21 @@ pub(super) async fn embed(
         Provider::OpenAi => {
             let request = Request::post(&["embeddings"], &plain)?;
             ask(http, request, deadline, |answer: OpenAi| {
-                let usage = answer.usage.unwrap_or_default();
-                let usage = Usage::read(usage.prompt_tokens, usage.total_tokens);
-                first(answer.data, usage)
+                first(answer.all())
             })
             .await
         }
         Provider::Voyage => {
             let request = voyage(model, text, input_type)?;
             ask(http, request, deadline, |answer: Voyage| {
-                first(answer.data, answer.usage.usage())
+                first(answer.all())
             })
             .await
         }
         Provider::Ollama => {
             let request = Request::post(&["api", "embed"], &plain)?;
             ask(http, request, deadline, |answer: Ollama| {
-                let read = answer.prompt_eval_count;
-                let vector = answer.embeddings.into_iter().next()?;
-                Some(Embedding::new(vector, Usage::read(read, read)))
+                first(answer.all())
             })
             .await
         }
@@ -157,19 +156,53 @@ fn voyage(model: &str, text: &str, input_type: Option<&str>) -> Result<Request, 
     Request::post(&["embeddings"], &question)
 }
 
-async fn ask<A: DeserializeOwned>(
+pub(super) async fn ask<A: DeserializeOwned, T>(
     http: &Http,
     request: Request,
     deadline: Deadline,
-    read: fn(A) -> Option<Embedding>,
-) -> Result<Embedding, Error> {
+    read: fn(A) -> Option<T>,
+) -> Result<T, Error> {
     let answer = http.json(&request, deadline).await?;
     read(answer).ok_or(Error::Empty)
 }
 
-fn first(items: Vec<Item>, usage: Usage) -> Option<Embedding> {
-    let item = items.into_iter().next()?;
-    Some(Embedding::new(item.embedding, usage))
+fn first((vectors, usage): Vectors) -> Option<Embedding> {
+    let vector = vectors.into_iter().next()?;
+    Some(Embedding::new(vector, usage))
+}
+
+/// Returns the vectors in the order of their texts.
+fn in_order(mut items: Vec<Item>) -> Vec<Vec<f32>> {
+    items.sort_by_key(|item| item.index);
+    items.into_iter().map(|item| item.embedding).collect()
+}
+
+// === impl OpenAi ===
+
+impl OpenAi {
+    pub(super) fn all(self) -> Vectors {
+        let usage = self.usage.unwrap_or_default();
+        let usage = Usage::read(usage.prompt_tokens, usage.total_tokens);
+        (in_order(self.data), usage)
+    }
+}
+
+// === impl Voyage ===
+
+impl Voyage {
+    pub(super) fn all(self) -> Vectors {
+        let usage = self.usage.usage();
+        (in_order(self.data), usage)
+    }
+}
+
+// === impl Ollama ===
+
+impl Ollama {
+    pub(super) fn all(self) -> Vectors {
+        let read = self.prompt_eval_count;
+        (self.embeddings, Usage::read(read, read))
+    }
 }
 
 // === impl TotalTokens ===

@@ -68,6 +68,59 @@ async fn each_provider_makes_the_vector_of_a_text_in_its_own_format() {
 }
 
 #[tokio::test]
+async fn each_provider_makes_the_vectors_of_several_texts_in_one_request() {
+    let fake = Fake::start();
+    fake.set_vector("two ferns", &[0.25, -1.5]);
+    fake.set_vector("moss", &[1.0, 2.0]);
+    let gemini = |text: &str| json!({"model": "models/gemini-embedding-001", "content": {"parts": [{"text": text}]}});
+    let texts = ["two ferns", "moss"];
+    for ((whose, provider), path, body) in [
+        (
+            EMBEDDERS[0],
+            "v1/embeddings",
+            json!({"model": "text-embedding-3-small", "input": texts}),
+        ),
+        (
+            EMBEDDERS[1],
+            "v1beta/models/gemini-embedding-001:batchEmbedContents",
+            json!({"requests": [gemini("two ferns"), gemini("moss")]}),
+        ),
+        (
+            EMBEDDERS[2],
+            "api/embed",
+            json!({"model": "nomic-embed-text", "input": texts}),
+        ),
+        (
+            EMBEDDERS[3],
+            "v1/embeddings",
+            json!({"model": "voyage-3-lite", "input": texts, "input_type": "document"}),
+        ),
+    ] {
+        let embedder = embedder(&fake, whose, provider).with_input_type(Some("document"));
+        let vectors = embedder.embed_all(&texts, 10).await.expect("vectors");
+        assert_eq!(vectors, [[0.25, -1.5], [1.0, 2.0]], "{provider:?}");
+        let seen = fake.requests().pop().expect("a request");
+        assert_eq!((seen.api, &*seen.path), (whose, path));
+        assert_eq!(seen.json(), body, "{provider:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_for_a_server_is_halved() {
+    let fake = Fake::start();
+    let (whose, provider) = EMBEDDERS[0];
+    fake.next_of(whose, Turn::refusal(413));
+    let embedder = embedder(&fake, whose, provider);
+    let vectors = embedder.embed_all(&["a", "b", "c", "d", "e"], 4).await;
+    assert_eq!(vectors.expect("vectors").len(), 5);
+    let sizes = fake.requests().into_iter().map(|seen| {
+        let input = seen.json()["input"].as_array().map(Vec::len);
+        input.expect("a list")
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [4, 2, 2, 1]);
+}
+
+#[tokio::test]
 async fn a_model_that_is_named_is_used_with_or_without_the_prefix_of_gemini() {
     let fake = Fake::start();
     let http = http_client(&fake, Api::Gemini, Provider::Gemini);

@@ -19,6 +19,18 @@ pub(super) fn answer(seen: &RecordedRequest, answer: &Answer, script: &Script) -
             let whole = json!({"embedding": {"values": values}});
             Some(Rendered::json(200, &whole))
         }
+        "batchEmbedContents" => {
+            let ask = body(seen);
+            let requests = ask["requests"].as_array().cloned().unwrap_or_default();
+            let embeddings: Vec<_> = requests
+                .iter()
+                .map(|request| {
+                    let text = request["content"]["parts"][0]["text"].as_str();
+                    json!({"values": script.vector(text.unwrap_or_default())})
+                })
+                .collect();
+            Some(Rendered::json(200, &json!({"embeddings": embeddings})))
+        }
         "generateContent" => {
             let all: Vec<_> = answer.pieces.iter().map(String::as_str).collect();
             let whole = item(model, answer, &all.concat(), true);

@@ -8,7 +8,7 @@ mod flow;
 use html5gum::{State, Token, Tokenizer, naive_next_state};
 
 use self::flow::{Break, TextWriter};
-use super::{Document, outline::Outline};
+use super::{document::Document, outline::Outline};
 
 /// Elements that hold no text of the document.
 const HIDDEN: [&str; 13] = [
@@ -67,6 +67,8 @@ struct Reader {
     hidden: Option<(&'static str, usize)>,
     /// Nesting depth of elements that preserve white space.
     preformatted: usize,
+    /// Nesting depth of tables.
+    tables: usize,
 }
 
 pub(super) fn read(html: &str) -> Document {
@@ -145,8 +147,12 @@ impl Reader {
             "td" | "th" if is_start => return self.flow.cell(),
             "pre" if is_start => self.preformatted += 1,
             "pre" => self.preformatted = self.preformatted.saturating_sub(1),
+            "table" if is_start => self.tables += 1,
+            "table" => self.tables = self.tables.saturating_sub(1),
             _ => {}
         }
+        self.outline
+            .set_whole(self.preformatted > 0 || self.tables > 0);
         if !BLOCKS.contains(&name) {
             return;
         }
@@ -194,10 +200,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Section;
 
     fn text(html: &str) -> String {
         let document = read(html);
-        let texts: Vec<_> = document.sections.into_iter().map(|one| one.text).collect();
+        let texts: Vec<_> = document.sections.iter().map(Section::text).collect();
         texts.join("\n§\n")
     }
 
@@ -215,7 +222,7 @@ mod tests {
         let sections: Vec<_> = document
             .sections
             .iter()
-            .map(|section| (section.heading.as_deref(), &*section.text))
+            .map(|section| (section.heading.as_deref(), section.text()))
             .collect();
         assert_eq!(
             sections,
@@ -224,6 +231,7 @@ mod tests {
                 (Some("Soil"), "- loam\n- sand\n\na | b\n1 | 2"),
                 (Some("Soil > Code"), "SELECT 1;\n   -- a < b"),
             ]
+            .map(|(heading, text)| (heading, text.to_owned()))
         );
     }
 
@@ -272,7 +280,7 @@ mod tests {
         ] {
             let document = read(&format!("{drawing}loam"));
             assert_eq!(document.title, None, "{drawing}");
-            assert_eq!(document.sections[0].text, "loam", "{drawing}");
+            assert_eq!(document.sections[0].text(), "loam", "{drawing}");
         }
     }
 
@@ -309,7 +317,7 @@ mod tests {
         ) {
             let document = read(&html);
             for section in document.sections {
-                prop_assert!(!section.text.trim().is_empty());
+                prop_assert!(!section.text().trim().is_empty());
             }
         }
 

@@ -1,6 +1,11 @@
 //! Splits Markdown at its headings; the text stays unchanged, since it is readable.
 
-use super::{Document, outline::Outline};
+use serde_json::{Map, Value};
+
+use super::{document::Document, outline::Outline};
+
+/// Maximum size of front matter that is parsed, in bytes.
+const MAX_FRONT_MATTER: usize = 64 << 10;
 
 /// A fenced code block.
 #[derive(Clone, Copy)]
@@ -22,6 +27,7 @@ pub(super) fn read(text: &str) -> Document {
             push(&mut outline, line);
             if open.is_closed_by(line) {
                 fence = None;
+                outline.set_whole(false);
             }
             continue;
         }
@@ -44,6 +50,7 @@ pub(super) fn read(text: &str) -> Document {
             continue;
         }
         fence = Fence::opened_by(line);
+        outline.set_whole(fence.is_some() || line.trim_start().starts_with('|'));
         follows_blank = line.trim().is_empty();
         push(&mut outline, line);
     }
@@ -56,7 +63,7 @@ fn push(outline: &mut Outline, line: &str) {
     text.push('\n');
 }
 
-/// Skips the front matter, and takes the title from it.
+/// Skips the front matter, and takes the title and the metadata from it.
 fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
     let Some(rest) = text
         .strip_prefix("---\n")
@@ -71,6 +78,7 @@ fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
         let line = line.trim_end();
         if line == "---" || line == "..." {
             outline.title(title.unwrap_or_default());
+            outline.metadata(metadata(&rest[..length]));
             return &rest[length..];
         }
         if let Some(value) = line.strip_prefix("title:") {
@@ -78,6 +86,15 @@ fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
         }
     }
     text
+}
+
+/// Parses front matter; what is no YAML with keys is no metadata.
+fn metadata(text: &str) -> Map<String, Value> {
+    let text = text.trim_end().trim_end_matches(['-', '.']);
+    if text.len() > MAX_FRONT_MATTER {
+        return Map::new();
+    }
+    serde_yaml::from_str(text).unwrap_or_default()
 }
 
 /// Parses a heading with `#` marks: its level and text.
@@ -180,7 +197,9 @@ mod tests {
 
     fn sections(text: &str) -> Vec<(Option<String>, String)> {
         let sections = read(text).sections.into_iter();
-        sections.map(|one| (one.heading, one.text)).collect()
+        sections
+            .map(|one| (one.heading.clone(), one.text()))
+            .collect()
     }
 
     #[test]
@@ -241,6 +260,35 @@ mod tests {
     }
 
     #[test]
+    fn front_matter_becomes_metadata() {
+        let text = "---\ntitle: Beds\ntags: [soil, 2]\ndraft: false\n---\ntext\n";
+        let document = read(text);
+        assert_eq!(document.title.as_deref(), Some("Beds"));
+        let expected = serde_json::json!({"title": "Beds", "tags": ["soil", 2], "draft": false});
+        assert_eq!(Value::Object(document.metadata), expected);
+        for bad in ["---\ntitle: [\n---\ntext\n", "---\n- a\n---\ntext\n"] {
+            assert_eq!(read(bad).metadata, Map::new(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tables_and_code_are_blocks_of_their_own() {
+        let document = read("One.\n| a | b |\n|---|---|\n| 1 | 2 |\nTwo.\n```\nx\n```\nThree.");
+        let blocks = document.sections[0].blocks.iter();
+        let blocks: Vec<_> = blocks.map(|block| (&*block.text, block.is_whole)).collect();
+        assert_eq!(
+            blocks,
+            [
+                ("One.", false),
+                ("| a | b |\n|---|---|\n| 1 | 2 |", true),
+                ("Two.", false),
+                ("```\nx\n```", true),
+                ("Three.", false),
+            ]
+        );
+    }
+
+    #[test]
     fn a_rule_at_the_beginning_is_no_front_matter() {
         let found = sections("---\ntext\n");
         assert_eq!(found, [(None, "---\ntext".to_owned())]);
@@ -250,8 +298,8 @@ mod tests {
         #[test]
         fn every_text_is_read_without_a_panic(text in "[#`~=<>!\\-\\[\\](){} \na-zü]{0,200}") {
             let document = read(&text);
-            let length: usize = document.sections.iter().map(|one| one.text.len()).sum();
-            prop_assert!(length <= text.len() + 8 * document.sections.len());
+            let length: usize = document.sections.iter().map(|one| one.text().len()).sum();
+            prop_assert!(length <= 2 * text.len() + 8 * document.sections.len());
         }
     }
 }

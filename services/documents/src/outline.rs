@@ -1,6 +1,10 @@
 //! Collects headings and the texts under them.
 
-use super::{Document, Section};
+use std::mem;
+
+use serde_json::{Map, Value};
+
+use super::document::{Block, Document, Section};
 
 /// Maximum length of a heading; a longer one is text after a heading that was not closed.
 const LONGEST_HEADING: usize = 300;
@@ -9,10 +13,14 @@ const LONGEST_HEADING: usize = 300;
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     title: Option<String>,
+    metadata: Map<String, Value>,
     has_top: bool,
     /// The current heading, and those above it, with their levels.
     path: Vec<(u8, String)>,
+    /// The current block.
     text: String,
+    is_whole: bool,
+    blocks: Vec<Block>,
     sections: Vec<Section>,
 }
 
@@ -25,6 +33,24 @@ impl Outline {
         if self.title.is_none() && !title.is_empty() {
             self.title = Some(title);
         }
+    }
+
+    /// Sets the metadata.
+    pub(super) fn metadata(&mut self, metadata: Map<String, Value>) {
+        self.metadata = metadata;
+    }
+
+    /// Sets whether the text that follows is kept whole: a table or code.
+    pub(super) fn set_whole(&mut self, is_whole: bool) {
+        if self.is_whole != is_whole {
+            self.end_block();
+            self.is_whole = is_whole;
+        }
+    }
+
+    /// Returns whether the current text is kept whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Ends the current section and begins a new one.
@@ -63,20 +89,31 @@ impl Outline {
         self.end_section();
         Document {
             title: self.title,
+            metadata: self.metadata,
             sections: self.sections,
         }
     }
 
-    fn end_section(&mut self) {
+    fn end_block(&mut self) {
         let text = clean(&self.text);
         self.text.clear();
-        if text.is_empty() {
+        if !text.is_empty() {
+            self.blocks.push(Block {
+                text,
+                is_whole: self.is_whole,
+            });
+        }
+    }
+
+    fn end_section(&mut self) {
+        self.end_block();
+        if self.blocks.is_empty() {
             return;
         }
         let path: Vec<_> = self.path.iter().map(|(_, heading)| &**heading).collect();
         self.sections.push(Section {
             heading: (!path.is_empty()).then(|| path.join(" > ")),
-            text,
+            blocks: mem::take(&mut self.blocks),
         });
     }
 }
@@ -131,7 +168,7 @@ mod tests {
         let sections: Vec<_> = document
             .sections
             .iter()
-            .map(|section| (section.heading.as_deref(), &*section.text))
+            .map(|section| (section.heading.as_deref(), section.text()))
             .collect();
         assert_eq!(
             sections,
@@ -143,6 +180,7 @@ mod tests {
                 (Some("Appendix"), "more"),
                 (Some("Appendix"), "unnamed"),
             ]
+            .map(|(heading, text)| (heading, text.to_owned()))
         );
     }
 
@@ -163,7 +201,7 @@ mod tests {
         outline.heading(2, &"word ".repeat(100));
         let document = outline.finish();
         assert_eq!(document.sections[0].heading, None);
-        assert!(document.sections[0].text.starts_with("word word"));
+        assert!(document.sections[0].text().starts_with("word word"));
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! The command `ingest`: loads documents into the table of a pipeline.
+
+mod progress;
+
+use std::{
+    env,
+    io::{self, BufReader, IsTerminal as _},
+    path::Path,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use tokio::task::JoinSet;
+use ziggurat_ingest::{Ingest, IngestError, Input, Outcome, PackedReader};
+use ziggurat_llm::Embedder;
+use ziggurat_postgres::pool::{Pool, Pools};
+use ziggurat_runtime::{
+    console::{self, print_error},
+    signals,
+};
+use ziggurat_telemetry::Metrics;
+
+use self::progress::Progress;
+use crate::{
+    arguments::{IngestOptions, READ_DOCUMENT},
+    clients::{BuildContext, HttpClients, document_embedder},
+    configuration::{self, ConfigSources, Configuration, Pipeline},
+    find, print,
+    secrets::Secrets,
+};
+
+/// Interval between two looks at the clock for the progress.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Runs the command, and returns its exit code: 0 if all documents were read.
+pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {
+    match load(config, options) {
+        Ok(outcome) if outcome.skipped == 0 => ExitCode::SUCCESS,
+        Ok(outcome) => {
+            print_error(&format!(
+                "{} could not be read; the others are in the table\n",
+                outcome.skipped
+            ));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            if let Some(IngestError::NoTable { statements, .. }) = error.downcast_ref() {
+                print(&(statements.join(";\n") + ";\n"));
+            }
+            print_error(&format!("{error:#}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcome> {
+    let sources = ConfigSources::of_process();
+    let path = find(config, &sources)?;
+    let loaded = Configuration::load(&path, &sources).context("failed to load configuration")?;
+    console::print_warnings(&loaded.warnings);
+    let pipeline = pipeline(&loaded.value, options.pipeline.as_deref())?;
+    let ingest = pipeline.ingest.as_ref().with_context(|| {
+        format!(
+            "pipeline {} has no section ingest: it needs the role that writes, as \
+             pipelines[].ingest.database",
+            pipeline.name
+        )
+    })?;
+    let input = input(options)?;
+    let context = BuildContext {
+        http_clients: &HttpClients::default(),
+        sources: &sources,
+        secrets: &Secrets::default(),
+        metrics: &Metrics::off(),
+        idle: loaded.value.server.stream_idle_timeout,
+    };
+    let embedder = document_embedder(pipeline, context)?;
+    if embedder.is_local() {
+        print_error(
+            "provider local makes vectors of words, not of meanings: use it for trials only\n",
+        );
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(in_runtime(ingest, &embedder, input, options));
+    runtime.shutdown_timeout(crate::BLOCKING_TASKS_TIMEOUT);
+    outcome
+}
+
+/// Returns the pipeline with a name, or the only one.
+fn pipeline<'c>(
+    configuration: &'c Configuration,
+    name: Option<&str>,
+) -> anyhow::Result<&'c Pipeline> {
+    let pipelines = &*configuration.pipelines;
+    let names = || {
+        let names: Vec<_> = pipelines.iter().map(|pipeline| &*pipeline.name).collect();
+        names.join(", ")
+    };
+    match (name, pipelines) {
+        (Some(name), _) => {
+            let found = pipelines.iter().find(|pipeline| pipeline.name == name);
+            found.with_context(|| format!("there is no pipeline {name}, only {}", names()))
+        }
+        (None, [only]) => Ok(only),
+        (None, _) => bail!("name a pipeline with -pipeline: one of {}", names()),
+    }
+}
+
+fn input(options: &IngestOptions) -> anyhow::Result<Input> {
+    let is_standard_input = |path: &Path| path == Path::new("-");
+    match &*options.paths {
+        [] => bail!("name a folder or a file, or - for JSON lines on standard input"),
+        [path] if is_standard_input(path) => Ok(Input::lines(BufReader::new(io::stdin()))),
+        paths if paths.iter().any(|path| is_standard_input(path)) => {
+            bail!("standard input cannot be read together with other paths")
+        }
+        paths => Ok(Input::paths(paths)?),
+    }
+}
+
+async fn in_runtime(
+    ingest: &configuration::Ingest,
+    embedder: &Embedder,
+    input: Input,
+    options: &IngestOptions,
+) -> anyhow::Result<Outcome> {
+    let (pools, reaper) = Pools::new();
+    let mut tasks = JoinSet::from_iter([reaper.run()]);
+    let pool = pools.pool("ingest", &ingest.database);
+    let outcome = until_stopped(ingest, (embedder, &pool), input, options).await;
+    pools.close_all();
+    drop((pool, pools));
+    let closing = async { while tasks.join_next().await.is_some() {} };
+    // Statements that were interrupted are cancelled.
+    let _ = tokio::time::timeout(TICK, closing).await;
+    outcome
+}
+
+/// Loads until it is done or a signal interrupts it.
+async fn until_stopped(
+    ingest: &configuration::Ingest,
+    (embedder, pool): (&Embedder, &Pool),
+    input: Input,
+    options: &IngestOptions,
+) -> anyhow::Result<Outcome> {
+    let mut settings = ingest.settings.clone();
+    settings.dry_run = options.dry_run;
+    settings.keep_missing = options.keep_missing;
+    settings.packed = Some(PackedReader {
+        program: env::current_exe().context("the path of this program is not known")?,
+        arguments: vec![READ_DOCUMENT.into()],
+        limits: ingest.reader,
+    });
+    // The pool has a connection for each group.
+    let connections = ingest.database.settings().max_connections;
+    let connections = usize::try_from(connections).unwrap_or(usize::MAX);
+    settings.concurrency = options
+        .concurrency
+        .unwrap_or(settings.concurrency)
+        .min(connections);
+    let stop = signals::stop()?;
+    let progress = Progress::new(io::stderr().is_terminal(), Instant::now());
+    let progress = std::cell::RefCell::new(progress);
+    let ingest = Ingest::new(embedder, pool, settings);
+    let running = ingest.run(input, |event| {
+        let text = progress.borrow_mut().event(&event, Instant::now());
+        print_error(&text);
+    });
+    let ticking = async {
+        loop {
+            tokio::time::sleep(TICK).await;
+            let text = progress.borrow_mut().tick(Instant::now());
+            print_error(&text);
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = running => Some(outcome),
+        () = stop => None,
+        () = ticking => None,
+    };
+    let progress = progress.into_inner();
+    print_error(progress.end());
+    let outcome = outcome.context(
+        "interrupted: documents written so far are kept; run the same command again to continue",
+    )??;
+    print(&progress.summary(&outcome, options.dry_run, Instant::now()));
+    Ok(outcome)
+}
