@@ -177,9 +177,8 @@ impl TermCounts {
         self.length
     }
 
-    /// Returns whether it has any of the words.
-    #[must_use]
-    pub fn is_hit(&self) -> bool {
+    #[cfg(test)]
+    fn is_hit(&self) -> bool {
         !self.counts.is_empty()
     }
 }
