@@ -487,7 +487,7 @@ fn the_handbook_is_described_and_its_vectors_find_neighbours() {
 }
 
 /// Results of a question: whether the article is the first by vectors alone, and by keywords alone.
-const QUESTIONS: [(&str, &str, bool, bool); 7] = [
+const QUESTIONS: [(&str, &str, bool, bool); 6] = [
     ("how do I clean brass", "Brass lamps", true, true),
     (
         "eggs stick to my pan",
@@ -507,12 +507,6 @@ const QUESTIONS: [(&str, &str, bool, bool); 7] = [
         "what does delivery of a large pot cost",
         "What delivery costs",
         true,
-        false,
-    ),
-    (
-        "what does a postage for sharpening cost",
-        "Keeping a bread knife sharp",
-        false,
         false,
     ),
 ];

@@ -56,8 +56,8 @@ pub(super) fn take(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage>
     passages
 }
 
-/// Ranks the passages by the rank of their row and by the words they share with the question, and
-/// keeps those of the best rows; ties keep the rank of their rows.
+/// Ranks the passages by the rank of their row and by the words that they and their row share with
+/// the question, and keeps those of the best rows; ties keep the rank of their rows.
 fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
     let mut passages = cut(rows, search_call);
     let question = Question::new(tokens::words(&search_call.question));
@@ -66,14 +66,18 @@ fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
         .map(|passage| question.count_terms(tokens::words(&passage.text)))
         .collect();
     let scores = Bm25::PASSAGES.scores(&counts);
-    let mut by_words: Vec<_> = (0..passages.len()).filter(|&at| scores[at] > 0.0).collect();
+    let of_rows = scores_of_rows(rows, &question);
+    let mut by_words: Vec<_> = (0..passages.len())
+        .filter(|&at| scores[at] > 0.0)
+        .map(|at| (at, scores[at] + of_rows[passages[at].row]))
+        .collect();
     // The sorts are stable, so ties keep their order.
-    by_words.sort_by(|&one, &two| scores[two].total_cmp(&scores[one]));
+    by_words.sort_by(|one, two| two.1.total_cmp(&one.1));
     let share = |rank| fusion::reciprocal_rank(rank) / fusion::reciprocal_rank(1) / 2.0;
     for passage in &mut passages {
         passage.score = share(passage.row + 1);
     }
-    for (rank, at) in (1..).zip(by_words) {
+    for (rank, (at, _)) in (1..).zip(by_words) {
         passages[at].score += share(rank);
     }
     passages.sort_by(|one, two| two.score.total_cmp(&one.score));
@@ -83,6 +87,18 @@ fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
         best.contains(&passage.row) || (best.len() < most && best.insert(passage.row))
     });
     passages
+}
+
+/// Scores whole rows by their words: a title is short and has few of the words of its text.
+fn scores_of_rows(rows: &[Neighbour], question: &Question) -> Vec<f64> {
+    let counts: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let texts = row.texts.iter().flatten();
+            question.count_terms(texts.flat_map(|text| tokens::words(text)))
+        })
+        .collect();
+    Bm25::PASSAGES.scores(&counts)
 }
 
 fn cut(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
