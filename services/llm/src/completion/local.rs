@@ -101,7 +101,7 @@ impl Sentence<'_> {
         } else {
             String::new()
         };
-        format!("\n> {text}{rest}{name}{mark}\n")
+        format!("\n> {text}{rest}{mark}{name}\n")
     }
 }
 

@@ -42,9 +42,9 @@ fn quotes_have_the_numbers_of_their_documents_if_the_rules_ask_for_them() {
     let prompt = with_documents("How often do I water a cactus in a month?");
     let answer =
         answered(&prompt.with_system("Rules:\n- Mark each claim with the number of the document"));
-    let expected = "> Water it once a month. (Document 2) [2]\n";
+    let expected = "> Water it once a month. [2] (Document 2)\n";
     assert!(answer.contains(expected), "{answer}");
-    assert!(answer.ends_with("(guide-7) [1]\n"), "{answer}");
+    assert!(answer.ends_with("[1] (guide-7)\n"), "{answer}");
 }
 
 #[test]
