@@ -9,8 +9,8 @@ const MAX_KEPT_BYTES: usize = 1024 * 1024;
 
 /// Lines in the order in which they came.
 ///
-/// The members of all of them are one block of memory: the writer is another thread, and would wait
-/// longer for many small ones than it takes to copy them.
+/// The members of all of them are one block of memory, so that the queue hands it to the writer at
+/// once, and no record outlives its call.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     heads: Vec<Head>,
