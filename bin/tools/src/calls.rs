@@ -78,6 +78,8 @@ struct Start<'a> {
     identity: Option<&'a Identity>,
     local: &'a Local,
     is_stdio: bool,
+    /// True if it may not run without a record.
+    is_required: bool,
     /// True if the caller does not see what the call names.
     is_hidden: bool,
 }
@@ -295,7 +297,7 @@ impl CallObserver {
             Some("generate_embedding") => record.question(&arguments.text),
             _ => {}
         }
-        if record_is_required(self.audit.as_ref())
+        if start.is_required
             && let Some(database) = self.database(start, &arguments)
         {
             record.database(&database);
@@ -331,10 +333,11 @@ impl Observer for CallObserver {
             identity: caller.extension(),
             local: &local,
             is_stdio: caller.extension::<OverStdio>().is_some(),
+            is_required: self.audit.as_ref().is_some_and(Audit::is_required),
             is_hidden,
         };
         start.is_hidden |= self.audit.is_some() && self.hides_own_tool(&start);
-        let is_hidden = start.is_hidden;
+        let (is_required, is_hidden) = (start.is_required, start.is_hidden);
         let refused = allowance
             .as_ref()
             .filter(|_| start.method.is_some() && start.subject != Some(LOGIN))
@@ -360,7 +363,7 @@ impl Observer for CallObserver {
         caller.set_extension(facts.clone());
         Some(Box::new(RunningCall {
             record,
-            is_required: record_is_required(self.audit.as_ref()),
+            is_required,
             facts,
             measured,
             span,
@@ -481,10 +484,6 @@ fn log_fields(start: &Start<'_>, trace: &Trace) -> Option<LogFields> {
         caller: is_logged.then(|| shown(start.identity, start.local).into()),
         trace_id: trace_id.map(|id| id.to_string().into()),
     })
-}
-
-fn record_is_required(audit: Option<&Audit>) -> bool {
-    audit.is_some_and(Audit::is_required)
 }
 
 // === impl Text ===

@@ -90,7 +90,7 @@ impl AdminCall {
     /// Sets the database.
     pub fn database(&mut self, name: &str) {
         if let Some(record) = &mut self.record {
-            record.write(Part::Database, &[(r#""database":"#, name)]);
+            record.write(Part::Database, r#""database":"#, name);
         }
     }
 

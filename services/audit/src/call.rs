@@ -86,17 +86,17 @@ impl Call {
 
     /// Sets the database.
     pub fn database(&self, name: &str) {
-        self.change(|record| record.write(Part::Database, &[(r#""database":"#, name)]));
+        self.change(|record| record.write(Part::Database, r#""database":"#, name));
     }
 
     /// Sets the role under which the statement runs.
     pub fn role(&self, name: &str) {
-        self.change(|record| record.write(Part::Role, &[(r#""role":"#, name)]));
+        self.change(|record| record.write(Part::Role, r#""role":"#, name));
     }
 
     /// Sets the SQLSTATE or the JSON-RPC code of an error.
     pub fn code(&self, code: &str) {
-        self.change(|record| record.write(Part::Code, &[(r#""code":"#, code)]));
+        self.change(|record| record.write(Part::Code, r#""code":"#, code));
     }
 
     /// Marks a call that named something that exists and that its caller does not see.

@@ -8,7 +8,7 @@ use ziggurat_text::scan;
 use crate::chain::{Hex, Key};
 
 /// Maximum number of characters of a name.
-pub(crate) const MAX_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// Text between the members of a line and its link.
 pub(crate) const CHAIN: &str = ",\"chain\":";
@@ -60,12 +60,20 @@ pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Op
 /// Appends a member whose value is a text; an empty one is left out.
 ///
 /// The key is written as in JSON, such as `"tool":`: each record has many members.
+#[inline]
 pub(crate) fn member(out: &mut Vec<u8>, key: &str, value: &str) {
     if !value.is_empty() {
         comma(out);
         out.extend_from_slice(key.as_bytes());
         string(out, value);
     }
+}
+
+/// Appends a member whose value is a name, which is cut; an empty one is left out.
+// Inlined, so that the bytes of the key are constants: copying them is most of the work.
+#[inline]
+pub(crate) fn name(out: &mut Vec<u8>, key: &str, value: &str) {
+    member(out, key, cut(value, MAX_NAME));
 }
 
 /// Appends a member whose value is a number.

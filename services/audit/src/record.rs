@@ -7,11 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use crate::{
-    StatementForm,
-    line::{self, MAX_NAME},
-    statement,
-};
+use crate::{StatementForm, line, statement};
 
 /// Maximum number of characters of the arguments of a tool; longer ones become a text.
 const MAX_ARGUMENTS: usize = 8192;
@@ -209,32 +205,25 @@ impl Record {
             open: None,
             end: None,
         };
-        record.write(Part::Request, &[(r#""request_id":"#, start.request_id)]);
-        record.write(
-            Part::Way,
-            &[
-                (r#""trace_id":"#, start.trace_id),
-                (r#""transport":"#, start.transport),
-                (r#""face":"#, start.face),
-                (r#""revision":"#, start.revision),
-            ],
-        );
-        record.put(Part::Caller, |out| start.caller.write(out));
-        let client = [
-            (r#""name":"#, start.client_name),
-            (r#""version":"#, start.client_version),
-        ];
-        record.put(Part::Client, |out| {
-            object(out, "client", |out| names(out, &client));
+        record.write(Part::Request, r#""request_id":"#, start.request_id);
+        record.put(Part::Way, |out| {
+            line::name(out, r#""trace_id":"#, start.trace_id);
+            line::name(out, r#""transport":"#, start.transport);
+            line::name(out, r#""face":"#, start.face);
+            line::name(out, r#""revision":"#, start.revision);
         });
-        record.write(
-            Part::Target,
-            &[
-                (r#""method":"#, start.method),
-                (r#""tool":"#, start.tool),
-                (r#""pipeline":"#, start.pipeline),
-            ],
-        );
+        record.put(Part::Caller, |out| start.caller.write(out));
+        record.put(Part::Client, |out| {
+            object(out, "client", |out| {
+                line::name(out, r#""name":"#, start.client_name);
+                line::name(out, r#""version":"#, start.client_version);
+            });
+        });
+        record.put(Part::Target, |out| {
+            line::name(out, r#""method":"#, start.method);
+            line::name(out, r#""tool":"#, start.tool);
+            line::name(out, r#""pipeline":"#, start.pipeline);
+        });
         record
     }
 
@@ -242,9 +231,9 @@ impl Record {
         self.members
     }
 
-    /// Sets the members of a part, cut to the length of a name.
-    pub(crate) fn write(&mut self, part: Part, members: &[(&str, &str)]) {
-        self.put(part, |out| names(out, members));
+    /// Sets the one member of a part, cut to the length of a name.
+    pub(crate) fn write(&mut self, part: Part, key: &str, value: &str) {
+        self.put(part, |out| line::name(out, key, value));
     }
 
     fn put(&mut self, part: Part, write: impl FnOnce(&mut Vec<u8>)) {
@@ -277,9 +266,10 @@ impl Record {
 
     /// Appends the members of an `open` line.
     pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
-        for part in [Part::Request, Part::Caller, Part::Target, Part::Database] {
-            out.extend_from_slice(self.part(part));
-        }
+        self.write_parts(
+            out,
+            &[Part::Request, Part::Caller, Part::Target, Part::Database],
+        );
         let statement = self.part(Part::Statement).get(..self.digest);
         if let Some(digest) = statement.filter(|digest| !digest.is_empty()) {
             out.extend_from_slice(digest);
@@ -289,19 +279,20 @@ impl Record {
 
     /// Appends the members of a `call` or `denied` line.
     pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
-        for part in [
-            Part::Request,
-            Part::Way,
-            Part::Caller,
-            Part::Client,
-            Part::Target,
-            Part::Database,
-            Part::Role,
-            Part::Statement,
-            Part::Arguments,
-        ] {
-            out.extend_from_slice(self.part(part));
-        }
+        self.write_parts(
+            out,
+            &[
+                Part::Request,
+                Part::Way,
+                Part::Caller,
+                Part::Client,
+                Part::Target,
+                Part::Database,
+                Part::Role,
+                Part::Statement,
+                Part::Arguments,
+            ],
+        );
         for (name, value) in [(r#""rows":"#, self.rows), (r#""bytes":"#, self.bytes)] {
             if let Some(value) = value {
                 line::number(out, name, value);
@@ -320,6 +311,21 @@ impl Record {
         out.extend_from_slice(self.part(Part::Code));
     }
 
+    /// Appends parts. Those that stand behind each other are copied together, as most do.
+    fn write_parts(&self, out: &mut Vec<u8>, parts: &[Part]) {
+        let mut run = 0..0;
+        for &part in parts {
+            let (start, end) = self.spans.get(part as usize).copied().unwrap_or_default();
+            if start != run.end && start < end {
+                out.extend_from_slice(self.members.get(run).unwrap_or_default());
+                run = start..end;
+            } else if start < end {
+                run.end = end;
+            }
+        }
+        out.extend_from_slice(self.members.get(run).unwrap_or_default());
+    }
+
     fn part(&self, part: Part) -> &[u8] {
         let span = self.spans.get(part as usize);
         span.and_then(|&(start, end)| self.members.get(start..end))
@@ -331,13 +337,10 @@ impl Record {
 
 impl Caller<'_> {
     fn write(&self, out: &mut Vec<u8>) {
-        let members = [
-            (r#""kind":"#, self.kind),
-            (r#""name":"#, self.name),
-            (r#""token":"#, self.token),
-        ];
         object(out, "caller", |out| {
-            names(out, &members);
+            line::name(out, r#""kind":"#, self.kind);
+            line::name(out, r#""name":"#, self.name);
+            line::name(out, r#""token":"#, self.token);
             if let Some(ip) = self.ip {
                 let comma: &[u8] = if out.last() == Some(&b'{') { b"" } else { b"," };
                 out.extend_from_slice(comma);
@@ -346,13 +349,6 @@ impl Caller<'_> {
                 out.push(b'"');
             }
         });
-    }
-}
-
-/// Appends members whose values are names; empty ones are left out.
-fn names(out: &mut Vec<u8>, members: &[(&str, &str)]) {
-    for (key, value) in members {
-        line::member(out, key, line::cut(value, MAX_NAME));
     }
 }
 
