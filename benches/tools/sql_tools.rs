@@ -1,8 +1,8 @@
 //! A tool of the operator's own, compared with `query_database` and the same statement, in turns on
 //! the same server.
 //!
-//! Without parameters both take one trip to PostgreSQL. With one, the tool binds its value, which
-//! takes two; `query_database` gets the value in the text.
+//! All take one write to PostgreSQL. With a parameter the tool binds its value, which takes more
+//! messages; `query_database` gets the value in the text.
 
 use std::{fs, process::ExitCode, time::Duration};
 

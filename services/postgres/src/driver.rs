@@ -193,11 +193,25 @@ impl Client {
 
     /// Queues a text with values for `$1`, `$2` and so on.
     pub(crate) fn queue_with_values(&mut self, sql: &str, values: &[Value]) {
-        encode::parse(sql, values, &mut self.output);
-        encode::bind(values, &mut self.output);
-        encode::describe_portal(&mut self.output);
-        encode::execute(&mut self.output);
-        encode::sync(&mut self.output);
+        self.queue_first("", sql, values, 0);
+    }
+
+    /// Queues a text with values, of which only the first rows are wanted, or with 0 all of them.
+    ///
+    /// PostgreSQL runs `guard`, if it is not empty, in the same transaction before it, and the text
+    /// does not run if that fails.
+    pub(crate) fn queue_first(&mut self, guard: &str, sql: &str, values: &[Value], rows: i32) {
+        let out = &mut self.output;
+        if !guard.is_empty() {
+            encode::parse(guard, &[], out);
+            encode::bind(&[], out);
+            encode::execute(0, out);
+        }
+        encode::parse(sql, values, out);
+        encode::bind(values, out);
+        encode::describe_portal(out);
+        encode::execute(rows, out);
+        encode::sync(out);
         self.pending += 1;
     }
 

@@ -42,8 +42,9 @@
 //! # Values
 //!
 //! A text with values for `$1`, `$2` and so on is sent with the extended protocol, a query in one
-//! write: begin, a cursor for the text, the FETCH and the end of the transaction. What takes no
-//! cursor runs as it is, in a second write. The values never become text of a statement.
+//! write: begin, the text with a LIMIT, and the end of the transaction. A query that takes no LIMIT
+//! is asked for its first rows instead. Other statements run in a second write. The values never
+//! become text of a statement.
 //!
 //! # Costs
 //!
@@ -343,15 +344,10 @@ impl Statement {
 
     fn route(&self) -> Route {
         match self.route {
-            // The extended protocol takes one statement.
-            Route::Script if self.is_bound() => Route::Plain,
+            // The extended protocol takes one statement, and returns its first rows without a cursor.
+            Route::Script | Route::CursorAtOnce | Route::Cursor if self.is_bound() => Route::Plain,
             Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
-                if self.is_bound() =>
-            {
-                Route::Cursor
-            }
-            Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
-                if self.window.rows > MAX_ROWS =>
+                if self.window.rows > MAX_ROWS && !self.is_bound() =>
             {
                 Route::Spool
             }

@@ -74,9 +74,12 @@ pub(super) fn bind(values: &[Value], out: &mut BytesMut) {
     });
 }
 
-pub(super) fn execute(out: &mut BytesMut) {
-    // All rows of the unnamed portal.
-    message(b'E', out, |out| out.put_slice(&[0, 0, 0, 0, 0]));
+/// Writes an `Execute` message for the first rows of the unnamed portal, or with 0 for all of them.
+pub(super) fn execute(rows: i32, out: &mut BytesMut) {
+    message(b'E', out, |out| {
+        out.put_u8(0);
+        out.put_i32(rows);
+    });
 }
 
 pub(super) fn sync(out: &mut BytesMut) {

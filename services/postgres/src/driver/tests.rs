@@ -79,6 +79,30 @@ async fn values_are_sent_separately_from_the_query() {
 }
 
 #[tokio::test]
+async fn a_guard_decides_in_the_same_transaction_whether_a_text_runs() {
+    let fixture = Fixture::new().await;
+    let mut client = client(&fixture).await;
+    client
+        .ask("CREATE TABLE guarded (n int)")
+        .await
+        .expect("made");
+    let insert = "INSERT INTO guarded SELECT generate_series(1, $1) RETURNING n";
+    for (guard, expected) in [
+        ("SET TRANSACTION READ ONLY", 0),
+        ("SELECT 1/0", 0),
+        ("SET TRANSACTION READ WRITE", 2),
+        ("", 2),
+    ] {
+        client.queue_first(guard, insert, &[Value::from(9)], 2);
+        client.flush().await.expect("sent");
+        let rows = client.rows().await;
+        assert_eq!(rows.map_or(0, |rows| rows.len()), expected, "{guard}");
+    }
+    let rows = client.ask("SELECT count(*) FROM guarded").await;
+    assert_eq!(texts(&rows.expect("a count")), ["18"]);
+}
+
+#[tokio::test]
 async fn a_row_larger_than_the_limit_is_skipped_and_the_next_one_is_read() {
     let fixture = Fixture::new().await;
     let mut client = client(&fixture).await;

@@ -128,7 +128,7 @@ impl Execution {
         let route = self.statement.route();
         let done = match route {
             Route::Limited | Route::Nested | Route::CursorAtOnce
-                if self.statement.max_cost.is_none() =>
+                if self.statement.max_cost.is_none() && !self.statement.is_bound() =>
             {
                 self.at_once().await
             }
@@ -254,11 +254,9 @@ impl Execution {
     async fn steps(&mut self, route: Route) -> Result<Summary, AttemptError> {
         self.begin(route).await?;
         let mut sql = self.comment.clone();
-        let values = Arc::clone(&self.statement.values);
         let is_bound = self.statement.is_bound();
         let (lead, skip) = match route {
             Route::Limited | Route::Nested => (self.write_limited(&mut sql), 0),
-            Route::Cursor if is_bound => (self.write_declaration(&mut sql), 0),
             Route::Cursor | Route::CursorAtOnce => (self.write_cursor(&mut sql), 0),
             _ => {
                 sql.push_str(&self.statement.text);
@@ -266,32 +264,41 @@ impl Execution {
                 (lead, self.statement.window.offset)
             }
         };
-        let has_declaration = is_bound && route == Route::Cursor;
         if is_bound {
-            self.lease.begin().queue_with_values(&sql, &values);
-            sql.clear();
-        }
-        if has_declaration {
-            self.write_fetch(&mut sql);
-        }
-        if !sql.is_empty() {
+            self.queue_bound(&sql);
+        } else {
             self.lease.begin().queue(&sql);
         }
         self.queue_ending(route);
-        if self.is_pipelined(route) {
+        if self.is_pipelined() {
             self.flush_and_open(true).await?;
         }
-        if let Err(error) = self.read_behind(has_declaration, skip).await {
-            let is_unfit = route.wraps() && !is_bound && self.progress.completed == 0;
+        if let Err(error) = self.flush_and_read(skip).await {
             let error = QueryError::new(error, Phase::Run, lead);
+            let completed = self.progress.completed;
+            let has_run = is_bound && self.columns.is_some() || !is_bound && completed > 0;
+            let is_unfit = route.wraps() && !has_run;
             return Err(self.stop(error, is_unfit, false).await);
         }
         self.finish(!route.wraps()).await
     }
 
-    /// Returns whether BEGIN is sent with the statement: where it fails, no cursor can be declared.
-    fn is_pipelined(&self, route: Route) -> bool {
-        route == Route::Cursor && self.statement.is_bound() && self.statement.max_cost.is_none()
+    /// Queues a text with values. Sent together with BEGIN, which may fail, it repeats the access.
+    fn queue_bound(&mut self, sql: &str) {
+        let mut guard = String::new();
+        if self.is_pipelined() {
+            self.write_access("SET TRANSACTION", &mut guard);
+        }
+        let Window { offset, rows } = self.statement.window;
+        let rows = i32::try_from(offset + u64::from(rows) + 1).unwrap_or(i32::MAX);
+        let client = self.lease.begin();
+        client.queue_first(&guard, sql, &self.statement.values, rows);
+    }
+
+    /// Returns whether BEGIN is sent with the statement.
+    fn is_pipelined(&self) -> bool {
+        let statement = &self.statement;
+        statement.route.wraps() && statement.is_bound() && statement.max_cost.is_none()
     }
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
@@ -301,7 +308,7 @@ impl Execution {
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
-        if self.is_pipelined(route) {
+        if self.is_pipelined() {
             return Ok(());
         }
         if is_proved {
@@ -325,7 +332,7 @@ impl Execution {
         let is_shared = self.lease.session().is_shared;
         let is_read_only = self.statement.access == Access::ReadOnly;
         let is_undone = route == Route::Trial || is_shared && is_read_only;
-        let is_kept = is_shared || self.is_pipelined(route);
+        let is_kept = is_shared || self.is_pipelined();
         let client = self.lease.begin();
         client.queue(if is_undone { "ROLLBACK" } else { "COMMIT" });
         if !is_kept {
@@ -367,15 +374,9 @@ impl Execution {
         Ok(())
     }
 
-    /// Sends the queue, and passes the wanted rows to the reader; those of a cursor come in the answer
-    /// behind that to its declaration.
-    async fn read_behind(&mut self, has_declaration: bool, skip: u64) -> Result<(), DriverError> {
-        let client = self.lease.begin();
-        client.flush().await?;
-        let mut is_declared = !has_declaration;
-        while !is_declared {
-            is_declared = matches!(client.next().await?, Some(Event::Ready) | None);
-        }
+    /// Sends the queue, and passes the wanted rows to the reader.
+    async fn flush_and_read(&mut self, skip: u64) -> Result<(), DriverError> {
+        self.lease.begin().flush().await?;
         self.read(skip).await
     }
 

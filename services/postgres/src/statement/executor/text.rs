@@ -39,30 +39,16 @@ impl Execution {
 
     /// Writes the text with a cursor, and returns where in it the caller's text begins.
     pub(super) fn write_cursor(&self, sql: &mut String) -> usize {
-        let lead = self.write_declaration(sql);
-        let window = self.statement.window;
-        if window.offset > 0 {
-            let offset = window.offset;
-            write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect(INFALLIBLE);
-        }
-        sql.push_str("; ");
-        self.write_fetch(sql);
-        lead
-    }
-
-    /// Writes the declaration of a cursor, and returns where in it the caller's text begins.
-    pub(super) fn write_declaration(&self, sql: &mut String) -> usize {
         write!(sql, "DECLARE {CURSOR} NO SCROLL CURSOR FOR ").expect(INFALLIBLE);
         let lead = sql.len() + self.statement.lead;
         sql.push_str(&self.statement.text);
+        let Window { offset, rows } = self.statement.window;
         // The line break ends a comment at the end of the text.
-        sql.push('\n');
+        sql.push_str("\n; ");
+        if offset > 0 {
+            write!(sql, "MOVE FORWARD {offset} IN {CURSOR}; ").expect(INFALLIBLE);
+        }
+        write!(sql, "FETCH FORWARD {} FROM {CURSOR}", rows + 1).expect(INFALLIBLE);
         lead
-    }
-
-    /// Writes the command that fetches the rows of the window, and one more, from the cursor.
-    pub(super) fn write_fetch(&self, sql: &mut String) {
-        let rows = self.statement.window.rows + 1;
-        write!(sql, "FETCH FORWARD {rows} FROM {CURSOR}").expect(INFALLIBLE);
     }
 }

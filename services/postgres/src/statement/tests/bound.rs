@@ -32,7 +32,10 @@ async fn values_are_bound_and_the_connection_stays_usable() {
     let limited = "SELECT n FROM t WHERE n >= $1::text::int ORDER BY n LIMIT 5 -- all";
     for text in [
         limited,
+        "SELECT n FROM t WHERE n >= $1::text::int ORDER BY n -- no limit",
         "SELECT n FROM t WHERE n >= $1::text::int AND ';' = ';' ORDER BY n",
+        "(SELECT n FROM t WHERE n >= $1::text::int) ORDER BY n",
+        "SELECT n FROM t WHERE n >= $1::text::int ORDER BY n FETCH FIRST 5 ROWS ONLY",
     ] {
         let lines = bound(read(text, count()), &pool).await.expect(text);
         assert_eq!(lines, ["3", "4", "more"], "{text}");
@@ -52,7 +55,8 @@ async fn values_are_bound_and_the_connection_stays_usable() {
     // No more than two connections: none was lost by an error.
     let lines = bound(read("SELECT $1::text", count()), &pool).await;
     assert_eq!(lines.expect("a row"), ["3"]);
-    let costly = "SELECT $1::text FROM t AS a, t AS b, t AS c, t AS d, t AS e, t AS f, t AS g";
+    let costly =
+        "SELECT count($1::text) FROM t AS a, t AS b, t AS c, t AS d, t AS e, t AS f, t AS g";
     let statement = read(costly, count()).with_max_cost(Some(1000.0));
     let refused = bound(statement, &pool).await;
     assert!(matches!(
