@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ziggurat_audit::{Audit, Call as AuditCall};
 use ziggurat_sql_tools::CallRecord;
 
-use super::{CallObserver, Start, record_is_required};
+use super::{CallObserver, Start};
 
 // === impl CallObserver ===
 
@@ -37,7 +37,7 @@ impl CallObserver {
         {
             record.arguments(&json);
         }
-        if record_is_required(self.audit.as_ref())
+        if start.is_required
             && let Some(database) = self.database_of_own(start, &own)
         {
             record.database(&database);
