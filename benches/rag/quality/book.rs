@@ -1,6 +1,6 @@
 //! The book of this project: a heading is a question, and the passages below it are its answers.
 
-use std::{collections::HashMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use super::{
     collection::{Collection, Judged, Passage},
@@ -61,13 +61,13 @@ pub(super) fn collection(texts: &[(String, String)], vectors: &WordVectors) -> C
     }
     let questions = sections.iter().filter(|section| section.path.len() > 1);
     let questions = questions.filter_map(|section| {
-        let mut grades = HashMap::new();
+        let mut grades = BTreeMap::new();
         for (other, ids) in sections.iter().zip(&ids) {
             let is_own = other.path == section.path && other.chapter == section.chapter;
             let is_below =
                 other.path.starts_with(&section.path) && other.chapter == section.chapter;
             if is_below {
-                let grade = if is_own { 2.0 } else { 1.0 };
+                let grade = if is_own { 2 } else { 1 };
                 grades.extend(ids.iter().map(|id| (id.clone(), grade)));
             }
         }

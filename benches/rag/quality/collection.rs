@@ -1,6 +1,6 @@
 //! A collection of passages, with questions and judgements.
 
-use std::{collections::HashMap, fmt::Write as _, future};
+use std::{collections::BTreeMap, fmt::Write as _, future};
 
 use tokio::runtime::Runtime;
 use ziggurat_benches::tools::Postgres;
@@ -8,6 +8,7 @@ use ziggurat_postgres::pool::Pool;
 use ziggurat_rag_service::retrieval::{
     Backend, FilterColumns, Question, Retriever, SearchOptions, Table,
 };
+use ziggurat_search::measures::JudgedRanking;
 
 /// Number of results that count.
 const DEPTH: usize = 10;
@@ -36,7 +37,7 @@ pub(super) struct Passage {
 pub(super) struct Judged {
     pub(super) text: String,
     pub(super) vector: Vec<f64>,
-    pub(super) grades: HashMap<String, f64>,
+    pub(super) grades: BTreeMap<String, i32>,
 }
 
 // === impl Collection ===
@@ -116,21 +117,9 @@ impl Judged {
         let vector = self.vector.iter().map(|x| *x as f32).collect();
         let found = retriever.find(&question, future::ready(Ok(vector)));
         let found = found.await.expect("a search");
-        let grades = found.iter().map(|passage| {
-            let id = passage.id.as_deref().unwrap_or_default();
-            self.grades.get(id).copied().unwrap_or_default()
-        });
-        let mut ideal: Vec<_> = self.grades.values().copied().collect();
-        ideal.sort_by(|one, two| two.total_cmp(one));
-        gain(grades) / gain(ideal)
+        let ids = found.iter().filter_map(|passage| passage.id.as_deref());
+        JudgedRanking::new(&ids.collect::<Vec<_>>(), &self.grades).ndcg(DEPTH)
     }
-}
-
-/// Discounted cumulative gain.
-fn gain(grades: impl IntoIterator<Item = f64>) -> f64 {
-    let ranks = (2_u32..).map(f64::from);
-    let gains = grades.into_iter().take(DEPTH).zip(ranks);
-    gains.map(|(grade, rank)| grade / rank.log2()).sum()
 }
 
 pub(super) fn number(count: usize) -> f64 {

@@ -2,7 +2,7 @@
 //!
 //! This collection took no part in the choice of the defaults.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use ziggurat_benches::tools::Postgres;
 
@@ -37,7 +37,7 @@ pub(super) fn collection(texts: &[(String, String)], vectors: &WordVectors) -> C
         Judged {
             vector: vectors.embed(&text),
             text,
-            grades: HashMap::from([(name.clone(), 1.0)]),
+            grades: BTreeMap::from([(name.clone(), 1)]),
         }
     });
     Collection {

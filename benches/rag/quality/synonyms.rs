@@ -5,8 +5,6 @@
 //! of a topic, and mentions others in passing. The vectors know most words and not all, and no
 //! codes; so neither vectors nor words alone find everything, as in a real collection.
 
-use std::collections::HashMap;
-
 use super::{
     collection::{Collection, Judged, Passage},
     random::{Random, add, normalize},
@@ -95,10 +93,10 @@ pub(super) fn collection() -> Collection {
     let questions = questions.into_iter().map(|(subjects, words, code)| {
         let grades = drafts.iter().enumerate().filter_map(|(at, draft)| {
             let grade = draft.grade(&subjects, code.as_deref());
-            (grade > 0.0).then(|| (at.to_string(), grade))
+            (grade > 0).then(|| (at.to_string(), grade))
         });
         Judged {
-            grades: grades.collect::<HashMap<_, _>>(),
+            grades: grades.collect(),
             vector: language.vector(&words, code.as_deref()),
             text: language.text(&words, code.as_deref()),
         }
@@ -293,16 +291,16 @@ fn base(random: &mut Random) -> String {
 
 impl Draft {
     /// Grades the passage for a question about these concepts.
-    fn grade(&self, asked: &[usize], code: Option<&str>) -> f64 {
+    fn grade(&self, asked: &[usize], code: Option<&str>) -> i32 {
         let shared = asked.iter().filter(|one| self.subjects.contains(one));
         let shared = shared.count();
         let has_code = code.is_some() && self.code.as_deref() == code;
         match (code, shared) {
-            (Some(_), _) if has_code && shared > 0 => 3.0,
-            (Some(_), _) if has_code => 1.0,
-            (None, SUBJECTS) => 3.0,
-            (None, 2) => 1.0,
-            _ => 0.0,
+            (Some(_), _) if has_code && shared > 0 => 3,
+            (Some(_), _) if has_code => 1,
+            (None, SUBJECTS) => 3,
+            (None, 2) => 1,
+            _ => 0,
         }
     }
 }

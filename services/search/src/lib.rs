@@ -3,7 +3,8 @@
 //! The steps from the candidates of an index to the results: [`chunks`] cuts texts into passages,
 //! [`tokens`] extracts their words, [`bm25`] scores passages by the words of the question,
 //! [`fusion`] merges that ranking with another, [`mmr`] removes near-duplicates, and [`budget`]
-//! takes what fits. [`sentences`] splits texts where a part of one is quoted.
+//! takes what fits. [`sentences`] splits texts where a part of one is quoted. [`measures`] tells how
+//! good a ranking is.
 //!
 //! ```
 //! use ziggurat_search::{bm25::{Bm25, Question}, tokens};
@@ -25,6 +26,7 @@ pub mod bm25;
 pub mod budget;
 pub mod chunks;
 pub mod fusion;
+pub mod measures;
 pub mod mmr;
 pub mod sentences;
 pub mod tokens;
