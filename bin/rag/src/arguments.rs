@@ -7,6 +7,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
 
+use crate::eval::{self, Eval, EvalOptions, GenerateOptions};
+
 /// Beginning of the text of `-help`.
 const HEAD: &str = "\
 Usage: ziggurat-rag [flags]
@@ -74,17 +76,17 @@ gone are deleted. It ends with 1 if a document could not be read.
 pub(crate) const READ_DOCUMENT: &str = "read-document";
 
 /// The short form of `-help`.
-const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
+pub(crate) const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
 
 /// A parsed command line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) config: Option<PathBuf>,
 }
 
 /// The command. If several are given, the first in this order is run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Command {
     Help,
     Version,
@@ -98,6 +100,10 @@ pub(crate) enum Command {
     },
     /// Loads documents.
     Ingest(IngestOptions),
+    /// Measures a pipeline.
+    Eval(EvalOptions),
+    /// Drafts questions to measure it with.
+    GenerateQuestions(GenerateOptions),
     /// Reads a document from standard input; the process of `ingest` starts it.
     ReadDocument(Vec<String>),
     Serve,
@@ -124,6 +130,15 @@ impl Arguments {
         let mut words = words.into_iter().peekable();
         if words.next_if(|word| word == "ingest").is_some() {
             return Self::ingest(words);
+        }
+        if words.next_if(|word| word == "eval").is_some() {
+            let (config, eval) = Eval::parse(words)?;
+            let command = match eval {
+                Eval::Help => Command::Help,
+                Eval::Measure(options) => Command::Eval(options),
+                Eval::Generate(options) => Command::GenerateQuestions(options),
+            };
+            return Ok(Self { command, config });
         }
         if words.next_if(|word| word == READ_DOCUMENT).is_some() {
             let words = words.map(flags::text).collect::<Result<_, _>>()?;
@@ -202,7 +217,12 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
 /// Returns the text that `-help` prints.
 pub(crate) fn usage() -> String {
     let mut text = HEAD.to_owned();
-    for (head, flags) in [("", FLAGS), (INGEST_HEAD, INGEST_FLAGS)] {
+    for (head, flags) in [
+        ("", FLAGS),
+        (INGEST_HEAD, INGEST_FLAGS),
+        (eval::HEAD, eval::FLAGS),
+        (eval::GENERATE_HEAD, eval::GENERATE_FLAGS),
+    ] {
         text.push_str(head);
         for flag in flags {
             let word = match (flag.name, flag.placeholder()) {

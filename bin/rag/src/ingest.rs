@@ -90,7 +90,7 @@ fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcom
 }
 
 /// Returns the pipeline with a name, or the only one.
-fn pipeline<'c>(
+pub(crate) fn pipeline<'c>(
     configuration: &'c Configuration,
     name: Option<&str>,
 ) -> anyhow::Result<&'c Pipeline> {

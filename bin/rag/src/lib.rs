@@ -9,6 +9,7 @@ mod app;
 mod arguments;
 mod clients;
 mod configuration;
+mod eval;
 mod ingest;
 mod logs;
 mod observation;
@@ -82,6 +83,8 @@ pub fn run(
             })
         }
         Command::Ingest(options) => ingest::run(config, &options),
+        Command::Eval(options) => eval::run(config, &options),
+        Command::GenerateQuestions(options) => eval::generate(config, &options),
         Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(reason) => {

@@ -44,6 +44,17 @@ pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: S
     }
 }
 
+/// Logs warnings and errors of a command to standard error, because its output is on the standard
+/// output.
+pub(crate) fn start_for_command(environment: &Environment, secrets: Secrets) {
+    let file = RawLog {
+        level: Some("warn".to_owned()),
+        ..RawLog::default()
+    };
+    let (options, _) = line::options(environment, &file);
+    logs::start(&options, &line::PARTS, KeyValue(secrets), io::stderr);
+}
+
 /// Logs a panic. Its message is redacted like that of a library, because it may quote any text.
 fn report(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string);

@@ -23,7 +23,7 @@ pub(super) struct Answer {
     pub(super) text: String,
     /// The checked citations, if the answer has them.
     pub(super) citations: Option<Vec<Citation>>,
-    dropped_citations: u64,
+    pub(super) dropped_citations: u64,
     sources: Vec<Source>,
     pub(super) usage: Usage,
     /// The reason why the model stopped.

@@ -17,7 +17,11 @@ const MAX_CANDIDATES: usize = 1000;
 
 /// Collects the details of one answer. Clones share them. One that is off collects nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorder(Option<Arc<Mutex<DebugDetails>>>);
+pub(crate) struct Recorder {
+    details: Option<Arc<Mutex<DebugDetails>>>,
+    /// Number of passages to record after the fusion, even if the question uses fewer.
+    depth: usize,
+}
 
 /// Details of how an answer was made.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
@@ -27,8 +31,8 @@ pub(super) struct DebugDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     rewritten_query: Option<String>,
-    milliseconds: Milliseconds,
-    candidates: Candidates,
+    pub(super) milliseconds: Milliseconds,
+    pub(super) candidates: Candidates,
     /// The passages that were found but did not fit into the prompt.
     dropped_passages: Vec<Candidate>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +42,7 @@ pub(super) struct DebugDetails {
 
 /// The time that each stage took. A stage that did not run is absent; some run at the same time.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
-struct Milliseconds {
+pub(super) struct Milliseconds {
     /// Rewriting of the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -46,23 +50,23 @@ struct Milliseconds {
     /// The vector of the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    embed: Option<f64>,
+    pub(super) embed: Option<f64>,
     /// The search by vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    vector: Option<f64>,
+    pub(super) vector: Option<f64>,
     /// The search by keyword.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    keyword: Option<f64>,
+    pub(super) keyword: Option<f64>,
     /// The fusion of both.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    fuse: Option<f64>,
+    pub(super) fuse: Option<f64>,
     /// Reranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    rerank: Option<f64>,
+    pub(super) rerank: Option<f64>,
     /// Building the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -80,35 +84,35 @@ struct Milliseconds {
 /// The rows that each step found, best first, of each list at most 1,000.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 #[schema(as = DebugCandidates)]
-struct Candidates {
+pub(super) struct Candidates {
     /// By vector; the score is the cosine similarity.
-    vector: Vec<Candidate>,
+    pub(super) vector: Vec<Candidate>,
     /// By keyword.
-    keyword: Vec<Candidate>,
+    pub(super) keyword: Vec<Candidate>,
     /// After the fusion of both.
-    fused: Vec<Candidate>,
+    pub(super) fused: Vec<Candidate>,
     /// After reranking; absent without a reranker, and if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    reranked: Option<Vec<Candidate>>,
+    pub(super) reranked: Option<Vec<Candidate>>,
 }
 
 /// A row that was found.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = DebugCandidate)]
-struct Candidate {
+pub(super) struct Candidate {
     /// The table, if the list is that of one search.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    table: Option<String>,
+    pub(super) table: Option<String>,
     /// The id of the row; absent if the table has no id column.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// The position in its table's list, from 1.
     rank: usize,
     /// The score; higher is better.
-    score: f64,
+    pub(super) score: f64,
 }
 
 /// The size of the prompt.
@@ -152,11 +156,28 @@ impl PromptSize {
 
 impl Recorder {
     pub(super) fn new(is_on: bool) -> Self {
-        Self(is_on.then(Arc::default))
+        Self {
+            details: is_on.then(Arc::default),
+            depth: 0,
+        }
+    }
+
+    /// Creates one that also records passages after the fusion which the question does not use, up
+    /// to this many in all.
+    pub(super) fn with_depth(depth: usize) -> Self {
+        Self {
+            depth,
+            ..Self::new(true)
+        }
+    }
+
+    /// Returns the number of passages to record after the fusion.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.details.is_some()
     }
 
     /// Records the time that a stage took.
@@ -209,11 +230,11 @@ impl Recorder {
 
     /// Returns the details; `None` if it is off.
     pub(super) fn details(&self) -> Option<DebugDetails> {
-        self.0.as_ref().map(|details| lock(details).clone())
+        self.details.as_ref().map(|details| lock(details).clone())
     }
 
     fn change(&self, change: impl FnOnce(&mut DebugDetails)) {
-        if let Some(details) = &self.0 {
+        if let Some(details) = &self.details {
             change(&mut lock(details));
         }
     }

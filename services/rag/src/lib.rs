@@ -24,6 +24,8 @@
 //! # }).unwrap();
 //! ```
 //!
+//! The module [`evaluation`] measures a pipeline with questions whose answers are known.
+//!
 //! `examples/pipeline.rs` assembles a pipeline with a database and providers, and serves it.
 //!
 //! # What the program adds
@@ -35,6 +37,7 @@
 mod answer;
 mod citations;
 mod debug;
+pub mod evaluation;
 mod failure;
 pub mod filter;
 mod health;

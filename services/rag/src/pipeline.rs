@@ -111,8 +111,22 @@ impl Pipeline {
         Self { parts, probed }
     }
 
+    /// Permits sources and citations, for an operator.
+    pub(super) fn with_sources(mut self) -> Self {
+        self.parts.allow_include_sources = true;
+        self
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.parts.name
+    }
+
+    pub(super) fn retriever(&self) -> &Retriever {
+        &self.parts.retriever
+    }
+
+    pub(super) fn has_reranker(&self) -> bool {
+        self.parts.reranker.is_some()
     }
 
     pub(super) fn description(&self) -> &str {
@@ -275,6 +289,7 @@ impl Pipeline {
         };
         let mut passages = retriever.find(&question, embedding).await?;
         recorder.fused(&passages);
+        passages.truncate(question.top_n);
         if let Some(rerank) = &parts.reranker
             && !passages.is_empty()
         {

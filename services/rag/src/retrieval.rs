@@ -54,6 +54,7 @@ mod failure;
 mod fusion;
 mod keywords;
 mod probe_error;
+mod random;
 mod rare_words;
 mod table_search;
 #[cfg(test)]
@@ -213,15 +214,22 @@ impl SearchOptions {
         self.diversity > 0.0 && top_n < diversity::MAX_COMPARED
     }
 
-    /// Merges the results of all searches.
-    fn merge(&self, hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -> Vec<Passage> {
+    /// Merges the results of all searches for a question that uses `top_n` of them, and returns the
+    /// best `kept`.
+    fn merge(
+        &self,
+        hits: Vec<Hits>,
+        fusion: Option<Fusion>,
+        top_n: usize,
+        kept: usize,
+    ) -> Vec<Passage> {
         if !self.is_diverse(top_n) {
-            return fusion::fuse_hits(hits, fusion, top_n);
+            return fusion::fuse_hits(hits, fusion, kept);
         }
         let candidates = usize::try_from(self.candidates).unwrap_or(usize::MAX);
         let most = candidates.min(diversity::MAX_COMPARED).max(top_n);
         let passages = fusion::fuse_hits(hits, fusion, most);
-        diversity::pick(passages, top_n, self.diversity)
+        diversity::pick(passages, kept, self.diversity)
     }
 
     /// Returns the number of rows that each search of a table returns.
@@ -381,7 +389,8 @@ impl Retriever {
         });
         let hits: Vec<_> = hits.collect();
         let fusion = is_hybrid.then_some(inner.options.fusion);
-        let mut passages = inner.options.merge(hits, fusion, question.top_n);
+        let kept = question.top_n.max(self.stages.recorder().depth());
+        let mut passages = inner.options.merge(hits, fusion, question.top_n, kept);
         for passage in &mut passages {
             if let Cow::Owned(part) = excerpt::excerpt(&passage.content, question.text) {
                 passage.content = part;

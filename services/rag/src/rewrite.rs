@@ -128,7 +128,7 @@ fn prompt(question: &str, history: &[Message]) -> Prompt {
 }
 
 /// Returns the question in the reply of a model; `None` if there is none.
-fn clean(reply: &str) -> Option<&str> {
+pub(super) fn clean(reply: &str) -> Option<&str> {
     let mut lines = reply.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty())?;
     let line = line.trim_matches(['"', '“', '”', '«', '»', '`']);

@@ -4,6 +4,7 @@ mod answers;
 mod citations;
 mod debug;
 mod endpoints;
+mod evaluation;
 mod faults;
 mod followups;
 mod limits;

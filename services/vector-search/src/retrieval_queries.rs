@@ -31,6 +31,7 @@ mod closest;
 mod condition;
 mod configuration;
 mod lexemes;
+mod random;
 mod ranked;
 mod rows;
 mod shape;

@@ -225,7 +225,7 @@ impl PipelineSet {
         files.cloned().collect()
     }
 
-    pub(super) fn take_pipelines(&mut self) -> Vec<Served> {
+    pub(crate) fn take_pipelines(&mut self) -> Vec<Served> {
         mem::take(&mut self.pipelines)
     }
 

@@ -5,6 +5,7 @@ mod audit;
 mod checking;
 mod command_line;
 mod cors;
+mod eval;
 mod guards;
 mod ingest;
 mod limits;

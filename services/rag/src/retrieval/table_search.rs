@@ -285,6 +285,22 @@ impl TableSearch {
         }
     }
 
+    /// Reads random rows with a text of at least `min_chars` characters.
+    pub(super) async fn random_rows(
+        &self,
+        rows: u32,
+        min_chars: u32,
+    ) -> Result<Vec<Hit>, QueryError> {
+        let known = self.known(&self.pool).await?;
+        let search = Search {
+            place: &self.place,
+            shape: &known.shape,
+            filter: None,
+            rows,
+        };
+        search.random(min_chars, &self.pool).await
+    }
+
     /// Returns the share of the rows that contain each word; `None` if that is not known.
     pub(super) async fn word_shares(
         &self,

@@ -1,0 +1,41 @@
+//! Reads random rows.
+
+use super::{Hit, Search, read_row};
+use crate::quoted;
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
+
+/// Maximum number of characters of a text.
+const MAX_CHARS: u32 = 16_384;
+
+impl Search<'_> {
+    /// Reads random rows that may be shown and have a text of at least `min_chars` characters, of
+    /// which the first 16,384 are read. It reads the whole table.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn random(&self, min_chars: u32, pool: &Pool) -> Result<Vec<Hit>, QueryError> {
+        let read_query = self.random_query(min_chars);
+        read_query
+            .read(pool.lease().await?, |row| read_row(row, |hit| hit))
+            .await
+    }
+
+    fn random_query(&self, min_chars: u32) -> ReadOnlyQuery {
+        let mut builder = self.builder();
+        let allowed = self.allowed(&mut builder);
+        let text = format!("{}::text", quoted(&self.place.text));
+        let [id, title, url] = builder.optional_columns();
+        ReadOnlyQuery {
+            name: "SELECT",
+            before: None,
+            query: format!(
+                "SELECT ({id})::text, pg_catalog.left({text}, {MAX_CHARS}), NULL, ({title})::text, \
+                 ({url})::text FROM {} WHERE {allowed} \
+                 AND pg_catalog.length({text}) >= {min_chars} \
+                 ORDER BY pg_catalog.random() LIMIT {}",
+                self.place.table, self.rows,
+            ),
+            values: builder.values,
+        }
+    }
+}
