@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::OnceLock, time::Duration};
 use anyhow::{Context as _, bail};
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_llm::{
-    self as llm, Access, Completer, Embedder, Http, Provider, Reranker,
+    self as llm, Access, Completer, Embedder, Http, Provider, Reranker, StaticModels,
     key::{self, KeyError},
 };
 use ziggurat_rag_service::Rerank;
@@ -24,10 +24,11 @@ const DOCUMENT_TIMEOUT: Duration = Duration::from_mins(10);
 const DOCUMENT_RETRIES: u32 = 8;
 
 /// A shared HTTP client for all providers, created on first use because loading the system's
-/// certificates takes time.
+/// certificates takes time. The static models, which need none, are shared, too.
 #[derive(Debug, Default)]
 pub(crate) struct HttpClients {
     client: OnceLock<reqwest::Client>,
+    static_models: StaticModels,
 }
 
 /// Shared parts for building clients.
@@ -193,8 +194,13 @@ impl<O: Clone + PartialEq, T: Clone> BuiltClient<O, T> {
 
 impl BuildContext<'_> {
     fn embedder(self, model: &Model, key: Option<SecretString>) -> anyhow::Result<Embedder> {
-        let ModelSource::Provider(provider) = model.maker else {
-            return Ok(Embedder::local());
+        let provider = match model.maker {
+            ModelSource::Provider(provider) => provider,
+            ModelSource::Static => {
+                let loaded = self.http_clients.static_models.load(&model.path)?;
+                return Ok(Embedder::of_static_model(loaded));
+            }
+            ModelSource::Local => return Ok(Embedder::local()),
         };
         let http = self
             .http_clients
@@ -273,7 +279,7 @@ struct Keys<'a> {
 impl Keys<'_> {
     fn find(&mut self, model: &Model) -> anyhow::Result<Option<SecretString>> {
         match model.maker {
-            ModelSource::Local => Ok(None),
+            ModelSource::Static | ModelSource::Local => Ok(None),
             ModelSource::Provider(provider) => self.of(provider, model.base_url.as_deref()),
         }
     }

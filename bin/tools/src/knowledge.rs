@@ -87,6 +87,7 @@ pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
         EmbeddingProvider::OpenAi => Provider::OpenAi,
         EmbeddingProvider::Ollama => Provider::Ollama,
         EmbeddingProvider::Gemini => Provider::Gemini,
+        EmbeddingProvider::Static => Provider::Static,
         EmbeddingProvider::Local => Provider::Local,
     }
 }

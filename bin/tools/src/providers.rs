@@ -1,9 +1,9 @@
 //! Setup of embedding and model providers from the configuration.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{path::Path, sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;
-use ziggurat_llm::{self as llm, Access, Http, Provider, Timeouts};
+use ziggurat_llm::{self as llm, Access, Http, Provider, StaticModels, Timeouts};
 use ziggurat_postgres_tools as tools;
 use ziggurat_telemetry::Metrics;
 
@@ -14,10 +14,11 @@ const EMBEDDING_TIMEOUT: Duration = Duration::from_secs(30);
 const OLLAMA_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Creates clients of providers. All share one HTTP client, which is created on first use, because
-/// reading the certificates of the machine takes a while.
+/// reading the certificates of the machine takes a while, and the static models.
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     client: OnceLock<reqwest::Client>,
+    static_models: StaticModels,
     metrics: Metrics,
 }
 
@@ -26,8 +27,10 @@ pub(crate) struct Providers {
 impl Providers {
     /// Measures the calls to providers.
     pub(crate) fn new(metrics: Metrics) -> Self {
-        let client = OnceLock::new();
-        Self { client, metrics }
+        Self {
+            metrics,
+            ..Self::default()
+        }
     }
 
     /// Creates a client of a provider; connects to nothing.
@@ -62,9 +65,9 @@ impl Providers {
             EmbeddingProvider::OpenAi => embedding.openai_base_url.as_deref(),
             EmbeddingProvider::Gemini => embedding.gemini_base_url.as_deref(),
             EmbeddingProvider::Ollama => Some(&*embedding.ollama_url),
-            EmbeddingProvider::Local => None,
+            EmbeddingProvider::Static | EmbeddingProvider::Local => None,
         };
-        let model = embedding.model.as_deref();
+        let model = (embedding.model.as_deref(), embedding.model_path.as_deref());
         let attempt = Some(embedding.per_attempt_timeout);
         match self.vectors(embedding.provider, model, keys, base_url, attempt) {
             Ok(embedder) => tools::Embedder::Ready(embedder),
@@ -91,14 +94,14 @@ impl Providers {
         };
         let is_ollama = knowledge.provider == EmbeddingProvider::Ollama;
         let base_url = is_ollama.then_some(&*knowledge.ollama_url);
-        let model = knowledge.model.as_deref();
+        let model = (knowledge.model.as_deref(), knowledge.model_path.as_deref());
         self.vectors(knowledge.provider, model, keys, base_url, None)
     }
 
     fn vectors(
         &self,
         provider: EmbeddingProvider,
-        model: Option<&str>,
+        (model, path): (Option<&str>, Option<&Path>),
         keys: Keys<'_>,
         base_url: Option<&str>,
         attempt: Option<Duration>,
@@ -108,6 +111,11 @@ impl Providers {
             EmbeddingProvider::OpenAi => (Provider::OpenAi, keys.openai, EMBEDDING_TIMEOUT),
             EmbeddingProvider::Gemini => (Provider::Gemini, keys.gemini, EMBEDDING_TIMEOUT),
             EmbeddingProvider::Ollama => (Provider::Ollama, None, OLLAMA_TIMEOUT),
+            EmbeddingProvider::Static => {
+                let path = path.context("the folder of the static model is not configured")?;
+                let model = self.static_models.load(path)?;
+                return Ok(llm::Embedder::of_static_model(model));
+            }
             EmbeddingProvider::Local => return Ok(llm::Embedder::local()),
         };
         let access = Access {

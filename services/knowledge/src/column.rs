@@ -21,6 +21,8 @@ pub enum Provider {
     Ollama,
     /// `gemini_embedding`, which older files lack.
     Gemini,
+    /// `static_embedding`, which only files of this builder have.
+    Static,
     /// `local_embedding`, which only files of this builder have.
     Local,
 }
@@ -89,11 +91,12 @@ macro_rules! statements {
 // === impl Provider ===
 
 impl Provider {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::OpenAi,
         Self::Voyage,
         Self::Ollama,
         Self::Gemini,
+        Self::Static,
         Self::Local,
     ];
 
@@ -116,6 +119,7 @@ impl Provider {
             Self::Voyage => "voyage_embedding",
             Self::Ollama => "ollama_embedding",
             Self::Gemini => "gemini_embedding",
+            Self::Static => "static_embedding",
             Self::Local => "local_embedding",
         }
     }
@@ -126,6 +130,7 @@ impl Provider {
             Self::Voyage => statements!("voyage_embedding"),
             Self::Ollama => statements!("ollama_embedding"),
             Self::Gemini => statements!("gemini_embedding"),
+            Self::Static => statements!("static_embedding"),
             Self::Local => statements!("local_embedding"),
         }
     }

@@ -15,7 +15,7 @@ use std::{
 
 use ziggurat_telemetry::traces::Trace;
 
-use super::{Deadline, Error, Http, Meter, Provider, Usage, local};
+use super::{Deadline, Error, Http, Meter, Provider, StaticModel, Usage, local, static_model};
 
 pub(super) use self::formats::{TotalTokens, ping_voyage};
 
@@ -52,14 +52,21 @@ pub struct Embedding {
 }
 
 struct Inner {
-    /// `None` without a provider.
-    http: Option<Http>,
+    source: Source,
     model: String,
     /// Purpose of the texts, for Voyage.
     input_type: Option<String>,
     meter: Meter,
     /// Dimensions of the last vector; zero before the first.
     dimensions: AtomicUsize,
+}
+
+/// Origin of vectors.
+#[derive(Clone)]
+enum Source {
+    Provider(Http),
+    Static(StaticModel),
+    Local,
 }
 
 // === impl Embedder ===
@@ -77,7 +84,11 @@ impl Embedder {
             Provider::Voyage => "voyage-3-lite",
             provider => return Err(unsupported(provider)),
         };
-        Ok(Self::with(Some(http), model.unwrap_or(default), None))
+        Ok(Self::with(
+            Source::Provider(http),
+            model.unwrap_or(default),
+            None,
+        ))
     }
 
     /// Makes vectors without a provider, of 256 dimensions.
@@ -85,20 +96,34 @@ impl Embedder {
     /// They compare words and parts of words, not their meaning: only for demos and tests.
     #[must_use]
     pub fn local() -> Self {
-        Self::with(None, local::MODEL, None)
+        Self::with(Source::Local, local::MODEL, None)
+    }
+
+    /// Makes vectors with a model in memory, without a provider.
+    #[must_use]
+    pub fn of_static_model(model: StaticModel) -> Self {
+        let (name, dimensions) = (model.name().to_owned(), model.dimensions());
+        let embedder = Self::with(Source::Static(model), &name, None);
+        let known = &embedder.inner.dimensions;
+        known.store(dimensions, Ordering::Relaxed);
+        embedder
     }
 
     /// Sets the purpose of the texts for Voyage: `query` or `document`. Other providers ignore it.
     #[must_use]
     pub fn with_input_type(self, input_type: Option<&str>) -> Self {
-        Self::with(self.http().cloned(), self.model(), input_type)
+        let dimensions = self.dimensions().unwrap_or_default();
+        let embedder = Self::with(self.inner.source.clone(), self.model(), input_type);
+        let known = &embedder.inner.dimensions;
+        known.store(dimensions, Ordering::Relaxed);
+        embedder
     }
 
-    fn with(http: Option<Http>, model: &str, input_type: Option<&str>) -> Self {
+    fn with(source: Source, model: &str, input_type: Option<&str>) -> Self {
         Self {
             trace: Trace::off(),
             inner: Arc::new(Inner {
-                http,
+                source,
                 model: model.to_owned(),
                 input_type: input_type.map(str::to_owned),
                 meter: Meter::default(),
@@ -114,11 +139,14 @@ impl Embedder {
         Self { inner, trace }
     }
 
-    /// Returns the name of the provider, `local` if there is none.
+    /// Returns the name of the provider: `static` for a model in memory, and `local` without one.
     #[must_use]
     pub fn provider(&self) -> &'static str {
-        self.http()
-            .map_or(local::NAME, |http| http.provider().name())
+        match &self.inner.source {
+            Source::Provider(http) => http.provider().name(),
+            Source::Static(_) => static_model::NAME,
+            Source::Local => local::NAME,
+        }
     }
 
     /// Returns the name of the model.
@@ -127,10 +155,10 @@ impl Embedder {
         &self.inner.model
     }
 
-    /// Returns whether it works without a provider.
+    /// Returns whether it works without a provider and without a model.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        self.inner.http.is_none()
+        matches!(self.inner.source, Source::Local)
     }
 
     /// Returns the total usage of all vectors so far.
@@ -149,7 +177,10 @@ impl Embedder {
     /// Returns the provider, if there is one.
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
-        self.inner.http.as_ref()
+        match &self.inner.source {
+            Source::Provider(http) => Some(http),
+            Source::Static(_) | Source::Local => None,
+        }
     }
 
     /// Makes the vector of a text.
@@ -166,8 +197,8 @@ impl Embedder {
     /// Fails if the provider does.
     pub async fn embed_by(&self, text: &str, deadline: Deadline) -> Result<Embedding, Error> {
         let input_type = self.inner.input_type.as_deref();
-        let embedding = match self.http() {
-            Some(http) => {
+        let embedding = match &self.inner.source {
+            Source::Provider(http) => {
                 let mut measured = http.begin("embedding", &self.trace);
                 let http = measured.http();
                 let embedding = formats::embed(http, self.model(), input_type, text, deadline);
@@ -175,7 +206,12 @@ impl Embedder {
                 measured.end(embedding.as_ref().map(|embedding| embedding.usage));
                 embedding?
             }
-            None => Embedding::free(local::embed(text).to_vec()),
+            Source::Static(model) => {
+                let vectors = deadline.cut(model.embed_all(&[text])).await;
+                let vectors = vectors.map_err(|_| Error::Late)??;
+                Embedding::free(vectors.into_iter().next().unwrap_or_default())
+            }
+            Source::Local => Embedding::free(local::embed(text).to_vec()),
         };
         self.inner.meter.add(embedding.usage);
         Embedding::check(&embedding.vector)?;
@@ -214,17 +250,21 @@ impl Embedder {
     }
 
     async fn embed_batch(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
-        let (vectors, usage) = if let Some(http) = self.http() {
-            let input_type = self.inner.input_type.as_deref();
-            let mut measured = http.begin("embedding", &self.trace);
-            let http = measured.http();
-            let made = batches::embed(http, self.model(), input_type, texts, Deadline::none());
-            let made = made.await;
-            measured.end(made.as_ref().map(|(_, usage)| *usage));
-            made?
-        } else {
-            let vectors = texts.iter().map(|text| local::embed(text).to_vec());
-            (vectors.collect(), Usage::default())
+        let (vectors, usage) = match &self.inner.source {
+            Source::Provider(http) => {
+                let input_type = self.inner.input_type.as_deref();
+                let mut measured = http.begin("embedding", &self.trace);
+                let http = measured.http();
+                let made = batches::embed(http, self.model(), input_type, texts, Deadline::none());
+                let made = made.await;
+                measured.end(made.as_ref().map(|(_, usage)| *usage));
+                made?
+            }
+            Source::Static(model) => (model.embed_all(texts).await?, Usage::default()),
+            Source::Local => {
+                let vectors = texts.iter().map(|text| local::embed(text).to_vec());
+                (vectors.collect(), Usage::default())
+            }
         };
         self.inner.meter.add(usage);
         for vector in &vectors {

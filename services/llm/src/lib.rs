@@ -8,7 +8,8 @@
 //! up to 64 KiB of an error response, and no wait exceeds the deadline of its request.
 //!
 //! No provider is chosen automatically. [`Embedder::local`] needs none: it is for demos and tests,
-//! and its name is visible in the results.
+//! and its name is visible in the results. A [`StaticModel`] makes vectors from files, without a
+//! network.
 
 mod completion;
 mod conversation;
@@ -25,6 +26,7 @@ mod ping;
 mod provider;
 mod rerank;
 mod retry;
+mod static_model;
 mod usage;
 
 /// Target of the log events about calls to providers: their results at the info level, attempts at
@@ -50,5 +52,6 @@ pub use self::{
     provider::Provider,
     rerank::{Ranked, Reranker},
     retry::Retry,
+    static_model::{InvalidModel, StaticModel, StaticModels},
     usage::{Meter, Usage},
 };

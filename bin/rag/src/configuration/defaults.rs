@@ -4,7 +4,7 @@ use ziggurat_runtime::config::Section;
 
 use super::{
     key_files::KeyFiles,
-    model::{Block, Headers, ModelSource, Role},
+    model::{Block, Headers, Role},
 };
 
 /// Default limit on documents in a prompt, in tokens.
@@ -50,7 +50,7 @@ fn block(file: &Section<'_>, role: Role) -> Block {
     let block = Block::read(file);
     if block.has_provider() {
         let maker = block.maker(file, role);
-        let has_model = block.model.is_some() || maker.is_some_and(ModelSource::is_local);
+        let has_model = block.model.is_some() || maker.is_some_and(|maker| !maker.needs_model());
         file.key("model")
             .check(has_model, "required when provider is set");
     }

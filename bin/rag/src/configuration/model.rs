@@ -1,6 +1,6 @@
 //! Blocks that name a provider and a model, and their inheritance.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use ziggurat_llm::Provider;
 use ziggurat_runtime::config::Section;
@@ -10,6 +10,8 @@ use ziggurat_runtime::config::Section;
 pub(super) struct Block {
     provider: Option<String>,
     pub(super) model: Option<String>,
+    /// The folder of a static model.
+    pub(super) model_path: Option<PathBuf>,
     pub(super) base_url: Option<String>,
     pub(super) headers: Headers,
     pub(super) request_timeout: Option<Duration>,
@@ -26,6 +28,8 @@ pub(super) struct Block {
 pub(crate) enum ModelSource {
     /// An external provider.
     Provider(Provider),
+    /// A model in memory, from a folder.
+    Static,
     /// The server itself, for trials without a provider.
     Local,
 }
@@ -68,6 +72,7 @@ impl Block {
         let block = Self {
             provider: file.key("provider").text(),
             model: file.key("model").text(),
+            model_path: file.key("model_path").resolved_path(),
             base_url: file.key("base_url").parsed(base_url),
             headers: Headers::read(file, "headers"),
             request_timeout: file.key("request_timeout").time(),
@@ -101,6 +106,7 @@ impl Block {
         Self {
             provider: self.provider.or(default.provider),
             model: self.model.or(default.model),
+            model_path: self.model_path.or(default.model_path),
             base_url: self.base_url.or(default.base_url),
             headers: default.headers.then(&self.headers),
             request_timeout: self.request_timeout.or(default.request_timeout),
@@ -135,6 +141,11 @@ pub(super) fn check_times(
 // === impl ModelSource ===
 
 impl ModelSource {
+    /// Returns whether a name of a model has to be configured.
+    pub(super) fn needs_model(self) -> bool {
+        matches!(self, Self::Provider(_))
+    }
+
     /// Returns whether the server answers itself, without a provider.
     pub(crate) fn is_local(self) -> bool {
         self == Self::Local
@@ -144,6 +155,7 @@ impl ModelSource {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Provider(provider) => provider.name(),
+            Self::Static => "static",
             Self::Local => "local",
         }
     }
@@ -153,6 +165,9 @@ impl ModelSource {
         let name = name.trim();
         if name.eq_ignore_ascii_case("local") {
             return Some(Self::Local);
+        }
+        if name.eq_ignore_ascii_case("static") && role == Role::Embedding {
+            return Some(Self::Static);
         }
         let provider = Provider::find(name)?;
         let is_fit = match role {
@@ -170,7 +185,7 @@ impl Role {
     fn choice(self) -> &'static str {
         match self {
             Self::Embedding => {
-                "must be one of: openai, voyage, ollama, gemini (or local, for trials)"
+                "must be one of: openai, voyage, ollama, gemini, static (or local, for trials)"
             }
             Self::Completion => {
                 "must be one of: anthropic, openai, ollama, gemini (or local, for trials)"

@@ -1,6 +1,6 @@
 //! Settings of the pipelines.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
@@ -57,6 +57,8 @@ pub(crate) struct Pipeline {
 pub(crate) struct Model {
     pub(crate) maker: ModelSource,
     pub(crate) name: String,
+    /// The folder of a static model; empty for others.
+    pub(crate) path: PathBuf,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
     pub(crate) timeouts: Timeouts,
@@ -167,9 +169,13 @@ impl Model {
     fn check(block: Block, file: &Section<'_>, role: Role, shared: &Headers) -> Option<Self> {
         file.key("provider").check(block.has_provider(), "required");
         let maker = block.maker(file, role);
-        let needs_model = maker.is_none_or(|maker| !maker.is_local());
+        let needs_model = maker.is_none_or(ModelSource::needs_model);
         file.key("model")
             .check(block.model.is_some() || !needs_model, "required");
+        file.key("model_path").check(
+            block.model_path.is_some() || maker != Some(ModelSource::Static),
+            "required when provider is static: the folder of the model",
+        );
         check_times(file, block.request_timeout, block.per_attempt_timeout);
         let headers = merged(file, &shared.then(&block.headers));
         let maker = maker?;
@@ -177,6 +183,7 @@ impl Model {
             maker,
             base_url: block.base_url.or_else(|| usual_url(file, maker)),
             name: block.model.unwrap_or_default(),
+            path: block.model_path.unwrap_or_default(),
             headers,
             timeouts: timeouts(block.request_timeout, block.per_attempt_timeout),
             retry: block.max_retries.map_or_else(Retry::default, Retry::times),

@@ -12,6 +12,7 @@ mod limits;
 mod logs;
 mod reload;
 mod serving;
+mod static_models;
 mod support;
 mod telemetry;
 mod traces;

@@ -1,6 +1,6 @@
 //! Settings of embeddings.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use ziggurat_runtime::config::{Section, Value};
 
@@ -18,6 +18,8 @@ pub(crate) struct Embedding {
     pub(crate) provider: EmbeddingProvider,
     /// Embedding model; if none, the provider's default.
     pub(crate) model: Option<String>,
+    /// Folder of a static model.
+    pub(crate) model_path: Option<PathBuf>,
     /// API key for Voyage.
     pub(crate) voyage_api_key: Option<Secret>,
     /// API key for `OpenAI`.
@@ -47,6 +49,8 @@ pub(crate) enum EmbeddingProvider {
     Gemini,
     /// `ollama`.
     Ollama,
+    /// `static`: a model in memory, from a folder.
+    Static,
     /// `local`: computed in the server without a model, for trials.
     Local,
 }
@@ -58,10 +62,13 @@ impl Embedding {
         let value = |key: &str, variable: &str| file.key(key).var(variable);
         let enabled = value("enabled", "ZIGGURAT_EMBEDDING_ENABLED").boolean();
         let provider = value("provider", "ZIGGURAT_EMBEDDING_PROVIDER");
+        let provider = EmbeddingProvider::read(&provider);
+        let model_path = value("model_path", "ZIGGURAT_EMBEDDING_MODEL_PATH");
         Self {
             is_enabled: enabled.unwrap_or(false),
-            provider: EmbeddingProvider::read(&provider),
+            provider,
             model: value("model", "ZIGGURAT_EMBEDDING_MODEL").text(),
+            model_path: provider.model_path(&model_path, enabled.unwrap_or(false)),
             voyage_api_key: secret(
                 file,
                 "voyage_api_key",
@@ -101,9 +108,19 @@ impl EmbeddingProvider {
                 ("openai", Self::OpenAi),
                 ("gemini", Self::Gemini),
                 ("ollama", Self::Ollama),
+                ("static", Self::Static),
                 ("local", Self::Local),
             ],
         );
         provider.unwrap_or(Self::Ollama)
+    }
+
+    /// Reads the folder of a static model, which is required only where it is used.
+    pub(super) fn model_path(self, value: &Value<'_>, is_enabled: bool) -> Option<PathBuf> {
+        let path = value.resolved_path();
+        let is_missing = is_enabled && self == Self::Static && path.is_none();
+        let problem = "required when the provider is static: the folder of the model";
+        value.check(!is_missing, problem);
+        path
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Knowledgebase {
     pub(crate) provider: EmbeddingProvider,
     /// Embedding model; if none, the provider's default.
     pub(crate) model: Option<String>,
+    /// Folder of a static model.
+    pub(crate) model_path: Option<PathBuf>,
     /// API key for Voyage.
     pub(crate) voyage_api_key: Option<Secret>,
     /// API key for `OpenAI`.
@@ -40,11 +42,14 @@ impl Knowledgebase {
         let value = |key: &str, variable: &str| file.key(key).var(variable);
         let enabled = value("enabled", "ZIGGURAT_KB_ENABLED").boolean();
         let provider = value("embedding_provider", "ZIGGURAT_KB_EMBEDDING_PROVIDER");
+        let provider = EmbeddingProvider::read(&provider);
+        let model_path = value("embedding_model_path", "ZIGGURAT_KB_EMBEDDING_MODEL_PATH");
         Self {
             is_enabled: enabled.unwrap_or(false),
             database_path: value("database_path", "ZIGGURAT_KB_DATABASE_PATH").path(),
-            provider: EmbeddingProvider::read(&provider),
+            provider,
             model: value("embedding_model", "ZIGGURAT_KB_EMBEDDING_MODEL").text(),
+            model_path: provider.model_path(&model_path, enabled.unwrap_or(false)),
             voyage_api_key: secret(
                 file,
                 "embedding_voyage_api_key",

@@ -201,6 +201,7 @@ fn an_unknown_provider_prevents_the_start() {
     home.configure("embedding: {enabled: true, provider: cohere}");
     let ran = home.ran(&[], "");
     assert_eq!(ran.code, Some(1));
-    let expected = "embedding.provider: 'cohere' is none of voyage, openai, gemini, ollama, local";
+    let expected =
+        "embedding.provider: 'cohere' is none of voyage, openai, gemini, ollama, static, local";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }

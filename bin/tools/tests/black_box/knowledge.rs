@@ -135,6 +135,37 @@ fn a_folder_of_documents_can_be_searched_over_both_transports() {
 }
 
 #[test]
+fn vectors_can_come_from_a_model_in_a_folder() {
+    const MODEL: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/static_models/float32"
+    );
+    let home = garden();
+    let configure = |folder: &str| {
+        configure(&home, "static");
+        let path = home.file("ziggurat-tools.yaml");
+        let text = fs::read_to_string(&path).expect("a configuration");
+        home.configure(&format!("{text}  embedding_model_path: {folder}\n"));
+    };
+    configure("/nowhere");
+    let ran = build(&home, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("/nowhere/config.json: it cannot be read"),
+        "{ran:?}"
+    );
+    configure(MODEL);
+    let ran = build(&home, &[]);
+    built(&ran, "3 written, 0 unchanged, 0 removed, 0 skipped");
+    assert!(!ran.stderr.contains("provider local"), "{ran:?}");
+    let mut transports = Transports::open(home);
+    let arguments = json!({"query": "which pump keeps the carp alive?", "top_n": 4});
+    let text = transports.succeed("search_knowledgebase", &arguments);
+    assert!(text.contains("Title: The pond"), "{text}");
+}
+
+#[test]
 fn a_running_server_notices_a_new_build() {
     let home = garden();
     let (program, mut stdio) = home.stdio(&[]);

@@ -121,6 +121,18 @@ fn the_local_provider_is_used_only_if_it_is_configured() {
 }
 
 #[test]
+fn the_folder_of_a_static_model_is_inherited_with_its_provider() {
+    let above = "defaults:\n  embedding_llm: {provider: static, model_path: /models/potion}\n";
+    let local = "  rag_llm: {provider: local}\n";
+    let inherited = pipeline(above, local).embedding;
+    assert_eq!(inherited.maker, ModelSource::Static);
+    assert_eq!(inherited.path, Path::new("/models/potion"));
+    let other = "  embedding_llm: {provider: static, model_path: /models/other}\n";
+    let own = pipeline(above, &format!("{local}{other}")).embedding;
+    assert_eq!(own.path, Path::new("/models/other"));
+}
+
+#[test]
 fn the_input_type_is_query_unless_it_is_configured() {
     let keys = |more: &str| {
         format!(

@@ -228,7 +228,8 @@ fn tables_and_their_filters() {
 
 #[test]
 fn models() {
-    const EMBEDDERS: &str = "must be one of: openai, voyage, ollama, gemini (or local, for trials)";
+    const EMBEDDERS: &str =
+        "must be one of: openai, voyage, ollama, gemini, static (or local, for trials)";
     const COMPLETERS: &str =
         "must be one of: anthropic, openai, ollama, gemini (or local, for trials)";
     const URL: &str = "must be an http or https URL with a host";
@@ -291,7 +292,7 @@ fn default_model_blocks_are_checked_if_they_name_a_provider() {
     for (defaults, message) in [
         (
             "embedding_llm: {provider: cohere, model: m}",
-            "defaults.embedding_llm.provider: must be one of: openai, voyage, ollama, gemini (or local, for trials)",
+            "defaults.embedding_llm.provider: must be one of: openai, voyage, ollama, gemini, static (or local, for trials)",
         ),
         (
             "rag_llm: {provider: cohere, model: m}",

@@ -169,7 +169,7 @@ fn each_error_of_providers_and_limits_has_its_message() {
     assert_mistakes(&[
         (
             "embedding: {provider: cohere}",
-            "embedding.provider: 'cohere' is none of voyage, openai, gemini, ollama, local",
+            "embedding.provider: 'cohere' is none of voyage, openai, gemini, ollama, static, local",
         ),
         (
             "llm: {provider: x}",
@@ -177,7 +177,7 @@ fn each_error_of_providers_and_limits_has_its_message() {
         ),
         (
             "knowledgebase: {embedding_provider: x}",
-            "knowledgebase.embedding_provider: 'x' is none of voyage, openai, gemini, ollama, local",
+            "knowledgebase.embedding_provider: 'x' is none of voyage, openai, gemini, ollama, static, local",
         ),
         (
             "llm: {ollama_url: 'localhost:11434'}",
