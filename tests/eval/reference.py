@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the judgements, the run and the reference values for the tests of the measures.
 
-    pip install pytrec-eval-terrier
+    pip install --requirement tests/references.txt
     python3 tests/eval/reference.py            # writes qrels.txt, run.txt and values.txt beside it
     python3 tests/eval/reference.py --check    # fails if the files differ from what it would write
 

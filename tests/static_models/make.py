@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes small models in the layout of model2vec, and the vectors that its Python library has for texts.
 
-    pip install model2vec
+    pip install --requirement tests/references.txt
     python3 tests/static_models/make.py            # writes the folders and vectors.json beside it
     python3 tests/static_models/make.py --check    # fails if the vectors differ from those
 
