@@ -68,9 +68,10 @@ fn ended(outcome: anyhow::Result<()>) -> ExitCode {
 
 fn evaluate(config: Option<&Path>, options: &EvalOptions) -> anyhow::Result<()> {
     // Read first: a wrong file should not cost all the answers.
-    let baseline = options.baseline.as_ref();
-    let baseline = baseline.map(|(path, tolerance)| Ok((baseline_of(path)?, *tolerance)));
-    let baseline = baseline.transpose().map_err(|error: anyhow::Error| error)?;
+    let baseline = match &options.baseline {
+        Some((path, tolerance)) => Some((baseline_of(path)?, *tolerance)),
+        None => None,
+    };
     let questions = questions(options)?;
     let (report, runs) = if options.runs.is_empty() {
         ask(config, &questions, options)?

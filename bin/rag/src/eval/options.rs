@@ -171,6 +171,10 @@ impl Eval {
             let word = "-fail-under (it needs -baseline)".to_owned();
             return Err(Refusal::Leftover(word));
         }
+        if flags.has("answers") && flags.is_given("run") {
+            let word = "-answers (with -run nothing is asked)".to_owned();
+            return Err(Refusal::Leftover(word));
+        }
         let options = EvalOptions {
             pipeline: flags.owned("pipeline"),
             questions: rest.into_iter().next().map(PathBuf::from),
@@ -210,11 +214,11 @@ mod tests {
 
     #[test]
     fn eval_takes_one_file_of_questions_and_flags_around_it() {
-        let line = "-pipeline docs golden.jsonl -answers -baseline b.json -run a -run b";
+        let line = "-pipeline docs golden.jsonl -by-document -baseline b.json -run a -run b";
         let expected = EvalOptions {
             pipeline: Some("docs".to_owned()),
             questions: Some("golden.jsonl".into()),
-            has_answers: true,
+            is_by_document: true,
             baseline: Some(("b.json".into(), TOLERANCE)),
             runs: vec!["a".into(), "b".into()],
             ..EvalOptions::default()
@@ -230,6 +234,10 @@ mod tests {
             (
                 "a -baseline b -fail-under 2",
                 "unexpected argument: 2 (-fail-under is from 0 to 1)",
+            ),
+            (
+                "a -answers -run b",
+                "unexpected argument: -answers (with -run nothing is asked)",
             ),
             ("generate a", "unexpected argument: a"),
             (
