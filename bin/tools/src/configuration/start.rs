@@ -7,10 +7,13 @@ use std::{
 };
 
 use thiserror::Error;
+use ziggurat_llm::StaticModels;
 use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
 use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
 
-use super::{Address, Configuration, builtins::BUILT_IN_TOOLS, http::Tls};
+use super::{
+    Address, Configuration, builtins::BUILT_IN_TOOLS, embedding::EmbeddingProvider, http::Tls,
+};
 
 /// Prefix of errors of custom definitions.
 pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
@@ -109,6 +112,25 @@ impl Configuration {
         {
             problems.extend(definition_problems(&error));
         }
+        let (embedding, knowledge) = (&self.embedding, &self.knowledgebase);
+        let used = [
+            (
+                embedding.is_enabled,
+                embedding.provider,
+                &embedding.model_path,
+            ),
+            (
+                knowledge.is_enabled,
+                knowledge.provider,
+                &knowledge.model_path,
+            ),
+        ];
+        let used = used.into_iter();
+        let used =
+            used.filter(|(is_on, provider, _)| *is_on && *provider == EmbeddingProvider::Static);
+        let models = StaticModels::default();
+        let loaded = used.filter_map(|(.., path)| models.load(path.as_deref()?).err());
+        problems.extend(loaded.map(|error| error.to_string()));
         problems
     }
 }

@@ -148,6 +148,12 @@ fn vectors_can_come_from_a_model_in_a_folder() {
         home.configure(&format!("{text}  embedding_model_path: {folder}\n"));
     };
     configure("/nowhere");
+    let checked = home.ran(&["-check-config"], "");
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(
+        checked.stdout.contains("/nowhere/config.json: "),
+        "{checked:?}"
+    );
     let ran = build(&home, &[]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
