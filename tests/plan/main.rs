@@ -40,6 +40,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/ingest",
         "services/knowledge",
         "services/state",
+        "services/tokens",
         "services/vector-search",
     ],
     &["services/accounts", "services/mcp"],

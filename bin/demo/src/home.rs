@@ -13,8 +13,9 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tempfile::TempDir;
-use ziggurat_accounts::{Claims, NewClaims, NewToken, TokenFile, UserFile};
+use ziggurat_accounts::UserFile;
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_tokens::{Claims, NewClaims, NewToken, TokenFile};
 
 use crate::shop::Address;
 

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use ziggurat_account_service::{
     ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens,
 };
-use ziggurat_accounts::WallClock;
 use ziggurat_runtime::{duration, file, flags::Flags};
 use ziggurat_telemetry::Metrics;
+use ziggurat_tokens::WallClock;
 
 use self::secrets::{Destination, to_json};
 use crate::{

@@ -15,7 +15,6 @@ use std::{
 
 use http::Uri;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
-use ziggurat_accounts::WallClock;
 use ziggurat_http::TelemetrySettings;
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
@@ -28,6 +27,7 @@ use ziggurat_runtime::{
     flags::Flags,
     logs::RawLog,
 };
+use ziggurat_tokens::WallClock;
 
 /// Name of the file.
 const FILE: &str = "ziggurat-platform.yaml";

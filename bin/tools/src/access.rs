@@ -6,11 +6,12 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, Uri, header::CONTENT_LENGTH};
 use http_body::Body as _;
 use ziggurat_access::{Area, Narrowing, Offered, Toolsets, View as Seen};
-use ziggurat_accounts::{Identity, TokenFile, UserFile};
+use ziggurat_accounts::UserFile;
 use ziggurat_http::Refusal;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_limits::CallerId;
 use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
+use ziggurat_tokens::{Identity, TokenFile};
 
 use crate::{
     calls::LOGIN,

@@ -1,18 +1,17 @@
 //! Commands that change the account files and the knowledge base. They start no server; a running
 //! server reloads the files by itself.
 
-mod console;
 mod knowledge;
 mod replicas;
-mod tokens;
+mod secret;
 mod users;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use jiff::Timestamp;
-use ziggurat_accounts::Claims;
+use anyhow::bail;
+use ziggurat_runtime::console::Console;
+use ziggurat_tokens::{TokenCommand, TokenFile};
 
-pub(crate) use self::console::Console;
 use crate::{
     arguments::Command,
     configuration::{Knowledgebase, State},
@@ -42,22 +41,14 @@ pub(crate) fn run(
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     match command {
-        Command::AddToken {
-            note,
-            database,
-            expiry,
-            claims,
-        } => {
-            let options = tokens::TokenOptions {
-                note,
-                database,
-                expiry,
-                claims,
-            };
-            tokens::add(options, admin_context, console)
+        Command::Tokens(command) => {
+            if matches!(command, TokenCommand::Add(_)) {
+                check_databases(admin_context)?;
+            }
+            let file = TokenFile::new(admin_context.token_file);
+            command.run(&file, Some(&admin_context.databases), console)?;
+            Ok(())
         }
-        Command::ListTokens => tokens::list(admin_context, console),
-        Command::RemoveToken { identifier } => tokens::remove(&identifier, admin_context, console),
         Command::AddUser {
             username,
             password,
@@ -99,46 +90,14 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the name of the account of the system that runs the command, or its number.
-pub(crate) fn account() -> String {
-    let id = rustix::process::getuid().as_raw().to_string();
-    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let name = accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
-        (number == id).then(|| name.to_owned())
-    });
-    name.unwrap_or(id)
-}
-
-/// Reports that a new file is created, so that a mistyped path is noticed.
-fn announce(path: &Path, what: &str, console: &mut Console<'_>) -> anyhow::Result<()> {
-    if path.exists() {
+/// Fails if no database is configured, because a token is for a database.
+fn check_databases(admin_context: &AdminContext<'_>) -> anyhow::Result<()> {
+    if !admin_context.databases.is_empty() {
         return Ok(());
     }
-    console.print_error(&format!("Creating new {what} file: {}\n", path.display()))
-}
-
-/// Formats a time for the lists, in UTC.
-fn moment(at: Option<Timestamp>, format: &str, otherwise: &str) -> String {
-    at.map_or_else(
-        || otherwise.to_owned(),
-        |at| at.strftime(format).to_string(),
-    )
-}
-
-/// Adds a line with the names of claims, if there are any; the values may be secret.
-fn push_claims(text: &mut String, indent: &str, claims: &Claims) {
-    let names: Vec<_> = claims.names().collect();
-    if !names.is_empty() {
-        let line = format!("{indent}Claims: {}\n", plain(&names.join(", ")));
-        text.push_str(&line);
+    let path = admin_context.config_file.display();
+    if admin_context.config_file.exists() {
+        bail!("No databases configured in {path}");
     }
-}
-
-/// Replaces control characters, so that a text cannot send commands to the terminal.
-fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    bail!("Configuration file not found: {path}")
 }

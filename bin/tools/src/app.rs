@@ -5,10 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::{sync::oneshot, task::JoinSet, time};
 use tracing::{info, warn};
-use ziggurat_accounts::{
-    self as accounts, Accounts,
-    issuer::{self, Issuer, TokenVerifier},
-};
+use ziggurat_accounts::{self as accounts, Accounts};
 use ziggurat_chat_api::llm::Proxy;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_http::Readiness;
@@ -17,6 +14,7 @@ use ziggurat_mcp::DetachedCalls;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_state::{Conversations, Shared};
+use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
 use crate::{
     catalogue::{self, CatalogueBuilder},
@@ -36,12 +34,15 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for connecting to the databases and reading their tables before clients are accepted.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Verifies sessions, API tokens, and tokens of an issuer if one is trusted.
+pub(crate) type Verifier = TokenVerifier<Accounts>;
+
 /// The services, and the tasks that maintain them.
 pub(crate) struct App {
     pub(crate) databases: Databases,
     pub(crate) accounts: Option<Accounts>,
     /// Verifies tokens, where authentication is required.
-    pub(crate) guard: Option<TokenVerifier>,
+    pub(crate) guard: Option<Verifier>,
     /// Everything that calls see.
     pub(crate) catalogue: CurrentCatalogue,
     /// Builds the catalogue after a reload.
@@ -218,7 +219,7 @@ fn token_verifier(
     accounts: Option<&Accounts>,
     databases: &Databases,
     tasks: &mut JoinSet<()>,
-) -> anyhow::Result<Option<TokenVerifier>> {
+) -> anyhow::Result<Option<Verifier>> {
     let Some(accounts) = accounts else {
         return Ok(None);
     };
@@ -227,7 +228,7 @@ fn token_verifier(
     if let Some(issuer) = &issuer {
         tasks.spawn(issuer.clone().run());
     }
-    Ok(Some(TokenVerifier::new(accounts.clone(), issuer)))
+    Ok(Some(TokenVerifier::new(Some(accounts.clone()), issuer)))
 }
 
 /// Prepares verification of tokens of another issuer, if one is configured.
@@ -237,6 +238,7 @@ fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result
     };
     let databases = databases.clone();
     let settings = issuer::Settings {
+        databases: configuration.auth.issuer_databases.clone(),
         claims: configuration.identities.claims.clone(),
         ..trusted.settings()?
     };

@@ -8,7 +8,6 @@ use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tracing::{Level, enabled};
-use ziggurat_accounts::{Identity, Local, LocalCaller};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
 use ziggurat_databases::Databases;
@@ -25,6 +24,7 @@ use ziggurat_telemetry::{
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 use ziggurat_text::scan;
+use ziggurat_tokens::{Identity, Local, LocalCaller};
 
 use crate::{
     access::ToolAccess,

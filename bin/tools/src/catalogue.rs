@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, error::Error, fs, pin::Pin, time::Duration};
 
 use anyhow::Context as _;
 use tracing::warn;
-use ziggurat_accounts::{Accounts, Identity};
+use ziggurat_accounts::Accounts;
 use ziggurat_databases::Databases;
 use ziggurat_layers::{sanitize::Sanitizer, shutdown::CutOff};
 use ziggurat_limits::Limits;
@@ -22,6 +22,7 @@ use ziggurat_postgres_tools::{
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
 use ziggurat_sql_tools::{ClaimedTool, SqlTools, add_administrator_tools};
 use ziggurat_state::Shared;
+use ziggurat_tokens::Identity;
 
 use crate::{
     access::{Names, ToolAccess},

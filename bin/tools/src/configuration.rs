@@ -38,7 +38,7 @@ pub(crate) use ziggurat_runtime::{
 };
 
 pub(crate) use self::{
-    auth::{Auth, TrustedIssuer},
+    auth::Auth,
     builtins::{BUILTIN_PROMPTS, Builtins},
     databases::Entry,
     embedding::{Embedding, EmbeddingProvider},

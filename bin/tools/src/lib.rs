@@ -38,11 +38,11 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use ziggurat_audit::{AdminAudit, AdminCall, Verdict, verify_and_print};
-use ziggurat_runtime::console::{self, print_error};
+use ziggurat_audit::{AdminAudit, verify_and_print};
+use ziggurat_runtime::console::{self, Console, print_error};
 
 use crate::{
-    admin::{AdminContext, Console},
+    admin::AdminContext,
     arguments::{Arguments, Command, Overrides},
     configuration::{
         ConfigSources, Configuration, FileError, LoadError, Loaded,
@@ -183,35 +183,13 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
         is_terminal: io::stdin().is_terminal(),
         has_screen: io::stderr().is_terminal(),
     };
-    let record = command_record(&command, configuration)?;
-    let outcome = admin::run(command, &admin_context, &mut console);
-    if let Some(record) = record {
-        let verdict = if outcome.is_ok() {
-            Verdict::Ok
-        } else {
-            Verdict::Error
-        };
-        let is_required = configuration.audit.as_ref().is_some_and(|it| it.required);
-        match record.end(verdict) {
-            Err(error) if is_required => return Err(error).context("the command is not recorded"),
-            Err(error) => tracing::warn!("the command is not recorded: {error}"),
-            Ok(()) => {}
-        }
+    let trail = configuration.audit.as_ref();
+    match command.recorded() {
+        None => admin::run(command, &admin_context, &mut console),
+        Some(flag) => AdminAudit::run(trail, flag, || {
+            admin::run(command, &admin_context, &mut console)
+        }),
     }
-    outcome
-}
-
-/// Begins the record of a command in the audit trail, if there is one.
-fn command_record(
-    command: &Command,
-    configuration: &Configuration,
-) -> anyhow::Result<Option<AdminCall>> {
-    let (Some(flag), Some(trail)) = (command.recorded(), &configuration.audit) else {
-        return Ok(None);
-    };
-    let audit = AdminAudit::new(trail.clone());
-    let record = audit.begin(flag, &admin::account());
-    Ok(Some(record.context("the command cannot be recorded")?))
 }
 
 fn warn(loaded: &Loaded) {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::{extract::Request, response::IntoResponse as _, response::Response};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use ziggurat_accounts::{Holder, Identity};
 use ziggurat_http::Refusal;
 use ziggurat_limits::{Allowance, CallerId, Refused};
 use ziggurat_telemetry::Metrics;
+use ziggurat_tokens::Identity;
 
 use crate::current::CurrentCatalogue;
 
@@ -80,21 +80,5 @@ impl RequestLimits {
 
 /// Returns the name that a caller is counted by. Without authentication it is the local user.
 pub(crate) fn id(identity: Option<&Identity>) -> CallerId<'_> {
-    match identity.map(Identity::holder) {
-        None => CallerId::Local,
-        Some(Holder::Program { id, .. }) => CallerId::Token(id),
-        Some(Holder::User { name, .. }) => CallerId::User(name),
-        Some(Holder::Client {
-            subject,
-            client,
-            tenant,
-            scopes,
-            ..
-        }) => CallerId::Client {
-            subject,
-            client: client.as_deref(),
-            tenant: tenant.as_deref(),
-            scopes,
-        },
-    }
+    identity.map_or(CallerId::Local, Identity::caller_id)
 }

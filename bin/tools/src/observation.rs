@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use ziggurat_accounts::LocalCaller;
 use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
 use ziggurat_limits::Limits;
 use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
+use ziggurat_tokens::LocalCaller;
 
 use crate::{
     access::ToolAccess,

@@ -10,8 +10,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER};
-use ziggurat_accounts::{Identity, LocalCaller};
-use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
+use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict, request_method};
 use ziggurat_http::{Refusal, count_request};
 use ziggurat_layers::{
     client_ip::ClientIp,
@@ -22,6 +21,7 @@ use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
+use ziggurat_tokens::{Identity, LocalCaller};
 
 use crate::{
     callers::{digits, kind, named},
@@ -34,9 +34,6 @@ use crate::{
 const OTHER_ROUTE: &str = "_OTHER";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// Longest recorded path, in bytes.
-const LONGEST: usize = 200;
 
 /// The paths under which the server is reached, the longest of each first.
 pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
@@ -231,9 +228,7 @@ fn unavailable() -> Response {
 
 /// Returns the method and the path of a request.
 fn target(method: &Method, uri: &Uri) -> String {
-    let path = uri.path();
-    let path = &path[..path.floor_char_boundary(LONGEST)];
-    format!("{method} {path}")
+    request_method(method.as_str(), uri.path())
 }
 
 fn client_ip<B>(request: &http::Request<B>) -> Option<IpAddr> {

@@ -11,7 +11,6 @@ use axum::{
 };
 use http::{Request, header::ALLOW};
 use tower::{ServiceBuilder, util::option_layer};
-use ziggurat_accounts::issuer::TokenVerifier;
 use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
     AdmitLayer, AroundLayer, CountedRefusal, Document, ExceptLayer, PreflightLayer, Refusal,
@@ -37,12 +36,13 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres_tools::LoginLayer;
 use ziggurat_serve::HttpService;
+use ziggurat_tokens::issuer::TrustedIssuer;
 
 use crate::{
     access::RequestAccess,
-    app::App,
+    app::{App, Verifier},
     catalogue::{NAME, VERSION},
-    configuration::{Configuration, Http, TrustedIssuer},
+    configuration::{Configuration, Http},
     limits::RequestLimits,
     logs::log_traffic,
     requests::{RequestObserver, observe_request, show_unavailable},
@@ -53,12 +53,6 @@ use crate::{
 /// They need no token: the document is the same on every server and holds no secret, a client
 /// reads it to learn how to authenticate, and a browser sends no token for an address.
 const DESCRIPTION: [&str; 3] = [ziggurat_openapi::PATH, "/openapi.json", "/docs"];
-
-/// Paths at which clients look for the issuer of tokens (RFC 9728, section 3.1).
-const METADATA: [&str; 2] = [
-    "/.well-known/oauth-protected-resource",
-    "/.well-known/oauth-protected-resource/mcp",
-];
 
 /// Paths of probes, which send any host and no token.
 const PROBES: [&str; 2] = ["/health", "/ready"];
@@ -87,7 +81,7 @@ pub(crate) fn build(
     let origins = http.origins().context("http.allowed_origins")?;
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
-    let challenge = challenge(issuer)?;
+    let challenge = TrustedIssuer::challenge(issuer)?;
     let bearer = app
         .guard
         .clone()
@@ -154,7 +148,7 @@ pub(crate) fn build(
 }
 
 /// Builds the layer that demands a token.
-fn bearer(verifier: TokenVerifier, challenge: &Challenge) -> BearerLayer<TokenVerifier> {
+fn bearer(verifier: Verifier, challenge: &Challenge) -> BearerLayer<Verifier> {
     BearerLayer::new(verifier)
         .with_challenge(challenge.clone())
         // Guessing 32 random bytes needs no counting. Failed logins are counted where passwords
@@ -163,7 +157,7 @@ fn bearer(verifier: TokenVerifier, challenge: &Challenge) -> BearerLayer<TokenVe
 }
 
 /// Exempts the paths that need no token, or check it themselves.
-fn with_open_paths(bearer: BearerLayer<TokenVerifier>) -> BearerLayer<TokenVerifier> {
+fn with_open_paths(bearer: BearerLayer<Verifier>) -> BearerLayer<Verifier> {
     let [databases, ..] = DATABASES;
     bearer
         // A client that looks for an OAuth server must learn that there is none, instead of being
@@ -195,7 +189,7 @@ fn calls(app: &App, max_bytes: u64) -> Router {
 
 /// Serves the database endpoints, whose refusals have a format of their own, that of a missing
 /// token included.
-fn databases(app: &App, bearer: Option<BearerLayer<TokenVerifier>>, max_bytes: u64) -> Router {
+fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, max_bytes: u64) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
     let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
     let (limits, access) = (request_limits(app), request_access(app));
@@ -236,8 +230,8 @@ fn others(
     // for one.
     if let Some(issuer) = issuer {
         let metadata = Document::new("application/json", issuer.metadata());
-        for path in METADATA {
-            router = router.route(path, reading(metadata.clone()));
+        for path in issuer.metadata_paths() {
+            router = router.route(&path, reading(metadata.clone()));
         }
     }
     router
@@ -326,18 +320,4 @@ fn reading<T: 'static>(document: impl Handler<T, ()>) -> MethodRouter {
 fn framing(max_bytes: u64) -> JsonRpcLayer {
     let max_bytes = max_bytes.try_into().unwrap_or(usize::MAX);
     JsonRpcLayer::new().with_max_bytes(max_bytes)
-}
-
-/// Builds the challenge of a refusal, which names the issuer of tokens if there is one.
-fn challenge(issuer: Option<&TrustedIssuer>) -> anyhow::Result<Challenge> {
-    let mut challenge = Challenge::new();
-    if let Some(issuer) = issuer {
-        let [_, metadata] = METADATA;
-        let url = format!("{}{metadata}", issuer.public_url);
-        challenge = challenge.with_resource_metadata(url)?;
-        if !issuer.scopes.is_empty() {
-            challenge = challenge.with_scope(issuer.scopes.join(" "))?;
-        }
-    }
-    Ok(challenge)
 }

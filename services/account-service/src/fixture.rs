@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
-use ziggurat_accounts::WallClock;
 use ziggurat_layers::client_ip::ClientIp;
 use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use ziggurat_state::StateDatabase;
+use ziggurat_tokens::WallClock;
 
 use super::{
     ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,

@@ -36,9 +36,9 @@ use axum::{
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
-use ziggurat_accounts::WallClock;
 use ziggurat_layers::reject::{Rejection, Render as _};
 use ziggurat_runtime::lock;
+use ziggurat_tokens::WallClock;
 
 use super::ErrorFormat;
 

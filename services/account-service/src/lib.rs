@@ -10,7 +10,7 @@
 //! use ziggurat_account_service::{
 //!     self as platform, Keys, Options, Store, TokenSettings, Tokens,
 //! };
-//! use ziggurat_accounts::WallClock;
+//! use ziggurat_tokens::WallClock;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,9 +62,9 @@ mod well_known;
 
 use axum::{Router, routing::get};
 use utoipa::{OpenApi as _, openapi::OpenApi};
-use ziggurat_accounts::WallClock;
 use ziggurat_http::Document;
 use ziggurat_telemetry::traces::Tracer;
+use ziggurat_tokens::WallClock;
 
 #[cfg(feature = "test-support")]
 pub use self::hooks::Hooks;

@@ -11,7 +11,6 @@ use axum::{
 use http::{HeaderName, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
-use ziggurat_accounts::WallClock;
 use ziggurat_layers::{
     rate_limit::{
         FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota, RateLimitLayer,
@@ -19,6 +18,7 @@ use ziggurat_layers::{
     reject::{AuthFailed, Rejection},
 };
 use ziggurat_runtime::Secret;
+use ziggurat_tokens::WallClock;
 
 use super::{
     Store, Tokens,

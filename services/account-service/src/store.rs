@@ -14,9 +14,9 @@ mod users;
 use std::path::Path;
 
 use sqlx::{ConnectOptions as _, migrate::Migrator};
-use ziggurat_accounts::WallClock;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{FileOptions, StateDatabase, StoreError, migrator, prepare};
+use ziggurat_tokens::WallClock;
 
 use self::engine::Engine;
 use super::UnixTime;

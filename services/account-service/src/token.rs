@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, encode};
 use serde::{Deserialize, Serialize};
-use ziggurat_accounts::WallClock;
+use ziggurat_tokens::WallClock;
 
 use super::{AccountError, Credential, Id, Keys, UnixTime};
 

@@ -3,8 +3,9 @@
 use tracing::error;
 use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy, Quota};
 use ziggurat_state::{self as store, StoreError};
+use ziggurat_tokens::WallClock;
 
-use super::{Accounts, LoginError, Settings, WallClock};
+use super::{Accounts, LoginError, Settings};
 
 /// Limits wrong passwords by client address: those of logins and of connection URLs count together.
 ///

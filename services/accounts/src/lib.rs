@@ -1,14 +1,14 @@
-//! Authentication of programs and users.
+//! Authentication of users, beside that of programs.
 //!
-//! Programs use API tokens, which an administrator creates and a [`TokenFile`] keeps as digests.
-//! Users [log in](Accounts::login) with a name and a password from a [`UserFile`], and get a
+//! Programs use API tokens, which are [`ApiTokens`]. Users [log in](Accounts::login) with a name and a password from a [`UserFile`], and get a
 //! session: a token that is valid for 24 hours and kept in memory only. [`Accounts`] implements
 //! [`Verify`] of the bearer layer for both kinds; a check is a digest and a lookup in an immutable
 //! map.
 //!
 //! ```
 //! use ziggurat_layers::bearer::Verify as _;
-//! use ziggurat_accounts::{Accounts, Claims, NewToken, Settings, TokenFile, UserFile};
+//! use ziggurat_accounts::{Accounts, Settings, UserFile};
+//! use ziggurat_tokens::{Claims, NewToken, TokenFile};
 //! use secrecy::ExposeSecret as _;
 //!
 //! # tokio_test::block_on(async {
@@ -38,33 +38,22 @@
 //!
 //! # Files
 //!
-//! Administrators and other programs may change the files at any time. A [`Watch`] applies their
+//! Administrators and other programs may change the files at any time. A
+//! [`Watch`](ziggurat_tokens::Watch) applies their
 //! changes; the server records logins and failed logins by applying them to the current content of
 //! the file. Unknown members are kept, comments are not.
 
 mod attempts;
-mod claims;
-mod clock;
-mod expiry;
-mod file;
-mod identity;
-pub mod issuer;
-mod local;
 mod login;
 mod login_error;
 mod login_limiter;
 mod password;
-pub mod secret;
+mod session_index;
 mod sessions;
 #[cfg(test)]
 mod tests;
-mod token_index;
-mod tokens;
 mod users;
 mod verify_future;
-mod watch;
-mod watched_file;
-mod yaml;
 
 use std::{
     fmt,
@@ -76,6 +65,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
 use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::{
@@ -85,34 +75,25 @@ use ziggurat_layers::{
 };
 use ziggurat_runtime::lock;
 use ziggurat_state as store;
-
-use self::{
-    file::Change,
-    login_limiter::LoginLimiter,
-    password::Passwords,
-    sessions::{LocalSessions, Sessions},
-    token_index::TokenIndex,
-    tokens::Tokens,
-    users::Users,
-    watched_file::WatchedFile,
+use ziggurat_tokens::{
+    self as tokens, ApiTokens, Identity, WallClock, Watch, Watched, WatchedFile, file::FileError,
 };
 
-pub use self::identity::Selection;
+use self::{
+    login_limiter::LoginLimiter,
+    password::Passwords,
+    session_index::SessionIndex,
+    sessions::{LocalSessions, Sessions},
+    users::Users,
+};
+
 pub use self::{
     attempts::{PasswordAttempt, PasswordAttempts},
-    claims::{Claim, ClaimError, Claims, KeptClaims, MAX_CLAIMS, NewClaims, is_claim_name},
-    clock::WallClock,
-    expiry::{Expiry, InvalidExpiry},
-    file::FileError,
-    identity::{Account, Holder, Identity},
-    local::{Local, LocalCaller},
     login::Session,
     login_error::{LoginError, LoginFault},
     password::PasswordError,
-    tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord},
     users::{UserError, UserFile, UserRecord},
     verify_future::VerifyFuture,
-    watch::Watch,
 };
 
 /// Settings of the accounts. Every member has a default, but the files need names.
@@ -162,14 +143,18 @@ pub enum OpenError {
         .0.display()
     )]
     NoTokenFile(PathBuf),
-    /// A file cannot be used.
+    /// The API tokens cannot be used.
     #[error(transparent)]
-    File(#[from] FileError),
+    Tokens(tokens::OpenError),
+    /// The file of users cannot be used.
+    #[error(transparent)]
+    Users(#[from] FileError),
 }
 
 struct Shared {
-    known: ArcSwap<TokenIndex>,
-    /// Locked while files are read and written, so only by blocking threads.
+    tokens: ApiTokens,
+    known: ArcSwap<SessionIndex>,
+    /// Locked while the file is read and written, so only by blocking threads.
     state: Mutex<State>,
     paths: [PathBuf; 2],
     gone: SessionEndCallback,
@@ -185,10 +170,9 @@ struct Shared {
 }
 
 /// Receives the session keys of tokens that are no longer valid.
-type SessionEndCallback = Box<dyn Fn(&str) + Send + Sync>;
+type SessionEndCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 struct State {
-    tokens: WatchedFile<Tokens>,
     users: WatchedFile<Users>,
     sessions: LocalSessions,
 }
@@ -232,12 +216,11 @@ impl Accounts {
     ) -> Result<Self, OpenError> {
         let paths = [settings.token_file.clone(), settings.user_file.clone()];
         let attempts = PasswordAttempts::new(&settings);
-        let tokens = WatchedFile::open(settings.token_file.clone())?;
-        if settings.requires_tokens && !tokens.is_there() {
-            return Err(OpenError::NoTokenFile(settings.token_file));
-        }
+        let gone: SessionEndCallback = Arc::new(gone);
+        let clock = settings.clock.clone();
+        let (path, ended) = (settings.token_file, Arc::clone(&gone));
+        let tokens = ApiTokens::open(path, settings.requires_tokens, clock, move |key| ended(key))?;
         let state = State {
-            tokens,
             users: WatchedFile::open(settings.user_file)?,
             sessions: LocalSessions::default(),
         };
@@ -246,10 +229,11 @@ impl Accounts {
         let disabled = users.filter(|user| !user.is_enabled);
         sessions.end_of(disabled.map(|user| &user.name));
         let shared = Shared {
+            tokens,
             known: ArcSwap::default(),
             state: Mutex::new(state),
             paths,
-            gone: Box::new(gone),
+            gone,
             passwords: Passwords::with_cost(settings.password_cost),
             max_failed_attempts: settings.max_failed_attempts,
             max_sessions: settings.max_sessions.max(1),
@@ -263,7 +247,7 @@ impl Accounts {
             clock: settings.clock,
             changes: tokio::sync::watch::Sender::default(),
         };
-        shared.sweep();
+        shared.publish(lock(&shared.state));
         shared.announce();
         Ok(Self {
             shared: Arc::new(shared),
@@ -276,16 +260,56 @@ impl Accounts {
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let state = lock(&self.shared.state);
-        let tokens = state.tokens.table().records().count();
-        (tokens, state.users.table().records().count())
+        let users = state.users.table().records().count();
+        (self.shared.tokens.count(), users)
+    }
+
+    /// Starts to watch the files: the [`Watch`] applies all later changes once it runs. The files
+    /// may be missing.
+    pub fn watch(&self) -> Watch<Self> {
+        Watch::new(self.clone())
+    }
+
+    fn find(&self, token: TokenHash) -> Result<Identity, Denied> {
+        let shared = &self.shared;
+        let session = || shared.known.load().identity(token, || shared.clock.now());
+        let identity = shared.tokens.find(token).or_else(session);
+        identity.ok_or(Denied::Invalid)
     }
 }
 
-impl Accounts {
-    fn find(&self, token: &str) -> Result<Identity, Denied> {
-        let known = self.shared.known.load();
-        let identity = known.identity(TokenHash::of(token), || self.shared.clock.now());
-        identity.ok_or(Denied::Invalid)
+impl Watched for Accounts {
+    fn paths(&self) -> Vec<PathBuf> {
+        self.shared.paths.to_vec()
+    }
+
+    fn reload(&self) -> bool {
+        let has_tokens = self.shared.tokens.reload();
+        let mut state = lock(&self.shared.state);
+        let has_users = state.users.reload();
+        if has_users {
+            self.shared.publish(state);
+        } else if has_tokens {
+            self.shared.changes.send_replace(());
+        }
+        has_tokens || has_users
+    }
+
+    fn sweep(&self) {
+        self.shared.tokens.sweep();
+        self.shared.publish(lock(&self.shared.state));
+    }
+
+    fn next_end(&self) -> Option<Timestamp> {
+        let session = self.shared.known.load().next_end();
+        session
+            .into_iter()
+            .chain(self.shared.tokens.next_end())
+            .min()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.shared.clock.now()
     }
 }
 
@@ -294,18 +318,18 @@ impl Verify for Accounts {
     type Future = VerifyFuture;
 
     fn verify(&self, token: &str) -> VerifyFuture {
+        let token = TokenHash::of(token);
         let verdict = self.find(token);
-        if verdict.is_err() {
-            let token = TokenHash::of(token);
-            if let Some(look_up) = self.shared.sessions.look_up(token) {
-                return VerifyFuture::asking(look_up, token, Arc::clone(&self.shared));
-            }
+        if verdict.is_err()
+            && let Some(look_up) = self.shared.sessions.look_up(token)
+        {
+            return VerifyFuture::asking(look_up, token, Arc::clone(&self.shared));
         }
         VerifyFuture::known(verdict)
     }
 
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
-        match self.find(token) {
+        match self.find(TokenHash::of(token)) {
             // Another replica may have opened or ended the session.
             Err(_) if self.shared.sessions.is_replicated() => None,
             verdict => Some(verdict),
@@ -316,7 +340,7 @@ impl Verify for Accounts {
 impl fmt::Debug for Accounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Accounts")
-            .field("tokens", &self.shared.known.load().len())
+            .field("tokens", &self.shared.tokens)
             .finish_non_exhaustive()
     }
 }
@@ -324,65 +348,19 @@ impl fmt::Debug for Accounts {
 // === impl Shared ===
 
 impl Shared {
-    /// Logs the content of the files.
+    /// Logs the number of users.
     fn announce(&self) {
         let state = lock(&self.state);
-        let [token_file, user_file] = self.paths.each_ref().map(|path| path.display());
-        let (tokens, users) = (state.tokens.table(), state.users.table());
-        info!(
-            "{} token(s) loaded from {token_file}",
-            tokens.records().count()
-        );
-        info!(
-            "{} user(s) loaded from {user_file}",
-            users.records().count()
-        );
+        let [_, path] = self.paths.each_ref().map(|path| path.display());
+        let users = state.users.table().records().count();
+        info!("{users} user(s) loaded from {path}");
     }
 
-    /// Reads the files again.
-    fn reload(&self) {
-        let mut state = lock(&self.state);
-        let has_tokens = state.tokens.reload();
-        let has_users = state.users.reload();
-        if has_tokens || has_users {
-            self.publish(state);
-        }
-    }
-
-    /// Drops expired tokens and sessions.
-    fn sweep(&self) {
-        let now = self.clock.now();
-        let mut state = lock(&self.state);
-        let has_expired =
-            |tokens: &Tokens| tokens.records().any(|token| token.is_long_expired(now));
-        if has_expired(state.tokens.table()) {
-            let removed = state
-                .tokens
-                .change(|tokens| match tokens.drop_expired(now) {
-                    0 => Change::Leave(0),
-                    removed => Change::Write(removed),
-                });
-            if removed > 0 {
-                info!("Removed {removed} expired token(s)");
-            }
-        }
-        self.publish(state);
-    }
-
-    /// Replaces the token index, and reports the tokens that are no longer valid.
+    /// Replaces the index of sessions, and reports those that are no longer valid.
     fn publish(&self, mut state: MutexGuard<'_, State>) {
-        let State {
-            tokens,
-            users,
-            sessions,
-        } = &mut *state;
+        let State { users, sessions } = &mut *state;
         let now = self.clock.now();
-        let known = Arc::new(TokenIndex::new(
-            now,
-            tokens.table(),
-            users.table(),
-            sessions,
-        ));
+        let known = Arc::new(SessionIndex::new(now, users.table(), sessions));
         let before = self.known.swap(Arc::clone(&known));
         // Unlocked first, because the callback may be slow or take a lock.
         drop(state);
@@ -395,6 +373,15 @@ impl Shared {
     fn notify_ended(&self, tokens: impl IntoIterator<Item = TokenHash>) {
         for token in tokens {
             (self.gone)(&token.to_string());
+        }
+    }
+}
+
+impl From<tokens::OpenError> for OpenError {
+    fn from(error: tokens::OpenError) -> Self {
+        match error {
+            tokens::OpenError::NotFound(path) => Self::NoTokenFile(path),
+            error => Self::Tokens(error),
         }
     }
 }

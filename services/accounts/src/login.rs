@@ -11,13 +11,12 @@ use ziggurat_layers::{
     rate_limit::{Key, Limited, Outcome},
 };
 use ziggurat_runtime::lock;
+use ziggurat_tokens::{file::Change, secret};
 
 use super::{Accounts, Shared, State};
 use crate::{
-    file::Change,
     login_error::{BUSY, LoginError, LoginFault},
     login_limiter::Slot,
-    secret,
     sessions::LocalSessions,
     users::{UserRecord, Users},
 };
@@ -153,9 +152,7 @@ impl Shared {
         let now = self.clock.now();
         let mut state = lock(&self.state);
         let admitted = state.users.change(|users| admit(users, checked, now));
-        let State {
-            users, sessions, ..
-        } = &mut *state;
+        let State { users, sessions } = &mut *state;
         if admitted.is_ok()
             && let Some(user) = users.table().find(&checked.name)
         {

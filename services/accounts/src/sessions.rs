@@ -9,9 +9,10 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::task::spawn_blocking;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{self as store, LookUp, StoreError};
+use ziggurat_tokens::whole_seconds;
 
 use super::{LoginError, LoginFault, Shared};
-use crate::{token_index::TokenIndex, tokens::whole_seconds, users::UserRecord};
+use crate::{session_index::SessionIndex, users::UserRecord};
 
 pub(super) use self::{local::LocalSessions, replicated::ReplicatedSessions};
 
@@ -114,7 +115,7 @@ impl Sessions {
     }
 
     /// Drops and returns cached sessions that are outdated, or whose user may no longer log in.
-    pub(super) fn drop_outdated(&self, now: Duration, known: &TokenIndex) -> Vec<TokenHash> {
+    pub(super) fn drop_outdated(&self, now: Duration, known: &SessionIndex) -> Vec<TokenHash> {
         match self {
             Self::Local => Vec::new(),
             Self::Replicated(sessions) => sessions.retain(now, |session| known.is_member(session)),

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 use tokio_test::{assert_ready, task};
+use ziggurat_tokens::{Claims, Holder, NewClaims, NewToken, TokenFile};
 
 use super::*;
 
@@ -103,7 +104,7 @@ impl TestAccounts {
     }
 
     fn reload(&self) {
-        self.accounts.shared.reload();
+        self.accounts.reload();
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -197,7 +198,7 @@ fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
     let long = setup.token(Some(2 * DAY));
     setup.reload();
     setup.clock.advance(DAY);
-    setup.accounts.shared.sweep();
+    setup.accounts.sweep();
     assert_eq!(setup.gone(), [key(&short)]);
     assert!(!setup.is_good(&short));
     // The file keeps it, since this clock may be wrong, and other servers may use the file.
@@ -206,13 +207,13 @@ fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
     setup
         .clock
         .advance(DAY.saturating_sub(Duration::from_secs(1)));
-    setup.accounts.shared.sweep();
+    setup.accounts.sweep();
     assert_eq!(setup.tokens.list().expect("read").len(), 3, "not a day yet");
     setup.clock.advance(Duration::from_secs(1));
-    setup.accounts.shared.sweep();
+    setup.accounts.sweep();
     assert_eq!(setup.gone(), [key(&long)]);
     assert_eq!(setup.tokens.list().expect("read").len(), 2);
-    setup.accounts.shared.sweep();
+    setup.accounts.sweep();
     assert_eq!(setup.gone(), [""; 0], "told once");
 }
 

@@ -11,14 +11,14 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
-
-use crate::{
+use ziggurat_tokens::{
     ClaimError, Claims, NewClaims,
     file::{Change, FileError, Table, TableFile},
-    password::{PasswordError, Passwords},
-    tokens::whole_seconds,
+    whole_seconds,
     yaml::{Map, Node, Unexpected},
 };
+
+use crate::password::{PasswordError, Passwords};
 
 /// Default minimum length of a new password, in characters.
 const MIN_LENGTH: usize = 12;
@@ -151,7 +151,7 @@ impl UserFile {
     ///
     /// Fails if the file cannot be read. A missing file has no users.
     pub fn list(&self) -> Result<Vec<UserRecord>, FileError> {
-        let users = self.file.read()?.table;
+        let users = self.file.read()?;
         let mut records: Vec<_> = users.records().cloned().collect();
         records.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(records)

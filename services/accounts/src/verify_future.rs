@@ -12,8 +12,9 @@ use ziggurat_layers::{
     clock::Clock,
 };
 use ziggurat_state::LookUp;
+use ziggurat_tokens::Identity;
 
-use super::{Identity, Shared, sessions::ReplicatedSessions};
+use super::{Shared, sessions::ReplicatedSessions};
 
 /// Future returned by the check of a token.
 pub struct VerifyFuture {

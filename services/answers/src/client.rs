@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_accounts::Identity;
 use ziggurat_databases::{Current, Databases, MetadataError};
 use ziggurat_limits::Refused;
 use ziggurat_mcp::{Caller, Error, Property, Reported, ToolDescriptor, ToolRequest};
@@ -15,6 +14,7 @@ use ziggurat_postgres::{
     metadata::Metadata,
     pool::LeaseError,
 };
+use ziggurat_tokens::Identity;
 
 use crate::{CallFacts, ErrorReason};
 

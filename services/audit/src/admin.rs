@@ -2,6 +2,9 @@
 
 use std::io;
 
+use thiserror::Error;
+use ziggurat_runtime::console;
+
 use crate::{
     CallStart, Caller, Destination, OpenError, Settings, Verdict,
     audit::instance,
@@ -31,6 +34,18 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct AdminAudit(Settings);
+
+/// Reason why an administrative command is not in the audit trail, although it has to be.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The command has not been run.
+    #[error("the command cannot be recorded")]
+    Begin(#[source] OpenError),
+    /// The command has been run.
+    #[error("the command is not recorded")]
+    End(#[source] OpenError),
+}
 
 /// A command in progress. Without an [`end`](Self::end) it counts as cancelled.
 #[must_use = "a command that has no end counts as cancelled"]
@@ -73,6 +88,36 @@ impl AdminAudit {
             settings: self.0.clone(),
             record: Some(record),
         })
+    }
+}
+
+impl AdminAudit {
+    /// Runs a command of the account of this process, and records it in the trail of a server, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// Fails if the command does, and if records are required and this one cannot be written.
+    pub fn run<E: From<RecordError>>(
+        trail: Option<&Settings>,
+        command: &str,
+        work: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(settings) = trail else {
+            return work();
+        };
+        let record = Self::new(settings.clone()).begin(command, &console::account());
+        let record = record.map_err(RecordError::Begin)?;
+        let outcome = work();
+        let verdict = match outcome {
+            Ok(()) => Verdict::Ok,
+            Err(_) => Verdict::Error,
+        };
+        match record.end(verdict) {
+            Err(error) if settings.required => return Err(RecordError::End(error).into()),
+            Err(error) => tracing::warn!("the command is not recorded: {error}"),
+            Ok(()) => {}
+        }
+        outcome
     }
 }
 

@@ -90,12 +90,12 @@ mod verify;
 mod writer;
 
 pub use self::{
-    admin::{AdminAudit, AdminCall},
+    admin::{AdminAudit, AdminCall, RecordError},
     audit::Audit,
     call::{Call, Unavailable},
     chain::{Key, KeyError},
     error::OpenError,
-    record::{CallStart, Caller, Verdict},
+    record::{CallStart, Caller, Verdict, request_method},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,
     verify::{Report, verify, verify_and_print},

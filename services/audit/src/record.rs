@@ -54,6 +54,14 @@ pub struct CallStart<'a> {
     pub pipeline: &'a str,
 }
 
+/// Returns the method of a request that is no call of a protocol: its own, and the path, which is
+/// shortened to 200 bytes.
+#[must_use]
+pub fn request_method(method: &str, path: &str) -> String {
+    const LONGEST: usize = 200;
+    format!("{method} {}", &path[..path.floor_char_boundary(LONGEST)])
+}
+
 /// Identity behind a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller<'a> {

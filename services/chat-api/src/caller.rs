@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use ziggurat_accounts::Identity;
 use ziggurat_telemetry::traces::Trace;
+use ziggurat_tokens::Identity;
 
 /// The caller of a request; without an identity if the server has no authentication.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ use http::{Request, Response, header};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
-use ziggurat_accounts::{Holder, Identity};
 use ziggurat_databases::fixture;
 use ziggurat_http::Payload;
 use ziggurat_layers::{
@@ -18,6 +17,7 @@ use ziggurat_layers::{
     reject::Rejection,
     sanitize::{ErrorDetail, SanitizeLayer},
 };
+use ziggurat_tokens::{Holder, Identity};
 
 use super::*;
 

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use tracing::warn;
-use ziggurat_accounts::{Holder, Identity};
 use ziggurat_postgres::database::Database;
+use ziggurat_tokens::{Holder, Identity};
 
 use super::cache::Cache;
 

@@ -1,7 +1,7 @@
 //! Errors of access to databases.
 
 use thiserror::Error;
-use ziggurat_accounts::{Holder, Identity};
+use ziggurat_tokens::{Holder, Identity};
 
 /// Reason why a caller has no database. The message is for the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -7,7 +7,7 @@
 //! use std::sync::Arc;
 //!
 //! use ziggurat_postgres::{database::{Database, Settings}, pool::Pools};
-//! use ziggurat_accounts::{Holder, Identity};
+//! use ziggurat_tokens::{Holder, Identity};
 //! use ziggurat_databases::{Configured, Databases};
 //! use ziggurat_layers::bearer::TokenHash;
 //!
@@ -47,7 +47,6 @@ use arc_swap::{ArcSwap, Guard};
 use futures_util::{FutureExt as _, future};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::error;
-use ziggurat_accounts::{Holder, Identity, Selection::Replicated};
 use ziggurat_postgres::{
     call_context::CallContext,
     database::Database,
@@ -57,6 +56,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_runtime::lock;
 use ziggurat_state::Shared as SharedState;
+use ziggurat_tokens::{Holder, Identity, Selection::Replicated};
 
 pub use self::{
     cache::MetadataError,

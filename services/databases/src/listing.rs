@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use ziggurat_accounts::Identity;
 use ziggurat_postgres::database::SslMode;
+use ziggurat_tokens::Identity;
 
 use super::{Configured, Databases};
 

@@ -6,10 +6,10 @@ mod tests;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_layers::json_rpc::{Call, Error};
 use ziggurat_mcp::{Caller, Mcp, Method, MethodFuture};
+use ziggurat_tokens::Identity;
 
 struct List(Databases);
 

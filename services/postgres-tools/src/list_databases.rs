@@ -1,13 +1,13 @@
 //! `list_databases`: lists the databases of the caller.
 
 use serde::Serialize;
-use ziggurat_accounts::Identity;
 use ziggurat_databases::{Databases, Entry};
 use ziggurat_mcp::{
     Annotations, Error, Property, Schema, Structure, ToolDescriptor, ToolHandler, ToolRequest,
     ToolResult, Visibility,
 };
 use ziggurat_postgres::tsv;
+use ziggurat_tokens::Identity;
 
 /// Lists the databases that its caller may use, for the argument `database` of other tools.
 #[derive(Clone, Debug)]

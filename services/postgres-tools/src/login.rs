@@ -28,13 +28,13 @@ use pin_project_lite::pin_project;
 use serde::Deserialize;
 use tower_layer::Layer;
 use tower_service::Service;
-use ziggurat_accounts::Identity;
 use ziggurat_layers::{
     bearer::Challenge,
     json_rpc::Incoming,
     reject::{ErrorString, Rejection, Render},
 };
 use ziggurat_mcp as mcp;
+use ziggurat_tokens::Identity;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 

@@ -1,6 +1,13 @@
-//! Standard output and standard error.
+//! Standard output and standard error, and the terminal of an administrator.
 
-use std::io::{self, Write as _};
+use std::{
+    fmt, fs,
+    io::{self, BufRead, Write},
+    path::Path,
+};
+
+use jiff::Timestamp;
+use thiserror::Error;
 
 /// Writes to standard output.
 ///
@@ -20,4 +27,164 @@ pub fn print_warnings(warnings: &[String]) {
     for warning in warnings {
         print_error(&format!("warning: {warning}\n"));
     }
+}
+
+/// Input and output of the terminal of an administrator, or of a script: asks questions and prints
+/// messages.
+///
+/// ```
+/// use ziggurat_runtime::console::Console;
+///
+/// let (mut output, mut remarks) = (Vec::new(), Vec::new());
+/// let mut console = Console {
+///     input: &mut "nightly report\n".as_bytes(),
+///     output: &mut output,
+///     remarks: &mut remarks,
+///     is_terminal: false,
+///     has_screen: false,
+/// };
+/// assert_eq!(console.ask("Note: ")?, "nightly report");
+/// assert!(console.ask("Expiry: ").is_err(), "a missing answer is no answer");
+/// assert_eq!(output, b"Note: Expiry: ");
+/// # Ok::<_, ziggurat_runtime::console::ConsoleError>(())
+/// ```
+pub struct Console<'a> {
+    /// Standard input.
+    pub input: &'a mut dyn BufRead,
+    /// Standard output.
+    pub output: &'a mut dyn Write,
+    /// Standard error.
+    pub remarks: &'a mut dyn Write,
+    /// True if standard input is a terminal, which would show a typed password.
+    pub is_terminal: bool,
+    /// True if standard error is a terminal, so that a progress bar can overwrite its line.
+    pub has_screen: bool,
+}
+
+/// Reason why a question has no answer, or a message is not printed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConsoleError {
+    /// Standard output is closed or full.
+    #[error("cannot write to standard output")]
+    Output(#[source] io::Error),
+    /// Standard error is closed or full.
+    #[error("cannot write to standard error")]
+    Remarks(#[source] io::Error),
+    /// Standard input cannot be read.
+    #[error("cannot read standard input")]
+    Input(#[source] io::Error),
+    /// Standard input ended.
+    #[error("standard input ended before the answer to \"{0}\"; use a flag instead (see -help)")]
+    NoAnswer(String),
+}
+
+// === impl Console ===
+
+impl Console<'_> {
+    /// Writes to standard output.
+    ///
+    /// # Errors
+    /// Fails if it is closed or full.
+    pub fn print(&mut self, text: &str) -> Result<(), ConsoleError> {
+        let written = self.output.write_all(text.as_bytes());
+        written
+            .and_then(|()| self.output.flush())
+            .map_err(ConsoleError::Output)
+    }
+
+    /// Writes to standard error.
+    ///
+    /// # Errors
+    /// Fails if it is closed or full.
+    pub fn print_error(&mut self, text: &str) -> Result<(), ConsoleError> {
+        let written = self.remarks.write_all(text.as_bytes());
+        written.map_err(ConsoleError::Remarks)
+    }
+
+    /// Reports that a new file is created, so that a mistyped path is noticed.
+    ///
+    /// # Errors
+    /// Fails if standard error is closed or full.
+    pub fn announce(&mut self, path: &Path, what: &str) -> Result<(), ConsoleError> {
+        if path.exists() {
+            return Ok(());
+        }
+        self.print_error(&format!("Creating new {what} file: {}\n", path.display()))
+    }
+
+    /// Asks for a line.
+    ///
+    /// # Errors
+    /// Fails at the end of input: a missing answer must not choose a default, such as a token that
+    /// never expires.
+    pub fn ask(&mut self, question: &str) -> Result<String, ConsoleError> {
+        self.print(question)?;
+        Ok(self.read_answer(question)?.trim().to_owned())
+    }
+
+    /// Reads the answer to a question that was printed, with the end of its line.
+    ///
+    /// # Errors
+    /// Fails like [`ask`](Self::ask).
+    pub fn read_answer(&mut self, question: &str) -> Result<String, ConsoleError> {
+        let mut line = String::new();
+        match self.input.read_line(&mut line) {
+            Ok(0) => {
+                let question = question.trim_end_matches([':', ' ']);
+                Err(ConsoleError::NoAnswer(question.to_owned()))
+            }
+            Ok(_) => Ok(line),
+            Err(error) => Err(ConsoleError::Input(error)),
+        }
+    }
+
+    /// Asks for a confirmation; every answer except yes means no.
+    ///
+    /// # Errors
+    /// Fails like [`ask`](Self::ask).
+    pub fn confirm(&mut self, question: &str) -> Result<bool, ConsoleError> {
+        let answer = self.ask(question)?.to_ascii_lowercase();
+        Ok(answer == "y" || answer == "yes")
+    }
+}
+
+impl fmt::Debug for Console<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Console")
+            .field("is_terminal", &self.is_terminal)
+            .field("has_screen", &self.has_screen)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Formats a time for the lists of a console, in UTC.
+#[must_use]
+pub fn moment(at: Option<Timestamp>, format: &str, otherwise: &str) -> String {
+    at.map_or_else(
+        || otherwise.to_owned(),
+        |at| at.strftime(format).to_string(),
+    )
+}
+
+/// Replaces control characters, so that a text cannot send commands to the terminal.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Returns the name of the account of the system that runs the program, or its number.
+#[cfg(unix)]
+#[must_use]
+pub fn account() -> String {
+    let id = rustix::process::getuid().as_raw().to_string();
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
+        (number == id).then(|| name.to_owned())
+    });
+    name.unwrap_or(id)
 }

@@ -1,8 +1,8 @@
 //! `pg://{database}/glossary`: the operator's notes about a database.
 
-use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler};
+use ziggurat_tokens::Identity;
 
 use crate::Glossary;
 

@@ -7,13 +7,13 @@ mod tests;
 use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
-use ziggurat_accounts::Identity;
 use ziggurat_answers::CallFacts;
 use ziggurat_databases::{Databases, MetadataError};
 use ziggurat_mcp::{
     Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler, Unavailable,
 };
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
+use ziggurat_tokens::Identity;
 
 use self::details::Details;
 use crate::Glossary;

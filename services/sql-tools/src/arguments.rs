@@ -7,9 +7,9 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
-use ziggurat_accounts::Identity;
 use ziggurat_mcp::Reported;
 use ziggurat_postgres::single_round_trip::Value;
+use ziggurat_tokens::Identity;
 
 use crate::{
     definition::Definition,

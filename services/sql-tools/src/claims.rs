@@ -1,7 +1,7 @@
 //! Tools that need claims of their callers.
 
-use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
+use ziggurat_tokens::Identity;
 
 use crate::{
     SqlTools,

@@ -9,10 +9,10 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use serde_yaml::Value as Yaml;
-use ziggurat_accounts::LocalCaller;
 use ziggurat_postgres::database::{Database, MAX_ROWS};
 use ziggurat_runtime::duration;
 use ziggurat_sql::{Policy, Refusal};
+use ziggurat_tokens::LocalCaller;
 
 use self::raw::RawTool;
 use crate::{

@@ -29,11 +29,11 @@ use std::{
 };
 
 use serde_yaml::Value as Yaml;
-use ziggurat_accounts::LocalCaller;
 use ziggurat_answers::ResultFormat;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::Tools;
 use ziggurat_postgres::{database::Database, large_rows::LargeRows};
+use ziggurat_tokens::LocalCaller;
 
 pub use self::checks::StatementState;
 pub use self::claims::ClaimedTool;

@@ -1,7 +1,7 @@
 //! Parameters of a tool.
 
 use serde_json::Value;
-use ziggurat_accounts::{Claim, Claims, Holder, Identity, LocalCaller};
+use ziggurat_tokens::{Claim, Claims, Holder, Identity, LocalCaller};
 
 use crate::kind::{Checked, Kind};
 

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::Caller;
+use ziggurat_tokens::Identity;
 
 use crate::{
     SqlTools,

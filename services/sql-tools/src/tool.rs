@@ -7,7 +7,6 @@ mod hidden_values;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use ziggurat_accounts::Identity;
 use ziggurat_answers::{CallFacts, ErrorReason, ResultFormat, SqlErrors, client};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
@@ -16,6 +15,7 @@ use ziggurat_mcp::{
 use ziggurat_postgres::{
     error::QueryError, large_rows::LargeRows, rows::Row, statement::Statement,
 };
+use ziggurat_tokens::Identity;
 
 pub(crate) use self::answer::AnswerError;
 use self::{answer::Answer, hidden_values::HiddenValues};

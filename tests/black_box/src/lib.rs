@@ -10,6 +10,7 @@
 
 mod folder;
 mod http;
+mod issuer;
 mod postgres;
 mod program;
 mod telemetry;
@@ -20,6 +21,7 @@ use std::time::Duration;
 pub use self::{
     folder::Folder,
     http::{Answer, Client},
+    issuer::FakeIssuer,
     postgres::Postgres,
     program::{Program, Ran},
     telemetry::{Collector, MetricsPage, spans_of},

@@ -216,7 +216,7 @@ fn tests(file: &Section<'_>) -> TestSettings {
         if at.is_none() {
             file.complain("-test-clock: must be a time such as 2026-01-02T03:04:05Z");
         }
-        at.map(ziggurat_accounts::WallClock::manual)
+        at.map(ziggurat_tokens::WallClock::manual)
     });
     TestSettings {
         are_hooked,

@@ -11,9 +11,9 @@ use tokio::{
 };
 use ziggurat_knowledge::{BuildError, Builder, Outcome};
 use ziggurat_llm::Embedder;
+use ziggurat_runtime::console::{Console, plain};
 
 use self::progress::Progress;
-use super::{Console, plain};
 use crate::{configuration::Knowledgebase, knowledge, providers::Providers};
 
 /// Options of the command line for a build.

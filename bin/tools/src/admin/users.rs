@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_accounts::{Claims, NewClaims, UserFile};
+use ziggurat_accounts::UserFile;
+use ziggurat_runtime::console::{Console, moment, plain};
+use ziggurat_tokens::{Claims, NewClaims, push_claims};
 
 use super::{
-    AdminContext, Console, announce, moment, plain, push_claims,
+    AdminContext,
     replicas::{self, Locked},
+    secret::ask_secret,
 };
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
@@ -38,7 +41,7 @@ pub(super) fn add(
         None => console.ask(ASK_NOTE)?,
     };
     let file = file(admin_context);
-    announce(file.path(), "user", console)?;
+    console.announce(file.path(), "user")?;
     file.add(&name, &password, &note, claims, Timestamp::now())
         .context("failed to add user")?;
 
@@ -50,7 +53,7 @@ pub(super) fn add(
         writeln!(text, "Note:     {}", plain(&note))?;
     }
     text.push_str("Status:   Enabled\n");
-    console.print(&text)
+    Ok(console.print(&text)?)
 }
 
 pub(super) fn update(
@@ -73,7 +76,7 @@ pub(super) fn update(
     file(admin_context)
         .update(&name, password.as_ref(), note.as_deref(), claims)
         .context("failed to update user")?;
-    console.print(&format!("User '{}' updated successfully\n", plain(&name)))
+    Ok(console.print(&format!("User '{}' updated successfully\n", plain(&name)))?)
 }
 
 fn ask_changes(
@@ -100,12 +103,12 @@ pub(super) fn delete(
     if !console.confirm(&format!(
         "Are you sure you want to delete user '{shown}'? (y/N): "
     ))? {
-        return console.print("Deletion canceled\n");
+        return Ok(console.print("Deletion canceled\n")?);
     }
     UserFile::new(admin_context.user_file)
         .delete(&name)
         .context("failed to delete user")?;
-    console.print(&format!("User '{shown}' deleted successfully\n"))
+    Ok(console.print(&format!("User '{shown}' deleted successfully\n"))?)
 }
 
 pub(super) fn enable(
@@ -120,7 +123,7 @@ pub(super) fn enable(
     if let Some(state) = admin_context.state {
         replicas::unlock(state, &name).context("failed to enable user")?;
     }
-    console.print(&format!("User '{}' enabled successfully\n", plain(&name)))
+    Ok(console.print(&format!("User '{}' enabled successfully\n", plain(&name)))?)
 }
 
 pub(super) fn disable(
@@ -132,7 +135,7 @@ pub(super) fn disable(
     UserFile::new(admin_context.user_file)
         .disable(&name)
         .context("failed to disable user")?;
-    console.print(&format!("User '{}' disabled successfully\n", plain(&name)))
+    Ok(console.print(&format!("User '{}' disabled successfully\n", plain(&name)))?)
 }
 
 pub(super) fn list(
@@ -141,7 +144,7 @@ pub(super) fn list(
 ) -> anyhow::Result<()> {
     let users = UserFile::new(admin_context.user_file).list()?;
     if users.is_empty() {
-        return console.print("No users found.\n");
+        return Ok(console.print("No users found.\n")?);
     }
     let locked = match admin_context.state {
         Some(state) => Locked::read(state)?,
@@ -167,7 +170,7 @@ pub(super) fn list(
         push_claims(&mut text, "  ", &user.claims);
     }
     writeln!(text, "{thick}")?;
-    console.print(&text)
+    Ok(console.print(&text)?)
 }
 
 fn push_row(text: &mut String, [name, created, last_login, status, note]: [&str; 5]) {
@@ -202,11 +205,11 @@ fn name(given: Option<String>, console: &mut Console<'_>) -> anyhow::Result<Stri
 }
 
 fn ask_password(console: &mut Console<'_>) -> anyhow::Result<SecretString> {
-    let password = console.ask_secret("Enter password: ")?;
+    let password = ask_secret(console, "Enter password: ")?;
     if password.expose_secret().is_empty() {
         bail!("password is required");
     }
-    let again = console.ask_secret("Confirm password: ")?;
+    let again = ask_secret(console, "Confirm password: ")?;
     if password.expose_secret() != again.expose_secret() {
         bail!("passwords do not match");
     }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ziggurat_accounts::{ClaimError, Claims, NewClaims};
 use ziggurat_runtime::{Secret, flags::Flags};
+use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions};
 
 use super::{CallerName, Refusal};
 
@@ -75,17 +75,8 @@ pub(crate) enum Command {
     Version,
     /// Print what is wrong with the configuration, and what a caller would see.
     Check(CheckOptions),
-    /// Create an API token.
-    AddToken {
-        note: Option<String>,
-        database: Option<String>,
-        expiry: Option<String>,
-        claims: Claims,
-    },
-    /// List the API tokens.
-    ListTokens,
-    /// Remove an API token, by its id or the start of its hash.
-    RemoveToken { identifier: String },
+    /// Create, list or remove API tokens.
+    Tokens(TokenCommand),
     /// Create an account.
     AddUser {
         username: Option<String>,
@@ -129,9 +120,7 @@ impl Command {
     /// Returns the flag of a command that is recorded in the audit trail.
     pub(crate) fn recorded(&self) -> Option<&'static str> {
         match self {
-            Self::AddToken { .. } => Some("-add-token"),
-            Self::ListTokens => Some("-list-tokens"),
-            Self::RemoveToken { .. } => Some("-remove-token"),
+            Self::Tokens(command) => Some(command.flag()),
             Self::AddUser { .. } => Some("-add-user"),
             Self::UpdateUser { .. } => Some("-update-user"),
             Self::DeleteUser { .. } => Some("-delete-user"),
@@ -189,16 +178,17 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             connects: flags.has("connect"),
             caller: caller(flags)?,
         }),
-        "add-token" => Command::AddToken {
+        "add-token" => Command::Tokens(TokenCommand::Add(TokenOptions {
             note: flags.owned("token-note"),
             database: flags.owned("token-database"),
             expiry: flags.owned("token-expiry"),
             claims: claims(flags, "token-claim", NewClaims::into_claims)?,
-        },
-        "list-tokens" => Command::ListTokens,
-        "remove-token" => Command::RemoveToken {
-            identifier: flags.owned("remove-token").unwrap_or_default(),
-        },
+        })),
+        "list-tokens" => Command::Tokens(TokenCommand::List),
+        "remove-token" => {
+            let identifier = flags.owned("remove-token").unwrap_or_default();
+            Command::Tokens(TokenCommand::Remove(identifier))
+        }
         "add-user" => Command::AddUser {
             username,
             password,

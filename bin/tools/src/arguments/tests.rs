@@ -207,14 +207,14 @@ fn each_administration_command_is_selected_by_its_flag() {
         (&["-add-token=false"], "Serve"),
         (
             &["-add-token", "-token-note", "n", "-token-expiry=30d"],
-            r#"AddToken { note: Some("n"), database: None, expiry: Some("30d"), claims: {} }"#,
+            r#"Tokens(Add(TokenOptions { note: Some("n"), database: None, expiry: Some("30d"), claims: {} }))"#,
         ),
-        (&["-list-tokens"], "ListTokens"),
+        (&["-list-tokens"], "Tokens(List)"),
         (
             &["-remove-token", "token-1"],
-            r#"RemoveToken { identifier: "token-1" }"#,
+            r#"Tokens(Remove("token-1"))"#,
         ),
-        (&["-remove-token", ""], r#"RemoveToken { identifier: "" }"#),
+        (&["-remove-token", ""], r#"Tokens(Remove(""))"#),
         (
             &["-add-user", "-username", "alice"],
             r#"AddUser { username: Some("alice"), password: None, note: None, claims: {} }"#,

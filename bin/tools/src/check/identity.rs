@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use ziggurat_accounts::{Claims, Holder, Identity, TokenFile, UserFile};
+use ziggurat_accounts::UserFile;
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_tokens::{Claims, Holder, Identity, TokenFile};
 
 use crate::{arguments::CallerName, configuration::Auth};
 
@@ -69,6 +70,6 @@ fn client(name: &str, scopes: &[String], auth: &Auth) -> Result<Holder, String> 
         client: Some(name.into()),
         tenant: None,
         scopes: scopes.into(),
-        databases: issuer.databases.clone().into(),
+        databases: auth.issuer_databases.clone().into(),
     })
 }

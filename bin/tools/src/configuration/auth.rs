@@ -1,7 +1,5 @@
 //! Authentication, and limits on failed attempts.
 
-mod issuer;
-
 use std::{
     num::NonZeroU32,
     path::{Path, PathBuf},
@@ -9,8 +7,10 @@ use std::{
 };
 
 use ziggurat_runtime::config::Section;
+use ziggurat_tokens::issuer::TrustedIssuer;
 
-pub(crate) use self::issuer::TrustedIssuer;
+/// Path of what tokens of an issuer are for.
+const PATH: &str = "/mcp";
 
 /// Longest window for failures, a leap year.
 const MAX_MINUTES: u32 = 366 * 24 * 60;
@@ -37,6 +37,8 @@ pub(crate) struct Auth {
     pub(crate) min_password_length: usize,
     /// External issuer whose tokens are accepted too.
     pub(crate) issuer: Option<TrustedIssuer>,
+    /// Databases that tokens of the issuer give access to; empty for all.
+    pub(crate) issuer_databases: Vec<String>,
 }
 
 /// Returns whether clients need a token.
@@ -74,6 +76,7 @@ pub(super) fn read(file: &Section<'_>, is_enabled: bool, data_folder: &Path) -> 
         "ZIGGURAT_AUTH_MIN_PASSWORD_LENGTH",
         1..=72,
     );
+    let issuer = file.section("issuer");
     Auth {
         is_enabled,
         token_file: path(
@@ -92,7 +95,8 @@ pub(super) fn read(file: &Section<'_>, is_enabled: bool, data_folder: &Path) -> 
         window: Duration::from_mins(minutes.unwrap_or(15).into()),
         max_attempts: attempts.and_then(NonZeroU32::new).unwrap_or(MAX_ATTEMPTS),
         min_password_length: length.map_or(12, |length| usize::try_from(length).unwrap_or(72)),
-        issuer: issuer::read(&file.section("issuer")),
+        issuer: TrustedIssuer::read(&issuer, PATH),
+        issuer_databases: issuer.key("databases").texts().unwrap_or_default(),
     }
 }
 
@@ -116,4 +120,56 @@ fn in_use(file: &Section<'_>, usual: PathBuf, key: &str) -> PathBuf {
         "{shown} is read, which is next to the program; move it to {new}, or set http.auth.{key}"
     ));
     older
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::configuration::fixture::Case;
+
+    fn case(more: &str) -> Case {
+        Case::new().file(&format!(
+            "http: {{auth: {{issuer: {{url: 'https://accounts.example', public_url: \
+             'https://tools.example/'{more}}}}}}}"
+        ))
+    }
+
+    #[test]
+    fn an_issuer_makes_this_server_a_protected_resource() {
+        let issuer = case(", scopes: [mcp, read]").configuration().auth.issuer;
+        let issuer = issuer.expect("one");
+        assert_eq!(issuer.resource(), "https://tools.example/mcp");
+        let metadata: serde_json::Value = serde_json::from_str(&issuer.metadata()).expect("JSON");
+        assert_eq!(
+            metadata["authorization_servers"][0],
+            "https://accounts.example"
+        );
+        assert_eq!(metadata["scopes_supported"][1], "read");
+        let settings = issuer.settings().expect("good");
+        assert_eq!(settings.audience, ["https://tools.example/mcp"]);
+        assert_eq!(Case::new().configuration().auth.issuer, None);
+    }
+
+    #[test]
+    fn invalid_issuer_settings_are_refused() {
+        let wrong = |more: &str, key: &str, reason: &str| {
+            let error = case(more).error();
+            let expected = format!("invalid configuration: http.auth.issuer.{key}: {reason}");
+            assert_eq!(error, expected);
+        };
+        let safe = "must be https, unless it is on this machine";
+        wrong(", jwks_url: 'http://a.example/k'", "jwks_url", safe);
+        wrong(
+            ", revocations_url: 'http://a.example'",
+            "revocations_url",
+            safe,
+        );
+        let two = "'maybe' is neither 'refuse' nor 'accept'";
+        let minute = "must be between 1s and 1m";
+        wrong(", poll_interval: 2m", "poll_interval", minute);
+        wrong(", when_unreachable: maybe", "when_unreachable", two);
+        let words = "must be a list of words without spaces and quotes";
+        wrong(", scopes: ['a b']", "scopes", words);
+        let error = Case::new().file("http: {auth: {issuer: {url: 'https://a.example'}}}");
+        assert!(error.error().contains("http.auth.issuer.public_url: "));
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ziggurat_accounts::{Claims, KeptClaims, Local, LocalCaller, MAX_CLAIMS, is_claim_name};
 use ziggurat_runtime::config::{Section, Value};
+use ziggurat_tokens::{Claims, KeptClaims, Local, LocalCaller, MAX_CLAIMS, is_claim_name};
 
 /// Limit on the characters of the name of the local caller.
 const MAX_NAME: usize = 256;
@@ -79,7 +79,7 @@ fn claims(key: &Value<'_>) -> Claims {
 
 #[cfg(test)]
 mod tests {
-    use ziggurat_accounts::Claim;
+    use ziggurat_tokens::Claim;
 
     use crate::configuration::fixture::Case;
 

@@ -1,9 +1,9 @@
 //! API clients.
 
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_accounts::secret;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{Row, StoreError};
+use ziggurat_tokens::secret;
 
 use super::{
     Store, digest,

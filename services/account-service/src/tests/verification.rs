@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinSet};
 use tower::ServiceExt as _;
-use ziggurat_accounts::{
+use ziggurat_layers::bearer::{Denied, Verify as _};
+use ziggurat_serve::{Limits, Server};
+use ziggurat_tokens::{
     Holder, WallClock,
     issuer::{Issuer, Settings, StalePolicy},
 };
-use ziggurat_layers::bearer::{Denied, Verify as _};
-use ziggurat_serve::{Limits, Server};
 
 use crate::{
     ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,

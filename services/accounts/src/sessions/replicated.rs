@@ -11,11 +11,10 @@ use tracing::warn;
 use ziggurat_layers::bearer::{Denied, TokenHash};
 use ziggurat_runtime::lock;
 use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
+use ziggurat_tokens::Identity;
 
 use super::LIFETIME;
-use crate::{
-    Identity, LoginError, attempts::log_error, token_index::TokenIndex, users::UserRecord,
-};
+use crate::{LoginError, attempts::log_error, session_index::SessionIndex, users::UserRecord};
 
 /// Time for which a cached session is valid while the database is unreachable.
 const GRACE: Duration = Duration::from_mins(5);
@@ -87,7 +86,7 @@ impl ReplicatedSessions {
         token: TokenHash,
         answer: Answer,
         now: Duration,
-        known: &TokenIndex,
+        known: &SessionIndex,
     ) -> (Result<Identity, Denied>, Vec<TokenHash>) {
         let (session, is_new) = match answer {
             Answer::Session(session) => (Some(session), true),

@@ -27,7 +27,7 @@ async fn a_session_lasts_a_day_and_the_login_is_recorded_in_the_file() {
 
     setup.clock.advance(DAY);
     assert!(!setup.is_good(&token));
-    setup.accounts.shared.sweep();
+    setup.accounts.sweep();
     assert_eq!(setup.gone(), [key(&token)]);
 }
 

@@ -137,7 +137,7 @@ fn a_broken_or_missing_file_changes_nothing() {
     }
     fs::remove_file(setup.tokens.path()).expect("removed");
     setup.reload();
-    setup.accounts.shared.sweep();
+    setup.accounts.sweep();
     assert!(setup.is_good(&token), "gone");
     assert!(!setup.tokens.path().exists(), "and stays so");
 
@@ -152,10 +152,8 @@ fn changes_by_the_server_itself_are_not_reported() {
     setup.token(Some(DAY));
     setup.reload();
     setup.clock.advance(2 * DAY);
-    setup.accounts.shared.sweep();
-    let mut state = lock(&setup.accounts.shared.state);
-    assert!(!state.tokens.reload());
-    assert!(!state.users.reload());
+    setup.accounts.sweep();
+    assert!(!setup.accounts.reload());
 }
 
 #[tokio::test]

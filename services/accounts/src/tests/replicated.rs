@@ -162,7 +162,7 @@ async fn a_replica_whose_clock_is_ahead_ends_no_session_and_deletes_no_token() {
     // Created by another replica with a correct clock.
     replica.setup.token(Some(Duration::from_hours(2)));
     replica.setup.clock.advance(Duration::from_hours(25));
-    replica.setup.accounts.shared.sweep();
+    replica.setup.accounts.sweep();
     replica
         .verdict(&session)
         .await

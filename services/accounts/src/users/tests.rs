@@ -220,7 +220,7 @@ fn debug_output_of_a_record_has_no_hash() {
 #[test]
 fn failures_are_counted_up_to_the_limit_and_no_further() {
     let setup = TestAccounts::with(ALICE);
-    let mut users = setup.users.file.read().expect("read").table;
+    let mut users = setup.users.file.read().expect("read");
     for (expected, failed) in [(false, 4), (true, 5)] {
         let Change::Write(is_locked) = users.note_failure("alice", 5) else {
             panic!("counted");

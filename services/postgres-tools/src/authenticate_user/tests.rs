@@ -6,9 +6,10 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::{Layer as _, ServiceExt as _};
-use ziggurat_accounts::{Claims, NewToken, Settings, TokenFile, UserFile};
+use ziggurat_accounts::{Settings, UserFile};
 use ziggurat_layers::{bearer::Verify as _, client_ip::ClientIp, json_rpc::JsonRpcLayer};
 use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
+use ziggurat_tokens::{Claims, NewToken, TokenFile};
 
 use super::*;
 

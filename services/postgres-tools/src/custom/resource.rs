@@ -1,12 +1,12 @@
 //! Resources from a definitions file.
 
 use futures_util::TryStreamExt as _;
-use ziggurat_accounts::Identity;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{
     Caller, Error, Failure, ReadError, ResourceDescriptor, ResourceHandler, Resources, Unavailable,
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
+use ziggurat_tokens::Identity;
 
 use ziggurat_answers::{CallFacts, Fence, ResultFormat};
 

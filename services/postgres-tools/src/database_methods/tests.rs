@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::BodyExt as _;
 use tokio_test::block_on;
-use ziggurat_accounts::Holder;
 use ziggurat_databases::fixture::databases;
 use ziggurat_layers::{bearer::TokenHash, json_rpc::Answer};
 use ziggurat_mcp::{Prompts, Resources, ResultBody, ServerInfo, Tools, dialect};
+use ziggurat_tokens::Holder;
 
 use super::*;
 

@@ -16,7 +16,6 @@ use tokio::{
     task::JoinSet,
 };
 use tower::{ServiceBuilder, service_fn};
-use ziggurat_accounts::{Holder, Identity};
 use ziggurat_http::{PreflightLayer, Refusal, headers, health};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
@@ -26,6 +25,7 @@ use ziggurat_layers::{
 };
 use ziggurat_mcp as mcp;
 use ziggurat_serve::{Limits, Server};
+use ziggurat_tokens::{Holder, Identity};
 
 use super::LoginLayer;
 

@@ -3,11 +3,11 @@ use std::convert::Infallible;
 use futures_util::{StreamExt as _, stream};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-use ziggurat_accounts::Holder;
 use ziggurat_layers::{
     bearer::TokenHash,
     json_rpc::{Call, Json, JsonRpcLayer, Reply},
 };
+use ziggurat_tokens::Holder;
 
 use super::*;
 

@@ -9,7 +9,7 @@ pub(super) use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use tokio::time;
 use tracing::{info, warn};
-use ziggurat_accounts::{Identity, PasswordAttempt, PasswordAttempts};
+use ziggurat_accounts::{PasswordAttempt, PasswordAttempts};
 use ziggurat_databases::{AdHocConnection, Databases};
 use ziggurat_layers::rate_limit::Outcome;
 use ziggurat_mcp::{Caller, Reported};
@@ -19,6 +19,7 @@ use ziggurat_postgres::{
     metadata::Metadata,
     pool::{Cause, LeaseError},
 };
+use ziggurat_tokens::Identity;
 
 use super::url_hosts::ConnectionUrls;
 

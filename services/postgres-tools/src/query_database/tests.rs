@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use ziggurat_accounts::{Identity, PasswordAttempts};
+use ziggurat_accounts::PasswordAttempts;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::{
     client_ip::ClientIp,
@@ -16,6 +16,7 @@ use ziggurat_mcp::{
     Annotations, Mcp, Prompts, Resources, ResultBody, ServerInfo, ToolHandler as _, Tools, dialect,
 };
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
+use ziggurat_tokens::Identity;
 
 use super::{ConnectionUrls, QueryDatabase};
 

@@ -4,11 +4,11 @@
 mod tests;
 
 use serde::Serialize;
-use ziggurat_accounts::Identity;
 use ziggurat_answers::CallFacts;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{Caller, Failure, ReadError, ResourceDescriptor, ResourceHandler, Unavailable};
 use ziggurat_postgres::server::Server;
+use ziggurat_tokens::Identity;
 
 const NOT_READY: &str = "DATABASE_NOT_READY";
 

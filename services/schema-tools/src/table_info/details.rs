@@ -1,7 +1,6 @@
 //! Members of a table's description beyond its columns.
 
 use serde::Serialize;
-use ziggurat_accounts::Identity;
 use ziggurat_answers::CallFacts;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Caller, ReadError, Unavailable};
@@ -11,6 +10,7 @@ use ziggurat_postgres::{
     pool::LeaseError,
     table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
 };
+use ziggurat_tokens::Identity;
 
 use crate::Glossary;
 

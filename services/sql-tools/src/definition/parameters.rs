@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use serde_yaml::Value as Yaml;
-use ziggurat_accounts::is_claim_name;
+use ziggurat_tokens::is_claim_name;
 
 use super::{
     Problems, is_name,

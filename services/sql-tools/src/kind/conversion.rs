@@ -1,7 +1,7 @@
 //! Conversion of facts about a caller into values of parameters.
 
 use serde_json::Value as Json;
-use ziggurat_accounts::Claim;
+use ziggurat_tokens::Claim;
 
 use super::{Checked, Kind, List, Scalar};
 

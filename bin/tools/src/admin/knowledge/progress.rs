@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use ziggurat_knowledge::Event;
-
-use super::super::{Console, plain};
+use ziggurat_runtime::console::{Console, plain};
 
 /// Length of the bar, and of the name after it.
 const BAR_WIDTH: usize = 24;

@@ -13,7 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
-use ziggurat_accounts::{CreatedToken, NewToken, TokenFile};
+use ziggurat_tokens::{CreatedToken, NewToken, TokenFile};
 
 use super::{
     load::{during, until},

@@ -8,7 +8,8 @@ use std::{
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use ziggurat_accounts::{Claims, NewClaims, TokenFile, UserFile};
+use ziggurat_accounts::UserFile;
+use ziggurat_tokens::{Claims, NewClaims, TokenFile};
 
 use super::{
     clients::limited,

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use secrecy::ExposeSecret as _;
 use tokio::{task, time};
-use ziggurat_accounts::Holder;
 use ziggurat_answers::test_server;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_postgres::database::Password;
 use ziggurat_runtime::logs::captured::CapturedLog;
+use ziggurat_tokens::Holder;
 
 use super::*;
 

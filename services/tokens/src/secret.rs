@@ -23,7 +23,7 @@ pub fn new_token() -> Result<SecretString, SysError> {
 }
 
 /// Creates an API token, with a prefix that secret scanners recognize.
-pub(super) fn new_api_token() -> Result<SecretString, SysError> {
+pub(crate) fn new_api_token() -> Result<SecretString, SysError> {
     let token = new_token()?;
     Ok(format!("{PREFIX}{}", token.expose_secret()).into())
 }

@@ -1,13 +1,13 @@
-//! A server's copy of an account file.
+//! A server's copy of a file of tokens or users.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use tracing::{error, info, warn};
 
 use crate::file::{Change, FileError, Loaded, Table, TableFile};
 
 /// A file, and its last readable content.
-pub(super) struct WatchedFile<T> {
+pub struct WatchedFile<T> {
     file: TableFile<T>,
     loaded: Loaded<T>,
     /// Last warning about the file, so that it is logged once and not for every event.
@@ -19,9 +19,13 @@ pub(super) struct WatchedFile<T> {
 // === impl WatchedFile ===
 
 impl<T: Table> WatchedFile<T> {
-    pub(super) fn open(path: PathBuf) -> Result<Self, FileError> {
+    /// Reads the file. A missing one has an empty table.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn open(path: PathBuf) -> Result<Self, FileError> {
         let file = TableFile::new(path);
-        let loaded = file.read()?;
+        let loaded = file.load()?;
         Ok(Self {
             file,
             loaded,
@@ -30,17 +34,18 @@ impl<T: Table> WatchedFile<T> {
         })
     }
 
-    pub(super) fn table(&self) -> &T {
+    /// Returns the content.
+    pub fn table(&self) -> &T {
         &self.loaded.table
     }
 
     /// Returns whether the file existed at the last read.
-    pub(super) fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.loaded.text.is_some()
     }
 
     /// Reads the file, and returns whether its content is new. An unreadable file changes nothing.
-    pub(super) fn reload(&mut self) -> bool {
+    pub fn reload(&mut self) -> bool {
         match self.file.read_if_not(self.loaded.text) {
             Ok(None) => {
                 self.complaint = None;
@@ -68,8 +73,8 @@ impl<T: Table> WatchedFile<T> {
 
     /// Changes the file and the copy in memory. The copy is changed even if the file cannot be
     /// written.
-    pub(super) fn change<R>(&mut self, change: impl Fn(&mut T) -> Change<R>) -> R {
-        match self.file.update(|table| Ok::<_, FileError>(change(table))) {
+    pub fn change<R>(&mut self, change: impl Fn(&mut T) -> Change<R>) -> R {
+        match self.file.apply(|table| Ok::<_, FileError>(change(table))) {
             Ok(updated) if updated.now.text.is_some() => {
                 self.unwritten = None;
                 if updated.before == self.loaded.text {
@@ -113,5 +118,11 @@ impl<T: Table> WatchedFile<T> {
             warn!("[AUTH] Failed to reload {path}: {reason}");
             self.complaint = Some(complaint);
         }
+    }
+}
+
+impl<T> fmt::Debug for WatchedFile<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WatchedFile").field(&self.file).finish()
     }
 }

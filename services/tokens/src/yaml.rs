@@ -18,7 +18,7 @@ use serde::{
 use crate::{Claim, Claims};
 
 /// Maximum size of a file, in bytes.
-pub(super) const MAX_BYTES: usize = 64 << 20;
+pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// Cost of a node or a name in addition to its text: less than its memory, but small enough that
 /// the largest account file stays within the budget.
@@ -29,28 +29,36 @@ const BUDGET: usize = 2 * MAX_BYTES;
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub enum Node {
+    /// Nothing.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A whole number.
     Whole(i64),
+    /// A whole number that is larger.
     Large(u64),
+    /// Another number.
     Real(f64),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map with texts for keys.
     Map(Map),
 }
 
 /// Members of a map, in the order of the document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Map(Vec<(String, Node)>);
+pub struct Map(Vec<(String, Node)>);
 
 /// Position of an invalid value, and the expected value. The value itself is left out, because it
 /// may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unexpected(pub(super) String);
+pub struct Unexpected(String);
 
 /// Reads a document; an empty one is [`Node::Null`].
-pub(super) fn read(text: &str) -> Result<Node, serde_yaml::Error> {
+pub(crate) fn read(text: &str) -> Result<Node, serde_yaml::Error> {
     read_within(text, BUDGET)
 }
 
@@ -62,7 +70,7 @@ fn read_within(text: &str, budget: usize) -> Result<Node, serde_yaml::Error> {
 /// Writes a document that reads back the same.
 ///
 /// Dates are quoted, because other YAML parsers do not read them as text.
-pub(super) fn write(node: &Node) -> Result<String, serde_yaml::Error> {
+pub(crate) fn write(node: &Node) -> Result<String, serde_yaml::Error> {
     if node.holds_mark() {
         return serde_yaml::to_string(node);
     }
@@ -89,7 +97,8 @@ fn is_date(text: &str) -> bool {
 // === impl Node ===
 
 impl Node {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    /// Makes a text.
+    pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
@@ -110,7 +119,10 @@ impl Node {
     }
 
     /// Returns the members of a map. An empty document counts as an empty map.
-    pub(super) fn into_document(self, expected: &str) -> Result<Map, Unexpected> {
+    ///
+    /// # Errors
+    /// Fails if it is something else, which is not `expected`.
+    pub fn into_document(self, expected: &str) -> Result<Map, Unexpected> {
         match self {
             Self::Null => Ok(Map::default()),
             node => node.into_map("document", expected),
@@ -118,7 +130,10 @@ impl Node {
     }
 
     /// Returns the members of a map.
-    pub(super) fn into_map(self, place: &str, expected: &str) -> Result<Map, Unexpected> {
+    ///
+    /// # Errors
+    /// Fails if it is something else, which is not `expected`.
+    pub fn into_map(self, place: &str, expected: &str) -> Result<Map, Unexpected> {
         match self {
             Self::Map(map) => Ok(map),
             _ => Err(Unexpected::new(place, expected)),
@@ -218,21 +233,22 @@ impl Serialize for Node {
 // === impl Map ===
 
 impl Map {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.0.iter().map(|(name, node)| (&**name, node))
     }
 
-    pub(super) fn into_members(self) -> impl Iterator<Item = (String, Node)> {
+    /// Returns the members in their order.
+    pub fn into_members(self) -> impl Iterator<Item = (String, Node)> {
         self.0.into_iter()
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Node> {
         let member = self.0.iter().find(|(known, _)| known == name);
         member.map(|(_, node)| node)
     }
 
     /// Replaces a member in place, or adds it at the end.
-    pub(super) fn set(&mut self, name: &str, node: Node) {
+    pub fn set(&mut self, name: &str, node: Node) {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = node,
             None => self.push(name.to_owned(), node),
@@ -240,34 +256,53 @@ impl Map {
     }
 
     /// Adds a member that does not exist yet.
-    pub(super) fn push(&mut self, name: String, node: Node) {
+    pub fn push(&mut self, name: String, node: Node) {
         self.0.push((name, node));
     }
 
-    pub(super) fn take(&mut self, name: &str) -> Option<Node> {
+    /// Removes a member, and returns it.
+    pub fn take(&mut self, name: &str) -> Option<Node> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)
     }
 
     /// Returns a member as text; `None` if it is missing or null.
-    pub(super) fn find_text(&self, name: &str) -> Result<Option<String>, Unexpected> {
+    ///
+    /// # Errors
+    /// Fails if it is something else.
+    pub fn find_text(&self, name: &str) -> Result<Option<String>, Unexpected> {
         self.find_as(name, Node::as_text)
     }
 
-    pub(super) fn find_number(&self, name: &str) -> Result<Option<u64>, Unexpected> {
+    /// Returns a member as a number.
+    ///
+    /// # Errors
+    /// Fails if it is something else.
+    pub fn find_number(&self, name: &str) -> Result<Option<u64>, Unexpected> {
         self.find_as(name, Node::as_number)
     }
 
-    pub(super) fn find_bool(&self, name: &str) -> Result<Option<bool>, Unexpected> {
+    /// Returns a member as a boolean.
+    ///
+    /// # Errors
+    /// Fails if it is something else.
+    pub fn find_bool(&self, name: &str) -> Result<Option<bool>, Unexpected> {
         self.find_as(name, Node::as_bool)
     }
 
-    pub(super) fn find_texts(&self, name: &str) -> Result<Option<Vec<String>>, Unexpected> {
+    /// Returns a member as a list of texts.
+    ///
+    /// # Errors
+    /// Fails if it is something else.
+    pub fn find_texts(&self, name: &str) -> Result<Option<Vec<String>>, Unexpected> {
         self.find_as(name, Node::as_texts)
     }
 
     /// Returns a member as a date.
-    pub(super) fn find_date(&self, name: &str) -> Result<Option<Timestamp>, Unexpected> {
+    ///
+    /// # Errors
+    /// Fails if it is something else, or has no time zone.
+    pub fn find_date(&self, name: &str) -> Result<Option<Timestamp>, Unexpected> {
         // Requires a time zone, without which a date may be hours off.
         let expected = || Unexpected::new(name, "a date such as 2026-11-21T10:15:30Z");
         self.find_text(name)?
@@ -276,7 +311,10 @@ impl Map {
     }
 
     /// Returns the claims of an account.
-    pub(super) fn find_claims(&self) -> Result<Claims, Unexpected> {
+    ///
+    /// # Errors
+    /// Fails if they are not valid.
+    pub fn find_claims(&self) -> Result<Claims, Unexpected> {
         let Some(node) = self.find(CLAIMS) else {
             return Ok(Claims::default());
         };
@@ -285,7 +323,7 @@ impl Map {
     }
 
     /// Replaces the claims of an account.
-    pub(super) fn set_claims(&mut self, claims: &Claims) {
+    pub fn set_claims(&mut self, claims: &Claims) {
         let mut members = Self::default();
         for (name, claim) in claims.iter() {
             members.push(name.to_owned(), Node::of_claim(claim));
@@ -311,12 +349,15 @@ impl Map {
 // === impl Unexpected ===
 
 impl Unexpected {
-    pub(super) fn new(place: &str, expected: &str) -> Self {
+    /// Says where something else was expected.
+    #[must_use]
+    pub fn new(place: &str, expected: &str) -> Self {
         Self(format!("{place}: expected {expected}"))
     }
 
     /// Prefixes the position with its parent.
-    pub(super) fn within(self, place: &str) -> Self {
+    #[must_use]
+    pub fn within(self, place: &str) -> Self {
         Self(format!("{place}.{}", self.0))
     }
 }

@@ -1,30 +1,25 @@
-//! Index of all valid tokens.
+//! Index of the valid sessions, and of the users who may log in.
 
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::SharedSession;
+use ziggurat_tokens::{Claims, Holder, Identity};
 
-use crate::{
-    Claims,
-    identity::{Holder, Identity},
-    sessions::LocalSessions,
-    tokens::Tokens,
-    users::Users,
-};
+use crate::{sessions::LocalSessions, users::Users};
 
-/// The currently valid tokens and their identities. Replaced on every change and never modified, so
+/// The currently valid sessions and their identities. Replaced on every change and never modified, so
 /// that checks never wait.
 #[derive(Default)]
-pub(super) struct TokenIndex {
-    by_token: HashMap<TokenHash, ValidToken>,
+pub(super) struct SessionIndex {
+    by_token: HashMap<TokenHash, ValidSession>,
     by_name: HashMap<Arc<str>, IndexedUser>,
 }
 
-struct ValidToken {
+struct ValidSession {
     identity: Identity,
-    ends: Option<Timestamp>,
+    ends: Timestamp,
 }
 
 /// A user who may log in.
@@ -36,28 +31,15 @@ struct IndexedUser {
     has_logged_in: bool,
 }
 
-// === impl TokenIndex ===
+// === impl SessionIndex ===
 
-impl TokenIndex {
+impl SessionIndex {
     /// Builds the index; ends sessions whose account is no longer valid.
-    pub(super) fn new(
-        now: Timestamp,
-        tokens: &Tokens,
-        users: &Users,
-        sessions: &mut LocalSessions,
-    ) -> Self {
+    pub(super) fn new(now: Timestamp, users: &Users, sessions: &mut LocalSessions) -> Self {
         let users: HashMap<_, _> = users.records().map(|user| (&*user.name, user)).collect();
         sessions.retain_good(now, &users);
 
         let mut by_token = HashMap::new();
-        for token in tokens.records().filter(|token| !token.is_expired(now)) {
-            let database = token.database.as_deref().map(Arc::from);
-            let id = Arc::from(&*token.id);
-            let identity = Identity::new(token.hash, Holder::Program { id, database })
-                .with_claims(token.claims.clone());
-            let ends = token.expires_at;
-            by_token.insert(token.hash, ValidToken { identity, ends });
-        }
         for (&token, session) in sessions.iter() {
             let user = users[&*session.user];
             let holder = Holder::User {
@@ -65,8 +47,8 @@ impl TokenIndex {
                 databases: Arc::from(&*user.databases),
             };
             let identity = Identity::new(token, holder).with_claims(user.claims.clone());
-            let ends = Some(session.ends);
-            by_token.insert(token, ValidToken { identity, ends });
+            let ends = session.ends;
+            by_token.insert(token, ValidSession { identity, ends });
         }
         let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
             let person = IndexedUser {
@@ -83,17 +65,14 @@ impl TokenIndex {
         }
     }
 
-    /// Returns the identity of a token, if it is valid.
+    /// Returns the identity of a session, if it is valid.
     pub(super) fn identity(
         &self,
         token: TokenHash,
         now: impl FnOnce() -> Timestamp,
     ) -> Option<Identity> {
-        let good = self.by_token.get(&token)?;
-        match good.ends {
-            Some(ends) if ends <= now() => None,
-            _ => Some(good.identity.clone()),
-        }
+        let session = self.by_token.get(&token)?;
+        (session.ends > now()).then(|| session.identity.clone())
     }
 
     /// Returns the identity of a shared session, if its account is valid. The clock of the database
@@ -138,33 +117,14 @@ impl TokenIndex {
 
     /// Returns the earliest expiry date.
     pub(super) fn next_end(&self) -> Option<Timestamp> {
-        self.by_token.values().filter_map(|good| good.ends).min()
+        self.by_token.values().map(|session| session.ends).min()
     }
 
-    /// Returns the tokens that are no longer valid, or are bound to another database now.
+    /// Returns the sessions that are no longer valid. They stay when the databases or the claims of
+    /// their user change.
     pub(super) fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = TokenHash> {
-        let is_gone = |(token, old): &(&TokenHash, &ValidToken)| {
-            let new = self.by_token.get(*token);
-            !new.is_some_and(|new| new.is_as_good_as(old))
-        };
-        before
-            .by_token
-            .iter()
-            .filter(is_gone)
-            .map(|(&token, _)| token)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.by_token.len()
-    }
-}
-
-// === impl ValidToken ===
-
-impl ValidToken {
-    /// Sessions of a user stay when the databases of the user change, and all of them when claims do.
-    fn is_as_good_as(&self, old: &Self) -> bool {
-        self.identity.user().is_some() || self.identity.holder() == old.identity.holder()
+        let is_gone = |token: &&TokenHash| !self.by_token.contains_key(*token);
+        before.by_token.keys().filter(is_gone).copied()
     }
 }
 

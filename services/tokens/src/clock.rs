@@ -46,7 +46,7 @@ impl WallClock {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use ziggurat_accounts::WallClock;
+    /// use ziggurat_tokens::WallClock;
     ///
     /// let clock = WallClock::manual("2026-11-21T10:00:00Z".parse()?);
     /// clock.clone().advance(Duration::from_secs(90));

@@ -1,4 +1,4 @@
-//! Reads and writes account files.
+//! Reads and writes files of tokens and users.
 //!
 //! A file is replaced atomically, so readers always see the complete output of one writer, even
 //! after a crash. Writers hold a lock on a separate file, and each applies its change to the
@@ -20,8 +20,11 @@ use ziggurat_runtime::private_file::{self, Lock};
 use crate::yaml::{self, Node, Unexpected};
 
 /// Content of an account file.
-pub(super) trait Table: Default {
+pub trait Table: Default {
     /// Reads the table from a document.
+    ///
+    /// # Errors
+    /// Fails if the document has another form.
     fn from_document(document: Node) -> Result<Self, Unexpected>;
 
     /// Returns the document, unknown parts included.
@@ -29,7 +32,7 @@ pub(super) trait Table: Default {
 }
 
 /// A file that holds a table.
-pub(super) struct TableFile<T> {
+pub struct TableFile<T> {
     path: PathBuf,
     max_bytes: usize,
     table: PhantomData<fn() -> T>,
@@ -37,18 +40,19 @@ pub(super) struct TableFile<T> {
 
 /// A table, and the fingerprint of its text.
 #[derive(Clone, Default)]
-pub(super) struct Loaded<T> {
-    pub(super) table: T,
+pub(crate) struct Loaded<T> {
+    pub(crate) table: T,
     /// `None` if the file does not exist.
-    pub(super) text: Option<Fingerprint>,
+    pub(crate) text: Option<Fingerprint>,
 }
 
 /// Hash of a text, to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fingerprint(u64);
+pub(crate) struct Fingerprint(u64);
 
 /// Result of a change.
-pub(super) enum Change<R> {
+#[derive(Debug)]
+pub enum Change<R> {
     /// The table was changed.
     Write(R),
     /// The table is unchanged.
@@ -56,13 +60,13 @@ pub(super) enum Change<R> {
 }
 
 /// Result of an update.
-pub(super) struct Updated<T, R> {
+pub(crate) struct Updated<T, R> {
     /// The result of the change.
-    pub(super) outcome: R,
+    pub(crate) outcome: R,
     /// Current content of the file.
-    pub(super) now: Loaded<T>,
+    pub(crate) now: Loaded<T>,
     /// Fingerprint of the file before the update.
-    pub(super) before: Option<Fingerprint>,
+    pub(crate) before: Option<Fingerprint>,
 }
 
 /// Reason why an account file cannot be used. The message is for the administrator.
@@ -106,7 +110,9 @@ pub enum FileError {
 // === impl TableFile ===
 
 impl<T: Table> TableFile<T> {
-    pub(super) fn new(path: PathBuf) -> Self {
+    /// Uses this file, which need not exist.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
         Self {
             path,
             max_bytes: yaml::MAX_BYTES,
@@ -116,21 +122,42 @@ impl<T: Table> TableFile<T> {
 
     /// Sets the maximum size of the file.
     #[cfg(test)]
-    pub(super) fn with_max_bytes(self, max_bytes: usize) -> Self {
+    pub(crate) fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Reads the table. A missing file has an empty one.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn read(&self) -> Result<T, FileError> {
+        Ok(self.load()?.table)
+    }
+
+    /// Applies a change to the current content of the file. Waits for other writers.
+    ///
+    /// # Errors
+    /// Fails if the change does, or the file cannot be read or written.
+    pub fn update<R, E: From<FileError>>(
+        &self,
+        change: impl FnOnce(&mut T) -> Result<Change<R>, E>,
+    ) -> Result<R, E> {
+        Ok(self.apply(change)?.outcome)
+    }
+
     /// Reads the file, if it exists.
-    pub(super) fn read(&self) -> Result<Loaded<T>, FileError> {
+    pub(crate) fn load(&self) -> Result<Loaded<T>, FileError> {
         self.parse(self.read_text()?)
     }
 
     /// Reads the file, unless it has this fingerprint.
-    pub(super) fn read_if_not(
+    pub(crate) fn read_if_not(
         &self,
         known: Option<Fingerprint>,
     ) -> Result<Option<Loaded<T>>, FileError> {
@@ -141,15 +168,15 @@ impl<T: Table> TableFile<T> {
         self.parse(text).map(Some)
     }
 
-    /// Applies a change to the current content of the file. Waits for other writers.
-    pub(super) fn update<R, E: From<FileError>>(
+    /// Applies a change as [`update`](Self::update) does, and returns also the content.
+    pub(crate) fn apply<R, E: From<FileError>>(
         &self,
         change: impl FnOnce(&mut T) -> Result<Change<R>, E>,
     ) -> Result<Updated<T, R>, E> {
         // Replaces the target of a link, not the link.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let _turn = self.lock(&target)?;
-        let mut now = self.read()?;
+        let mut now = self.load()?;
         let before = now.text;
         let outcome = match change(&mut now.table)? {
             Change::Leave(outcome) => outcome,

@@ -55,7 +55,7 @@ impl NewClaims {
     ///
     /// # Errors
     /// Fails if there are too many.
-    pub(crate) fn applied_to(&self, claims: &Claims) -> Result<Claims, ClaimError> {
+    pub fn applied_to(&self, claims: &Claims) -> Result<Claims, ClaimError> {
         let is_kept = |name: &str| self.0.iter().all(|(changed, _)| **changed != *name);
         let kept = claims.iter().filter(|(name, _)| is_kept(name));
         let kept = kept.map(|(name, claim)| (name.into(), claim.clone()));

@@ -24,7 +24,7 @@ const MIN_PREFIX: usize = 8;
 /// File of API tokens, for administration. A server may use the file at the same time.
 ///
 /// ```
-/// use ziggurat_accounts::{NewToken, TokenFile};
+/// use ziggurat_tokens::{NewToken, TokenFile};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let file = TokenFile::new(folder.path().join("tokens.yaml"));
@@ -104,7 +104,7 @@ pub enum TokenError {
 
 /// Content of the token file.
 #[derive(Clone, Default)]
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     /// Members of the document other than the tokens.
     rest: Map,
     tokens: Vec<StoredToken>,
@@ -140,7 +140,7 @@ impl TokenFile {
     ///
     /// Fails if the file cannot be read. A missing file has no tokens.
     pub fn list(&self) -> Result<Vec<TokenRecord>, FileError> {
-        let tokens = self.file.read()?.table;
+        let tokens = self.file.read()?;
         let mut records: Vec<_> = tokens.records().cloned().collect();
         records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         Ok(records)
@@ -154,11 +154,10 @@ impl TokenFile {
     pub fn add(&self, new: NewToken, now: Timestamp) -> Result<CreatedToken, TokenError> {
         let token = secret::new_api_token()?;
         let hash = TokenHash::of(token.expose_secret());
-        let updated = self.file.update(|tokens| {
+        let record = self.file.update(|tokens| {
             let record = tokens.add(new, hash, now);
             Ok::<_, TokenError>(Change::Write(record))
         })?;
-        let record = updated.outcome;
         Ok(CreatedToken { token, record })
     }
 
@@ -170,20 +169,20 @@ impl TokenFile {
     /// Fails if no token or several match, or the file cannot be written.
     pub fn remove(&self, identifier: &str) -> Result<TokenRecord, TokenError> {
         let remove = |tokens: &mut Tokens| tokens.remove(identifier).map(Change::Write);
-        Ok(self.file.update(remove)?.outcome)
+        self.file.update(remove)
     }
 }
 
 // === impl Tokens ===
 
 impl Tokens {
-    pub(super) fn records(&self) -> impl Iterator<Item = &TokenRecord> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &TokenRecord> {
         self.tokens.iter().map(|stored| &stored.record)
     }
 
     /// Drops tokens that expired at least a day ago, and returns their number. Until then the clock
     /// of this machine may be ahead of another machine that uses the same file.
-    pub(super) fn drop_expired(&mut self, now: Timestamp) -> usize {
+    pub(crate) fn drop_expired(&mut self, now: Timestamp) -> usize {
         let before = self.tokens.len();
         self.tokens
             .retain(|stored| !stored.record.is_long_expired(now));
@@ -308,13 +307,12 @@ impl StoredToken {
 
 impl TokenRecord {
     /// Returns whether the token has expired.
-    #[must_use]
-    pub fn is_expired(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
     /// Returns whether the token expired at least a day ago.
-    pub(super) fn is_long_expired(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_long_expired(&self, now: Timestamp) -> bool {
         let day = SignedDuration::from_hours(24);
         let ends = self.expires_at.and_then(|at| at.checked_add(day).ok());
         ends.is_some_and(|at| at <= now)
@@ -340,6 +338,7 @@ impl TokenRecord {
 }
 
 /// Rounds down, because dates in the files have no fractions of seconds.
-pub(super) fn whole_seconds(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second()).expect("a moment before one that is in range")
+#[must_use]
+pub fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

@@ -1,15 +1,14 @@
 //! Applies changes of the files, and removes expired tokens.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
+use jiff::Timestamp;
 use tokio::{
     task::spawn_blocking,
     time::{Instant, timeout, timeout_at},
 };
 use tracing::error;
 use ziggurat_runtime::watch::Folders;
-
-use super::{Accounts, Shared};
 
 /// Time without further changes before the files are read, because editors and `cp` change a file
 /// several times.
@@ -20,25 +19,42 @@ const PATIENCE: Duration = Duration::from_millis(60);
 
 const MAX_INTERVAL: Duration = Duration::from_mins(5);
 
-/// Keeps accounts current while it [runs](Self::run): applies changes of the files within 100 ms,
+/// Tokens that files name, and that expire. Clones share them.
+pub trait Watched: Clone + Send + 'static {
+    /// Returns the paths of the files, which may be missing.
+    fn paths(&self) -> Vec<PathBuf>;
+
+    /// Reads the files again, and returns whether one has changed. May block.
+    fn reload(&self) -> bool;
+
+    /// Drops expired tokens. May block.
+    fn sweep(&self);
+
+    /// Returns the earliest expiry date.
+    fn next_end(&self) -> Option<Timestamp>;
+
+    /// Returns the current time.
+    fn now(&self) -> Timestamp;
+}
+
+/// Keeps tokens current while it [runs](Self::run): applies changes of their files within 100 ms,
 /// and removes expired tokens.
 #[derive(Debug)]
 #[must_use = "nothing is watched unless it runs"]
-pub struct Watch {
-    accounts: Accounts,
-    paths: [PathBuf; 2],
+pub struct Watch<W> {
+    watched: W,
+    paths: Vec<PathBuf>,
     folders: Folders,
 }
 
-// === impl Accounts ===
+// === impl Watch ===
 
-impl Accounts {
-    /// Starts to watch the files: the [`Watch`] applies all later changes once it runs. The files
-    /// may be missing.
-    pub fn watch(&self) -> Watch {
-        let mut watch = Watch {
-            accounts: self.clone(),
-            paths: self.shared.paths.clone(),
+impl<W: Watched> Watch<W> {
+    /// Starts to watch the files: all later changes are applied once it runs.
+    pub fn new(watched: W) -> Self {
+        let mut watch = Self {
+            paths: watched.paths(),
+            watched,
             folders: Folders::new("account files"),
         };
         // Also applies changes since the files were opened.
@@ -46,11 +62,7 @@ impl Accounts {
         watch.folders.follow(&watch.paths);
         watch
     }
-}
 
-// === impl Watch ===
-
-impl Watch {
     /// Applies changes. Never ends; drop the future to stop.
     pub async fn run(mut self) {
         let mut sweep_at = Instant::now() + self.until_sweep();
@@ -59,10 +71,13 @@ impl Watch {
                 self.settle().await;
                 // Followed before the files are read, so that no change in between is missed.
                 self.folders.follow(&self.paths);
-                self.with_accounts(Shared::reload).await;
+                self.with_watched(|watched| {
+                    watched.reload();
+                })
+                .await;
                 sweep_at = sweep_at.min(Instant::now() + self.until_sweep());
             } else {
-                self.with_accounts(Shared::sweep).await;
+                self.with_watched(W::sweep).await;
                 sweep_at = Instant::now() + self.until_sweep();
             }
         }
@@ -78,9 +93,8 @@ impl Watch {
 
     /// Returns the time until the next sweep: at the next expiry, whose connections should close.
     fn until_sweep(&self) -> Duration {
-        let shared = &self.accounts.shared;
-        let next = shared.known.load().next_end();
-        let left = next.map(|at| at.duration_since(shared.clock.now()));
+        let next = self.watched.next_end();
+        let left = next.map(|at| at.duration_since(self.watched.now()));
         let left = left.and_then(|left| Duration::try_from(left).ok());
         let at_least = Duration::from_secs(1);
         next.map_or(MAX_INTERVAL, |_| {
@@ -88,9 +102,9 @@ impl Watch {
         })
     }
 
-    async fn with_accounts(&self, work: fn(&Shared)) {
-        let shared = Arc::clone(&self.accounts.shared);
-        if let Err(error) = spawn_blocking(move || work(&shared)).await {
+    async fn with_watched(&self, work: fn(&W)) {
+        let watched = self.watched.clone();
+        if let Err(error) = spawn_blocking(move || work(&watched)).await {
             error!(%error, "cannot reload the accounts");
         }
     }

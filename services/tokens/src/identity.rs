@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_limits::CallerId;
 
 use crate::Claims;
 
@@ -95,7 +96,7 @@ impl Identity {
 
     /// Sets the database that a shared session has selected, if any.
     #[must_use]
-    pub(crate) fn with_selection(self, database: Option<Arc<str>>) -> Self {
+    pub fn with_selection(self, database: Option<Arc<str>>) -> Self {
         let selection = Selection::Replicated(database);
         Self { selection, ..self }
     }
@@ -133,6 +134,59 @@ impl Identity {
     #[must_use]
     pub fn claims(&self) -> &Claims {
         &self.claims
+    }
+
+    /// Returns the kind of the holder, for records and metrics.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.holder {
+            Holder::Program { .. } => "token",
+            Holder::User { .. } => "user",
+            Holder::Client { .. } => "client",
+        }
+    }
+
+    /// Returns the name of the holder, for records.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.holder {
+            Holder::Program { id: name, .. }
+            | Holder::User { name, .. }
+            | Holder::Client { subject: name, .. } => name,
+        }
+    }
+
+    /// Returns the name that the holder has in lists of callers, and is counted by.
+    #[must_use]
+    pub fn caller_id(&self) -> CallerId<'_> {
+        match &self.holder {
+            Holder::Program { id, .. } => CallerId::Token(id),
+            Holder::User { name, .. } => CallerId::User(name),
+            Holder::Client {
+                subject,
+                client,
+                tenant,
+                scopes,
+                ..
+            } => CallerId::Client {
+                subject,
+                client: client.as_deref(),
+                tenant: tenant.as_deref(),
+                scopes,
+            },
+        }
+    }
+
+    /// Returns the first eight digits of the digest of the token, for records.
+    #[must_use]
+    pub fn digits(&self) -> String {
+        // Written without `format!`, which takes several times as long.
+        let mut digits = String::with_capacity(8);
+        for byte in self.token.as_bytes().iter().take(4) {
+            let nibbles = [byte >> 4, byte & 15];
+            digits.extend(nibbles.map(|it| char::from_digit(it.into(), 16).unwrap_or('0')));
+        }
+        digits
     }
 
     /// Returns the name of the user, if the holder is a user.

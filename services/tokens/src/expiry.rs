@@ -18,7 +18,7 @@ const MAX_HOURS: i64 = 1000 * DAYS_A_YEAR * HOURS_A_DAY;
 /// (`y`), or as `never`. Months have no fixed length and are refused.
 ///
 /// ```
-/// use ziggurat_accounts::Expiry;
+/// use ziggurat_tokens::Expiry;
 ///
 /// let now = "2024-10-30T10:15:30Z".parse()?;
 /// let expiry: Expiry = "1y".parse()?;
@@ -53,7 +53,7 @@ pub enum InvalidExpiry {
 
 impl Expiry {
     /// Lifetime of a token that never expires.
-    pub const NEVER: Self = Self { hours: None };
+    pub(crate) const NEVER: Self = Self { hours: None };
 
     /// Returns the expiry date of a token created at `now`, or `None` if it never expires.
     #[must_use]

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use ziggurat_layers::bearer::{Denied, Verify as _};
-//! use ziggurat_accounts::issuer::{Issuer, Settings};
+//! use ziggurat_tokens::issuer::{Issuer, Settings};
 //!
 //! # tokio_test::block_on(async {
 //! let settings = Settings {
@@ -31,9 +31,11 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod token_verifier;
+mod trusted;
 
 use std::{
-    fmt,
+    fmt, io,
+    path::PathBuf,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -51,7 +53,10 @@ use ziggurat_layers::{
 use self::session::{OpenSessions, SessionGuard};
 use super::{Claims, Holder, Identity, KeptClaims, WallClock};
 
-pub use self::token_verifier::{TokenVerifier, TokenVerifyFuture};
+pub use self::{
+    token_verifier::{TokenVerifier, TokenVerifyFuture},
+    trusted::TrustedIssuer,
+};
 
 /// Time for which an expired token is still valid, since clocks differ.
 const LEEWAY: Duration = Duration::from_secs(30);
@@ -105,6 +110,16 @@ pub enum InvalidIssuer {
     /// The TLS library fails, or does not accept a certificate.
     #[error("no connection to the issuer can be made")]
     Client(#[from] FetchError),
+    /// A file with certificates cannot be read.
+    #[error("{key}: {}", path.display())]
+    CaFile {
+        /// The key of the configuration that names it.
+        key: String,
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
     /// A URL is not safe, or there is no audience.
     #[error(transparent)]
     Rules(#[from] InvalidRules),

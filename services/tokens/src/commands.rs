@@ -1,0 +1,311 @@
+//! Commands that create, list and remove API tokens.
+
+use std::fmt::Write as _;
+
+use jiff::{Timestamp, tz::TimeZone};
+use secrecy::ExposeSecret as _;
+use thiserror::Error;
+use ziggurat_runtime::console::{Console, ConsoleError, moment, plain};
+
+use crate::{
+    Claims, CreatedToken, Expiry, InvalidExpiry, NewToken, TokenError, TokenFile, TokenRecord,
+    file::FileError,
+};
+
+const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
+
+/// A command about API tokens. A running server reloads the file by itself.
+///
+/// ```
+/// use ziggurat_runtime::console::Console;
+/// use ziggurat_tokens::{TokenCommand, TokenFile, TokenOptions};
+///
+/// let folder = tempfile::tempdir()?;
+/// let file = TokenFile::new(folder.path().join("tokens.yaml"));
+/// let (mut output, mut remarks) = (Vec::new(), Vec::new());
+/// let mut console = Console {
+///     input: &mut "nightly report\n30d\n".as_bytes(),
+///     output: &mut output,
+///     remarks: &mut remarks,
+///     is_terminal: false,
+///     has_screen: false,
+/// };
+/// // This server has no databases to which a token could be bound.
+/// let databases = None;
+/// TokenCommand::Add(TokenOptions::default()).run(&file, databases, &mut console)?;
+/// assert_eq!(file.list()?[0].note, "nightly report");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub enum TokenCommand {
+    /// Creates a token, and prints it.
+    Add(TokenOptions),
+    /// Lists the tokens.
+    List,
+    /// Removes a token, by its id or the start of its hash.
+    Remove(String),
+}
+
+/// Options of the command line for a new token; the command asks for missing ones.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct TokenOptions {
+    /// Note about its use.
+    pub note: Option<String>,
+    /// Database to bind it to; empty for the first configured one.
+    pub database: Option<String>,
+    /// Its lifetime, as an [`Expiry`]; empty for a token that never expires.
+    pub expiry: Option<String>,
+    /// Claims of its holder.
+    pub claims: Claims,
+}
+
+/// Reason why a command about API tokens failed. The message is for the administrator.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// The terminal cannot be used.
+    #[error(transparent)]
+    Console(#[from] ConsoleError),
+    /// No database has this name.
+    #[error("unknown database: {0}")]
+    UnknownDatabase(String),
+    /// No database has this number.
+    #[error("invalid database number: {0} (must be 1-{1})")]
+    DatabaseNumber(i64, usize),
+    /// The lifetime is not valid.
+    #[error("Invalid expiry duration: {0}")]
+    Expiry(InvalidExpiry),
+    /// The token cannot be created or removed.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+// === impl TokenCommand ===
+
+impl TokenCommand {
+    /// Returns the flag of the command.
+    #[must_use]
+    pub fn flag(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "-add-token",
+            Self::List => "-list-tokens",
+            Self::Remove(_) => "-remove-token",
+        }
+    }
+
+    /// Runs the command. `databases` are those that a token can be bound to, if it can.
+    ///
+    /// # Errors
+    /// Fails if an option is not valid, or the file or the console cannot be used.
+    pub fn run(
+        self,
+        file: &TokenFile,
+        databases: Option<&[&str]>,
+        console: &mut Console<'_>,
+    ) -> Result<(), CommandError> {
+        match self {
+            Self::Add(options) => add(options, file, databases, console),
+            Self::List => list(file, databases.is_some(), console),
+            Self::Remove(identifier) => remove(&identifier, file, console),
+        }
+    }
+}
+
+fn add(
+    options: TokenOptions,
+    file: &TokenFile,
+    databases: Option<&[&str]>,
+    console: &mut Console<'_>,
+) -> Result<(), CommandError> {
+    let note = match options.note {
+        Some(note) => note,
+        None => console.ask("Enter annotation/note for this token (optional): ")?,
+    };
+    let database = match (databases, options.database) {
+        (None, _) => None,
+        (_, Some(name)) if name.is_empty() => None,
+        (Some(known), Some(name)) if known.contains(&name.as_str()) => Some(name),
+        (_, Some(name)) => return Err(CommandError::UnknownDatabase(name)),
+        (Some(known), None) => ask_database(known, console)?,
+    };
+    let expiry = match options.expiry {
+        Some(text) => text,
+        None => console.ask("Enter expiry duration (e.g., '30d', '1y', or 'never'): ")?,
+    };
+    let now = Timestamp::now();
+    let expires_at = expiry_of(&expiry)?.after(now);
+
+    console.announce(file.path(), "token")?;
+    let new = NewToken {
+        note,
+        database,
+        expires_at,
+        claims: options.claims,
+    };
+    let created = file.add(new, now)?;
+    console.print(&describe_created(&created, databases.is_some(), now))?;
+    Ok(())
+}
+
+fn ask_database(
+    databases: &[&str],
+    console: &mut Console<'_>,
+) -> Result<Option<String>, CommandError> {
+    let mut list = "Available databases:\n".to_owned();
+    for (at, name) in databases.iter().enumerate() {
+        let mark = if at == 0 { " (default)" } else { "" };
+        let _ = writeln!(list, "  {}. {}{mark}", at + 1, plain(name));
+    }
+    console.print(&list)?;
+    let answer =
+        console.ask("Bind token to database (enter name or number, blank for default): ")?;
+    chosen(&answer, databases)
+}
+
+/// Finds the chosen database. Names are compared before numbers, since a database may be called
+/// `2`.
+fn chosen(answer: &str, databases: &[&str]) -> Result<Option<String>, CommandError> {
+    if answer.is_empty() {
+        return Ok(None);
+    }
+    if databases.contains(&answer) {
+        return Ok(Some(answer.to_owned()));
+    }
+    let Ok(number) = answer.parse::<i64>() else {
+        return Err(CommandError::UnknownDatabase(answer.to_owned()));
+    };
+    usize::try_from(number)
+        .ok()
+        .and_then(|number| databases.get(number.checked_sub(1)?))
+        .map(|name| Some((*name).to_owned()))
+        .ok_or(CommandError::DatabaseNumber(number, databases.len()))
+}
+
+fn expiry_of(text: &str) -> Result<Expiry, CommandError> {
+    if text.is_empty() {
+        return Ok(Expiry::NEVER);
+    }
+    text.parse().map_err(CommandError::Expiry)
+}
+
+fn describe_created(created: &CreatedToken, has_databases: bool, now: Timestamp) -> String {
+    let TokenRecord {
+        id,
+        hash,
+        note,
+        expires_at,
+        ..
+    } = &created.record;
+    let expiry = expires_at.map_or_else(
+        || "Never".to_owned(),
+        |at| {
+            let day = |at: Timestamp| at.to_zoned(TimeZone::UTC).date();
+            let days = (day(at) - day(now)).get_days();
+            format!("{} ({days} days from now)", day(at))
+        },
+    );
+    format!(
+        "\nToken created successfully:\n\nToken: {token}\nID: {id}\nNote: \
+         {note}\n{database}Expiry: {expiry}\nHash (first 12 chars): {hash:.12}\n\nKeep the token \
+         now: it is not stored and cannot be shown again.\n",
+        token = created.token.expose_secret(),
+        note = plain(note),
+        database = database_line(&created.record, has_databases),
+    )
+}
+
+/// Returns the line with the database of a token, where tokens are bound to databases.
+fn database_line(record: &TokenRecord, has_databases: bool) -> String {
+    let name = record.database.as_deref().unwrap_or("(first configured)");
+    let line = format!("Database: {}\n", plain(name));
+    if has_databases { line } else { String::new() }
+}
+
+fn list(
+    file: &TokenFile,
+    has_databases: bool,
+    console: &mut Console<'_>,
+) -> Result<(), CommandError> {
+    let records = file.list()?;
+    if records.is_empty() {
+        console.print("No tokens found.\n")?;
+        return Ok(());
+    }
+    let mut text = "API Tokens:\n===========\n".to_owned();
+    let now = Timestamp::now();
+    for record in &records {
+        let status = if record.is_expired(now) {
+            "Expired"
+        } else {
+            "Valid"
+        };
+        let _ = write!(
+            text,
+            "\nID: {}\nNote: {}\n{}Hash (first 12 chars): {:.12}\nCreated: {}\nExpires: \
+             {}\nStatus: {status}\n",
+            plain(&record.id),
+            plain(&record.note),
+            database_line(record, has_databases),
+            record.hash,
+            moment(record.created_at, SECONDS, "Unknown"),
+            moment(record.expires_at, SECONDS, "Never"),
+        );
+        push_claims(&mut text, "", &record.claims);
+    }
+    let _ = writeln!(text, "\nTotal tokens: {}", records.len());
+    console.print(&text)?;
+    Ok(())
+}
+
+fn remove(
+    identifier: &str,
+    file: &TokenFile,
+    console: &mut Console<'_>,
+) -> Result<(), CommandError> {
+    file.remove(identifier)?;
+    console.print(&format!(
+        "Token removed successfully: {}\n",
+        plain(identifier)
+    ))?;
+    Ok(())
+}
+
+/// Adds a line with the names of claims, if there are any; the values may be secret.
+pub fn push_claims(text: &mut String, indent: &str, claims: &Claims) {
+    let names: Vec<_> = claims.names().collect();
+    if !names.is_empty() {
+        let line = format!("{indent}Claims: {}\n", plain(&names.join(", ")));
+        text.push_str(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_chosen_by_name_or_by_number() {
+        let databases = ["main", "2", "docs"];
+        let cases = [
+            ("", Ok(None)),
+            ("docs", Ok(Some("docs"))),
+            ("1", Ok(Some("main"))),
+            ("2", Ok(Some("2"))),
+            ("3", Ok(Some("docs"))),
+            ("0", Err("invalid database number: 0 (must be 1-3)")),
+            ("4", Err("invalid database number: 4 (must be 1-3)")),
+            ("-1", Err("invalid database number: -1 (must be 1-3)")),
+            ("shop", Err("unknown database: shop")),
+        ];
+        for (answer, expected) in cases {
+            let chosen = chosen(answer, &databases).map_err(|error| error.to_string());
+            let expected = expected
+                .map(|name| name.map(str::to_owned))
+                .map_err(str::to_owned);
+            assert_eq!(chosen, expected, "{answer}");
+        }
+    }
+}
