@@ -12,6 +12,7 @@ use ziggurat_postgres::pool::{Pools, Reaper};
 use ziggurat_rag_service::Pipelines;
 
 use self::first_connection::FirstConnection;
+use crate::configuration::Server;
 
 pub(crate) use self::pipeline_set::{PipelineBuilder, PipelineSet, Reusable};
 
@@ -33,18 +34,21 @@ pub(crate) struct App {
 // === impl App ===
 
 impl App {
-    /// Serves a set, starts to connect to its databases and to check its pipelines. `ping` is the
-    /// time limit for a ping of a provider.
+    /// Serves a set, starts to connect to its databases and to check its pipelines. Callers need
+    /// identities if the server authenticates them.
     pub(crate) fn new(
         mut set: PipelineSet,
         limits: Settings,
         pools: Pools,
         reaper: Reaper,
-        ping: Duration,
+        server: &Server,
     ) -> Self {
-        let pipelines = Pipelines::new(set.take_pipelines());
+        let mut pipelines = Pipelines::new(set.take_pipelines());
+        if server.auth.is_some() {
+            pipelines = pipelines.with_authentication();
+        }
         let mut app = Self {
-            watcher: JoinSet::from_iter([pipelines.clone().watch(ping)]),
+            watcher: JoinSet::from_iter([pipelines.clone().watch(server.ping_timeout)]),
             pipelines,
             limits: Limits::new(limits),
             set,

@@ -6,6 +6,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
+use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
 use crate::eval::{self, Eval, EvalOptions, GenerateOptions};
 
@@ -24,6 +25,23 @@ const FLAGS: &[Flag] = &[
     Flag::switch(
         "check-config",
         "print every problem of the configuration, and exit",
+    ),
+    Flag::switch("add-token", "create an API token, and exit"),
+    Flag::text(
+        "token-note",
+        "TEXT",
+        "with -add-token: a note about its use; asked for if not given",
+    ),
+    Flag::text(
+        "token-expiry",
+        "TIME",
+        "with -add-token: its lifetime, such as 30d or never; asked for if not given",
+    ),
+    Flag::switch("list-tokens", "list the API tokens, and exit"),
+    Flag::text(
+        "remove-token",
+        "ID",
+        "remove an API token, by its id or the start of its hash, and exit",
     ),
     Flag::path(
         "verify-audit",
@@ -98,6 +116,8 @@ pub(crate) enum Command {
         key_file: Option<PathBuf>,
         expect_last: Option<String>,
     },
+    /// Creates, lists or removes API tokens.
+    Tokens(TokenCommand),
     /// Loads documents.
     Ingest(IngestOptions),
     /// Measures a pipeline.
@@ -157,9 +177,10 @@ impl Arguments {
         ];
         let command = commands.into_iter().find(|(name, _)| flags.has(name));
         let command = command.map(|(_, command)| command);
+        let tokens = tokens(&flags)?;
         let verify = verify_audit(&flags, rest)?;
         Ok(Self {
-            command: command.or(verify).unwrap_or(Command::Serve),
+            command: command.or(tokens).or(verify).unwrap_or(Command::Serve),
             config: flags.path("config"),
         })
     }
@@ -194,6 +215,31 @@ fn concurrency(flags: &Flags) -> Result<Option<usize>, Refusal> {
     let number = text.parse().ok().filter(|number| (1..=64).contains(number));
     let refusal = || Refusal::Leftover(format!("{text} (-concurrency is from 1 to 64)"));
     number.ok_or_else(refusal).map(Some)
+}
+
+/// Returns the command about API tokens, if one is given.
+fn tokens(flags: &Flags) -> Result<Option<Command>, Refusal> {
+    let command = if flags.has("add-token") {
+        TokenCommand::Add(TokenOptions {
+            note: flags.owned("token-note"),
+            database: None,
+            expiry: flags.owned("token-expiry"),
+            claims: Claims::default(),
+        })
+    } else if let Some(detail) = ["token-note", "token-expiry"]
+        .into_iter()
+        .find(|name| flags.is_given(name))
+    {
+        return Err(Refusal::Leftover(format!("-{detail}")));
+    } else if flags.has("list-tokens") {
+        TokenCommand::List
+    } else if flags.is_given("remove-token") {
+        // An empty text counts too: a script with an empty variable must not start a server.
+        TokenCommand::Remove(flags.owned("remove-token").unwrap_or_default())
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Command::Tokens(command)))
 }
 
 /// Returns the command `-verify-audit`, if it is given, with the files that follow the flags.

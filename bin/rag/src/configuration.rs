@@ -4,6 +4,7 @@
 //! collected in one pass, each with its place. The process environment and the folder of the
 //! program are read only through [`ConfigSources`].
 
+mod auth;
 mod database;
 mod defaults;
 mod filter;
@@ -37,6 +38,7 @@ use self::{defaults::Defaults, key_files::KeyFiles};
 pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
+    auth::Auth,
     ingest::Ingest,
     model::ModelSource,
     pipelines::{Model, Pipeline},
@@ -139,6 +141,8 @@ fn read(file: &Section<'_>) -> Configuration {
     let server = server::read(&file.section("server"));
     let key_files = KeyFiles::read(&file.section("api_keys"));
     let defaults = Defaults::read(&file.section("defaults"), &key_files);
+    let pipelines = pipelines::read(&file.key("pipelines"), &defaults);
+    auth::check_callers(file, server.auth.as_ref(), &pipelines);
     Configuration {
         server,
         limits: limits::read(&file.section("limits")),
@@ -146,7 +150,7 @@ fn read(file: &Section<'_>) -> Configuration {
         telemetry: TelemetrySettings::read(file).with_providers(file),
         sql_comment: SqlCommentKind::read(file),
         log: file.log(),
-        pipelines: pipelines::read(&file.key("pipelines"), &defaults),
+        pipelines,
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod app;
 mod arguments;
+mod authentication;
 mod clients;
 mod configuration;
 mod eval;
@@ -17,6 +18,7 @@ mod reload;
 mod secrets;
 mod serving;
 mod stack;
+mod tokens;
 mod version;
 
 use std::{
@@ -37,6 +39,7 @@ use ziggurat_telemetry::Metrics;
 use crate::{
     app::PipelineBuilder,
     arguments::{Arguments, Command},
+    authentication::Authentication,
     configuration::{ConfigSources, Configuration, LoadError, Loaded, locate},
     secrets::Secrets,
 };
@@ -82,6 +85,7 @@ pub fn run(
                 ExitCode::FAILURE
             })
         }
+        Command::Tokens(command) => tokens::run(config, command),
         Command::Ingest(options) => ingest::run(config, &options),
         Command::Eval(options) => eval::run(config, &options),
         Command::GenerateQuestions(options) => eval::generate(config, &options),
@@ -137,7 +141,10 @@ fn check(config: Option<&Path>) -> ExitCode {
         Ok(Err(error)) => print_problems([error.to_string()]),
         Ok(Ok(loaded)) => {
             console::print_warnings(&loaded.warnings);
-            let problems = without_clients(&loaded.value, sources);
+            let auth = loaded.value.server.auth.as_ref();
+            let auth = auth.and_then(|auth| Authentication::check(auth).err());
+            let mut problems = without_clients(&loaded.value, sources);
+            problems.extend(auth.map(|error| format!("{error:#}")));
             if problems.is_empty() {
                 return print("the configuration is valid\n");
             }

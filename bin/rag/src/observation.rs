@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use tokio::task::JoinSet;
-use ziggurat_audit::{Trail, Verdict};
+use ziggurat_audit::{CallStart, Caller, Trail, Verdict, request_method};
 use ziggurat_http::{MetricsPage, TraceExport, count_request};
-use ziggurat_layers::sanitize::RequestId;
+use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
 use ziggurat_llm::Provider;
 use ziggurat_rag_service::{METHODS, Observation};
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
@@ -123,7 +123,7 @@ pub(crate) fn note_reload(observation: &Observation, loaded: Option<&Configurati
 }
 
 /// Counts a request. If questions are recorded or traced, it gets an id, which its response and its
-/// record have.
+/// record have. The refusal of its token is recorded, because such a request is no question.
 pub(crate) fn observe_request<B, C>(
     observation: &Observation,
     request: &mut Request<B>,
@@ -138,9 +138,32 @@ pub(crate) fn observe_request<B, C>(
         request.extensions_mut().insert(id.clone());
         id
     });
+    // The target is written only if it is needed.
+    let recorded = observation.audit.clone().map(|audit| {
+        let target = (request.method().clone(), request.uri().clone());
+        (
+            audit,
+            target,
+            request.extensions().get().map(ClientIp::client),
+        )
+    });
     move |mut response| {
         if let Some(count) = count {
             count(&response);
+        }
+        if let Some((audit, (method, uri), ip)) = recorded
+            && response.status() == StatusCode::UNAUTHORIZED
+        {
+            audit.denied(&CallStart {
+                request_id: id.as_ref().map_or("", RequestId::as_str),
+                transport: "http",
+                method: &request_method(method.as_str(), uri.path()),
+                caller: Caller {
+                    ip,
+                    ..Caller::default()
+                },
+                ..CallStart::default()
+            });
         }
         let id = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
         if let Some(id) = id {

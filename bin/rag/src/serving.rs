@@ -17,6 +17,7 @@ use ziggurat_serve::{Limits, Server as Web};
 
 use crate::{
     app::{App, PipelineBuilder, Reusable},
+    authentication::Authentication,
     configuration::{self, ConfigSources, Loaded},
     observation::Observed,
     reload::Reload,
@@ -47,6 +48,8 @@ pub(crate) async fn serve(
     let (pools, reaper) = Pools::with_metrics(metrics.clone());
     let builder = PipelineBuilder::new(pools.clone(), sources, secrets, metrics.clone());
     let builder = Arc::new(builder);
+    let auth = server.auth.as_ref();
+    let auth = auth.map(Authentication::open).transpose()?;
     let set = builder
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
@@ -54,11 +57,19 @@ pub(crate) async fn serve(
     let listeners = listen(&server);
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
     let limited = configuration.limits.clone();
-    let mut app = App::new(set, limited, pools, reaper, server.ping_timeout);
+    let mut app = App::new(set, limited, pools, reaper, &server);
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
-    let tower = stack::build(&server, first.ip(), &app, &cut_off, &observation)?;
+    let tower = stack::build(
+        &server,
+        first.ip(),
+        &app,
+        auth.as_ref(),
+        &cut_off,
+        &observation,
+    )?;
+    let keeping = auth.as_ref().map(Authentication::keep_current);
     let readiness = app.pipelines.readiness().clone();
     let stop = async move {
         stop.await;
@@ -76,7 +87,7 @@ pub(crate) async fn serve(
         }
     };
     // It also holds the pools, and connections close when the last holder is dropped.
-    drop(reload);
+    drop((reload, keeping));
     app.shut_down().await;
     // Last, so that the questions that were cut off have their records.
     observed.shut_down().await;
@@ -136,7 +147,12 @@ fn announce(
 ) {
     let is_open = bound.iter().any(|socket| !socket.ip().is_loopback());
     let address = address(server);
-    if is_open && server.tls.is_none() {
+    if is_open && server.tls.is_none() && server.auth.is_some() {
+        warn!(
+            address,
+            "the traffic is not encrypted, so tokens can be read on the network"
+        );
+    } else if is_open && server.tls.is_none() {
         warn!(
             address,
             "all clients that reach this address may send requests, and the traffic is not \

@@ -3,9 +3,12 @@
 use std::net::IpAddr;
 
 use anyhow::Context as _;
+use axum::Router;
 use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
-use ziggurat_http::{AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, ExceptLayer};
+use ziggurat_http::{
+    AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, Document, ExceptLayer,
+};
 use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     host::{HostLayer, Hosts},
@@ -14,13 +17,25 @@ use ziggurat_layers::{
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
-use ziggurat_rag_service::{self as rag, ErrorLine, Observation, Options, Timeouts};
+use ziggurat_rag_service::{
+    self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Observation, Options, Timeouts,
+};
 use ziggurat_serve::HttpService;
 
-use crate::{app::App, configuration::Server, logs::log_request, observation::observe_request};
+use crate::{
+    app::App, authentication::Authentication, configuration::Server, logs::log_request,
+    observation::observe_request,
+};
 
 /// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
+
+/// Paths that need no token: a page and a document, which are the same on every server, and those at
+/// which clients look for an issuer of tokens, and must learn if there is none.
+const OPEN: [&str; 3] = ["/", rag::DESCRIPTION, "/.well-known/*"];
+
+/// A path whose answer depends on the caller, and that needs no token.
+const HEALTH: &str = "/v1/health";
 
 /// Builds the layers over the pipelines and the limits of callers.
 ///
@@ -30,6 +45,7 @@ pub(crate) fn build(
     server: &Server,
     address: IpAddr,
     app: &App,
+    auth: Option<&Authentication>,
     cut_off: &CutOff,
     observation: &Observation,
 ) -> anyhow::Result<impl HttpService> {
@@ -43,6 +59,16 @@ pub(crate) fn build(
     });
     let description =
         LinkValue::service_desc(rag::DESCRIPTION).context("the path of the description")?;
+
+    let bearer = auth.map(|auth| {
+        let bearer = auth.layer().with_render(ErrorLine);
+        let bearer = bearer.with_exempt(PROBES).with_exempt(OPEN);
+        // Those have a layer of their own.
+        let chat = server.openai_compatible.then_some(CHAT_PATHS);
+        bearer
+            .with_exempt(chat.into_iter().flatten())
+            .with_optional([HEALTH])
+    });
 
     let observed = observation.clone();
     let records = observation.is_on().then(|| {
@@ -72,17 +98,44 @@ pub(crate) fn build(
         .layer(option_layer(origins))
         // Answers requests that still run at the end of the shutdown time; streams end themselves.
         .layer(ShutdownLayer::new(cut_off.clone()).with_render(ErrorLine))
+        // Before a pipeline is found, or anything is counted for a caller.
+        .layer(option_layer(bearer))
         // The service limits the body itself, after it has found the pipeline.
-        .service(rag::service(
-            app.pipelines.clone(),
+        .service(routes(
+            server,
+            app,
+            auth,
             options(server, app, cut_off, observation),
         )))
+}
+
+/// Serves the pipelines, also as models if this is configured, and the metadata of an issuer.
+fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Options) -> Router {
+    let mut routes = Router::new();
+    if server.openai_compatible {
+        let chat = rag::chat_service(app.pipelines.clone(), options.clone());
+        // Refuses tokens in the format of this API.
+        let bearer = auth.map(|auth| auth.layer().with_render(ChatErrors));
+        routes = chat.layer(option_layer(bearer));
+    }
+    let issuer = server.auth.as_ref().and_then(|auth| auth.issuer.as_ref());
+    if let Some(issuer) = issuer {
+        let metadata = Document::new("application/json", issuer.metadata());
+        for path in issuer.metadata_paths() {
+            routes = routes.route(&path, rag::reading(metadata.clone()));
+        }
+    }
+    rag::service(app.pipelines.clone(), options).merge(routes)
 }
 
 /// Lets pages of the listed origins read responses.
 fn cors(server: &Server) -> Option<CorsLayer> {
     let listed = server.cors.as_ref()?;
-    Some(CorsLayer::new(AllowedOrigins::new(listed)))
+    let mut allowed = AllowedOrigins::new(listed);
+    if server.auth.is_some() {
+        allowed = allowed.with_tokens();
+    }
+    Some(CorsLayer::new(allowed))
 }
 
 /// Refuses pages of other origins than those listed, this machine and the server itself, unless all
@@ -108,7 +161,6 @@ fn options(server: &Server, app: &App, cut_off: &CutOff, observation: &Observati
         retrieval_error_codes: server.retrieval_error_codes,
         keep_alive: server.stream_keep_alive,
         max_query: server.max_query_bytes,
-        openai_compatible: server.openai_compatible,
         document: crate::DOCUMENT,
         cut_off: cut_off.clone(),
         limits: app.limits.clone(),

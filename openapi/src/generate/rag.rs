@@ -21,6 +21,10 @@ pub(super) fn document() -> Result<Value, Unknown> {
     let mut paths = members(described["paths"].take());
     let itself = document_path("getOpenAPI", "System");
     paths.insert("/openapi.json".to_owned(), json!({"get": itself}));
+    for path in ["/live", "/openapi.json"] {
+        paths[path]["get"]["security"] = json!([]);
+    }
+    paths["/health"]["get"]["security"] = json!([{"bearer": []}, {}]);
     for methods in paths.values_mut() {
         for operation in methods.as_object_mut().expect("methods").values_mut() {
             complete(operation);
@@ -34,7 +38,8 @@ pub(super) fn document() -> Result<Value, Unknown> {
         "info": {
             "title": "ziggurat-rag API",
             "description": "Answers questions from tables of PostgreSQL with a language model. \
-                The server does not authenticate callers: put a proxy in front of it for that.",
+                Servers with `server.auth` ask callers for bearer tokens, and a pipeline that is \
+                not for a caller does not exist for it.",
             "version": "1.0.0",
             "license": {"name": "Apache-2.0 OR MIT"},
         },
@@ -45,8 +50,17 @@ pub(super) fn document() -> Result<Value, Unknown> {
                 with `server.openai_compatible`"},
             {"name": "System", "description": "Health and token usage"},
         ],
+        "security": [{"bearer": []}],
         "paths": paths,
-        "components": {"schemas": schemas},
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"bearer": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "An API token, or a token of the issuer. Servers without \
+                    authentication ask for none.",
+            }},
+        },
     }))
 }
 
@@ -64,6 +78,13 @@ fn complete(operation: &mut Value) {
         if status == "405" {
             response["headers"]["Allow"] = json!({
                 "description": "The allowed methods",
+                "schema": {"type": "string"},
+            });
+        }
+        if status == "401" {
+            response["headers"]["WWW-Authenticate"] = json!({
+                "description": "`Bearer`, with the address of the metadata if a server issues \
+                    tokens",
                 "schema": {"type": "string"},
             });
         }
@@ -122,7 +143,7 @@ mod tests {
         assert_eq!(
             statuses,
             [
-                "200", "400", "404", "405", "413", "415", "429", "500", "503", "504"
+                "200", "400", "401", "404", "405", "413", "415", "429", "500", "503", "504"
             ]
         );
         assert_eq!(query["requestBody"]["required"], true);

@@ -19,6 +19,8 @@ use tower_service::Service;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
 const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, Accept");
+const HEADERS_WITH_TOKEN: HeaderValue =
+    HeaderValue::from_static("Authorization, Content-Type, Accept");
 /// One day.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
@@ -29,6 +31,8 @@ const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 pub struct AllowedOrigins {
     listed: Arc<[HeaderValue]>,
     allows_all: bool,
+    /// The headers that their requests may have.
+    headers: HeaderValue,
 }
 
 /// Answers every `OPTIONS` request, and tells browsers that the pages of some origins may read the
@@ -92,7 +96,10 @@ pin_project! {
 #[derive(Debug)]
 enum Decision {
     /// It may read the response: all origins may, or this one is listed.
-    Allowed(HeaderValue),
+    Allowed {
+        origin: HeaderValue,
+        headers: HeaderValue,
+    },
     /// It may not. Caches must keep the response apart, because another origin may.
     VaryOnly,
     /// There is no origin, or it makes no difference: no header is needed.
@@ -114,14 +121,26 @@ impl AllowedOrigins {
         Self {
             allows_all: listed.contains(&ANY_ORIGIN),
             listed,
+            headers: HEADERS,
         }
+    }
+
+    /// Lets the requests of these pages also have a token.
+    #[must_use]
+    pub fn with_tokens(self) -> Self {
+        let headers = HEADERS_WITH_TOKEN;
+        Self { headers, ..self }
     }
 
     fn decide(&self, headers: &HeaderMap) -> Decision {
         let origin = headers.get(header::ORIGIN);
+        let allowed = |origin| Decision::Allowed {
+            origin,
+            headers: self.headers.clone(),
+        };
         match origin {
-            Some(_) if self.allows_all => Decision::Allowed(ANY_ORIGIN),
-            Some(origin) if self.listed.contains(origin) => Decision::Allowed(origin.clone()),
+            Some(_) if self.allows_all => allowed(ANY_ORIGIN),
+            Some(origin) if self.listed.contains(origin) => allowed(origin.clone()),
             _ if self.allows_all || self.listed.is_empty() => Decision::NoHeaders,
             _ => Decision::VaryOnly,
         }
@@ -133,13 +152,16 @@ impl AllowedOrigins {
 impl Decision {
     fn write(&mut self, headers: &mut HeaderMap) {
         match std::mem::replace(self, Self::NoHeaders) {
-            Self::Allowed(origin) => {
+            Self::Allowed {
+                origin,
+                headers: permitted,
+            } => {
                 if origin != ANY_ORIGIN {
                     vary_by_origin(headers);
                 }
                 headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
                 headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-                headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+                headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, permitted);
                 headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
             }
             Self::VaryOnly => vary_by_origin(headers),

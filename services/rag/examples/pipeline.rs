@@ -49,6 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let pipeline = Pipeline::new(Parts {
         name: "docs".into(),
         description: "All about gardens".into(),
+        callers: None,
         retriever: Retriever::new(pool, "docs", vec![table], SearchOptions::default()),
         embedder: Embedder::local(),
         completer: Completer::local(),

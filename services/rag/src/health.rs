@@ -1,8 +1,8 @@
 //! `/v1/health`: whether the providers of the pipelines are reachable.
 //!
-//! Some providers charge for an answer, and the endpoint has no authentication. So a provider that
-//! several pipelines share is pinged once, and simultaneous calls share one round of pings. Nothing
-//! is cached: the next call pings again. When the last call that waits for a round is dropped, its
+//! Some providers charge for an answer. So a provider that several pipelines share is pinged once,
+//! and simultaneous calls that see the same pipelines share one round of pings; a caller that sees
+//! none pings nothing. Nothing is cached: the next call pings again. When the last call that waits for a round is dropped, its
 //! pings are cancelled.
 
 #[cfg(test)]
@@ -22,6 +22,7 @@ use futures_util::{
     FutureExt as _,
     future::{Shared, WeakShared, join_all},
 };
+use http::Extensions;
 use serde::Serialize;
 use tracing::warn;
 use utoipa::ToSchema;
@@ -29,6 +30,7 @@ use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 use ziggurat_runtime::lock;
 
 use super::{
+    pipeline::Pipeline,
     pipelines::{Pipelines, Served},
     reply::json,
 };
@@ -42,33 +44,35 @@ pub(super) struct HealthCheck {
 struct Inner {
     pipelines: Pipelines,
     timeout: Duration,
-    latest: Mutex<Option<RunningCheck>>,
+    /// At most one round for the same pipelines.
+    running: Mutex<Vec<RunningCheck>>,
 }
 
-/// The running round of pings.
+/// A running round of pings.
 struct RunningCheck {
     /// Weak, so that replaced pipelines are not kept alive.
-    of: Weak<Served>,
+    of: Vec<Weak<Pipeline>>,
     /// Weak, so that the round ends with the last call that waits for it.
     round: WeakShared<Round>,
 }
 
-// Boxed: there is only one round at a time.
+// Boxed: there are few rounds at a time.
 type Round = Pin<Box<dyn Future<Output = Arc<Report>> + Send>>;
 
-/// The health of all pipelines.
+/// The health of the pipelines of a caller.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = HealthResponse)]
 struct Report {
     #[schema(inline)]
     status: Status,
-    /// All pipelines, in the order of the configuration.
+    /// The pipelines of the caller, in the order of the configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pipelines: Vec<PipelineHealth>,
 }
 
-/// `healthy` if all providers are reachable and vector search works on all tables.
+/// `healthy` if all providers of the pipelines of the caller are reachable and vector search works
+/// on all of their tables.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Status {
@@ -121,14 +125,15 @@ enum Target<'a> {
 /// Reports the health of the providers
 ///
 /// The status is always 200. Each provider is asked once, by a request without cost where it has
-/// one.
+/// one. Where the server wants bearer tokens, a caller without one sees no pipeline here.
 #[utoipa::path(get, path = "/health", tag = "System", operation_id = "getHealth",
     responses((status = 200, description = "The result for each provider; a timeout counts as \
         unreachable",
         body = Report)),
 )]
-pub(super) async fn health(State(check): State<HealthCheck>) -> Response {
-    json(&*check.report().await)
+pub(super) async fn health(State(check): State<HealthCheck>, extensions: Extensions) -> Response {
+    let seen = check.inner.pipelines.seen_by(&extensions);
+    json(&*check.report(seen).await)
 }
 
 // === impl HealthCheck ===
@@ -136,42 +141,41 @@ pub(super) async fn health(State(check): State<HealthCheck>) -> Response {
 impl HealthCheck {
     /// Pings the providers of these pipelines with a time limit for each round.
     pub(super) fn new(pipelines: Pipelines, timeout: Duration) -> Self {
-        let latest = Mutex::default();
         let inner = Inner {
             pipelines,
             timeout,
-            latest,
+            running: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
         }
     }
 
-    async fn report(&self) -> Arc<Report> {
-        let served = self.inner.pipelines.now();
+    /// Returns the health of the pipelines that a caller sees.
+    async fn report(&self, seen: Served) -> Arc<Report> {
         let round = {
-            let mut latest = lock(&self.inner.latest);
-            match latest.as_ref().and_then(|latest| latest.ongoing(&served)) {
+            let mut running = lock(&self.inner.running);
+            // Those whose calls were all dropped have not ended, and never will.
+            running.retain(|check| check.round.upgrade().is_some());
+            match running.iter().find_map(|check| check.ongoing(&seen)) {
                 Some(round) => round,
-                None => self.begin(&mut latest, served),
+                None => self.begin(&mut running, seen),
             }
         };
         round.await
     }
 
-    fn begin(&self, latest: &mut Option<RunningCheck>, served: Arc<Served>) -> Shared<Round> {
+    fn begin(&self, running: &mut Vec<RunningCheck>, seen: Served) -> Shared<Round> {
         let inner = Arc::clone(&self.inner);
-        let of = Arc::downgrade(&served);
-        let own = Weak::clone(&of);
+        let of: Vec<_> = seen.iter().map(Arc::downgrade).collect();
         let round: Round = Box::pin(async move {
-            let report = Arc::new(Report::of(&served, inner.timeout).await);
+            let report = Arc::new(Report::of(&seen, inner.timeout).await);
             // Nothing is cached, so the next call pings again.
-            let is_own = |latest: &mut RunningCheck| Weak::ptr_eq(&latest.of, &own);
-            lock(&inner.latest).take_if(is_own);
+            lock(&inner.running).retain(|check| !check.is_of(&seen));
             report
         });
         let round = round.shared();
-        *latest = round.downgrade().map(|round| RunningCheck { of, round });
+        running.extend(round.downgrade().map(|round| RunningCheck { of, round }));
         round
     }
 }
@@ -187,9 +191,14 @@ impl fmt::Debug for HealthCheck {
 // === impl RunningCheck ===
 
 impl RunningCheck {
-    fn ongoing(&self, served: &Arc<Served>) -> Option<Shared<Round>> {
-        let is_same = ptr::eq(self.of.as_ptr(), Arc::as_ptr(served));
-        is_same.then(|| self.round.upgrade())?
+    fn ongoing(&self, seen: &Served) -> Option<Shared<Round>> {
+        self.is_of(seen).then(|| self.round.upgrade())?
+    }
+
+    fn is_of(&self, seen: &Served) -> bool {
+        let mut pairs = self.of.iter().zip(seen);
+        self.of.len() == seen.len()
+            && pairs.all(|(own, other)| ptr::eq(own.as_ptr(), Arc::as_ptr(other)))
     }
 }
 

@@ -32,9 +32,12 @@
 //!
 //! The program adds the `Link` header and turns panics into responses, both with [`ErrorLine`]
 //! where they render a body. It opens the audit trail and serves the metrics of an
-//! [`Observation`]. There is no authentication: that is the task of a proxy in front.
+//! [`Observation`]. It also verifies tokens, if [`Pipelines::with_authentication`] says so: requests
+//! then have the [`Identity`](ziggurat_tokens::Identity) of their caller among their extensions, and
+//! a pipeline that is not for this caller does not exist for it.
 
 mod answer;
+mod caller;
 mod citations;
 mod debug;
 pub mod evaluation;
@@ -84,6 +87,7 @@ use self::{
 
 pub use self::{
     observation::{METHODS, Observation},
+    openai::{CHAT_PATHS, ChatErrors},
     pipeline::{Parts, Pipeline},
     pipelines::Pipelines,
     reply::ErrorLine,
@@ -120,8 +124,6 @@ pub struct Options {
     pub keep_alive: Option<Duration>,
     /// Limit on the question, in bytes.
     pub max_query: usize,
-    /// Serves the pipelines as models of the chat completions API of `OpenAI`, too.
-    pub openai_compatible: bool,
     /// The OpenAPI document, as JSON.
     pub document: &'static str,
     /// Signal that ends streams when the server stops.
@@ -164,16 +166,6 @@ pub fn service(pipelines: Pipelines, options: Options) -> Router {
     let check = HealthCheck::new(pipelines.clone(), options.timeouts.ping);
     let health = reading(health::health).with_state(check);
     let state = (pipelines.clone(), Arc::new(options));
-    let openai = if state.1.openai_compatible {
-        let chat = post(openai::chat).with_state(state.clone());
-        Router::new()
-            .route(openai::MODELS, reading(openai::models))
-            .route(openai::MODEL, reading(openai::model))
-            .with_state(pipelines.clone())
-            .route(openai::CHAT, chat)
-    } else {
-        Router::new()
-    };
     let questions = post(query::query).with_state(state);
     Router::new()
         .route("/v1/pipelines", reading(pipelines::list))
@@ -183,15 +175,26 @@ pub fn service(pipelines: Pipelines, options: Options) -> Router {
         .route("/v1/health", health)
         .route("/v1/live", reading(live))
         .route("/ready", reading(readiness))
-        .merge(openai)
         .route(DESCRIPTION, reading(document))
         .route("/", reading(Document::page(page::PAGE)))
         .fallback(async || Refused::not_found())
         .method_not_allowed_fallback(async || Refused::no_such_method())
 }
 
+/// Serves the pipelines as models of the chat completions API of `OpenAI`, for a program that merges
+/// these routes with those of the [`service`].
+pub fn chat_service(pipelines: Pipelines, options: Options) -> Router {
+    let chat = post(openai::chat).with_state((pipelines.clone(), Arc::new(options)));
+    Router::new()
+        .route(openai::MODELS, reading(openai::models))
+        .route(openai::MODEL, reading(openai::model))
+        .with_state(pipelines)
+        .route(openai::CHAT, chat)
+        .method_not_allowed_fallback(async || Refused::no_such_method())
+}
+
 /// Serves a resource that is only read.
-fn reading<T: 'static, S: Clone + Send + Sync + 'static>(
+pub fn reading<T: 'static, S: Clone + Send + Sync + 'static>(
     handler: impl Handler<T, S>,
 ) -> MethodRouter<S> {
     let refuse = async || ([(header::ALLOW, "GET, HEAD")], Refused::no_such_method());
@@ -229,7 +232,6 @@ impl Default for Options {
             retrieval_error_codes: false,
             keep_alive: None,
             max_query: MAX_QUERY,
-            openai_compatible: false,
             document: "",
             cut_off: CutOff::default(),
             limits: Limits::new(ziggurat_limits::Settings::default()),

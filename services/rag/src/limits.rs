@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use axum::extract::Request;
 use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_layers::reject::Rejection;
-use ziggurat_limits::{Allowance, CallerId, Limits, Refused as LimitReached, StatementPermit};
+use ziggurat_limits::{Allowance, Limits, Refused as LimitReached, StatementPermit};
 use ziggurat_telemetry::Metrics;
 
-use super::reply::Refused;
+use super::{caller, reply::Refused};
 
 /// Limits of the caller of a question, if there are any. Clones count together.
 #[derive(Clone, Debug, Default)]
@@ -21,17 +21,12 @@ struct Limited {
     metrics: Metrics,
 }
 
-/// Names the caller of a request. The server knows no accounts.
-fn caller(_request: &Request) -> CallerId<'_> {
-    CallerId::Local
-}
-
 // === impl CallerLimits ===
 
 impl CallerLimits {
     /// Returns the limits of the caller of a request.
     pub(super) fn of(limits: &Limits, request: &Request, metrics: &Metrics) -> Self {
-        let allowance = limits.of(&caller(request));
+        let allowance = limits.of(&caller::id(request.extensions()));
         Self(allowance.map(|allowance| {
             let metrics = metrics.clone();
             Arc::new(Limited { allowance, metrics })

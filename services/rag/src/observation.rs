@@ -20,10 +20,13 @@ use ziggurat_postgres::{
 };
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
-    traces::{Incoming, ServerSpan, Tracer, Transport},
+    traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 
-use super::{limits::CallerLimits, reply::Refused};
+use super::{
+    caller::CallerRecord, limits::CallerLimits, pipeline::Pipeline, pipelines::Found,
+    reply::Refused,
+};
 
 /// Methods of questions in the audit trail, the metrics and the traces.
 pub const METHODS: [&str; 2] = [PIPELINE, CHAT];
@@ -31,9 +34,6 @@ pub const METHODS: [&str; 2] = [PIPELINE, CHAT];
 const PIPELINE: &str = "POST /v1/pipelines/{name}";
 
 const CHAT: &str = "POST /v1/chat/completions";
-
-/// The server knows no accounts.
-const CALLER: &str = "local";
 
 /// Seconds after which a client may try again when no record can be written.
 const RETRY_SECONDS: u16 = 5;
@@ -77,6 +77,7 @@ struct Running {
     record: Option<AuditCall>,
     metrics: Metrics,
     span: ServerSpan,
+    caller_kind: &'static str,
     database: Option<Arc<Database>>,
     bytes: u64,
     began: Instant,
@@ -105,45 +106,64 @@ impl Observation {
         target: Target<'_>,
         limits: CallerLimits,
     ) -> ObservedQuestion {
-        let running = self.running(request, target).map(Box::new);
+        let has_comment = self.sql_comment != SqlCommentKind::Off;
+        let caller = if self.is_on() || has_comment {
+            CallerRecord::of(request.extensions())
+        } else {
+            CallerRecord::default()
+        };
+        let running = self.running(request, target, &caller).map(Box::new);
         let trace = running.as_ref().map(|running| running.span.trace().clone());
         ObservedQuestion {
-            call: CallContext::new(trace.unwrap_or_default(), self.comment(request, target)),
+            call: self.call_context(request, target, &caller, trace.unwrap_or_default()),
             running,
             limits,
             permit: None,
         }
     }
 
-    /// Returns what PostgreSQL is told about a question.
-    fn comment<B>(&self, request: &Request<B>, target: Target<'_>) -> Option<CallComment> {
-        if self.sql_comment == SqlCommentKind::Off {
-            return None;
-        }
-        Some(CallComment {
-            caller: CALLER.to_owned(),
+    /// Returns what the statements of a question say of it. This is the place where retrieval learns
+    /// who asks: each of its transactions gets this context.
+    fn call_context<B>(
+        &self,
+        request: &Request<B>,
+        target: Target<'_>,
+        caller: &CallerRecord,
+        trace: Trace,
+    ) -> CallContext {
+        let comment = (self.sql_comment != SqlCommentKind::Off).then(|| CallComment {
+            caller: caller.shown(),
             request: request.extensions().get().map(RequestId::to_string),
             pipeline: Some(target.pipeline.to_owned()),
             tool: None,
             has_trace: self.sql_comment == SqlCommentKind::Trace,
-        })
+        });
+        CallContext::new(trace, comment)
     }
 
-    fn running<B>(&self, request: &Request<B>, target: Target<'_>) -> Option<Running> {
+    fn running<B>(
+        &self,
+        request: &Request<B>,
+        target: Target<'_>,
+        caller: &CallerRecord,
+    ) -> Option<Running> {
         if !self.is_on() {
             return None;
         }
         let incoming = Incoming::default().with_headers(request.headers());
-        let mut span = self.tracer.begin(target.method, incoming, false);
+        let mut span = self
+            .tracer
+            .begin(target.method, incoming, caller.is_known());
         span.set_transport(Transport::Tcp);
         Some(Running {
             method: target.method,
             record: self
                 .audit
                 .as_ref()
-                .map(|audit| record(audit, request, target, &span)),
+                .map(|audit| record(audit, request, target, caller, &span)),
             metrics: self.metrics.clone(),
             span,
+            caller_kind: caller.kind(),
             database: None,
             bytes: 0,
             began: Instant::now(),
@@ -156,6 +176,7 @@ fn record<B>(
     audit: &Audit,
     request: &Request<B>,
     target: Target<'_>,
+    caller: &CallerRecord,
     span: &ServerSpan,
 ) -> AuditCall {
     let extensions = request.extensions();
@@ -166,9 +187,10 @@ fn record<B>(
         transport: "http",
         face: target.path,
         caller: Caller {
-            kind: CALLER,
+            kind: caller.kind(),
+            name: caller.name(),
+            token: caller.digits(),
             ip: extensions.get().map(ClientIp::client),
-            ..Caller::default()
         },
         method: target.method,
         pipeline: target.pipeline,
@@ -212,6 +234,17 @@ impl ObservedQuestion {
         }
         running.span.set_database(database.name());
         running.database = Some(Arc::clone(database));
+    }
+
+    /// Returns the pipeline if the caller sees it, and records if it exists only for others.
+    pub(super) fn find(&self, found: Found) -> Option<Arc<Pipeline>> {
+        let running = self.running.as_ref();
+        match (found, running.and_then(|running| running.record.as_ref())) {
+            (Found::Seen(pipeline), _) => return Some(pipeline),
+            (Found::Hidden, Some(record)) => record.hidden(),
+            (Found::Hidden | Found::Absent, _) => {}
+        }
+        None
     }
 
     /// Returns the trace of the question, and what its statements say of it.
@@ -314,7 +347,7 @@ impl Running {
             method: self.method,
             database,
             verdict: verdict.as_str(),
-            caller_kind: CALLER,
+            caller_kind: self.caller_kind,
             duration: self.began.elapsed(),
             ..EndedCall::default()
         });

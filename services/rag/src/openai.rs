@@ -15,7 +15,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use http::Request;
+use http::{Extensions, Request};
 use serde::Serialize;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use utoipa::ToSchema;
@@ -26,7 +26,7 @@ use ziggurat_llm::Deadline;
 use ziggurat_serve::sse::EventStream;
 
 use self::{
-    refusal::{ChatErrorResponse, ChatErrors, ChatRefusal},
+    refusal::{ChatErrorResponse, ChatRefusal},
     reply::{ChatCompletion, Completion},
     request::{ChatQuery, ChatRequest},
 };
@@ -36,13 +36,14 @@ use super::{
     limits::CallerLimits,
     observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
-    pipelines::Pipelines,
+    pipelines::{Found, Pipelines},
     query::{self, MAX_BODY, TOO_LARGE},
     reply::{ErrorResponse, Refused, json},
     request::whole,
     stream::{Encoder, events},
 };
 
+pub use self::refusal::ChatErrors;
 pub(super) use self::reply::ChatEncoder;
 
 /// Path of conversations.
@@ -54,6 +55,9 @@ pub(super) const MODELS: &str = "/v1/models";
 /// Path of a model.
 pub(super) const MODEL: &str = "/v1/models/{model}";
 
+/// Paths of conversations and models, for a layer whose refusals have another format there.
+pub const CHAT_PATHS: [&str; 3] = [CHAT, MODELS, "/v1/models/*"];
+
 /// The owner of all models.
 const OWNER: &str = "ziggurat";
 
@@ -63,7 +67,7 @@ const OWNER: &str = "ziggurat";
 struct Models {
     /// Always `list`.
     object: &'static str,
-    /// All pipelines, in the order of the configuration.
+    /// The pipelines of the caller, in the order of the configuration.
     #[schema(inline = false)]
     data: Vec<Model>,
 }
@@ -85,11 +89,15 @@ struct Model {
 ///
 /// In the format of the API of `OpenAI`. Only with `server.openai_compatible`.
 #[utoipa::path(get, path = "/models", tag = "OpenAI", operation_id = "listModels",
-    responses((status = 200, description = "The pipelines", body = Models)),
+    responses(
+        (status = 200, description = "The pipelines of the caller", body = Models),
+        (status = 401, description = "The server wants a bearer token",
+            body = ChatErrorResponse<'static>),
+    ),
 )]
-pub(super) async fn models(State(pipelines): State<Pipelines>) -> Response {
-    let served = pipelines.now();
-    let data = served.iter().map(|pipeline| Model::new(pipeline.name()));
+pub(super) async fn models(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
+    let seen = pipelines.seen_by(&extensions);
+    let data = seen.iter().map(|pipeline| Model::new(pipeline.name()));
     json(&Models {
         object: "list",
         data: data.collect(),
@@ -103,14 +111,16 @@ pub(super) async fn models(State(pipelines): State<Pipelines>) -> Response {
     params(("model" = String, Path, description = "The name of the pipeline")),
     responses(
         (status = 200, description = "The pipeline", body = Model),
-        (status = 404, description = "No pipeline has this name", body = ChatErrorResponse<'static>),
+        (status = 401, description = "The server wants a bearer token",
+            body = ChatErrorResponse<'static>),
+        (status = 404, description = "No pipeline of the caller has this name", body = ChatErrorResponse<'static>),
     ),
 )]
 pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<Body>) -> Response {
     let name = query::name(request.uri().path());
-    match pipelines.find(&name) {
-        Some(pipeline) => json(&Model::new(pipeline.name())),
-        None => ChatRefusal::no_model(&name).into_response(),
+    match pipelines.find(&name, request.extensions()) {
+        Found::Seen(pipeline) => json(&Model::new(pipeline.name())),
+        Found::Hidden | Found::Absent => ChatRefusal::no_model(&name).into_response(),
     }
 }
 
@@ -129,7 +139,9 @@ pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<B
         )),
         (status = 400, description = "The request is invalid, or asks for something that is not \
             supported", body = ChatErrorResponse<'static>),
-        (status = 404, description = "No pipeline has this name", body = ChatErrorResponse<'static>),
+        (status = 401, description = "The server wants a bearer token",
+            body = ChatErrorResponse<'static>),
+        (status = 404, description = "No pipeline of the caller has this name", body = ChatErrorResponse<'static>),
         (status = 405, description = "The method is not POST", body = ErrorResponse),
         (status = 413, description = "The body is longer than 1048576 bytes",
             body = ChatErrorResponse<'static>),
@@ -212,7 +224,8 @@ impl Chat {
         let trace_id = question.trace_id();
         let admitted: Result<_, ChatRefusal> = async {
             let (model, request) = read?;
-            let pipeline = self.pipelines.find(&model);
+            let found = self.pipelines.find(&model, head.extensions());
+            let pipeline = question.find(found);
             let pipeline = pipeline.ok_or_else(|| ChatRefusal::no_model(&model))?;
             let mut chat = request.check(self.options.max_query)?;
             // There is no notice in this format.

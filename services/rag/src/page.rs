@@ -69,7 +69,7 @@ mod tests {
             let id = id.expect("an id");
             assert!(PAGE.contains(&format!("id=\"{id}\"")), "{id}");
         }
-        for field in ["pipeline", "query"] {
+        for field in ["pipeline", "query", "token"] {
             assert!(
                 PAGE.contains(&format!("<label for=\"{field}\">")),
                 "{field}"

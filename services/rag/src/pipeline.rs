@@ -7,6 +7,7 @@ use std::{
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
+use ziggurat_limits::{CallerId, CallerNames};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop, Usage};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
@@ -50,6 +51,8 @@ pub struct Parts {
     pub name: String,
     /// A description for users.
     pub description: String,
+    /// The callers for which the pipeline exists; `None` for all.
+    pub callers: Option<CallerNames>,
     /// The tables to search.
     pub retriever: Retriever,
     /// The model that computes the vectors of questions.
@@ -131,6 +134,12 @@ impl Pipeline {
 
     pub(super) fn description(&self) -> &str {
         &self.parts.description
+    }
+
+    /// Returns whether the pipeline exists for a caller.
+    pub(super) fn is_for(&self, caller: &CallerId<'_>) -> bool {
+        let callers = self.parts.callers.as_ref();
+        callers.is_none_or(|callers| callers.fit(caller))
     }
 
     pub(super) fn embedder(&self) -> &Embedder {

@@ -5,12 +5,17 @@ use std::{convert::Infallible, error::Error, fmt, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use axum::{extract::State, response::Response};
 use futures_util::future;
+use http::Extensions;
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
 use ziggurat_http::Readiness;
 
-use super::{pipeline::Pipeline, reply::json};
+use super::{
+    caller,
+    pipeline::Pipeline,
+    reply::{ErrorResponse, json},
+};
 
 /// The pipelines that are served now, in the order of the configuration. Clones share them.
 #[derive(Clone)]
@@ -18,16 +23,28 @@ pub struct Pipelines {
     served: Arc<ArcSwap<Served>>,
     replaced: Arc<Notify>,
     readiness: Readiness,
+    /// True if callers have identities, so that one without sees no pipeline.
+    is_authenticated: bool,
 }
 
-/// The pipelines of one configuration.
+/// The pipeline that a caller names.
+pub(super) enum Found {
+    /// It may use it.
+    Seen(Arc<Pipeline>),
+    /// It is not for this caller, for which it does not exist. Only the audit trail tells.
+    Hidden,
+    /// It does not exist.
+    Absent,
+}
+
+/// The pipelines of one configuration, or those of them that a caller sees.
 pub(super) type Served = Vec<Arc<Pipeline>>;
 
 /// The list of pipelines.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PipelinesResponse)]
 struct Listing {
-    /// All pipelines, in the order of the configuration.
+    /// The pipelines of the caller, in the order of the configuration.
     #[schema(inline = false)]
     pipelines: Vec<PipelineInfo>,
 }
@@ -54,6 +71,16 @@ impl Pipelines {
             served: Arc::new(ArcSwap::from_pointee(shared(list))),
             replaced: Arc::default(),
             readiness,
+            is_authenticated: false,
+        }
+    }
+
+    /// Shows no pipeline to a request without an identity.
+    #[must_use]
+    pub fn with_authentication(self) -> Self {
+        Self {
+            is_authenticated: true,
+            ..self
         }
     }
 
@@ -99,14 +126,32 @@ impl Pipelines {
         self.replaced.notify_waiters();
     }
 
-    pub(super) fn now(&self) -> Arc<Served> {
+    fn now(&self) -> Arc<Served> {
         self.served.load_full()
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<Arc<Pipeline>> {
+    /// Returns the pipelines that the caller of a request sees.
+    pub(super) fn seen_by(&self, extensions: &Extensions) -> Served {
+        let mut seen = Served::clone(&self.now());
+        seen.retain(|pipeline| self.shows(pipeline, extensions));
+        seen
+    }
+
+    /// Finds the pipeline that the caller of a request names.
+    pub(super) fn find(&self, name: &str, extensions: &Extensions) -> Found {
         let served = self.served.load();
-        let found = served.iter().find(|pipeline| pipeline.name() == name);
-        found.cloned()
+        match served.iter().find(|pipeline| pipeline.name() == name) {
+            Some(found) if self.shows(found, extensions) => Found::Seen(Arc::clone(found)),
+            Some(_) => Found::Hidden,
+            None => Found::Absent,
+        }
+    }
+
+    /// Returns whether a pipeline exists for the caller of a request. Everything that lists pipelines
+    /// or finds one asks here.
+    fn shows(&self, pipeline: &Pipeline, extensions: &Extensions) -> bool {
+        let is_known = caller::identity(extensions).is_some() || !self.is_authenticated;
+        is_known && pipeline.is_for(&caller::id(extensions))
     }
 }
 
@@ -120,12 +165,15 @@ impl fmt::Debug for Pipelines {
 
 /// Lists the pipelines
 #[utoipa::path(get, path = "/pipelines", tag = "Pipelines", operation_id = "listPipelines",
-    responses((status = 200, description = "The pipelines, in the order of the \
-        configuration", body = Listing)),
+    responses(
+        (status = 200, description = "The pipelines of the caller, in the order of the \
+            configuration", body = Listing),
+        (status = 401, description = "The server wants a bearer token", body = ErrorResponse),
+    ),
 )]
-pub(super) async fn list(State(pipelines): State<Pipelines>) -> Response {
-    let served = pipelines.now();
-    let entries = served.iter().map(|pipeline| PipelineInfo {
+pub(super) async fn list(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
+    let seen = pipelines.seen_by(&extensions);
+    let entries = seen.iter().map(|pipeline| PipelineInfo {
         name: pipeline.name().to_owned(),
         description: pipeline.description().to_owned(),
     });

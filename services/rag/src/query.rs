@@ -55,7 +55,8 @@ pub(super) const TOO_LARGE: &str = "request body exceeds maximum size of 1048576
             (String = "text/event-stream"),
         )),
         (status = 400, description = "The request is invalid", body = ErrorResponse),
-        (status = 404, description = "No pipeline has this name", body = ErrorResponse),
+        (status = 401, description = "The server wants a bearer token", body = ErrorResponse),
+        (status = 404, description = "No pipeline of the caller has this name", body = ErrorResponse),
         (status = 405, description = "The method is not POST", body = ErrorResponse),
         (status = 413, description = "The body is longer than 1048576 bytes",
             body = ErrorResponse),
@@ -105,7 +106,7 @@ async fn ask(
     // Calls are counted first, so that a limited caller does not learn which pipelines there are.
     // An unknown pipeline is refused before the size of the body is checked.
     let pipeline = counted
-        .and_then(|()| find(pipelines, &request))
+        .and_then(|()| find(pipelines, &request, &question))
         .inspect_err(|refused| question.refuse(refused.rejection().status()))?;
     let respond = service_fn(|request| {
         let question = mem::take(&mut question);
@@ -184,10 +185,15 @@ pub(super) async fn admit(
 }
 
 /// Finds the pipeline that a request names.
-fn find(pipelines: &Pipelines, request: &Request) -> Result<Arc<Pipeline>, Refused> {
+fn find(
+    pipelines: &Pipelines,
+    request: &Request,
+    question: &ObservedQuestion,
+) -> Result<Arc<Pipeline>, Refused> {
     check_content_type(request.headers())?;
     let name = name(request.uri().path());
-    pipelines.find(&name).ok_or_else(|| {
+    let found = pipelines.find(&name, request.extensions());
+    question.find(found).ok_or_else(|| {
         let message = format!("pipeline not found: {name}");
         Refused::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)
     })

@@ -2,13 +2,16 @@
 
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 
 use super::failure::STOPPED;
+
+/// Message for a request without a valid token. It does not tell what was wrong with one.
+const NO_TOKEN: &str = "a valid bearer token is required";
 
 /// Renders a refusal as `{"error": {"code": "<CODE>", "message": "<message>"}}` and a line feed.
 ///
@@ -56,8 +59,17 @@ impl<B: From<Bytes>> Render<B> for ErrorLine {
     }
 }
 
+/// Returns the refusal of a request without a valid token with this code.
+pub(super) fn unauthorized(rejection: &Rejection, code: &'static str) -> Option<Rejection> {
+    let status = rejection.status();
+    (status == StatusCode::UNAUTHORIZED).then(|| Rejection::new(status, code, NO_TOKEN))
+}
+
 /// Returns the refusal with the code and message of this server, where they differ.
 fn ours(rejection: &Rejection) -> Option<Rejection> {
+    if let Some(unauthorized) = unauthorized(rejection, "unauthorized") {
+        return Some(unauthorized);
+    }
     let (code, message) = match rejection.code() {
         "not_found" => ("not_found", "resource not found"),
         "method_not_allowed" => ("method_not_allowed", "method not allowed"),
@@ -79,8 +91,6 @@ pub(super) fn json(value: &impl Serialize) -> axum::response::Response {
 
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
-
     use super::*;
 
     fn rendered(rejection: Rejection) -> (u16, Bytes) {
@@ -122,6 +132,11 @@ mod tests {
                 400,
                 "invalid_content_length",
                 r#""INVALID_REQUEST","message":"invalid request body: its length""#,
+            ),
+            (
+                401,
+                "invalid_token",
+                r#""UNAUTHORIZED","message":"a valid bearer token is required""#,
             ),
             (
                 418,

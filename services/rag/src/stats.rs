@@ -1,21 +1,25 @@
 //! `/v1/stats`: the tokens that the pipelines have used.
 
 use axum::{extract::State, response::Response};
+use http::Extensions;
 use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_llm::{Embedder, Provider, Usage};
 
-use super::{pipelines::Pipelines, reply::json};
+use super::{
+    pipelines::Pipelines,
+    reply::{ErrorResponse, json},
+};
 
 /// Shows the tokens of embeddings for all providers if set. The specification shows them only
 /// for Voyage; they are counted for all.
 const SHOWS_ALL_EMBEDDINGS: bool = false;
 
-/// Token usage of all pipelines.
+/// Token usage of the pipelines.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StatsResponse)]
 struct Stats {
-    /// All pipelines, in the order of the configuration.
+    /// The pipelines of the caller, in the order of the configuration.
     pipelines: Vec<PipelineUsage>,
 }
 
@@ -61,12 +65,15 @@ struct TokenUsage {
 ///
 /// Tokens are counted by the providers, since their clients were created.
 #[utoipa::path(get, path = "/stats", tag = "System", operation_id = "getStats",
-    responses((status = 200, description = "The statistics of all pipelines, in the order of the \
-        configuration", body = Stats)),
+    responses(
+        (status = 200, description = "The statistics of the pipelines of the caller, in the order \
+            of the configuration", body = Stats),
+        (status = 401, description = "The server wants a bearer token", body = ErrorResponse),
+    ),
 )]
-pub(super) async fn stats(State(pipelines): State<Pipelines>) -> Response {
-    let served = pipelines.now();
-    let entries = served.iter().map(|pipeline| PipelineUsage {
+pub(super) async fn stats(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
+    let seen = pipelines.seen_by(&extensions);
+    let entries = seen.iter().map(|pipeline| PipelineUsage {
         name: pipeline.name().to_owned(),
         description: pipeline.description().to_owned(),
         embedding: shown(pipeline.embedder()),

@@ -1,6 +1,7 @@
 //! The whole service, with fake providers and a real PostgreSQL.
 
 mod answers;
+mod callers;
 mod citations;
 mod debug;
 mod endpoints;
@@ -120,6 +121,7 @@ pub(super) fn bare(name: &str, embedder: Embedder, completer: Completer) -> Part
     Parts {
         name: name.to_owned(),
         description: format!("All about {name}"),
+        callers: None,
         retriever: retriever(nowhere(), Vec::new()),
         embedder,
         completer,

@@ -149,6 +149,7 @@ impl PipelineBuilder {
         set.pipelines.push(Served::new(Parts {
             name: name.clone(),
             description: pipeline.description.clone(),
+            callers: pipeline.callers.clone(),
             retriever,
             embedder: clients.embedder(),
             completer: clients.completer(),

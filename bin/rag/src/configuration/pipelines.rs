@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use http::HeaderMap;
+use ziggurat_limits::CallerNames;
 use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
 use ziggurat_postgres::database::Database;
 use ziggurat_rag_service::retrieval::{SearchOptions, Table};
@@ -26,6 +27,8 @@ const LONGEST_NAME: usize = 63;
 pub(crate) struct Pipeline {
     pub(crate) name: String,
     pub(crate) description: String,
+    /// The callers for which it exists; `None` for all.
+    pub(crate) callers: Option<CallerNames>,
     pub(crate) database: Arc<Database>,
     pub(crate) tables: Vec<Table>,
     /// Loading of documents, if it is configured.
@@ -104,6 +107,7 @@ impl Pipeline {
         let pipeline = Self {
             name,
             description: file.key("description").text().unwrap_or_default(),
+            callers: callers(file),
             rewriter: rewriter(&file.section("query_rewrite")),
             rerank: Rerank::read(&file.section("rerank"), &shared),
             key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),
@@ -125,6 +129,13 @@ impl Pipeline {
         };
         Some(pipeline)
     }
+}
+
+/// Returns the callers that the pipeline is for. Without the key they are all; an empty one is a
+/// problem, because it might be meant for none.
+fn callers(file: &Section<'_>) -> Option<CallerNames> {
+    let is_given = file.names_key("for");
+    is_given.then(|| CallerNames::read_with_scopes(&file.section("for")))
 }
 
 /// Returns the name of the model that rewrites follow-ups, if they are rewritten.

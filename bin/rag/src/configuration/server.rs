@@ -13,6 +13,8 @@ use ziggurat_layers::{
 use ziggurat_rag_service as rag;
 use ziggurat_runtime::config::{Section, Value};
 
+use super::auth::{self, Auth};
+
 /// The message for an address that other machines can reach.
 const NOT_PUBLIC: &str = "other machines can reach this address, and clients are not \
                           authenticated: listen on localhost, or allow it with \
@@ -25,8 +27,10 @@ pub(crate) struct Server {
     pub(crate) listen_address: String,
     /// The port.
     pub(crate) port: u16,
-    /// True if other machines may reach the server, which has no authentication.
+    /// True if other machines may reach the server, although callers are not authenticated.
     pub(crate) allow_public: bool,
+    /// The tokens that callers need, if they need one.
+    pub(crate) auth: Option<Auth>,
     /// Additional host names in requests, besides the address and local names.
     pub(crate) allowed_hosts: Vec<String>,
     /// The files for HTTPS, if it is enabled.
@@ -95,13 +99,16 @@ pub(super) fn read(file: &Section<'_>) -> Server {
         listen_address: host(&file.key("listen_address")).unwrap_or(default.listen_address),
         port: file.key("port").whole(1..=65535).unwrap_or(default.port),
         allow_public: boolean("allow_public"),
+        auth: auth::read(file),
         allowed_hosts: hosts(&file.key("allowed_hosts")),
         tls: tls(&file.section("tls")),
         cors: cors(&file.section("cors")),
     };
     let is_public = is_host(&server.listen_address) && !server.is_local();
-    file.key("listen_address")
-        .check(!is_public || server.allow_public, NOT_PUBLIC);
+    file.key("listen_address").check(
+        !is_public || server.allow_public || server.auth.is_some(),
+        NOT_PUBLIC,
+    );
     server
 }
 
@@ -164,6 +171,7 @@ impl Default for Server {
             listen_address: "localhost".to_owned(),
             port: 8080,
             allow_public: false,
+            auth: None,
             allowed_hosts: Vec::new(),
             tls: None,
             cors: None,
@@ -213,6 +221,7 @@ impl Server {
             ),
             ("port", self.port == other.port),
             ("allow_public", self.allow_public == other.allow_public),
+            ("auth", self.auth == other.auth),
             ("allowed_hosts", self.allowed_hosts == other.allowed_hosts),
             ("tls", self.tls == other.tls),
             ("cors", self.cors == other.cors),

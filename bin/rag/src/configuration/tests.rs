@@ -1,5 +1,6 @@
 //! Tests of configuration files.
 
+mod auth;
 mod cascades;
 mod example;
 mod files;

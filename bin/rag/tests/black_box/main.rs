@@ -2,6 +2,7 @@
 
 mod answers;
 mod audit;
+mod auth;
 mod checking;
 mod command_line;
 mod cors;

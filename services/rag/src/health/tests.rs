@@ -18,6 +18,16 @@ fn check(parts: Vec<Parts>) -> HealthCheck {
     HealthCheck::new(Pipelines::new(pipelines), Duration::from_secs(3))
 }
 
+impl HealthCheck {
+    fn all(&self) -> Served {
+        self.inner.pipelines.seen_by(&Extensions::new())
+    }
+
+    async fn report_all(&self) -> Arc<Report> {
+        self.report(self.all()).await
+    }
+}
+
 fn with_completer(fake: &Fake, api: Api) -> Parts {
     bare("docs", Embedder::local(), completer(fake, api))
 }
@@ -39,13 +49,13 @@ async fn the_report_names_reachable_providers_and_the_reason_for_others() {
         completer(&fake, Api::Gemini),
     );
     fake.next_of(Api::Gemini, Turn::refusal(401));
-    let report = check(vec![parts]).report().await;
+    let report = check(vec![parts]).report_all().await;
     let expected = "{\"status\":\"degraded\",\"pipelines\":[{\"name\":\"docs\",\
         \"embedding\":{\"reachable\":true},\"completion\":{\"reachable\":false,\
         \"error\":\"the configured provider rejected the server's credentials\"}}]}";
     assert_eq!(written(&report), expected);
     assert_eq!(
-        written(&*check(Vec::new()).report().await),
+        written(&*check(Vec::new()).report_all().await),
         "{\"status\":\"healthy\"}"
     );
 }
@@ -78,7 +88,7 @@ async fn every_fault_of_every_provider_has_its_message_at_the_first_attempt() {
         ] {
             let before = fake.requests().len();
             fake.next(turn.clone());
-            let report = check(vec![parts.clone()]).report().await;
+            let report = check(vec![parts.clone()]).report_all().await;
             let PipelineHealth {
                 embedding,
                 completion,
@@ -110,7 +120,7 @@ async fn a_connection_that_is_refused_is_not_tried_again() {
     drop(closed);
     let completer = Completer::new(http(Api::OpenAi, &access), "model-1");
     let parts = bare("docs", Embedder::local(), completer.expect("a completer"));
-    let report = check(vec![parts]).report().await;
+    let report = check(vec![parts]).report_all().await;
     let error = report.pipelines[0].completion.error;
     assert_eq!(error, Some("the provider could not be reached"));
 }
@@ -124,7 +134,7 @@ async fn a_provider_that_hangs_delays_the_report_only_until_the_deadline() {
     let timeout = Duration::from_millis(300);
     let check = HealthCheck::new(Pipelines::new(pipelines), timeout);
     let began = Instant::now();
-    let report = check.report().await;
+    let report = check.report_all().await;
     assert!(began.elapsed() >= timeout);
     for (api, health) in SPEAKERS.iter().zip(&report.pipelines) {
         let error = (*api == Api::Gemini).then_some("the request took too long to process");
@@ -157,7 +167,7 @@ async fn a_provider_shared_by_pipelines_is_pinged_once() {
     let other = Completer::new(http(Api::OpenAi, &access), "model-1");
     parts.push(bare("d", Embedder::local(), other.expect("a completer")));
     fake.next_of(Api::Ollama, Turn::refusal(500));
-    let report = check(parts).report().await;
+    let report = check(parts).report_all().await;
     let apis: Vec<_> = fake.requests().iter().map(|seen| seen.api).collect();
     let count = |api: Api| apis.iter().filter(|other| **other == api).count();
     assert_eq!((count(Api::OpenAi), count(Api::Ollama)), (2, 1), "{apis:?}");
@@ -173,7 +183,7 @@ async fn simultaneous_calls_share_one_round_of_pings() {
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
     let check = check(vec![with_completer(&fake, Api::OpenAi)]);
-    let asking = join_all((0..50).map(|_| check.report()));
+    let asking = join_all((0..50).map(|_| check.report_all()));
     let opening = async {
         fake.asked(1).await;
         gate.open();
@@ -188,6 +198,36 @@ async fn simultaneous_calls_share_one_round_of_pings() {
 }
 
 #[tokio::test]
+async fn callers_that_see_other_pipelines_share_no_round() {
+    let fake = Fake::start();
+    let gate = Gate::new();
+    fake.always(Turn::answer().held(&gate));
+    let check = check(vec![
+        with_completer(&fake, Api::OpenAi),
+        with_completer(&fake, Api::Gemini),
+    ]);
+    let all = check.all();
+    let asking = join_all([
+        check.report(all.clone()),
+        check.report(all[..1].to_vec()),
+        check.report(all[..1].to_vec()),
+    ]);
+    let opening = async {
+        fake.asked(3).await;
+        gate.open();
+    };
+    let (reports, ()) = tokio::join!(asking, opening);
+    assert_eq!(
+        (reports[0].pipelines.len(), reports[1].pipelines.len()),
+        (2, 1)
+    );
+    assert!(Arc::ptr_eq(&reports[1], &reports[2]));
+    assert_eq!(fake.requests().len(), 3);
+    assert!(check.report(Vec::new()).await.pipelines.is_empty());
+    assert_eq!(fake.requests().len(), 3, "nothing to ping");
+}
+
+#[tokio::test]
 async fn every_call_pings_again() {
     let fake = Fake::start();
     let check = check(vec![with_completer(&fake, Api::OpenAi)]);
@@ -197,7 +237,7 @@ async fn every_call_pings_again() {
         (Turn::answer(), true),
     ] {
         fake.next(turn);
-        let report = check.report().await;
+        let report = check.report_all().await;
         assert_eq!(report.pipelines[0].completion.reachable, is_there);
     }
     assert_eq!(fake.requests().len(), 3);
@@ -207,12 +247,12 @@ async fn every_call_pings_again() {
 async fn replaced_pipelines_start_another_round() {
     let fake = Fake::start();
     let check = check(vec![with_completer(&fake, Api::OpenAi)]);
-    check.report().await;
+    check.report_all().await;
     let parts = with_completer(&fake, Api::Gemini);
-    let before = Arc::downgrade(&check.inner.pipelines.now());
+    let before = Arc::downgrade(&check.all()[0]);
     check.inner.pipelines.replace(vec![Pipeline::new(parts)]);
     assert!(before.upgrade().is_none(), "replaced pipelines are dropped");
-    check.report().await;
+    check.report_all().await;
     assert_eq!(fake.requests()[1].api, Api::Gemini);
 }
 
@@ -221,8 +261,8 @@ async fn a_round_is_cancelled_with_the_last_call_that_waits_for_it() {
     let fake = Fake::start();
     fake.always(Turn::answer().held(&Gate::new()));
     let check = check(vec![with_completer(&fake, Api::OpenAi)]);
-    let mut first = Box::pin(check.report());
-    let mut second = Box::pin(check.report());
+    let mut first = Box::pin(check.report_all());
+    let mut second = Box::pin(check.report_all());
     tokio::select! {
         _ = &mut first => panic!("it hangs"),
         _ = &mut second => panic!("it hangs"),

@@ -12,11 +12,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_layers::reject::{Rejection, Render};
 
-use crate::reply::Refused;
+use crate::reply::{Refused, unauthorized};
 
-/// Renders a refusal as the API of `OpenAI` does.
+/// Renders a refusal as the API of `OpenAI` does. A program also uses it for refusals of its layers
+/// around these routes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ChatErrors;
+pub struct ChatErrors;
 
 /// A request that is refused, with the parameter that is the reason.
 #[derive(Debug)]
@@ -51,7 +52,9 @@ struct ChatError<'a> {
 
 impl<B: From<Bytes>> Render<B> for ChatErrors {
     fn render(&self, rejection: &Rejection) -> Response<B> {
-        response(rejection, None).map(Into::into)
+        // As the API of `OpenAI` calls it.
+        let unauthorized = unauthorized(rejection, "invalid_api_key");
+        response(unauthorized.as_ref().unwrap_or(rejection), None).map(Into::into)
     }
 }
 

@@ -7,6 +7,14 @@ const make = (tag, name, text) => {
   return element;
 };
 
+/* The token of the caller, if the server wants one. It is forgotten with the page. */
+let token = "";
+const send = (path, options = {}) => {
+  const headers = { ...options.headers };
+  if (token) headers.authorization = `Bearer ${token}`;
+  return fetch(path, { ...options, headers });
+};
+
 /* What the server has of its own to say about a failure, or what can be said without it. */
 class Failure extends Error {}
 async function refusal(response) {
@@ -53,7 +61,7 @@ function sourceList(sources) {
 }
 
 async function tell(name, body, signal, turn) {
-  const response = await fetch(`/v1/pipelines/${encodeURIComponent(name)}`, {
+  const response = await send(`/v1/pipelines/${encodeURIComponent(name)}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -139,7 +147,7 @@ async function check() {
   const place = byId("health");
   place.replaceChildren(make("p", "quiet", "Asking every provider once"));
   try {
-    const response = await fetch("/v1/health");
+    const response = await send("/v1/health");
     if (!response.ok) throw await refusal(response);
     const { status, pipelines = [] } = await response.json();
     const lines = pipelines.flatMap(({ name, embedding, completion, search }) =>
@@ -157,7 +165,8 @@ function describe() {
 }
 
 async function start() {
-  const response = await fetch("/v1/pipelines");
+  const response = await send("/v1/pipelines");
+  byId("access").hidden = response.status !== 401;
   if (!response.ok) throw await refusal(response);
   const { pipelines } = await response.json();
   descriptions = new Map(pipelines.map(({ name, description }) => [name, description]));
@@ -178,4 +187,10 @@ byId("clear").addEventListener("click", clear);
 byId("check").addEventListener("click", check);
 /* Another pipeline searches other tables: what was said before is not about them. */
 byId("pipeline").addEventListener("change", () => { clear(); describe(); });
-start().catch((error) => { byId("about").textContent = reason(error); });
+const look = () => start().catch((error) => { byId("about").textContent = reason(error); });
+byId("access").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = byId("token").value.trim();
+  look();
+});
+look();

@@ -7,11 +7,13 @@ use super::*;
 const CHAT: &str = "/v1/chat/completions";
 
 fn compatible(parts: impl IntoIterator<Item = Parts>) -> Router {
-    let options = Options {
-        openai_compatible: true,
-        ..Options::default()
-    };
-    served_with(parts, options)
+    compatible_with(parts, Options::default())
+}
+
+fn compatible_with(parts: impl IntoIterator<Item = Parts>, options: Options) -> Router {
+    let pipelines = Pipelines::new(parts.into_iter().map(Pipeline::new).collect());
+    let chat = chat_service(pipelines.clone(), options.clone());
+    linked(service(pipelines, options).merge(chat))
 }
 
 fn conversation() -> Value {
@@ -377,11 +379,10 @@ async fn parameters_that_ask_for_nothing_are_ignored() {
 async fn limits_of_callers_count_conversations() {
     let setup = Setup::new().await;
     let options = Options {
-        openai_compatible: true,
         limits: limits::limits("local: true", "calls: 1 per minute"),
         ..Options::default()
     };
-    let service = served_with([setup.parts()], options);
+    let service = compatible_with([setup.parts()], options);
     assert_eq!(chat(&service, &conversation()).await.0, 200);
     let (status, answer) = chat(&service, &conversation()).await;
     let error = &answer["error"];

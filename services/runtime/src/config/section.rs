@@ -70,6 +70,13 @@ impl<'a> Section<'a> {
         matches!(self.node, Some(Node::Map(_)))
     }
 
+    /// Returns whether the file has this key, also without a value: a guard that was begun and not
+    /// written must not count as none.
+    #[must_use]
+    pub fn names_key(&self, name: &str) -> bool {
+        matches!(self.node, Some(Node::Map(map)) if map.iter().any(|(key, _)| key == name))
+    }
+
     /// Returns all keys of a section in which any key is allowed, with their texts.
     #[must_use]
     pub fn texts(&self, name: &str) -> Vec<(String, String)> {

@@ -1,0 +1,55 @@
+//! Commands about API tokens. They start no server; a running server reloads the file by itself.
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use ziggurat_audit::AdminAudit;
+use ziggurat_runtime::console::{self, Console, print_error};
+use ziggurat_tokens::{TokenCommand, TokenFile};
+
+use crate::{
+    configuration::{ConfigSources, Configuration},
+    find,
+};
+
+/// Runs the command, and returns its exit code.
+pub(crate) fn run(config: Option<&Path>, command: TokenCommand) -> ExitCode {
+    match administer(config, command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            print_error(&format!("{error:#}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn administer(config: Option<&Path>, command: TokenCommand) -> anyhow::Result<()> {
+    let sources = ConfigSources::of_process();
+    let path = find(config, &sources)?;
+    let loaded = Configuration::load(&path, &sources).context("failed to load configuration")?;
+    console::print_warnings(&loaded.warnings);
+    let auth = loaded.value.server.auth.as_ref();
+    let token_file = auth.and_then(|auth| auth.token_file.as_ref());
+    let token_file = token_file.with_context(|| {
+        let path = path.display();
+        format!("{path} names no file for tokens: set server.auth.token_file")
+    })?;
+    let mut console = Console {
+        input: &mut io::stdin().lock(),
+        output: &mut io::stdout().lock(),
+        remarks: &mut io::stderr().lock(),
+        is_terminal: io::stdin().is_terminal(),
+        has_screen: io::stderr().is_terminal(),
+    };
+    // Every token may use every pipeline that is for it, so it is bound to no database.
+    let databases = None;
+    let file = TokenFile::new(token_file);
+    AdminAudit::run(loaded.value.audit.as_ref(), command.flag(), || {
+        command.run(&file, databases, &mut console)?;
+        Ok(())
+    })
+}

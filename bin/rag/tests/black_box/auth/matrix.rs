@@ -1,0 +1,220 @@
+//! Every route with every caller: a pipeline that is not for a caller is like one that was never
+//! made.
+
+use serde_json::json;
+use ziggurat_black_box::{Answer, FakeIssuer, Postgres};
+
+use super::{PUBLIC_URL, RESOURCE, add_token, names};
+use crate::support::{Client, Home, library, pipeline, question, server};
+
+/// The pipelines, each with a name of the same length that no pipeline has.
+const PIPELINES: [(&str, &str); 3] = [("all", "alk"), ("docs", "dogs"), ("secret", "sacret")];
+
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// A caller, and the pipelines that are for it.
+struct Caller {
+    label: &'static str,
+    client: Client,
+    sees: &'static [&'static str],
+}
+
+impl Caller {
+    /// Checks all that lists pipelines.
+    fn check_lists(&self) {
+        let get = |path: &str| {
+            let answer = self.client.get(path);
+            assert_eq!(answer.status, 200, "{}: {answer:?}", self.label);
+            answer.json()
+        };
+        for (path, list, key) in [
+            ("/v1/pipelines", "pipelines", "name"),
+            ("/v1/stats", "pipelines", "name"),
+            ("/v1/health", "pipelines", "name"),
+            ("/v1/models", "data", "id"),
+        ] {
+            assert_eq!(
+                names(&get(path), list, key),
+                self.sees,
+                "{}: {path}",
+                self.label
+            );
+        }
+        assert_eq!(get("/v1/health")["status"], "healthy", "{}", self.label);
+    }
+
+    /// Checks that a name leads to the same answers as another that no pipeline has, or not.
+    fn check_name(&self, name: &str, invented: &str) {
+        let is_seen = self.sees.contains(&name);
+        let mut is_different = false;
+        for request in requests() {
+            let [real, absent] = [name, invented].map(|name| self.answer(&request, name));
+            if is_seen {
+                is_different |= real != absent;
+            } else {
+                assert_eq!(real, absent, "{}: {name}: {request:?}", self.label);
+            }
+        }
+        assert_eq!(is_different, is_seen, "{}: {name}", self.label);
+    }
+
+    /// Sends a request for a pipeline, and returns the status, headers and body without its name.
+    fn answer(&self, request: &Request, name: &str) -> (u16, String, String) {
+        let path = request.path.replace("{name}", name);
+        let body = request.body.replace("{name}", name);
+        let Answer { status, head, body } =
+            self.client
+                .send(request.method, &path, request.headers, &body);
+        let head = head.lines().filter(|line| !line.starts_with("date:"));
+        (status, head.collect(), body.replace(name, "{name}"))
+    }
+}
+
+/// A request in which the name of a pipeline is open.
+#[derive(Clone, Debug)]
+struct Request {
+    method: &'static str,
+    path: &'static str,
+    headers: &'static str,
+    body: String,
+}
+
+/// Returns requests of all kinds to all routes that name a pipeline.
+fn requests() -> Vec<Request> {
+    const ASK: &str = "/v1/pipelines/{name}";
+    const CHAT: &str = "/v1/chat/completions";
+    const JSON: &str = "content-type: application/json\r\n";
+    let text = "What do ferns like?";
+    let whole = question(text);
+    let streamed = json!({"query": text, "stream": true}).to_string();
+    let mut conversation = json!({"model": "{name}",
+        "messages": [{"role": "user", "content": text}]});
+    let chat = conversation.to_string();
+    conversation["stream"] = json!(true);
+    let chat_streamed = conversation.to_string();
+    conversation["tools"] = json!([{"type": "function"}]);
+    let unsupported = conversation.to_string();
+    let large = "x".repeat(1 << 21);
+    let mut requests = Vec::new();
+    for (path, headers, body) in [
+        (ASK, JSON, &*whole),
+        (ASK, JSON, &streamed),
+        (ASK, JSON, "{}"),
+        (ASK, JSON, "{"),
+        (ASK, JSON, ""),
+        (ASK, JSON, &large),
+        (ASK, "sec-fetch-site: same-origin\r\n", &whole),
+        (CHAT, JSON, &chat),
+        (CHAT, JSON, &chat_streamed),
+        (CHAT, JSON, &unsupported),
+    ] {
+        let (method, body) = ("POST", body.to_owned());
+        requests.push(Request {
+            method,
+            path,
+            headers,
+            body,
+        });
+    }
+    for path in [
+        ASK,
+        "/v1/pipelines/{name}/",
+        "/v1/models/{name}",
+        "/v1/{name}",
+        "/{name}",
+    ] {
+        for method in METHODS {
+            let (headers, body) = ("", String::new());
+            requests.push(Request {
+                method,
+                path,
+                headers,
+                body,
+            });
+        }
+    }
+    requests
+}
+
+/// Creates a folder with three pipelines, of which two are not for all.
+fn home(issuer: &FakeIssuer, postgres: &Postgres) -> (Home, String, String) {
+    let home = Home::new();
+    let url = &issuer.url;
+    let server = server(&format!(
+        "  openai_compatible: true\n  auth: {{token_file: {}, issuer: {{url: '{url}', jwks_url: \
+         '{url}/keys', public_url: '{PUBLIC_URL}', when_unreachable: accept}}}}\n",
+        home.file("tokens.yaml").display()
+    ));
+    let list = |token: &str| {
+        let all = pipeline("all", postgres, "");
+        let docs = pipeline("docs", postgres, &format!("  for: {{tokens: [{token}]}}\n"));
+        let secret = "  for: {scopes: [secret.read], clients: ['client:robot']}\n";
+        format!(
+            "{server}pipelines:\n{all}{docs}{}",
+            pipeline("secret", postgres, secret)
+        )
+    };
+    home.configure(&list("unknown"));
+    let (reader, id) = add_token(&home, "never");
+    let (other, _) = add_token(&home, "30d");
+    home.configure(&list(&id));
+    (home, reader, other)
+}
+
+#[test]
+fn a_pipeline_that_is_not_for_a_caller_is_like_one_that_was_never_made() {
+    let issuer = FakeIssuer::start();
+    let postgres = library();
+    let (home, reader, other) = home(&issuer, &postgres);
+    let (_program, stranger) = home.serve();
+    let client_of =
+        |subject: &str, claims| stranger.bearing(&issuer.token(RESOURCE, subject, &claims));
+    let callers = [
+        Caller {
+            label: "the token that docs is for",
+            client: stranger.bearing(&reader),
+            sees: &["all", "docs"],
+        },
+        Caller {
+            label: "another token",
+            client: stranger.bearing(&other),
+            sees: &["all"],
+        },
+        Caller {
+            label: "a client with the scope",
+            client: client_of("ann", json!({"scope": "secret.read other"})),
+            sees: &["all", "secret"],
+        },
+        Caller {
+            label: "the client that secret is for",
+            client: client_of("bob", json!({"client_id": "robot"})),
+            sees: &["all", "secret"],
+        },
+        Caller {
+            label: "another client",
+            client: client_of("robot", json!({"scope": "secret", "client_id": "rob"})),
+            sees: &["all"],
+        },
+    ];
+    for caller in &callers {
+        caller.check_lists();
+        for (name, invented) in PIPELINES {
+            caller.check_name(name, invented);
+        }
+    }
+    let description = stranger.get("/v1/openapi.json").body;
+    for (name, _) in PIPELINES {
+        assert!(!description.contains(&format!("\"{name}\"")), "{name}");
+        let caller = Caller {
+            label: "no token",
+            client: stranger.clone(),
+            sees: &[],
+        };
+        caller.check_name(name, "other");
+    }
+    let health = stranger.get("/v1/health");
+    assert_eq!(
+        (health.status, &*health.body),
+        (200, "{\"status\":\"healthy\"}\n")
+    );
+}

@@ -1,0 +1,67 @@
+//! The caller of a request, by the identity that its token proves.
+
+use http::Extensions;
+use ziggurat_limits::CallerId;
+use ziggurat_tokens::Identity;
+
+/// Kind of the caller of a server without authentication.
+const LOCAL: &str = "local";
+
+/// Names of a caller for records, which do not depend on its request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallerRecord {
+    identity: Option<Identity>,
+    /// The first digits of the digest of its token.
+    digits: String,
+}
+
+/// Returns the name that a caller has in lists of callers, and is counted by. Without authentication
+/// it is the local one.
+pub(super) fn id(extensions: &Extensions) -> CallerId<'_> {
+    identity(extensions).map_or(CallerId::Local, Identity::caller_id)
+}
+
+/// Returns the identity of a caller, if it has one.
+pub(super) fn identity(extensions: &Extensions) -> Option<&Identity> {
+    extensions.get()
+}
+
+// === impl CallerRecord ===
+
+impl CallerRecord {
+    pub(super) fn of(extensions: &Extensions) -> Self {
+        let identity = identity(extensions).cloned();
+        Self {
+            digits: identity.as_ref().map(Identity::digits).unwrap_or_default(),
+            identity,
+        }
+    }
+
+    /// Returns the kind of the caller.
+    pub(super) fn kind(&self) -> &'static str {
+        self.identity.as_ref().map_or(LOCAL, Identity::kind)
+    }
+
+    /// Returns the name of the caller; empty for the local one.
+    pub(super) fn name(&self) -> &str {
+        self.identity.as_ref().map_or("", Identity::name)
+    }
+
+    /// Returns the first digits of the digest of its token.
+    pub(super) fn digits(&self) -> &str {
+        &self.digits
+    }
+
+    /// Returns whether the caller has proved who it is.
+    pub(super) fn is_known(&self) -> bool {
+        self.identity.is_some()
+    }
+
+    /// Returns the kind and the name, such as `token:token-1730283330`.
+    pub(super) fn shown(&self) -> String {
+        match self.name() {
+            "" => self.kind().to_owned(),
+            name => format!("{}:{name}", self.kind()),
+        }
+    }
+}
