@@ -90,13 +90,15 @@ impl Home {
         self.folder.join("audit.jsonl")
     }
 
-    /// Writes the configuration of `ziggurat-rag`, which listens on this port.
+    /// Writes the configuration of `ziggurat-rag`, which listens on this port and loads documents
+    /// with the second role.
     pub(crate) fn configure_answers(
         &self,
         database: &Address,
+        writing: &Address,
         port: u16,
     ) -> anyhow::Result<PathBuf> {
-        self.configure("ziggurat-rag.yaml", &answers(database, port))
+        self.configure("ziggurat-rag.yaml", &answers(database, writing, port))
     }
 
     fn configure(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
@@ -124,19 +126,22 @@ impl Home {
     }
 }
 
-fn answers(database: &Address, port: u16) -> String {
+fn answers(database: &Address, writing: &Address, port: u16) -> String {
     format!(
         "# Written by the demo, anew at every start.\n\
          server:\n  listen_address: 127.0.0.1\n  port: {port}\n  openai_compatible: true\n\
          pipelines:\n  - name: handbook\n    \
          description: What the shop tells its customers\n    \
          database: {{{shop}}}\n    \
-         tables:\n      - table: handbook\n        text_column: body\n        \
-         vector_column: embedding\n        id_column: title\n    \
+         tables:\n      - table: passages\n        text_column: content\n        \
+         vector_column: embedding\n        id_column: id\n        title_column: title\n    \
+         # `ziggurat-rag ingest` makes the table, and fills it from a folder.\n    \
+         ingest:\n      database: {{{writing}}}\n    \
          # Vectors of words and answers in quotes: without a model, a key or a network.\n    \
          embedding_llm: {{provider: local}}\n    rag_llm: {{provider: local}}\n    \
          allow_include_sources: true\n    top_n: 5\n    query_rewrite: {{enabled: true}}\n",
         shop = reached(database, "username", "ssl_mode"),
+        writing = reached(writing, "username", "ssl_mode"),
     )
 }
 

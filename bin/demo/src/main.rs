@@ -5,6 +5,7 @@ mod accounts;
 mod answers;
 mod arguments;
 mod clients;
+mod documents;
 mod home;
 mod sample;
 mod shop;
@@ -39,7 +40,11 @@ use crate::{
 const DEFAULT_PORT: u16 = 8080;
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse(env::args_os().skip(1)) {
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    if let Some(code) = documents::run(&words) {
+        return code;
+    }
+    let outcome = match Arguments::parse(words) {
         Ok(Arguments { help: true, .. }) => print(arguments::HELP).map(|()| ExitCode::SUCCESS),
         Ok(arguments) => run(&arguments),
         Err(error) => Err(error),
@@ -109,7 +114,17 @@ fn serve(
     }
     let address = address(arguments.port)?.to_string();
     words.extend(["-http".into(), "-addr".into(), address.into()]);
-    let configuration = home.configure_answers(&database, answers::free_port()?)?;
+    let configuration =
+        home.configure_answers(&database, &shop.writing_address(), answers::free_port()?)?;
+    let folder = documents::write(home.folder()).context("writing the handbook")?;
+    let loaded = documents::load(&program, &configuration, &folder)?;
+    let folder = folder.display();
+    let said = format!(
+        "$ ziggurat-rag ingest -pipeline {} {folder}\n{loaded}",
+        documents::PIPELINE
+    );
+    // Standard output may be closed.
+    print(&said).ok();
     let answers = Answers::start(configuration)?;
     let accounts = runtime.block_on(Accounts::start(home.folder(), arguments.port.is_none()))?;
     let code = ziggurat_tools::run(words, |address| {

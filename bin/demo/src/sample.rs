@@ -83,6 +83,14 @@ const PRODUCTS: [(&str, &str, i32); 24] = [
     ("Storm lantern", "outdoors", 3875),
 ];
 
+/// Returns the sections of the handbook, each as the name and the text of a file.
+pub(crate) fn handbook_files() -> impl Iterator<Item = (String, String)> {
+    handbook::sections().map(|(name, text)| {
+        let name = name.to_lowercase().replace(' ', "-");
+        (format!("{name}.md"), format!("# {text}"))
+    })
+}
+
 /// A seeded generator of random numbers (PCG-XSH-RR, 64 to 32 bits).
 struct Random(u64);
 

@@ -145,6 +145,16 @@ impl Shop {
         }
     }
 
+    /// The connection settings for loading documents, which creates a table.
+    pub(crate) fn writing_address(&self) -> Address {
+        let password = password(&self.server.url(self.name())).unwrap_or_default();
+        Address {
+            user: self.server.user().to_owned(),
+            password: password.into(),
+            ..self.address()
+        }
+    }
+
     /// Drops a temporary database, and releases PostgreSQL.
     pub(crate) async fn close(self) {
         // Dropping waits for PostgreSQL, which must not block a worker of the runtime.

@@ -51,8 +51,8 @@ for MCP clients, and ziggurat-rag, which answers questions from its handbook.
   Address   {url}
   Token     {token}
   User      {user} (password {password}), for authenticate_user on {url}/v1
-  Tables    customers, products, orders, order_items, handbook (with embeddings);
-            and a view, revenue_by_month
+  Tables    customers, products, orders, order_items, handbook (with embeddings), passages
+            (what was loaded from the folder handbook); and a view, revenue_by_month
   Vectors   made by the server itself, of words: for trying out similarity_search
             and generate_embedding without a key (embedding.provider: local)
   Questions http://{answers}/ (a page; the answers are quotes, there is no model)
@@ -65,13 +65,13 @@ Ask it something:
     -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"SELECT * FROM revenue_by_month ORDER BY month"}}}}}}'
 
-Ask the handbook, for the whole answer and its sources, or as a stream:
+Ask the handbook, for the whole answer and its sources, or as a stream; each mark [1] is cited:
 
   curl -s http://{answers}/v1/pipelines/handbook \
-    -d '{{"query":"How do I wash wool?","include_sources":true}}'
+    -d '{{"query":"How do I wash wool?","include_sources":true,"citations":true}}'
 
   curl -sN http://{answers}/v1/pipelines/handbook \
-    -d '{{"query":"How do I wash wool?","stream":true}}'
+    -d '{{"query":"How do I wash wool?","stream":true,"stream_sources":true,"citations":true}}'
 
 Manage its account, which ziggurat-platform keeps:
 

@@ -48,6 +48,12 @@ pub(super) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
     Ok(())
 }
 
+/// Splits the text into sections, each with its name, and its text from the name on.
+pub(super) fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let sections = TEXT.strip_prefix("# ").unwrap_or(TEXT).split("\n# ");
+    sections.map(|section| (section.lines().next().unwrap_or_default(), section))
+}
+
 /// Splits the text into articles.
 fn articles() -> Vec<Article> {
     let (mut section, mut title) = ("", "");

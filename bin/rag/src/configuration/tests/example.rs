@@ -5,6 +5,9 @@ use ziggurat_runtime::config;
 use super::Case;
 use crate::configuration::{Server, read};
 
+/// The configuration for a folder of documents.
+const FOLDER: &str = include_str!("../../../folder.yaml");
+
 const EXAMPLE: &str = include_str!("../../../ziggurat-rag.example.yaml");
 
 #[test]
@@ -35,4 +38,13 @@ fn the_example_names_every_key() {
         let is_said = EXAMPLE.contains(&format!("{key}:"));
         assert!(is_said, "{path}");
     }
+}
+
+#[test]
+fn the_configuration_for_a_folder_is_valid_and_needs_no_key() {
+    let case = Case::new(FOLDER).env(&[("USER", "me")]);
+    assert_eq!(case.warnings(), [""; 0]);
+    let pipeline = case.pipeline();
+    assert!(pipeline.ingest.is_some() && pipeline.allow_include_sources);
+    assert!(pipeline.embedding.maker.is_local() && pipeline.completion.maker.is_local());
 }
