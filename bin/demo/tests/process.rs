@@ -326,7 +326,7 @@ fn the_printed_lines_for_the_handbook_answer_whole_and_as_a_stream() {
         .collect();
     for (command, expected) in commands.iter().zip([
         ["\"sources\":[", "\"citations\":[{\"marker\":"],
-        ["{\"type\":\"sources\"", "{\"type\":\"done\"}"],
+        ["{\"type\":\"sources\"", "{\"type\":\"done\""],
     ]) {
         let output = output(Command::new("sh").args(["-c", command]));
         // 127: there is no curl on this machine.
