@@ -23,6 +23,26 @@ pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     all.filter(|sentence| !sentence.is_empty())
 }
 
+/// Returns the leading sentences of a text that have at most this many bytes together. If not even
+/// the first has, it is cut after a word.
+pub(crate) fn leading(text: &str, bytes: usize) -> &str {
+    let mut length = 0;
+    while length < text.len() {
+        let next = length + end(&text[length..]);
+        if text[..next].trim_end().len() > bytes {
+            break;
+        }
+        length = next;
+    }
+    let whole = text[..length].trim_end();
+    if !whole.is_empty() || length == text.len() {
+        return whole;
+    }
+    let part = &text[..text.floor_char_boundary(bytes)];
+    let words = part.rfind(char::is_whitespace);
+    words.map_or(part, |end| part[..end].trim_end())
+}
+
 /// Returns the end of the first sentence.
 fn end(text: &str) -> usize {
     let mut letters = text.char_indices().peekable();
@@ -99,6 +119,24 @@ mod tests {
         ] {
             assert!(sentences(text).eq(expected.iter().copied()), "{text:?}");
         }
+    }
+
+    #[test]
+    fn leading_sentences_are_whole_if_one_fits() {
+        let text = "One two. Three!\nFour five six. Seven";
+        for (bytes, expected) in [
+            (99, text),
+            (text.len(), text),
+            (30, "One two. Three!\nFour five six."),
+            (29, "One two. Three!"),
+            (8, "One two."),
+            (7, "One"),
+            (2, "On"),
+            (0, ""),
+        ] {
+            assert_eq!(leading(text, bytes), expected, "{bytes}");
+        }
+        assert_eq!(leading(&"é".repeat(9), 3), "é");
     }
 
     proptest! {
