@@ -78,6 +78,8 @@ impl Collection {
             filter_columns: FilterColumns::Shown,
             keyword,
             text_search_config: None,
+            keyword_columns: Vec::new(),
+            order: None,
         };
         let retriever = Retriever::new(pool.clone(), "bench", vec![table], options);
         let gains = self
@@ -112,6 +114,7 @@ impl Judged {
             filter: None,
             top_n: DEPTH,
             disable_hybrid: false,
+            operators: None,
         };
         #[expect(clippy::cast_possible_truncation, reason = "pgvector has 32 bits")]
         let vector = self.vector.iter().map(|x| *x as f32).collect();

@@ -9,6 +9,9 @@ use ziggurat_runtime::config::Section;
 /// Limit on the passages that each search returns: the limit of an index of pgvector.
 const MAX_CANDIDATES: u32 = 1000;
 
+/// Limit on the neighbours of a passage, on each side.
+const MAX_EXPAND: u32 = 5;
+
 /// Limit on the constant of reciprocal rank fusion.
 const MAX_K: u32 = 1000;
 
@@ -37,8 +40,10 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
     let candidates = file.key("candidates").whole(1..=MAX_CANDIDATES);
     SearchOptions {
         hybrid: file.key("hybrid_enabled").boolean().unwrap_or(true),
+        operators: file.key("operators").boolean().unwrap_or(false),
         fusion: fusion(file, is_local),
         candidates: candidates.unwrap_or(default.candidates),
+        expand: file.key("expand").whole(0..=MAX_EXPAND).unwrap_or_default(),
         diversity: file.key("diversity").decimal(0.0..=1.0).unwrap_or(0.0),
         min_similarity: file.key("min_similarity").decimal(0.0..=1.0),
         ef_search: file.key("ef_search").whole(EF_SEARCH),

@@ -5,6 +5,7 @@ mod example;
 mod files;
 mod ingest;
 mod messages;
+mod neighbours;
 mod values;
 
 use std::fs;

@@ -58,6 +58,7 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
                 relevance: is_of_vector.then_some(found.score),
                 title: found.title,
                 url: found.url,
+                table,
             }
         })
         .collect()

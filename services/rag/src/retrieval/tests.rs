@@ -6,7 +6,10 @@ use ziggurat_postgres::{database::Settings, fixture::Fixture};
 use super::*;
 use crate::filter::Filter;
 
+mod columns;
 mod filters;
+mod neighbours;
+mod operators;
 mod words;
 
 /// Two dimensions, so that the position shows the similarity.
@@ -53,6 +56,8 @@ pub(super) fn table(name: &str) -> Table {
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
         text_search_config: None,
+        keyword_columns: Vec::new(),
+        order: None,
     }
 }
 
@@ -81,6 +86,7 @@ pub(super) fn question(text: &str) -> Question<'_> {
         filter: None,
         top_n: 10,
         disable_hybrid: false,
+        operators: None,
     }
 }
 
