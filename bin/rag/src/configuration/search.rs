@@ -55,7 +55,6 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
 
 fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
     let section = file.section("fusion");
-    let default = Fusion::default();
     let k = section.key("k").whole(1..=MAX_K);
     let method = match section.key("method").parsed(MethodName::parse) {
         Some(MethodName::WeightedSum) => {
@@ -64,7 +63,11 @@ fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
                 .check(k.is_none(), "has no effect on the method weighted");
             Method::WeightedSum
         }
-        _ => k.map_or(default.method, |k| Method::ReciprocalRank(k.into())),
+        name => match (name, k) {
+            (_, Some(k)) => Method::ReciprocalRank(k.into()),
+            (Some(MethodName::ReciprocalRank), None) => Method::RECIPROCAL_RANK,
+            _ => Method::default(),
+        },
     };
     let (weight, share) = (
         file.key("vector_weight").decimal(0.0..=1.0),
@@ -77,7 +80,7 @@ fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
     let usual = if is_local {
         LOCAL_WEIGHT
     } else {
-        default.vector_weight
+        method.vector_weight()
     };
     Fusion {
         method,

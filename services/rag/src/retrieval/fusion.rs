@@ -121,6 +121,8 @@ fn ranked(found: &[Hit]) -> Vec<Fused<Key<'_>>> {
 
 #[cfg(test)]
 mod tests {
+    use ziggurat_search::fusion::Method;
+
     use super::*;
 
     fn found(ids: &[&str]) -> Vec<Hit> {
@@ -146,8 +148,8 @@ mod tests {
 
     fn weight(vector_weight: f64) -> Fusion {
         Fusion {
+            method: Method::RECIPROCAL_RANK,
             vector_weight,
-            ..Fusion::default()
         }
     }
 

@@ -68,11 +68,11 @@ pub(super) fn by_meaning() -> SearchOptions {
     }
 }
 
-/// The defaults, with another weight of the vector search.
+/// Fusion by rank, with this weight of the vector search.
 pub(super) fn weighing(vector_weight: f64) -> SearchOptions {
     let fusion = Fusion {
+        method: Method::RECIPROCAL_RANK,
         vector_weight,
-        ..Fusion::default()
     };
     SearchOptions {
         fusion,
@@ -142,7 +142,7 @@ async fn min_similarity_limits_vector_search_and_not_keyword_search() {
     let found = ask(&retriever, &asked, &[1.0, 0.0])
         .await
         .expect("passages");
-    assert_eq!(ids(&found), ["1", "3", "2"]);
+    assert_eq!(ids(&found), ["3", "1", "2"]);
 }
 
 #[tokio::test]
