@@ -127,6 +127,8 @@ fn retriever(pool: &Pool, table: &str, vector: &str) -> Retriever {
         filter_columns: FilterColumns::Shown,
         keyword: Backend::Tsvector,
         text_search_config: None,
+        keyword_columns: Vec::new(),
+        order: None,
     };
     Retriever::new(pool.clone(), "bench", vec![table], SearchOptions::default())
 }
@@ -156,6 +158,7 @@ async fn ask(retriever: &Retriever, text: &str, number: u8) -> f64 {
         filter: None,
         top_n: 10,
         disable_hybrid: false,
+        operators: None,
     };
     let vector: Vec<_> = (0..DIMENSIONS)
         .zip(0_u8..)

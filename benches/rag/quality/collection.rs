@@ -11,7 +11,7 @@ use ziggurat_rag_service::retrieval::{
 use ziggurat_search::measures::JudgedRanking;
 
 /// Number of results that count.
-const DEPTH: usize = 10;
+pub(super) const DEPTH: usize = 10;
 
 /// Number of rows of one INSERT.
 const BATCH: usize = 200;
@@ -78,6 +78,8 @@ impl Collection {
             filter_columns: FilterColumns::Shown,
             keyword,
             text_search_config: None,
+            keyword_columns: Vec::new(),
+            order: None,
         };
         let retriever = Retriever::new(pool.clone(), "bench", vec![table], options);
         let gains = self
@@ -112,13 +114,20 @@ impl Judged {
             filter: None,
             top_n: DEPTH,
             disable_hybrid: false,
+            operators: None,
         };
         #[expect(clippy::cast_possible_truncation, reason = "pgvector has 32 bits")]
         let vector = self.vector.iter().map(|x| *x as f32).collect();
         let found = retriever.find(&question, future::ready(Ok(vector)));
         let found = found.await.expect("a search");
-        let ids = found.iter().filter_map(|passage| passage.id.as_deref());
-        JudgedRanking::new(&ids.collect::<Vec<_>>(), &self.grades).ndcg(DEPTH)
+        self.gain(found.iter().filter_map(|passage| passage.id.as_deref()))
+    }
+
+    /// Returns the nDCG@10 of passages with these ids, best first.
+    pub(super) fn gain<T: AsRef<str>>(&self, ids: impl Iterator<Item = T>) -> f64 {
+        let ids: Vec<_> = ids.collect();
+        let ids: Vec<_> = ids.iter().map(AsRef::as_ref).collect();
+        JudgedRanking::new(&ids, &self.grades).ndcg(DEPTH)
     }
 }
 

@@ -30,6 +30,7 @@ mod marked_lines;
 mod outline;
 #[cfg(feature = "packed")]
 mod packed;
+mod paragraph;
 mod splitter;
 
 #[cfg(feature = "packed")]

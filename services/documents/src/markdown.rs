@@ -1,8 +1,9 @@
-//! Splits Markdown at its headings; the text stays unchanged, since it is readable.
+//! Splits Markdown at its headings, and joins the lines of its paragraphs. Its marks stay, since they
+//! are readable.
 
 use serde_json::{Map, Value};
 
-use super::{document::Document, outline::Outline};
+use super::{document::Document, outline::Outline, paragraph::Paragraph};
 
 /// Maximum size of front matter that is parsed, in bytes.
 const MAX_FRONT_MATTER: usize = 64 << 10;
@@ -22,6 +23,8 @@ pub(super) fn read(text: &str) -> Document {
     let mut lines = text.lines().peekable();
     // A heading if the next line underlines it.
     let mut follows_blank = true;
+    let mut is_table = false;
+    let mut paragraph = Paragraph::default();
     while let Some(line) = lines.next() {
         if let Some(open) = fence {
             push(&mut outline, line);
@@ -33,11 +36,13 @@ pub(super) fn read(text: &str) -> Document {
         }
         if in_comment || line.trim_start().starts_with("<!--") {
             in_comment = !line.contains("-->");
+            paragraph = Paragraph::None;
             continue;
         }
         if let Some((level, heading)) = heading(line) {
             outline.heading(level, &plain(heading));
             follows_blank = true;
+            paragraph = Paragraph::None;
             continue;
         }
         let underlined = lines.peek().and_then(|next| underline(next));
@@ -47,12 +52,22 @@ pub(super) fn read(text: &str) -> Document {
         {
             lines.next();
             outline.heading(level, &plain(line));
+            paragraph = Paragraph::None;
             continue;
         }
         fence = Fence::opened_by(line);
-        outline.set_whole(fence.is_some() || line.trim_start().starts_with('|'));
+        is_table = line.trim_start().starts_with('|')
+            || line.contains('|')
+                && (is_table || lines.peek().is_some_and(|next| is_delimiter(next)));
+        let is_whole = fence.is_some() || is_table;
+        outline.set_whole(is_whole);
         follows_blank = line.trim().is_empty();
-        push(&mut outline, line);
+        if is_whole {
+            push(&mut outline, line);
+            paragraph = Paragraph::None;
+        } else {
+            paragraph = paragraph.push(outline.text(), line);
+        }
     }
     outline.finish()
 }
@@ -128,6 +143,12 @@ fn underline(line: &str) -> Option<u8> {
         () if is_all(b'-') => Some(2),
         () => None,
     }
+}
+
+/// Returns whether a line stands between the head and the rows of a table.
+fn is_delimiter(line: &str) -> bool {
+    let is_mark = |c: char| matches!(c, '|' | '-' | ':' | ' ' | '\t');
+    line.contains('|') && line.contains('-') && line.chars().all(is_mark)
 }
 
 /// Returns whether a line is not blank and does not start with a mark.
@@ -286,6 +307,27 @@ mod tests {
                 ("Three.", false),
             ]
         );
+        let document = read("One\nline.\n\na | b\n--|--\n1 | 2\n\nTwo\nlines.");
+        let blocks = document.sections[0].blocks.iter();
+        let blocks: Vec<_> = blocks.map(|block| (&*block.text, block.is_whole)).collect();
+        let expected = [
+            ("One line.", false),
+            ("a | b\n--|--\n1 | 2", true),
+            ("Two lines.", false),
+        ];
+        assert_eq!(blocks, expected);
+    }
+
+    #[test]
+    fn a_paragraph_ends_with_a_heading_a_comment_or_code() {
+        for between in ["# H", "<!-- c -->", "```\nx\n```"] {
+            let text = format!("# T\nOne\nline\n{between}\nmore\nof it");
+            let sections = sections(&text);
+            let found: Vec<_> = sections.iter().map(|(_, text)| &**text).collect();
+            let found = found.join("\n");
+            assert!(found.starts_with("One line\n"), "{found}");
+            assert!(found.ends_with("\nmore of it"), "{found}");
+        }
     }
 
     #[test]

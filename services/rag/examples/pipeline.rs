@@ -45,6 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
         text_search_config: None,
+        keyword_columns: Vec::new(),
+        order: None,
     };
     let pipeline = Pipeline::new(Parts {
         name: "docs".into(),

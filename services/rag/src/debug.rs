@@ -67,6 +67,10 @@ pub(super) struct Milliseconds {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) rerank: Option<f64>,
+    /// Joining passages with their neighbours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    expand: Option<f64>,
     /// Building the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -252,6 +256,7 @@ impl Milliseconds {
             "keyword" => &mut self.keyword,
             "fuse" => &mut self.fuse,
             "rerank" => &mut self.rerank,
+            "expand" => &mut self.expand,
             "prompt" => &mut self.prompt,
             "first_token" => &mut self.first_token,
             "model" => &mut self.answer,

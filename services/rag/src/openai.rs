@@ -11,7 +11,7 @@ mod request;
 use std::sync::Arc;
 
 use axum::{
-    body::{Body, HttpBody as _},
+    body::Body,
     extract::State,
     response::{IntoResponse as _, Response},
 };
@@ -19,11 +19,8 @@ use http::{Extensions, Request};
 use serde::Serialize;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use utoipa::ToSchema;
-use ziggurat_audit::Verdict;
 use ziggurat_http::Payload;
 use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
-use ziggurat_llm::Deadline;
-use ziggurat_serve::sse::EventStream;
 
 use self::{
     refusal::{ChatErrorResponse, ChatRefusal},
@@ -32,7 +29,6 @@ use self::{
 };
 use super::{
     Options,
-    answer::answer,
     limits::CallerLimits,
     observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
@@ -40,7 +36,7 @@ use super::{
     query::{self, MAX_BODY, TOO_LARGE},
     reply::{ErrorResponse, Refused, json},
     request::whole,
-    stream::{Encoder, events},
+    stream::Encoder,
 };
 
 pub use self::refusal::ChatErrors;
@@ -251,33 +247,19 @@ impl Chat {
         pipeline: Arc<Pipeline>,
         chat: ChatQuery,
         version: http::Version,
-        mut question: ObservedQuestion,
+        question: ObservedQuestion,
     ) -> Result<Response, ChatRefusal> {
         let options = &self.options;
         let completion = Completion::new(pipeline.name());
         let ChatQuery { query, has_usage } = chat;
         if query.stream {
             let encoder = Encoder::Chat(Box::new(ChatEncoder::new(completion, has_usage)));
-            let events = events(pipeline, query, options, question, encoder);
-            let events = EventStream::new(events).with_keep_alive(options.keep_alive);
-            return Ok(events.into_response(version).map(Body::new));
+            let response = query::stream(&pipeline, query, options, question, encoder, version);
+            return Ok(response);
         }
-        let deadline = Deadline::after(options.timeouts.request);
-        // Boxed: the future is large.
-        match Box::pin(answer(&pipeline, query, deadline, &mut question)).await {
-            Ok(answer) => {
-                let response = json(&completion.body(&answer));
-                question.add_bytes(response.body().size_hint().exact());
-                question.end(Verdict::Ok, response.status());
-                Ok(response)
-            }
-            Err(failure) => {
-                let rejection = failure.rejection(options.retrieval_error_codes);
-                question.end(failure.verdict(), rejection.status());
-                failure.log(pipeline.name(), question.trace_id().as_ref());
-                Err(rejection.into())
-            }
-        }
+        let written = |answer| json(&completion.body(&answer));
+        let response = query::whole_answer(&pipeline, query, options, question, written).await?;
+        Ok(response)
     }
 
     fn begin(&self, head: &Request<()>, pipeline: &str) -> ObservedQuestion {

@@ -282,8 +282,13 @@ impl Pipeline {
     ) -> Result<Vec<Passage>, Failure> {
         let parts = &self.parts;
         let most = parts.top_n.max(MAX_RESULTS);
+        let operators = parts.retriever.operators(query.searched());
+        let searched = operators
+            .as_ref()
+            .map_or(query.searched(), |operators| &operators.text);
         let question = Question {
-            text: query.searched(),
+            text: searched,
+            operators: operators.as_ref(),
             filter: query.filter.as_ref(),
             top_n: query.top_n.unwrap_or(parts.top_n).min(most),
             disable_hybrid: query.disable_hybrid,
@@ -293,7 +298,7 @@ impl Pipeline {
         let embedding = async {
             let _stage = retriever.stages().begin("embed");
             let embedder = parts.embedder.with_trace(call.trace());
-            let embedding = embedder.embed_by(query.searched(), deadline).await?;
+            let embedding = embedder.embed_by(searched, deadline).await?;
             Ok(embedding.vector)
         };
         let mut passages = retriever.find(&question, embedding).await?;
@@ -305,13 +310,13 @@ impl Pipeline {
             let _stage = retriever.stages().begin("rerank");
             let rerank = rerank.with_trace(call.trace());
             let name = self.name();
-            let ordered = rerank.order(query.searched(), passages, deadline, name, recorder);
+            let ordered = rerank.order(searched, passages, deadline, name, recorder);
             passages = ordered.await?;
         }
         if !self.is_relevant(&passages) {
             passages.clear();
         }
-        Ok(passages)
+        Ok(retriever.expand(passages, &question).await)
     }
 
     /// Returns whether the best passage reaches the minimum score. If none has a score that can be

@@ -7,12 +7,13 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, Version, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_audit::Verdict;
 use ziggurat_layers::{
     body_limit::{BodyLimitLayer, LimitedBody},
+    reject::Rejection,
     sanitize::TraceId,
 };
 use ziggurat_llm::Deadline;
@@ -20,7 +21,7 @@ use ziggurat_serve::{is_json, sse::EventStream};
 
 use super::{
     Options,
-    answer::{Answered, answer},
+    answer::{Answer, Answered, answer},
     limits::CallerLimits,
     observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
@@ -147,17 +148,41 @@ async fn respond(
     let query = admitted.inspect_err(|refused| question.refuse(refused.rejection().status()))?;
     if query.stream {
         let encoder = Encoder::Pipeline;
-        let events = events(Arc::clone(pipeline), query, options, question, encoder);
-        let events = EventStream::new(events);
-        let events = events.with_keep_alive(options.keep_alive);
-        return Ok(events.into_response(version).map(Body::new));
+        return Ok(stream(pipeline, query, options, question, encoder, version));
     }
+    let written = |answer| json(&Answered::from(answer));
+    let response = whole_answer(pipeline, query, options, question, written).await?;
+    Ok(response)
+}
+
+/// Answers a question that was admitted, as a stream.
+pub(super) fn stream(
+    pipeline: &Arc<Pipeline>,
+    query: Query,
+    options: &Options,
+    question: ObservedQuestion,
+    encoder: Encoder,
+    version: Version,
+) -> Response {
+    let events = events(Arc::clone(pipeline), query, options, question, encoder);
+    let events = EventStream::new(events).with_keep_alive(options.keep_alive);
+    events.into_response(version).map(Body::new)
+}
+
+/// Answers a question that was admitted, with one response.
+pub(super) async fn whole_answer(
+    pipeline: &Pipeline,
+    query: Query,
+    options: &Options,
+    mut question: ObservedQuestion,
+    write: impl FnOnce(Answer) -> Response,
+) -> Result<Response, Rejection> {
     let deadline = Deadline::after(options.timeouts.request);
     // Boxed: the future is large, and every layer that passes it on would need space for it on the
     // stack.
     match Box::pin(answer(pipeline, query, deadline, &mut question)).await {
         Ok(answer) => {
-            let response = json(&Answered::from(answer));
+            let response = write(answer);
             question.add_bytes(response.body().size_hint().exact());
             question.end(Verdict::Ok, response.status());
             Ok(response)
@@ -166,7 +191,7 @@ async fn respond(
             let rejection = failure.rejection(options.retrieval_error_codes);
             question.end(failure.verdict(), rejection.status());
             failure.log(pipeline.name(), question.trace_id().as_ref());
-            Err(rejection.into())
+            Err(rejection)
         }
     }
 }

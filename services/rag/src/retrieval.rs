@@ -23,6 +23,8 @@
 //!     filter_columns: FilterColumns::Shown,
 //!     keyword: Backend::Auto,
 //!     text_search_config: None,
+//!     keyword_columns: Vec::new(),
+//!     order: None,
 //! };
 //! let retriever = Retriever::new(pool, "support", vec![table], SearchOptions::default());
 //! retriever.check().await;
@@ -33,6 +35,7 @@
 //!     filter: None,
 //!     top_n: 10,
 //!     disable_hybrid: false,
+//!     operators: None,
 //! };
 //! let embedding = async { Ok(embedder.embed(text).await?.vector) };
 //! for passage in retriever.find(&question, embedding).await? {
@@ -50,9 +53,11 @@ mod backend;
 mod columns;
 mod diversity;
 mod excerpt;
+mod expand;
 mod failure;
 mod fusion;
 mod keywords;
+mod operators;
 mod probe_error;
 mod random;
 mod rare_words;
@@ -67,6 +72,7 @@ use tracing::warn;
 use ziggurat_llm as llm;
 use ziggurat_postgres::{call_context::CallContext, database::Database, pool::Pool};
 use ziggurat_telemetry::Metrics;
+pub use ziggurat_vector_search::retrieval_queries::DocumentOrder;
 use ziggurat_vector_search::retrieval_queries::Hit;
 
 use super::{
@@ -79,6 +85,7 @@ pub use self::{
     backend::{Backend, UnknownBackend},
     columns::{FilterColumns, ForbiddenColumn},
     failure::{Failure, FailureKind},
+    operators::Operators,
     probe_error::ProbeError,
 };
 use self::{
@@ -111,6 +118,10 @@ pub struct Table {
     pub keyword: Backend,
     /// The text search configuration of the texts; `None` for that of the index or the database.
     pub text_search_config: Option<String>,
+    /// Columns that are searched by words besides the texts, and how often each of their words counts.
+    pub keyword_columns: Vec<(String, u32)>,
+    /// The columns that put the rows into documents, and there into an order.
+    pub order: Option<DocumentOrder>,
 }
 
 /// Condition on all searches of a table.
@@ -127,10 +138,15 @@ pub enum TableFilter {
 pub struct SearchOptions {
     /// Combines vector search with keyword search.
     pub hybrid: bool,
+    /// Permits operators in questions.
+    pub operators: bool,
     /// The method that merges both searches, and their weights.
     pub fusion: Fusion,
     /// Number of passages that each search returns before they are merged.
     pub candidates: u32,
+    /// Number of passages before and behind each result, of the same document, that it is joined
+    /// with.
+    pub expand: u32,
     /// Weight of the difference to other passages against the relevance, from 0 to 1.
     pub diversity: f64,
     /// Minimum similarity of a passage that only the vector search found.
@@ -152,6 +168,8 @@ pub struct Question<'a> {
     pub top_n: usize,
     /// Turns keyword search off for this question.
     pub disable_hybrid: bool,
+    /// The operators that the question had.
+    pub operators: Option<&'a Operators>,
 }
 
 /// A text that was found.
@@ -170,6 +188,8 @@ pub struct Passage {
     pub title: Option<String>,
     /// The address, if the table has a column for it.
     pub url: Option<String>,
+    /// Number of the table in the pipeline.
+    pub(crate) table: usize,
 }
 
 /// The tables of a pipeline. Clones share the descriptions of the tables.
@@ -193,8 +213,10 @@ impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             hybrid: true,
+            operators: false,
             fusion: Fusion::default(),
             candidates: 100,
+            expand: 0,
             diversity: 0.0,
             min_similarity: None,
             ef_search: None,
@@ -341,6 +363,12 @@ impl Retriever {
         forbidden.map_or(Ok(()), Err)
     }
 
+    /// Returns the operators of a question, if they are permitted and it has any.
+    pub(crate) fn operators(&self, question: &str) -> Option<Operators> {
+        let is_permitted = self.inner.options.operators;
+        is_permitted.then(|| Operators::find(question)).flatten()
+    }
+
     /// Finds passages, best first.
     ///
     /// The vector of the question may still be pending.
@@ -358,6 +386,7 @@ impl Retriever {
         let request = Request {
             text: question.text,
             filter: question.filter,
+            operators: question.operators,
             rows: inner.options.rows(question.top_n, is_hybrid),
             options: &inner.options,
             call: &self.call,

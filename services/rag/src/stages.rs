@@ -69,8 +69,8 @@ impl Stages {
         }))
     }
 
-    /// Begins a stage that is recorded only with the details of a question: `rewrite`, `fuse` or
-    /// `prompt`.
+    /// Begins a stage that is recorded only with the details of a question: `rewrite`, `fuse`, `expand`
+    /// or `prompt`.
     pub(crate) fn begin_detail(&self, stage: &'static str) -> Stage {
         let stages = Self {
             metrics: Metrics::off(),

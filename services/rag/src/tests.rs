@@ -113,6 +113,8 @@ fn table(name: &str) -> Table {
         filter_columns: FilterColumns::All,
         keyword: Backend::Off,
         text_search_config: None,
+        keyword_columns: Vec::new(),
+        order: None,
     }
 }
 

@@ -12,7 +12,9 @@
 
 use std::borrow::Cow;
 
-/// With this many tokens left or fewer, a document that does not fit is left out and not cut.
+use crate::sentences;
+
+/// With a budget of this many tokens or fewer, a document that does not fit is left out and not cut.
 const WORTH_CUTTING: usize = 100;
 
 /// Estimates the tokens of a passage: three quarters of its words, at least one.
@@ -44,9 +46,9 @@ pub fn fitting(costs: impl IntoIterator<Item = usize>, budget: usize) -> usize {
         .count()
 }
 
-/// Returns the leading documents that fit. The first that does not fit is cut at the end of a
-/// sentence and marked with `...`, if enough of the budget is left; all later documents are left
-/// out, even short ones.
+/// Returns the leading documents that fit, whole: those behind one that does not fit are left out,
+/// because they answer worse. If not even the first fits, it is cut at the end of a sentence and marked
+/// with `...`, unless the budget is very small.
 pub fn fill<'a>(documents: impl IntoIterator<Item = &'a str>, budget: usize) -> Vec<Cow<'a, str>> {
     let mut left = budget;
     let mut taken = Vec::new();
@@ -57,18 +59,13 @@ pub fn fill<'a>(documents: impl IntoIterator<Item = &'a str>, budget: usize) -> 
             taken.push(Cow::Borrowed(document));
             continue;
         }
-        if left > WORTH_CUTTING {
-            taken.push(Cow::Owned(format!("{}...", beginning(document, left * 4))));
+        if taken.is_empty() && left > WORTH_CUTTING {
+            let part = sentences::leading(document, left.saturating_mul(4));
+            taken.push(Cow::Owned(format!("{part}...")));
         }
         break;
     }
     taken
-}
-
-/// Returns at most this many bytes of a text, up to the last end of a sentence within them.
-fn beginning(text: &str, bytes: usize) -> &str {
-    let piece = &text[..text.floor_char_boundary(bytes)];
-    piece.rfind(". ").map_or(piece, |stop| &piece[..=stop])
 }
 
 #[cfg(test)]
@@ -92,28 +89,21 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_is_that_of_the_specification() {
+    fn documents_are_taken_whole_and_the_best_first() {
+        let (long, short) = ("A sentence of twenty. ".repeat(50), "short");
         let first = "x".repeat(396);
-        let second = "A sentence of twenty. ".repeat(100);
-        let taken = fill([&*first, &second[..2000], "short"], 200);
-        assert_eq!(taken.len(), 2);
-        assert_eq!(taken[0], first);
-        // 101 tokens are left, which are 404 bytes; the last sentence in them ends at byte 395.
-        assert_eq!(taken[1], format!("{}...", &second[..395]));
-
-        let first = "x".repeat(400);
-        assert_eq!(fill([&*first, &second[..2000]], 200), [&*first]);
+        assert_eq!(fill([&*first, &*long, short], 200), [&*first]);
+        assert_eq!(fill([&*first, short, &*long], 200), [&*first, short]);
+        assert!(fill([short], 0).is_empty());
     }
 
     #[test]
-    fn a_piece_without_the_end_of_a_sentence_is_kept_whole() {
-        let document = format!("{}.{}", "é".repeat(300), "ü".repeat(300));
-        // Byte 808 is in the middle of a character.
-        let taken = fill([&*document], 202);
-        assert_eq!(
-            taken,
-            [format!("{}.{}...", "é".repeat(300), "ü".repeat(103))]
-        );
+    fn only_the_first_is_cut_if_nothing_fits() {
+        let document = "A sentence of twenty. ".repeat(100);
+        // 101 tokens are 404 bytes; the last sentence in them ends at byte 395.
+        let expected = format!("{}...", &document[..395]);
+        assert_eq!(fill([&*document, "short"], 101), [expected]);
+        assert!(fill([&*document], 100).is_empty());
     }
 
     proptest! {

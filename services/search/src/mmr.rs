@@ -54,6 +54,16 @@ pub fn select(
     picked
 }
 
+/// Spreads scores, of which the first is the best, from 0 to 1: those of ranks differ little, and only
+/// the difference of texts would count.
+#[must_use]
+pub fn spread(scores: &[f64]) -> Vec<f64> {
+    let best = scores.first().copied().unwrap_or_default();
+    let worst = scores.last().copied().unwrap_or_default();
+    let range = (best - worst).max(f64::MIN_POSITIVE);
+    scores.iter().map(|score| (score - worst) / range).collect()
+}
+
 // === impl WordSet ===
 
 impl WordSet {

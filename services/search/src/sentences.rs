@@ -8,44 +8,49 @@
 //! assert!(sentences(text).eq(expected));
 //! ```
 
-/// Number of characters from which on a line may have been broken because it was full.
-const FULL_LINE: usize = 40;
-
 /// Returns the sentences of a text in order, without the white space around them. A line break also
-/// ends a sentence, so that headings and entries of lists are sentences of their own, unless a
-/// paragraph goes on after a full line.
+/// ends a sentence, so that headings and entries of lists are sentences of their own.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    // Length of the line before the rest.
-    let mut line = 0;
     let all = std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let (sentence, after) = rest.split_at(end(rest, line));
+        let (sentence, after) = rest.split_at(end(rest));
         rest = after;
-        line = match sentence.rsplit_once('\n') {
-            Some((_, last)) => last.chars().count(),
-            None => line + sentence.chars().count(),
-        };
         Some(sentence.trim())
     });
     all.filter(|sentence| !sentence.is_empty())
 }
 
-/// Returns the end of the first sentence, before which its line has `line` characters.
-fn end(text: &str, mut line: usize) -> usize {
+/// Returns the leading sentences of a text that have at most this many bytes together. If not even
+/// the first has, it is cut after a word.
+pub(crate) fn leading(text: &str, bytes: usize) -> &str {
+    let mut length = 0;
+    while length < text.len() {
+        let next = length + end(&text[length..]);
+        if text[..next].trim_end().len() > bytes {
+            break;
+        }
+        length = next;
+    }
+    let whole = text[..length].trim_end();
+    if !whole.is_empty() || length == text.len() {
+        return whole;
+    }
+    let part = &text[..text.floor_char_boundary(bytes)];
+    let words = part.rfind(char::is_whitespace);
+    words.map_or(part, |end| part[..end].trim_end())
+}
+
+/// Returns the end of the first sentence.
+fn end(text: &str) -> usize {
     let mut letters = text.char_indices().peekable();
     // The last two characters.
     let mut before = [' ', ' '];
     while let Some((at, letter)) = letters.next() {
         let end = at + letter.len_utf8();
-        line += 1;
         let is_end = match letter {
-            '\n' if line > FULL_LINE && goes_on(&text[end..]) => {
-                line = 0;
-                false
-            }
             // The line break of two characters ends with the other one.
             '\r' => !text[end..].starts_with('\n'),
             '\n' | '\u{2028}' | '\u{2029}' | '。' | '！' | '？' => true,
@@ -62,18 +67,6 @@ fn end(text: &str, mut line: usize) -> usize {
         before = [before[1], letter];
     }
     text.len()
-}
-
-/// Returns whether a line goes on with the paragraph of the line before.
-fn goes_on(line: &str) -> bool {
-    let number = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let is_numbered = number.len() < line.len() && number.starts_with(['.', ')']);
-    let is_entry = ["- ", "* ", "+ ", "• "]
-        .iter()
-        .any(|mark| line.starts_with(mark));
-    // An empty line, a heading, a table, a quote or code.
-    let begins_block = line.starts_with(['\n', '\r', ' ', '\t', '#', '|', '>', '=', '~']);
-    !(line.is_empty() || is_numbered || is_entry || begins_block || line.starts_with("```"))
 }
 
 /// Returns whether a character may follow the end of a sentence and still belong to it.
@@ -118,29 +111,6 @@ mod tests {
                 "羊歯は日陰を好む。苔も？はい",
                 &["羊歯は日陰を好む。", "苔も？", "はい"],
             ),
-            (
-                "- A first entry that is as long as a full line\n- a second one\n\nend",
-                &[
-                    "- A first entry that is as long as a full line",
-                    "- a second one",
-                    "end",
-                ],
-            ),
-            (
-                "A paragraph of lines that are broken when they\nare full, which ends. It goes\non here",
-                &[
-                    "A paragraph of lines that are broken when they\nare full, which ends.",
-                    "It goes",
-                    "on here",
-                ],
-            ),
-            (
-                "One sentence of a line that is full. Another\none that goes on",
-                &[
-                    "One sentence of a line that is full.",
-                    "Another\none that goes on",
-                ],
-            ),
             ("What?! No... Yes…", &["What?!", "No...", "Yes…"]),
             (
                 "shop.example.com is a name",
@@ -149,6 +119,24 @@ mod tests {
         ] {
             assert!(sentences(text).eq(expected.iter().copied()), "{text:?}");
         }
+    }
+
+    #[test]
+    fn leading_sentences_are_whole_if_one_fits() {
+        let text = "One two. Three!\nFour five six. Seven";
+        for (bytes, expected) in [
+            (99, text),
+            (text.len(), text),
+            (30, "One two. Three!\nFour five six."),
+            (29, "One two. Three!"),
+            (8, "One two."),
+            (7, "One"),
+            (2, "On"),
+            (0, ""),
+        ] {
+            assert_eq!(leading(text, bytes), expected, "{bytes}");
+        }
+        assert_eq!(leading(&"é".repeat(9), 3), "é");
     }
 
     proptest! {

@@ -14,6 +14,7 @@
 //!     place: &place,
 //!     shape: &shape,
 //!     filter: None,
+//!     excluded: &[],
 //!     rows: 20,
 //! };
 //! for found in search.closest(question, None, None, &pool).await? {
@@ -27,6 +28,7 @@
 //! values of a client are sent as parameters. A query without parameters is one message and one
 //! round trip. All queries only read, and are cancelled when they are dropped.
 
+mod adjacent;
 mod closest;
 mod condition;
 mod configuration;
@@ -38,18 +40,19 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::{number, quoted, text};
+use crate::{number, quoted, text, texts};
 pub use ziggurat_postgres::{
     driver::{DriverError, Row},
     single_round_trip::Value,
 };
 
 pub use self::{
+    adjacent::{Adjacent, DocumentOrder},
     condition::{Comparison, Condition, Conditions, Test},
     configuration::TextConfiguration,
     lexemes::{LexemeQuery, Lexicon},
     ranked::{Extension, Ranking},
-    rows::ping,
+    rows::{Prefilter, ping},
     shape::{Column, Finding, Shape},
 };
 
@@ -62,6 +65,8 @@ pub struct SearchTable {
     id: Option<String>,
     title: Option<String>,
     url: Option<String>,
+    order: Option<DocumentOrder>,
+    keyword_columns: Vec<String>,
     filters: Vec<Restriction>,
     configuration: TextConfiguration,
 }
@@ -84,6 +89,8 @@ pub struct Search<'a> {
     pub shape: &'a Shape,
     /// The conditions of the client.
     pub filter: Option<&'a Conditions>,
+    /// Words that the texts must not have: letters and digits.
+    pub excluded: &'a [String],
     /// Maximum number of rows.
     pub rows: u32,
 }
@@ -101,6 +108,8 @@ pub struct Hit {
     pub title: Option<String>,
     /// Its address, if the table has addresses.
     pub url: Option<String>,
+    /// The values of the other columns that are searched by words, if it was found by words.
+    pub others: Vec<Option<String>>,
 }
 
 /// Query that is being built.
@@ -124,6 +133,8 @@ impl SearchTable {
             id: None,
             title: None,
             url: None,
+            order: None,
+            keyword_columns: Vec::new(),
             filters: Vec::new(),
             configuration: TextConfiguration::default(),
         }
@@ -163,6 +174,19 @@ impl SearchTable {
         self
     }
 
+    /// Sets the columns that are searched by words besides the texts.
+    #[must_use]
+    pub fn with_keyword_columns(mut self, names: Vec<String>) -> Self {
+        self.keyword_columns = names;
+        self
+    }
+
+    /// Returns whether columns are searched by words besides the texts.
+    #[must_use]
+    pub fn has_keyword_columns(&self) -> bool {
+        !self.keyword_columns.is_empty()
+    }
+
     /// Adds a restriction of the rows that are searched.
     #[must_use]
     pub fn with_filter(mut self, filter: Restriction) -> Self {
@@ -200,6 +224,11 @@ impl Search<'_> {
         }
     }
 
+    /// Returns whether it leaves out rows that have a text.
+    fn is_filtered(&self) -> bool {
+        self.filter.is_some() || self.place.is_filtered() || !self.excluded.is_empty()
+    }
+
     /// Returns the condition for rows that may be shown and have a text.
     fn allowed(&self, builder: &mut QueryBuilder<'_>) -> String {
         let mut parts = Vec::new();
@@ -213,6 +242,12 @@ impl Search<'_> {
         }
         if let Some(filter) = self.filter {
             parts.push(format!("({})", filter.write(builder)));
+        }
+        if !self.excluded.is_empty() {
+            let patterns: Vec<_> = self.excluded.iter().map(|word| whole_word(word)).collect();
+            let patterns = builder.texts(&patterns);
+            let text = quoted(&self.place.text);
+            parts.push(format!("{text}::text !~* ALL ({patterns})"));
         }
         parts.push(format!("{} IS NOT NULL", quoted(&self.place.text)));
         parts.join(" AND ")
@@ -246,8 +281,13 @@ impl QueryBuilder<'_> {
     /// Returns the columns of the result, as text.
     fn result_columns(&self) -> String {
         let [id, title, url] = self.optional_columns();
+        let others = self.place.keyword_columns.iter();
+        let others: Vec<_> = others
+            .map(|name| format!(", ({})::text", quoted(name)))
+            .collect();
+        let others = others.concat();
         format!(
-            "({id})::text, ({})::text, NULL, ({title})::text, ({url})::text",
+            "({id})::text, ({})::text, NULL, ({title})::text, ({url})::text{others}",
             quoted(&self.place.text)
         )
     }
@@ -284,7 +324,18 @@ impl Hit {
             score: 0.0,
             title: text(row, 3)?,
             url: text(row, 4)?,
+            others: texts(row, 5)?,
         }))
+    }
+}
+
+/// Returns a regular expression for a word. Which letters make up a word depends on the locale, so
+/// others than those of ASCII are also found within words.
+fn whole_word(word: &str) -> String {
+    if word.is_ascii() {
+        format!(r"\m{word}\M")
+    } else {
+        word.to_owned()
     }
 }
 

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use ziggurat_limits::CallerNames;
 use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
 use ziggurat_postgres::database::Database;
-use ziggurat_rag_service::retrieval::{SearchOptions, Table};
+use ziggurat_rag_service::retrieval::{DocumentOrder, SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
 
 use super::{
@@ -103,6 +103,16 @@ impl Pipeline {
         let is_local = embedding
             .as_ref()
             .is_some_and(|model| model.maker.is_local());
+        let search = search::read(&file.section("search"), is_local);
+        let tables = if search.expand > 0 {
+            ordered(tables, ingest.as_ref())
+        } else {
+            tables
+        };
+        file.section("search").key("expand").check(
+            search.expand == 0 || tables.iter().any(|table| table.order.is_some()),
+            "has no effect: no table has a document_column and a position_column",
+        );
         let completion = Model::check(completer, &completion, Role::Completion, &shared);
         let pipeline = Self {
             name,
@@ -113,7 +123,7 @@ impl Pipeline {
             key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),
             token_budget: count(file, "token_budget").unwrap_or(defaults.token_budget),
             top_n: count(file, "top_n").unwrap_or(defaults.top_n),
-            search: search::read(&file.section("search"), is_local),
+            search,
             system_prompt: file.key("system_prompt").text(),
             allow_include_sources: file.key("allow_include_sources").boolean().unwrap_or(false),
             allow_debug: file.key("allow_debug").boolean().unwrap_or(false),
@@ -171,6 +181,21 @@ fn tables(value: &Value<'_>) -> Vec<Table> {
     value.check(!list.is_empty(), "at least one table must be configured");
     let tables = list.into_iter().map(Value::into_section);
     tables.map(|table| tables::table(&table)).collect()
+}
+
+/// Adds the columns that order the rows to the table that documents are loaded into.
+fn ordered(mut tables: Vec<Table>, ingest: Option<&Ingest>) -> Vec<Table> {
+    if let Some(Ingest { settings, .. }) = ingest {
+        let name = &settings.table;
+        let mut loaded = tables.iter_mut().filter(|table| table.name == name.table);
+        if let Some(table) = loaded.next().filter(|table| table.id.is_some()) {
+            table.order.get_or_insert_with(|| DocumentOrder {
+                document: name.columns.document_id.clone(),
+                position: name.columns.metadata.clone(),
+            });
+        }
+    }
+    tables
 }
 
 // === impl Model ===

@@ -9,6 +9,9 @@ use ziggurat_runtime::config::Section;
 /// Limit on the passages that each search returns: the limit of an index of pgvector.
 const MAX_CANDIDATES: u32 = 1000;
 
+/// Limit on the neighbours of a passage, on each side.
+const MAX_EXPAND: u32 = 5;
+
 /// Limit on the constant of reciprocal rank fusion.
 const MAX_K: u32 = 1000;
 
@@ -37,8 +40,10 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
     let candidates = file.key("candidates").whole(1..=MAX_CANDIDATES);
     SearchOptions {
         hybrid: file.key("hybrid_enabled").boolean().unwrap_or(true),
+        operators: file.key("operators").boolean().unwrap_or(false),
         fusion: fusion(file, is_local),
         candidates: candidates.unwrap_or(default.candidates),
+        expand: file.key("expand").whole(0..=MAX_EXPAND).unwrap_or_default(),
         diversity: file.key("diversity").decimal(0.0..=1.0).unwrap_or(0.0),
         min_similarity: file.key("min_similarity").decimal(0.0..=1.0),
         ef_search: file.key("ef_search").whole(EF_SEARCH),
@@ -50,7 +55,6 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
 
 fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
     let section = file.section("fusion");
-    let default = Fusion::default();
     let k = section.key("k").whole(1..=MAX_K);
     let method = match section.key("method").parsed(MethodName::parse) {
         Some(MethodName::WeightedSum) => {
@@ -59,7 +63,11 @@ fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
                 .check(k.is_none(), "has no effect on the method weighted");
             Method::WeightedSum
         }
-        _ => k.map_or(default.method, |k| Method::ReciprocalRank(k.into())),
+        name => match (name, k) {
+            (_, Some(k)) => Method::ReciprocalRank(k.into()),
+            (Some(MethodName::ReciprocalRank), None) => Method::RECIPROCAL_RANK,
+            _ => Method::default(),
+        },
     };
     let (weight, share) = (
         file.key("vector_weight").decimal(0.0..=1.0),
@@ -72,7 +80,7 @@ fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
     let usual = if is_local {
         LOCAL_WEIGHT
     } else {
-        default.vector_weight
+        method.vector_weight()
     };
     Fusion {
         method,

@@ -6,6 +6,7 @@ mod example;
 mod files;
 mod ingest;
 mod messages;
+mod neighbours;
 mod values;
 
 use std::fs;

@@ -126,14 +126,8 @@ fn cut(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
 /// Picks passages that differ from those before.
 fn different(mut passages: Vec<Passage>, search_call: &SearchCall) -> Vec<Passage> {
     passages.truncate(MAX_COMPARED);
-    let best = passages.first().map_or(0.0, |passage| passage.score);
-    let worst = passages.last().map_or(0.0, |passage| passage.score);
-    // Scores of ranks differ little; without the range, only the difference of texts would count.
-    let range = (best - worst).max(f64::MIN_POSITIVE);
-    let relevance: Vec<_> = passages
-        .iter()
-        .map(|passage| (passage.score - worst) / range)
-        .collect();
+    let scores: Vec<_> = passages.iter().map(|passage| passage.score).collect();
+    let relevance = mmr::spread(&scores);
     let words: Vec<_> = passages
         .iter()
         .map(|passage| WordSet::new(tokens::words(&passage.text)))

@@ -66,17 +66,20 @@ fn without_documents_the_turn_is_the_question() {
 }
 
 #[test]
-fn a_document_that_does_not_fit_is_cut_and_the_rest_left_out() {
+fn documents_are_whole_unless_not_even_the_first_fits() {
+    let sentences = "A sentence of twenty. ".repeat(100);
     let passages = [
         passage(Some("a"), &"x".repeat(396)),
-        passage(Some("b"), &"A sentence of twenty. ".repeat(100)),
+        passage(Some("b"), &sentences),
         passage(Some("c"), "short"),
     ];
-    let turn = turn("q", &passages, 200);
-    assert!(turn.contains("Document 2 (Source: b) --- "), "{turn}");
-    assert!(turn.contains(&format!("{NUMBER}\nA sentence of twenty. ")));
-    assert!(turn.contains("A sentence of twenty....\n\nEND "), "{turn}");
-    assert!(!turn.contains("Document 3"), "{turn}");
+    let whole = turn("q", &passages, 200);
+    assert!(whole.contains("Document 1 (Source: a) --- "), "{whole}");
+    assert!(!whole.contains("Document 2"), "{whole}");
+    let cut = turn("q", &passages[1..], 200);
+    assert!(cut.contains(&format!("{NUMBER}\nA sentence of twenty. ")));
+    assert!(cut.contains("A sentence of twenty....\n\nEND "), "{cut}");
+    assert!(!cut.contains("Document 2"), "{cut}");
 }
 
 #[test]

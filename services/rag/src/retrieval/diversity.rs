@@ -16,13 +16,8 @@ const MAX_WORDS: usize = 4096;
 /// Returns the passages in an order in which relevance counts, and the difference to those before,
 /// which has this weight from 0 to 1.
 pub(super) fn pick(passages: Vec<Passage>, top_n: usize, weight: f64) -> Vec<Passage> {
-    let best = passages.first().map_or(0.0, |passage| passage.score);
-    let worst = passages.last().map_or(0.0, |passage| passage.score);
-    let range = (best - worst).max(f64::MIN_POSITIVE);
-    let relevance: Vec<_> = passages
-        .iter()
-        .map(|passage| (passage.score - worst) / range)
-        .collect();
+    let scores: Vec<_> = passages.iter().map(|passage| passage.score).collect();
+    let relevance = mmr::spread(&scores);
     let words: Vec<_> = passages
         .iter()
         .map(|passage| WordSet::new(tokens::terms(&passage.content).take(MAX_WORDS)))

@@ -58,6 +58,7 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
                 relevance: is_of_vector.then_some(found.score),
                 title: found.title,
                 url: found.url,
+                table,
             }
         })
         .collect()
@@ -120,6 +121,8 @@ fn ranked(found: &[Hit]) -> Vec<Fused<Key<'_>>> {
 
 #[cfg(test)]
 mod tests {
+    use ziggurat_search::fusion::Method;
+
     use super::*;
 
     fn found(ids: &[&str]) -> Vec<Hit> {
@@ -145,8 +148,8 @@ mod tests {
 
     fn weight(vector_weight: f64) -> Fusion {
         Fusion {
+            method: Method::RECIPROCAL_RANK,
             vector_weight,
-            ..Fusion::default()
         }
     }
 

@@ -9,9 +9,11 @@ mod method;
 mod phrases;
 mod shares;
 mod stems;
+mod terms;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
     sync::{Mutex, OnceLock},
 };
 
@@ -22,7 +24,7 @@ use ziggurat_search::{
     tokens,
 };
 use ziggurat_vector_search::retrieval_queries::{
-    Hit, LexemeQuery, Lexicon, Search, SearchTable, Shape, TextConfiguration,
+    Hit, LexemeQuery, Lexicon, Prefilter, Search, SearchTable, Shape, TextConfiguration,
 };
 
 use super::table_search::Request;
@@ -33,6 +35,7 @@ use self::{
     candidate::{Candidate, join, ranked},
     phrases::Phrases,
     stems::{Beginnings, WordCache},
+    terms::{Terms, add_prefixes, longest},
 };
 
 /// Limit on the rows that are read of a small table, whose row count is an estimate.
@@ -44,12 +47,11 @@ const MAX_WORDS: usize = 128;
 /// Limit on the words of texts whose lexemes are looked up for one question.
 const MAX_LOOKED_UP: usize = 10_000;
 
-/// Limit on a prefilter, in bytes, because PostgreSQL folds its case again for every row.
-const MAX_PATTERNS: usize = 4096;
-
 /// Keyword search of one table.
 pub(super) struct KeywordSearch<'a> {
     pub(super) place: &'a SearchTable,
+    /// The weights of the columns that are searched besides the texts.
+    pub(super) weights: &'a [u32],
     pub(super) shape: &'a Shape,
     pub(super) statistics: &'a TextStatistics,
     pub(super) pool: &'a Pool,
@@ -72,21 +74,6 @@ pub(super) struct KeywordHits {
     pub(super) is_cut: bool,
 }
 
-/// The words of a question.
-struct Terms {
-    /// The lexemes that rows are ranked by.
-    question: Question,
-    beginnings: Beginnings,
-    /// The words as they are written.
-    words: Vec<String>,
-    /// The lexemes that an index is asked for: those of the words, and those of texts with
-    /// punctuation inside.
-    indexed: BTreeSet<String>,
-    phrases: Phrases,
-    /// The lexemes of each phrase.
-    phrase_lexemes: Vec<Vec<String>>,
-}
-
 // === impl KeywordSearch ===
 
 impl KeywordSearch<'_> {
@@ -95,7 +82,9 @@ impl KeywordSearch<'_> {
         method: &KeywordMethod,
         request: &Request<'_>,
     ) -> Result<KeywordHits, QueryError> {
-        let words = tokens::terms(request.text).filter(|word| word.len() <= tokens::LONGEST_WORD);
+        let prefixes = request.prefixes().iter().map(Cow::from);
+        let words = tokens::terms(request.text).chain(prefixes);
+        let words = words.filter(|word| word.len() <= tokens::LONGEST_WORD);
         let words = Question::new(words);
         if words.is_empty() || request.rows == 0 {
             return Ok(KeywordHits::default());
@@ -111,9 +100,7 @@ impl KeywordSearch<'_> {
             KeywordMethod::ReadAll | KeywordMethod::ReadSome => self.place.configuration(),
             KeywordMethod::Lexicon(lexicon) => lexicon.configuration(),
         };
-        let terms = self
-            .terms(configuration, &words.words(), request.text)
-            .await?;
+        let terms = self.terms(configuration, &words.words(), request).await?;
         if terms.question.is_empty() {
             return Ok(KeywordHits::default());
         }
@@ -129,6 +116,7 @@ impl KeywordSearch<'_> {
             place: self.place,
             shape: self.shape,
             filter: request.filter.map(CheckedFilter::conditions),
+            excluded: request.excluded(),
             rows,
         }
     }
@@ -140,8 +128,8 @@ impl KeywordSearch<'_> {
         request: &Request<'_>,
     ) -> Result<KeywordHits, QueryError> {
         let search = self.search(request, MAX_READ);
-        let keep = |hit| Candidate::new(terms, hit);
-        let candidates = search.scan(None, keep, self.pool).await?;
+        let keep = |hit| Candidate::new(terms, hit, self.weights);
+        let candidates = search.scan(Prefilter::None, keep, self.pool).await?;
         let is_cut = is_full(&candidates, MAX_READ);
         let counts = self
             .counts(self.place.configuration(), terms, &candidates)
@@ -160,8 +148,9 @@ impl KeywordSearch<'_> {
         let limit = request.options.max_scanned;
         let search = self.search(request, limit);
         let patterns = longest(terms.patterns());
-        let keep = |hit| Candidate::new(terms, hit);
-        let candidates = search.scan(Some(&patterns), keep, self.pool).await?;
+        let keep = |hit| Candidate::new(terms, hit, self.weights);
+        let prefilter = Prefilter::AnyColumn(&patterns);
+        let candidates = search.scan(prefilter, keep, self.pool).await?;
         let is_cut = is_full(&candidates, limit);
         let counts = self
             .counts(self.place.configuration(), terms, &candidates)
@@ -191,7 +180,8 @@ impl KeywordSearch<'_> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut complete: Vec<String> = Vec::new();
         // With a filter, the rows found are not all rows with the word, but the expected number is.
-        let has_filter = request.filter.is_some() || self.place.is_filtered();
+        let has_filter =
+            request.filter.is_some() || self.place.is_filtered() || !request.excluded().is_empty();
         let sufficient_candidates = candidates::sufficient_candidates(request.rows);
         for round in candidates::rounds(&entries, self.shape.rows()) {
             let left = candidates::MAX_CANDIDATES.saturating_sub(count(&candidates));
@@ -200,7 +190,7 @@ impl KeywordSearch<'_> {
                 break;
             }
             let search = self.search(request, left);
-            let keep = |hit| Candidate::new(terms, hit);
+            let keep = |hit| Candidate::new(terms, hit, self.weights);
             let wanted = &round.wanted;
             let more = search.matching(lexicon, wanted, keep, self.pool).await?;
             if round.is_complete && !has_filter && !is_full(&more, left) {
@@ -238,7 +228,7 @@ impl KeywordSearch<'_> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let keep = |hit| Candidate::new(terms, hit);
+        let keep = |hit| Candidate::new(terms, hit, self.weights);
         let search = self.search(request, candidates::MAX_CANDIDATES);
         search
             .matching(lexicon, &LexemeQuery(wanted), keep, self.pool)
@@ -259,9 +249,11 @@ impl KeywordSearch<'_> {
             return Ok(Vec::new());
         }
         let patterns: Vec<_> = trigrams.iter().map(String::as_str).collect();
-        let keep = |hit| Candidate::new(terms, hit);
+        let keep = |hit| Candidate::new(terms, hit, self.weights);
         let search = self.search(request, left);
-        search.scan(Some(&patterns), keep, self.pool).await
+        search
+            .scan(Prefilter::Text(&patterns), keep, self.pool)
+            .await
     }
 
     /// Returns the terms of a question. Words that the configuration leaves out are none.
@@ -269,16 +261,20 @@ impl KeywordSearch<'_> {
         &self,
         configuration: &TextConfiguration,
         words: &[&str],
-        text: &str,
+        request: &Request<'_>,
     ) -> Result<Terms, QueryError> {
         let words = &words[..words.len().min(MAX_WORDS)];
+        let (text, prefixes) = (request.text, request.prefixes());
         let phrases = Phrases::find(text);
         let compounds = candidates::compounds(text);
         let all = words.iter().copied().chain(compounds);
         let all = all.chain(phrases.iter().flatten().map(String::as_str));
-        let lexemes = self
+        let mut lexemes = self
             .lexemes(configuration, &all.collect::<Vec<_>>())
             .await?;
+        for prefix in prefixes {
+            lexemes.insert(prefix.clone(), vec![terms::any_end(prefix)]);
+        }
         let question = Question::new(words.iter().filter_map(|word| lexemes.get(*word)).flatten());
         let of_phrase = |phrase: &[String]| {
             let lexemes = phrase.iter().filter_map(|word| lexemes.get(word));
@@ -290,6 +286,7 @@ impl KeywordSearch<'_> {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             phrase_lexemes: phrases.iter().map(of_phrase).collect(),
             phrases,
+            prefixes: prefixes.to_vec(),
             indexed: lexemes.into_values().flatten().collect(),
         })
     }
@@ -303,7 +300,8 @@ impl KeywordSearch<'_> {
     ) -> Result<Vec<TermCounts>, QueryError> {
         let words = candidates.iter().flat_map(|one| one.words.words());
         let words: Vec<_> = words.collect();
-        let lexemes = self.lexemes(configuration, &words).await?;
+        let mut lexemes = self.lexemes(configuration, &words).await?;
+        add_prefixes(&mut lexemes, &terms.prefixes);
         let counts = candidates
             .iter()
             .map(|one| one.words.term_counts(&terms.question, &lexemes));
@@ -356,9 +354,13 @@ impl KeywordSearch<'_> {
             place: self.place,
             shape: self.shape,
             filter: None,
+            excluded: &[],
             rows: 0,
         };
-        let count = |text: &str| u32::try_from(tokens::terms(text).count()).unwrap_or(u32::MAX);
+        let count = |column: usize, text: &str| {
+            let terms = u32::try_from(tokens::terms(text).count()).unwrap_or(u32::MAX);
+            terms.saturating_mul(weight(column, self.weights))
+        };
         let lengths = match search.sample(count, self.pool).await {
             Err(QueryError::Failed { .. }) => return Ok(read.average_length),
             lengths => lengths?,
@@ -367,28 +369,6 @@ impl KeywordSearch<'_> {
         let sum: f64 = lengths.iter().copied().map(f64::from).sum();
         let average = sum / texts.max(1.0);
         Ok(*self.statistics.average_length.get_or_init(|| average))
-    }
-}
-
-// === impl Terms ===
-
-impl Terms {
-    /// Returns parts of words that a text with one of the terms contains: the words as they are
-    /// written, and their lexemes.
-    fn patterns(&self) -> Vec<&str> {
-        let written = self.words.iter().map(String::as_str);
-        let lexemes = self.question.words().into_iter().map(|lexeme| {
-            // English lexemes end with an i where words end with a y.
-            let stem = lexeme.strip_suffix('i');
-            stem.filter(|stem| stem.len() > 2).unwrap_or(lexeme)
-        });
-        let mut seen = HashSet::new();
-        let is_plain = |word: &&str| word.chars().all(char::is_alphanumeric);
-        written
-            .chain(lexemes)
-            .filter(is_plain)
-            .filter(|word| seen.insert(*word))
-            .collect()
     }
 }
 
@@ -413,17 +393,10 @@ fn settle(
         .collect()
 }
 
-/// Returns the longest words that fit, since long words are likely to be rare.
-fn longest(mut words: Vec<&str>) -> Vec<&str> {
-    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    let mut left = MAX_PATTERNS;
-    words.retain(|word| {
-        let fits = word.len() <= left;
-        left -= if fits { word.len() } else { 0 };
-        fits
-    });
-    words.truncate(MAX_WORDS);
-    words
+/// Returns the weight of a column that is searched: that of the texts, the first, is 1.
+fn weight(column: usize, others: &[u32]) -> u32 {
+    let other = column.checked_sub(1).and_then(|at| others.get(at));
+    other.copied().unwrap_or(1)
 }
 
 fn count(candidates: &[Candidate]) -> u32 {
@@ -432,37 +405,4 @@ fn count(candidates: &[Candidate]) -> u32 {
 
 fn is_full(candidates: &[Candidate], limit: u32) -> bool {
     count(candidates) >= limit
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefilter_has_the_longest_words_that_fit() {
-        assert_eq!(
-            longest(vec!["soil", "vacuum", "x1"]),
-            ["vacuum", "soil", "x1"]
-        );
-        let long = "k".repeat(2000);
-        let words = vec!["soil", &long, &long, &long, "vacuum"];
-        assert_eq!(longest(words), [&long, &long, "vacuum", "soil"]);
-        let many: Vec<_> = (0..20_000).map(|number| format!("w{number:06}")).collect();
-        let many = longest(many.iter().map(String::as_str).collect());
-        assert_eq!(many.len(), MAX_WORDS);
-    }
-
-    #[test]
-    fn a_prefilter_has_words_and_their_stems() {
-        let question = Question::new(["happi", "tupl", "foo-bar"]);
-        let terms = Terms {
-            beginnings: Beginnings::new(&question.words()),
-            question,
-            words: vec!["happiness".to_owned(), "tupl".to_owned()],
-            indexed: BTreeSet::new(),
-            phrases: Phrases::default(),
-            phrase_lexemes: Vec::new(),
-        };
-        assert_eq!(terms.patterns(), ["happiness", "tupl", "happ"]);
-    }
 }

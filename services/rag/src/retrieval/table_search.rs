@@ -15,11 +15,11 @@ use tracing::{error, info, warn};
 use ziggurat_postgres::{call_context::CallContext, error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
-    Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
+    Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
 };
 
 use super::{
-    Backend, ForbiddenColumn, SearchOptions, Table, TableFilter,
+    Backend, ForbiddenColumn, Operators, SearchOptions, Table, TableFilter,
     columns::AllowedColumns,
     failure::SearchFailure,
     keywords::{KeywordMethod, KeywordSearch, TextStatistics},
@@ -43,6 +43,8 @@ pub(super) struct TableSearch {
     pipeline: String,
     pool: Pool,
     place: SearchTable,
+    /// The weights of the columns that are searched by words besides the texts.
+    weights: Vec<u32>,
     /// The columns a request may filter by.
     allowed: AllowedColumns,
     backend: Backend,
@@ -71,11 +73,28 @@ pub(super) struct KnownTable {
 pub(super) struct Request<'a> {
     pub(super) text: &'a str,
     pub(super) filter: Option<&'a CheckedFilter>,
+    pub(super) operators: Option<&'a Operators>,
     /// Maximum number of rows that a search returns.
     pub(super) rows: u32,
     pub(super) options: &'a SearchOptions,
     /// The call that statements run for.
     pub(super) call: &'a CallContext,
+}
+
+// === impl Request ===
+
+impl<'a> Request<'a> {
+    /// Returns the words that texts must not have.
+    pub(super) fn excluded(&self) -> &'a [String] {
+        let operators = self.operators;
+        operators.map_or(&[], |operators| &*operators.excluded)
+    }
+
+    /// Returns the beginnings of words that are searched.
+    pub(super) fn prefixes(&self) -> &'a [String] {
+        let operators = self.operators;
+        operators.map_or(&[], |operators| &*operators.prefixes)
+    }
 }
 
 // === impl TableSearch ===
@@ -96,6 +115,11 @@ impl TableSearch {
         if let Some(url) = &table.url {
             place = place.with_url(url);
         }
+        let (names, weights) = table.keyword_columns.into_iter().unzip();
+        place = place.with_keyword_columns(names);
+        if let Some(order) = table.order {
+            place = place.with_order(order);
+        }
         let filter = table.filter.and_then(|filter| match filter {
             TableFilter::Raw(raw) => raw.sql().map(|sql| Restriction::Raw(sql.to_owned())),
             TableFilter::Structured(filter) => {
@@ -110,6 +134,7 @@ impl TableSearch {
             pipeline: pipeline.to_owned(),
             pool,
             place,
+            weights,
             allowed,
             backend: if is_hybrid {
                 table.keyword
@@ -252,6 +277,7 @@ impl TableSearch {
             let known = self.known_for(request, &pool).await?;
             let words = KeywordSearch {
                 place: &self.place,
+                weights: &self.weights,
                 shape: &known.shape,
                 statistics: &known.statistics,
                 pool: &pool,
@@ -296,9 +322,26 @@ impl TableSearch {
             place: &self.place,
             shape: &known.shape,
             filter: None,
+            excluded: &[],
             rows,
         };
         search.random(min_chars, &self.pool).await
+    }
+
+    /// Finds the rows next to those with these ids, in the same documents.
+    pub(super) async fn adjacent(
+        &self,
+        ids: &[String],
+        distance: u32,
+        request: &Request<'_>,
+    ) -> Result<Vec<Adjacent>, QueryError> {
+        if !self.place.has_order() {
+            return Ok(Vec::new());
+        }
+        let pool = self.pool.clone().with_call(request.call.clone());
+        let known = self.known(&pool).await?;
+        let search = self.search(&known, request);
+        search.adjacent(ids, distance, &pool).await
     }
 
     /// Returns the share of the rows that contain each word; `None` if that is not known.
@@ -311,6 +354,7 @@ impl TableSearch {
         let known = self.known(&pool).await?;
         let search = KeywordSearch {
             place: &self.place,
+            weights: &self.weights,
             shape: &known.shape,
             statistics: &known.statistics,
             pool: &pool,
@@ -323,6 +367,7 @@ impl TableSearch {
             place: &self.place,
             shape: &known.shape,
             filter: request.filter.map(CheckedFilter::conditions),
+            excluded: request.excluded(),
             rows: request.rows,
         }
     }

@@ -6,7 +6,10 @@ use ziggurat_postgres::{database::Settings, fixture::Fixture};
 use super::*;
 use crate::filter::Filter;
 
+mod columns;
 mod filters;
+mod neighbours;
+mod operators;
 mod words;
 
 /// Two dimensions, so that the position shows the similarity.
@@ -53,6 +56,8 @@ pub(super) fn table(name: &str) -> Table {
         filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
         text_search_config: None,
+        keyword_columns: Vec::new(),
+        order: None,
     }
 }
 
@@ -63,11 +68,11 @@ pub(super) fn by_meaning() -> SearchOptions {
     }
 }
 
-/// The defaults, with another weight of the vector search.
+/// Fusion by rank, with this weight of the vector search.
 pub(super) fn weighing(vector_weight: f64) -> SearchOptions {
     let fusion = Fusion {
+        method: Method::RECIPROCAL_RANK,
         vector_weight,
-        ..Fusion::default()
     };
     SearchOptions {
         fusion,
@@ -81,6 +86,7 @@ pub(super) fn question(text: &str) -> Question<'_> {
         filter: None,
         top_n: 10,
         disable_hybrid: false,
+        operators: None,
     }
 }
 
@@ -136,7 +142,7 @@ async fn min_similarity_limits_vector_search_and_not_keyword_search() {
     let found = ask(&retriever, &asked, &[1.0, 0.0])
         .await
         .expect("passages");
-    assert_eq!(ids(&found), ["1", "3", "2"]);
+    assert_eq!(ids(&found), ["3", "1", "2"]);
 }
 
 #[tokio::test]

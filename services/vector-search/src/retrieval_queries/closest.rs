@@ -72,9 +72,8 @@ impl Search<'_> {
     /// Returns the settings for the index. Without a filter, few rows need none, and to plan and
     /// run them takes PostgreSQL a part of the time of the whole search.
     fn settings(&self, ef_search: Option<u32>) -> Option<String> {
-        let has_filter = self.filter.is_some() || self.place.is_filtered();
         let reach = self.rows.max(ef_search.unwrap_or_default());
-        let is_default = !has_filter && reach <= EF_SEARCH.0;
+        let is_default = !self.is_filtered() && reach <= EF_SEARCH.0;
         (!is_default).then(|| settings(reach.clamp(EF_SEARCH.0, EF_SEARCH.1)))
     }
 }

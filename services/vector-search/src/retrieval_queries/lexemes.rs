@@ -32,9 +32,11 @@ pub struct Lexicon {
     /// SQL of the `tsvector` that is indexed.
     vector: String,
     configuration: TextConfiguration,
+    /// Columns that are searched by words and that it does not cover.
+    missing: usize,
 }
 
-/// Rows that have all lexemes of one of these lists.
+/// Rows that have all lexemes of one of these lists. A star at the end stands for any end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LexemeQuery(pub Vec<Vec<String>>);
 
@@ -49,8 +51,8 @@ impl Shape {
             .iter()
             .filter_map(|index| self.lexicon_of(index, place))
             .collect();
-        // An index over only the texts comes first.
-        found.sort_by_key(|(others, _)| *others);
+        // An index over all columns that are searched, and over no other, comes first.
+        found.sort_by_key(|(others, lexicon)| (lexicon.missing, *others));
         let mut found = found.into_iter().map(|(_, lexicon)| lexicon);
         let wanted = place.configuration();
         found.find_map(|lexicon| {
@@ -64,33 +66,44 @@ impl Shape {
         })
     }
 
-    /// Returns an index as a lexicon, with the number of other columns that it covers.
+    /// Returns an index as a lexicon, with the number of columns that it covers but that are not
+    /// searched.
     fn lexicon_of(&self, index: &Index, place: &SearchTable) -> Option<(usize, Lexicon)> {
         let key = index.keys.first()?;
         if !matches!(&*index.method, "gin" | "gist") || key.class != "tsvector_ops" {
             return None;
         }
-        let others = |reads: &[String]| reads.iter().filter(|name| **name != place.text).count();
+        let is_searched =
+            |name: &String| *name == place.text || place.keyword_columns.contains(name);
+        let missing = |covers: &dyn Fn(&str) -> bool| {
+            let columns = place.keyword_columns.iter();
+            columns.filter(|name| !covers(name)).count()
+        };
         let Some(column) = &key.column else {
             let is_about = index.reads.contains(&place.text);
             let lexicon = Lexicon {
                 vector: format!("({})", key.definition),
                 configuration: TextConfiguration::of_expression(&key.definition),
+                missing: missing(&|name| index.reads.iter().any(|column| column == name)),
             };
-            return is_about.then(|| (others(&index.reads), lexicon));
+            let others = index.reads.iter().filter(|name| !is_searched(name)).count();
+            return is_about.then_some((others, lexicon));
         };
         let made = self.column(column).and_then(|column| column.made.clone());
-        let lexicon = |configuration| Lexicon {
+        let lexicon = |configuration, missing| Lexicon {
             vector: quoted(column),
             configuration,
+            missing,
         };
         match made {
             Some(made) => {
                 let is_about = mentions(&made, &place.text);
-                is_about.then(|| (1, lexicon(TextConfiguration::of_expression(&made))))
+                let missing = missing(&|name| mentions(&made, name));
+                let configuration = TextConfiguration::of_expression(&made);
+                is_about.then(|| (1, lexicon(configuration, missing)))
             }
-            // The column is filled by a trigger or by the application.
-            None => Some((2, lexicon(self.configuration_of_trigger(column)))),
+            // The column is filled by a trigger or by the application, from columns of their choice.
+            None => Some((2, lexicon(self.configuration_of_trigger(column), 0))),
         }
     }
 
@@ -120,12 +133,24 @@ impl Lexicon {
     /// Returns the statement that creates a missing index.
     #[must_use]
     pub fn advice(place: &SearchTable) -> String {
+        let texts = if place.keyword_columns.is_empty() {
+            quoted(&place.text)
+        } else {
+            let columns = place.keyword_columns.iter().chain([&place.text]);
+            let columns = columns.map(|name| format!("coalesce({}::text, '')", quoted(name)));
+            columns.collect::<Vec<_>>().join(" || ' ' || ")
+        };
         format!(
-            "CREATE INDEX CONCURRENTLY ON {} USING gin (to_tsvector({}, {}))",
+            "CREATE INDEX CONCURRENTLY ON {} USING gin (to_tsvector({}, {texts}))",
             place.table,
             place.configuration().constant().unwrap_or("'english'"),
-            quoted(&place.text)
         )
+    }
+
+    /// Returns whether it covers all columns that are searched by words.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.missing == 0
     }
 
     #[cfg(test)]
@@ -276,8 +301,12 @@ impl LexemeQuery {
             write!(query, "{or}(").expect("a string takes everything");
             for (at, lexeme) in all.iter().enumerate() {
                 let and = if at == 0 { "" } else { " & " };
+                let (lexeme, mark) = match lexeme.strip_suffix('*') {
+                    Some(beginning) if !beginning.is_empty() => (beginning, ":*"),
+                    _ => (&**lexeme, ""),
+                };
                 let lexeme = lexeme.replace('\\', "\\\\").replace('\'', "''");
-                write!(query, "{and}'{lexeme}'").expect("a string takes everything");
+                write!(query, "{and}'{lexeme}'{mark}").expect("a string takes everything");
             }
             query.push(')');
         }

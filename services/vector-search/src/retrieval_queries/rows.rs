@@ -1,14 +1,27 @@
 //! Reads rows without an index, for callers that rank them.
 
 use super::{Hit, Search, read_row};
-use crate::{quoted, text};
-use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
+use crate::{quoted, texts};
+use ziggurat_postgres::{
+    driver::Row, error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery,
+};
 
 /// Maximum number of rows of a sample.
 const SAMPLE: u32 = 300;
 
 /// Maximum number of characters of a text in a sample.
 const SAMPLED: u32 = 100_000;
+
+/// Condition that rows have to meet.
+#[derive(Clone, Copy, Debug)]
+pub enum Prefilter<'a> {
+    /// None.
+    None,
+    /// Their text contains one of these words.
+    Text(&'a [&'a str]),
+    /// Their text, or another column that is searched by words, contains one of these words.
+    AnyColumn(&'a [&'a str]),
+}
 
 /// Checks that a database answers.
 ///
@@ -28,32 +41,40 @@ pub async fn ping(pool: &Pool) -> Result<(), QueryError> {
 }
 
 impl Search<'_> {
-    /// Reads the rows that may be shown; with words, only those that contain one of them. `keep`
-    /// gets a row without a score, and returns what to keep of it.
+    /// Reads the rows that may be shown, or those of them that a prefilter lets pass. `keep` gets a
+    /// row without a score, and returns what to keep of it.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).
     pub async fn scan<T>(
         &self,
-        words: Option<&[&str]>,
+        prefilter: Prefilter<'_>,
         keep: impl Fn(Hit) -> T,
         pool: &Pool,
     ) -> Result<Vec<T>, QueryError> {
-        let read_query = self.scan_query(words);
+        let read_query = self.scan_query(prefilter);
         read_query
             .read(pool.lease().await?, |row| read_row(row, &keep))
             .await
     }
 
-    pub(super) fn scan_query(&self, words: Option<&[&str]>) -> ReadOnlyQuery {
+    pub(super) fn scan_query(&self, prefilter: Prefilter<'_>) -> ReadOnlyQuery {
         let mut builder = self.builder();
         let mut allowed = self.allowed(&mut builder);
-        if let Some(words) = words {
+        let (words, others) = match prefilter {
+            Prefilter::None => (&[][..], &[][..]),
+            Prefilter::Text(words) => (words, &[][..]),
+            Prefilter::AnyColumn(words) => (words, &*self.place.keyword_columns),
+        };
+        if !matches!(prefilter, Prefilter::None) {
             // Words are letters and digits, so no wildcard needs an escape.
             let patterns: Vec<_> = words.iter().map(|word| format!("%{word}%")).collect();
             let patterns = builder.texts(&patterns);
-            let column = quoted(&self.place.text);
-            allowed = format!("{allowed} AND {column}::text ILIKE ANY ({patterns})");
+            let columns = std::iter::once(&self.place.text).chain(others);
+            let tests =
+                columns.map(|name| format!("{}::text ILIKE ANY ({patterns})", quoted(name)));
+            let tests: Vec<_> = tests.collect();
+            allowed = format!("{allowed} AND ({})", tests.join(" OR "));
         }
         ReadOnlyQuery {
             name: "SELECT",
@@ -68,23 +89,28 @@ impl Search<'_> {
         }
     }
 
-    /// Reads a sample of the texts, and returns a number for each.
+    /// Reads a sample of the rows, and returns for each the sum of a number for each of its columns
+    /// that are searched by words: the texts, which have the index 0, and the others.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).
     pub async fn sample(
         &self,
-        measure: impl Fn(&str) -> u32,
+        measure: impl Fn(usize, &str) -> u32,
         pool: &Pool,
     ) -> Result<Vec<u32>, QueryError> {
-        let text_of = |row: &_| Ok(measure(&text(row, 0)?.unwrap_or_default()));
+        let sum_of = |row: &Row| {
+            let texts = texts(row, 0)?.into_iter().enumerate();
+            let numbers = texts.map(|(at, text)| measure(at, text.as_deref().unwrap_or_default()));
+            Ok(numbers.fold(0, u32::saturating_add))
+        };
         let read_query = ReadOnlyQuery {
             name: "SELECT",
             before: None,
             query: self.sample_query(),
             values: Vec::new(),
         };
-        read_query.read(pool.lease().await?, text_of).await
+        read_query.read(pool.lease().await?, sum_of).await
     }
 
     fn sample_query(&self) -> String {
@@ -96,9 +122,13 @@ impl Search<'_> {
         } else {
             String::new()
         };
+        let columns = std::iter::once(&self.place.text).chain(&self.place.keyword_columns);
+        let columns =
+            columns.map(|name| format!("pg_catalog.left({}::text, {SAMPLED})", quoted(name)));
+        let columns: Vec<_> = columns.collect();
         format!(
-            "SELECT pg_catalog.left({column}::text, {SAMPLED}) FROM {}{pages}
-             WHERE {column} IS NOT NULL LIMIT {SAMPLE}",
+            "SELECT {} FROM {}{pages} WHERE {column} IS NOT NULL LIMIT {SAMPLE}",
+            columns.join(", "),
             self.place.table
         )
     }

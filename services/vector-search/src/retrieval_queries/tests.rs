@@ -18,6 +18,7 @@ fn search<'a>(place: &'a SearchTable, shape: &'a Shape) -> Search<'a> {
         place,
         shape,
         filter: None,
+        excluded: &[],
         rows: 20,
     }
 }

@@ -55,6 +55,27 @@ fn all_settings_are_read() {
 }
 
 #[test]
+fn passages_of_the_table_are_joined_without_more_settings() {
+    let order = |search: &str, columns: &str| {
+        let section = format!("{WRITER}, columns: {{{columns}}}");
+        let pipeline = PIPELINE.replace(
+            "vector_column: embedding",
+            "vector_column: embedding, id_column: id",
+        );
+        let case = format!("pipelines:{pipeline}  ingest: {{{section}}}\n  search: {{{search}}}\n");
+        let order = Case::new(&case).pipeline().tables[0].order.clone();
+        order.map(|order| format!("{} {}", order.document, order.position))
+    };
+    assert_eq!(order("", ""), None);
+    assert_eq!(
+        order("expand: 1", "").as_deref(),
+        Some("document_id metadata")
+    );
+    let named = order("expand: 2", "document_id: doc, metadata: meta");
+    assert_eq!(named.as_deref(), Some("doc meta"));
+}
+
+#[test]
 fn invalid_settings_are_named() {
     let at = |key: &str| format!("pipelines[0].ingest.{key}");
     for (section, key, problem) in [

@@ -5,7 +5,7 @@ use super::{Case, PIPELINE};
 const ODD_HOST: &str = "must not contain commas, whitespace, @, /, ?, =, ', \\, or #";
 
 /// Asserts the message after a text of the complete pipeline is replaced.
-fn refused(cases: &[(&str, &str, &str)]) {
+pub(super) fn refused(cases: &[(&str, &str, &str)]) {
     for (old, new, message) in cases {
         let error = Case::changed(&[(old, new)]).error();
         let expected = format!("invalid configuration: {message}");

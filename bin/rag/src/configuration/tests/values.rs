@@ -207,12 +207,15 @@ fn fusion_has_a_method_and_two_weights() {
             .search
             .fusion
     };
-    let rrf = Method::ReciprocalRank(60.0);
+    let (rrf, sum) = (Method::ReciprocalRank(60.0), Method::WeightedSum);
     for (search, method, weight) in [
-        ("{vector_weight: 0.7}", rrf, 0.7),
-        ("{fusion: {vector: 0.7}}", rrf, 0.7),
-        ("{fusion: {keyword: 0.25}}", rrf, 0.75),
-        ("{fusion: {vector: 0.9, keyword: 0.3}}", rrf, 0.75),
+        ("{}", sum, 0.4),
+        ("{vector_weight: 0.7}", sum, 0.7),
+        ("{fusion: {vector: 0.7}}", sum, 0.7),
+        ("{fusion: {keyword: 0.25}}", sum, 0.75),
+        ("{fusion: {vector: 0.9, keyword: 0.3}}", sum, 0.75),
+        ("{fusion: {method: rrf}}", rrf, 0.5),
+        ("{fusion: {k: 20}}", Method::ReciprocalRank(20.0), 0.5),
         (
             "{fusion: {method: rrf, k: 10}, vector_weight: 0}",
             Method::ReciprocalRank(10.0),

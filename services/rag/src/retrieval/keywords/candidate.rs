@@ -1,11 +1,11 @@
 //! Rows that may match, and their order.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, iter, mem};
 
 use ziggurat_search::bm25::{Bm25, Collection, TermCounts};
 use ziggurat_vector_search::retrieval_queries::Hit;
 
-use super::{Terms, stems::AlikeWords};
+use super::{Terms, stems::AlikeWords, weight};
 
 /// A row that may match.
 pub(super) struct Candidate {
@@ -19,9 +19,18 @@ pub(super) struct Candidate {
 // === impl Candidate ===
 
 impl Candidate {
-    pub(super) fn new(terms: &Terms, hit: Hit) -> Self {
-        let words = terms.beginnings.count(&hit.content);
-        let phrases = terms.phrases.count(&hit.content);
+    /// Counts the words of a row, in its other columns with these weights.
+    pub(super) fn new(terms: &Terms, mut hit: Hit, weights: &[u32]) -> Self {
+        let others = mem::take(&mut hit.others);
+        let texts = iter::once(Some(&hit.content)).chain(others.iter().map(Option::as_ref));
+        let texts = texts.enumerate().filter_map(|(column, text)| {
+            let weight = weight(column, weights);
+            Some((text?.as_str(), weight))
+        });
+        let texts: Vec<_> = texts.collect();
+        let words = terms.beginnings.count(&texts);
+        let phrases = texts.iter().map(|(text, _)| terms.phrases.count(text));
+        let phrases = phrases.max().unwrap_or_default();
         let hit = if words.is_empty() {
             Hit {
                 id: hit.id,

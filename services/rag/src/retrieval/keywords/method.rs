@@ -44,14 +44,17 @@ impl KeywordMethod {
             Backend::Scan => return (read, None),
             Backend::Auto if is_small => return (read, None),
             Backend::Auto => {
-                let ranking = Extension::ALL.into_iter().find_map(ranking);
-                let method = ranking.or_else(lexicon);
-                return match method {
-                    Some(method) => (method, None),
-                    None => (read, Some(Lexicon::advice(place))),
-                };
+                // The extensions know no weights.
+                let mut extensions = Extension::ALL
+                    .into_iter()
+                    .filter(|_| !place.has_keyword_columns());
+                let method = extensions.find_map(ranking).or_else(lexicon);
+                return with_advice(method.unwrap_or(read), place);
             }
-            Backend::Tsvector => (lexicon(), Lexicon::advice(place)),
+            Backend::Tsvector => match lexicon() {
+                Some(method) => return with_advice(method, place),
+                None => (None, Lexicon::advice(place)),
+            },
             Backend::PgTextsearch => of(Extension::PgTextsearch, ranking, place),
             Backend::PgSearch => of(Extension::PgSearch, ranking, place),
             Backend::VchordBm25 => of(Extension::VchordBm25, ranking, place),
@@ -71,6 +74,17 @@ impl KeywordMethod {
             Self::Ranking(ranking) => ranking.extension().name(),
         }
     }
+}
+
+/// Adds the index to create, if none serves the words of all columns.
+fn with_advice(method: KeywordMethod, place: &SearchTable) -> (KeywordMethod, Option<String>) {
+    let is_served = match &method {
+        KeywordMethod::Ranking(_) => true,
+        KeywordMethod::Lexicon(lexicon) => lexicon.is_complete(),
+        _ => false,
+    };
+    let advice = (!is_served).then(|| Lexicon::advice(place));
+    (method, advice)
 }
 
 fn of(

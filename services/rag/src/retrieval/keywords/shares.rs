@@ -7,7 +7,7 @@ use ziggurat_search::{
     bm25::{Collection, Question},
     tokens,
 };
-use ziggurat_vector_search::retrieval_queries::{Hit, Search};
+use ziggurat_vector_search::retrieval_queries::{Hit, Prefilter, Search};
 
 use super::{KeywordMethod, KeywordSearch, MAX_READ};
 
@@ -28,10 +28,11 @@ impl KeywordSearch<'_> {
                     place: self.place,
                     shape: self.shape,
                     filter: None,
+                    excluded: &[],
                     rows: MAX_READ,
                 };
                 let count = |hit: Hit| question.count_terms(tokens::terms(&hit.content));
-                let counts = search.scan(None, count, self.pool).await?;
+                let counts = search.scan(Prefilter::None, count, self.pool).await?;
                 let collection = Collection::of(&counts);
                 let rows = collection.documents.max(1.0);
                 let frequencies = collection.frequencies;

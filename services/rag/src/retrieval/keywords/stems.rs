@@ -64,20 +64,28 @@ impl Beginnings {
             && (2..=COMPARED).any(|length| self.known.contains(&cut(letters, length)))
     }
 
-    /// Counts the words of a text that begin like one of the lexemes.
-    pub(super) fn count(&self, text: &str) -> AlikeWords {
+    /// Counts the words of texts that begin like one of the lexemes, each as often as the weight of its
+    /// text says.
+    pub(super) fn count(&self, texts: &[(&str, u32)]) -> AlikeWords {
         let mut length = 0_u32;
-        let mut words: Vec<Box<str>> = tokens::terms(text)
-            .inspect(|_| length = length.saturating_add(1))
-            .filter(|word| word.len() <= tokens::LONGEST_WORD && self.fit(word))
-            .map(Box::from)
-            .collect();
+        let mut words: Vec<(Box<str>, u32)> = Vec::new();
+        for &(text, weight) in texts {
+            let terms = tokens::terms(text).inspect(|_| length = length.saturating_add(weight));
+            let alike = terms.filter(|word| word.len() <= tokens::LONGEST_WORD && self.fit(word));
+            words.extend(alike.map(|word| (Box::from(word), weight)));
+        }
         words.sort_unstable();
-        let runs = words.chunk_by(|one, two| one == two);
-        let words = runs
-            .map(|run| (run[0].clone(), u32::try_from(run.len()).unwrap_or(u32::MAX)))
-            .collect();
-        AlikeWords { words, length }
+        words.dedup_by(|(word, weight), (kept, sum)| {
+            let is_same = word == kept;
+            if is_same {
+                *sum = sum.saturating_add(*weight);
+            }
+            is_same
+        });
+        AlikeWords {
+            words: words.into(),
+            length,
+        }
     }
 }
 
@@ -182,7 +190,7 @@ mod tests {
     fn words_that_begin_like_a_lexeme_are_counted() {
         let beginnings = Beginnings::new(&["tupl", "use", "happi", "haus", "数据", "é"]);
         let text = "Tuples, a tuple, using used abuse HAPPY häuser 数据库 tulip e é x42";
-        let found = beginnings.count(text);
+        let found = beginnings.count(&[(text, 1)]);
         let words: Vec<_> = found.words().collect();
         let expected = [
             "happy", "häuser", "tuple", "tuples", "used", "using", "é", "数据",
@@ -194,13 +202,23 @@ mod tests {
     #[test]
     fn forms_of_a_word_count_as_one_term() {
         let beginnings = Beginnings::new(&["tupl", "dead"]);
-        let found = beginnings.count("Tuples and a tuple; tupling deadly");
+        let found = beginnings.count(&[("Tuples and a tuple; tupling deadly", 1)]);
         let lexemes = [("tuples", "tupl"), ("tuple", "tupl"), ("deadly", "dead")];
         let lexemes = lexemes.map(|(word, lexeme)| (word.to_owned(), vec![lexeme.to_owned()]));
         let question = Question::new(["dead", "tupl"]);
         let counts = found.term_counts(&question, &HashMap::from(lexemes));
         let expected = question.count([("tupl", 2), ("dead", 1)], 4);
         assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn words_of_a_column_count_as_often_as_its_weight_says() {
+        let beginnings = Beginnings::new(&["fern", "moss"]);
+        let found = beginnings.count(&[("a fern and moss", 1), ("the fern", 3)]);
+        let question = Question::new(["fern", "moss"]);
+        let lexemes = ["fern", "moss"].map(|word| (word.to_owned(), vec![word.to_owned()]));
+        let counts = found.term_counts(&question, &HashMap::from(lexemes));
+        assert_eq!(counts, question.count([("fern", 4), ("moss", 1)], 5));
     }
 
     #[test]

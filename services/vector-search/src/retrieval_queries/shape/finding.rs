@@ -97,7 +97,11 @@ impl Shape {
         }
         let required = [&place.text, &place.vector];
         let optional = [&place.id, &place.title, &place.url];
-        let names = required.into_iter().chain(optional.into_iter().flatten());
+        let ordering = place.order.iter();
+        let ordering = ordering.flat_map(|order| [&order.document, &order.position]);
+        let optional = optional.into_iter().flatten().chain(ordering);
+        let optional = optional.chain(&place.keyword_columns);
+        let names = required.into_iter().chain(optional);
         let mut findings: Vec<_> = names
             .filter_map(|name| self.finding_of(name, place))
             .collect();
