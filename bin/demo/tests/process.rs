@@ -241,7 +241,8 @@ fn the_handbook_is_loaded_from_a_folder_of_markdown_before_the_servers_start() {
     let start = "$ ziggurat-rag ingest -pipeline handbook ";
     let folder = command.strip_prefix(start).expect(command).to_owned();
     let files = entries(Path::new(&folder));
-    assert!(files.iter().all(|file| file.ends_with(".md")), "{files:?}");
+    let is_markdown = |file: &String| Path::new(file).extension().is_some_and(|it| it == "md");
+    assert!(files.iter().all(is_markdown), "{files:?}");
     let progress = lines.next().expect("progress");
     let counted = format!("{} files  ", files.len());
     assert!(progress.starts_with(&counted), "{progress}");
