@@ -289,7 +289,7 @@ fn a_call_that_has_begun_ends_with_what_it_began_with() {
     let (program, client): (Program, Client) = home.serve(&["-no-auth"]);
     std::thread::scope(|scope| {
         let held = scope.spawn(|| client.tool("slow", &json!({"s": 1.5})));
-        one.wait_for_running("FETCH FORWARD", 1);
+        one.wait_for_running("pg_sleep", 1);
         program.until_it_says("configuration reloaded from", || {
             configure(&two, "new");
             program.signal(Signal::HUP);
