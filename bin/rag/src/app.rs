@@ -2,22 +2,27 @@
 
 mod first_connection;
 mod pipeline_set;
+mod sync_figures;
 
 use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Duration};
 
-use tokio::{task::JoinSet, time};
+use tokio::{sync::watch, task::JoinSet, time};
 use tracing::warn;
 use ziggurat_limits::{Limits, Settings};
 use ziggurat_postgres::pool::{Pools, Reaper};
 use ziggurat_rag_service::Pipelines;
+use ziggurat_sync::Worker;
 
-use self::first_connection::FirstConnection;
+use self::{first_connection::FirstConnection, sync_figures::SyncFigures};
 use crate::configuration::Server;
 
 pub(crate) use self::pipeline_set::{PipelineBuilder, PipelineSet, Reusable};
 
 /// Time for connections to PostgreSQL to close properly.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time for the workers that keep vectors in step to write what they have.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The pipelines that are served, the limits of callers, and the background tasks.
 #[derive(Debug)]
@@ -28,6 +33,10 @@ pub(crate) struct App {
     pools: Pools,
     reaper: JoinSet<()>,
     connecting: JoinSet<()>,
+    /// The workers that keep vectors in step, also those of earlier sets that are about to stop.
+    syncing: JoinSet<()>,
+    stop_syncing: watch::Sender<bool>,
+    pub(crate) sync_figures: SyncFigures,
     watcher: JoinSet<Infallible>,
 }
 
@@ -55,6 +64,9 @@ impl App {
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             connecting: JoinSet::new(),
+            syncing: JoinSet::new(),
+            stop_syncing: watch::Sender::new(false),
+            sync_figures: SyncFigures::default(),
         };
         app.open();
         app
@@ -85,6 +97,20 @@ impl App {
         let first_connections = self.set.take_first_connections().into_iter();
         // Replacing the tasks cancels those of the previous set.
         self.connecting = first_connections.map(FirstConnection::run).collect();
+        // Workers of the previous set finish their batches, and leave the rest to the new ones.
+        self.stop_syncing.send_replace(true);
+        self.stop_syncing = watch::Sender::new(false);
+        while self.syncing.try_join_next().is_some() {}
+        let workers = self.set.take_workers();
+        let watched = workers.iter().map(|(pipeline, workers)| {
+            let watched = workers.iter().map(Worker::watched);
+            (pipeline.clone(), watched.collect())
+        });
+        self.sync_figures.replace(watched.collect());
+        for worker in workers.into_values().flatten() {
+            let stop = self.stop_syncing.subscribe();
+            self.syncing.spawn(async move { worker.run(stop).await });
+        }
     }
 
     /// Stops all tasks and closes the connections last.
@@ -96,8 +122,17 @@ impl App {
             pools,
             mut reaper,
             mut connecting,
+            mut syncing,
+            stop_syncing,
+            sync_figures: _,
             mut watcher,
         } = self;
+        stop_syncing.send_replace(true);
+        let ending = async { while syncing.join_next().await.is_some() {} };
+        if time::timeout(SYNC_TIMEOUT, ending).await.is_err() {
+            warn!("vectors that were being made are left to others");
+        }
+        syncing.shutdown().await;
         connecting.shutdown().await;
         watcher.shutdown().await;
         pools.close_all();

@@ -8,7 +8,10 @@ use std::{ffi::OsString, path::PathBuf};
 use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
-use crate::eval::{self, Eval, EvalOptions, GenerateOptions};
+use crate::{
+    eval::{self, Eval, EvalOptions, GenerateOptions},
+    sync::{self, SyncOptions},
+};
 
 /// Beginning of the text of `-help`.
 const HEAD: &str = "\
@@ -124,6 +127,8 @@ pub(crate) enum Command {
     Eval(EvalOptions),
     /// Drafts questions to measure it with.
     GenerateQuestions(GenerateOptions),
+    /// Keeps the vectors of tables in step with their texts.
+    Sync(SyncOptions),
     /// Reads a document from standard input; the process of `ingest` starts it.
     ReadDocument(Vec<String>),
     Serve,
@@ -158,6 +163,11 @@ impl Arguments {
                 Eval::Measure(options) => Command::Eval(options),
                 Eval::Generate(options) => Command::GenerateQuestions(options),
             };
+            return Ok(Self { command, config });
+        }
+        if words.next_if(|word| word == "sync").is_some() {
+            let (config, options) = SyncOptions::parse(words)?;
+            let command = options.map_or(Command::Help, Command::Sync);
             return Ok(Self { command, config });
         }
         if words.next_if(|word| word == READ_DOCUMENT).is_some() {
@@ -208,7 +218,7 @@ impl Arguments {
 }
 
 /// Returns the number of groups at once, if it is given.
-fn concurrency(flags: &Flags) -> Result<Option<usize>, Refusal> {
+pub(crate) fn concurrency(flags: &Flags) -> Result<Option<usize>, Refusal> {
     let Some(text) = flags.text("concurrency") else {
         return Ok(None);
     };
@@ -268,6 +278,7 @@ pub(crate) fn usage() -> String {
         (INGEST_HEAD, INGEST_FLAGS),
         (eval::HEAD, eval::FLAGS),
         (eval::GENERATE_HEAD, eval::GENERATE_FLAGS),
+        (sync::HEAD, sync::FLAGS),
     ] {
         text.push_str(head);
         for flag in flags {

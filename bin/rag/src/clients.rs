@@ -151,6 +151,29 @@ pub(crate) fn document_embedder(
     context: BuildContext<'_>,
 ) -> anyhow::Result<Embedder> {
     let mut model = pipeline.embedding.clone();
+    model.timeouts.call = model.timeouts.call.max(DOCUMENT_TIMEOUT);
+    model.retry = model.retry.at_least(DOCUMENT_RETRIES);
+    embedder_of_texts(pipeline, model, context)
+}
+
+/// Builds the embedder for the tables of a pipeline that are kept in step. It does not wait longer
+/// than that for questions, because a row that fails comes again.
+///
+/// # Errors
+/// Fails if a key is missing, or if the provider cannot be used as configured.
+pub(crate) fn row_embedder(
+    pipeline: &Pipeline,
+    context: BuildContext<'_>,
+) -> anyhow::Result<Embedder> {
+    embedder_of_texts(pipeline, pipeline.embedding.clone(), context)
+}
+
+/// Builds an embedder for texts that are found, not for questions.
+fn embedder_of_texts(
+    pipeline: &Pipeline,
+    mut model: Model,
+    context: BuildContext<'_>,
+) -> anyhow::Result<Embedder> {
     let mut keys = Keys {
         pipeline,
         context,
@@ -158,8 +181,6 @@ pub(crate) fn document_embedder(
     };
     let key = keys.find(&model).context("failed to load API keys")?;
     model.input_type = model.input_type.map(|_| "document".to_owned());
-    model.timeouts.call = model.timeouts.call.max(DOCUMENT_TIMEOUT);
-    model.retry = model.retry.at_least(DOCUMENT_RETRIES);
     context.embedder(&model, key)
 }
 

@@ -16,6 +16,7 @@ mod pipelines;
 mod rerank;
 mod search;
 mod server;
+mod sync;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -67,6 +67,10 @@ fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcom
             pipeline.name
         )
     })?;
+    let table = &ingest.settings.table.table;
+    if pipeline.sync.as_ref().is_some_and(|sync| sync.has(table)) {
+        bail!("table {table} has sync: true: its vectors are made of its texts, not of documents");
+    }
     let input = input(options)?;
     let context = BuildContext {
         http_clients: &HttpClients::default(),

@@ -18,6 +18,7 @@ mod reload;
 mod secrets;
 mod serving;
 mod stack;
+mod sync;
 mod tokens;
 mod version;
 
@@ -89,6 +90,7 @@ pub fn run(
         Command::Ingest(options) => ingest::run(config, &options),
         Command::Eval(options) => eval::run(config, &options),
         Command::GenerateQuestions(options) => eval::generate(config, &options),
+        Command::Sync(options) => sync::run(config, &options),
         Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(reason) => {

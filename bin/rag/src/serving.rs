@@ -58,6 +58,8 @@ pub(crate) async fn serve(
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
     let limited = configuration.limits.clone();
     let mut app = App::new(set, limited, pools, reaper, &server);
+    let figures = app.sync_figures.clone();
+    metrics.read_sync(move || figures.counts());
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();

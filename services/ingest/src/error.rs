@@ -1,11 +1,12 @@
 //! Errors that end a run.
 
-use std::{error::Error, fmt::Write as _, io, iter};
+use std::io;
 
 use thiserror::Error;
 use ziggurat_documents::FolderError;
 use ziggurat_llm as llm;
 use ziggurat_postgres::{driver::DriverError, pool::LeaseError};
+use ziggurat_runtime::causes;
 
 /// Reason why a run ended early. Documents that were written before stay written. The messages are
 /// for the operator who runs it.
@@ -64,15 +65,6 @@ pub enum IngestError {
         /// The reason.
         error: llm::Error,
     },
-}
-
-/// Joins an error and its causes.
-fn causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    for cause in iter::successors(error.source(), |cause| (*cause).source()) {
-        let _ = write!(text, ": {cause}");
-    }
-    text
 }
 
 /// Adds the task that failed to an error of PostgreSQL.

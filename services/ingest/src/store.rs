@@ -9,6 +9,7 @@ use ziggurat_postgres::{
     pool::{Lease, Pool},
     quoted,
 };
+use ziggurat_vector_search::vector_text;
 
 use crate::{
     error::{During as _, IngestError},
@@ -205,7 +206,7 @@ impl<'a> Store<'a> {
         let numbers = || at + 1..=at + texts.len();
         let ids = numbers().map(|number| format!("{}#{number}", document.id));
         let metadata = numbers().map(|number| document.metadata(number));
-        let vectors = vectors.iter().map(|vector| written(vector));
+        let vectors = vectors.iter().map(|vector| vector_text(vector));
         let sql = self.insert_statement();
         query(&sql)
             .bind(&document.id)
@@ -292,10 +293,4 @@ impl Prepared {
         metadata.insert(PASSAGE.to_owned(), json!(passage));
         Json::Object(metadata).to_string()
     }
-}
-
-/// Writes a vector as pgvector reads it.
-fn written(vector: &[f32]) -> String {
-    let numbers: Vec<_> = vector.iter().map(ToString::to_string).collect();
-    format!("[{}]", numbers.join(","))
 }

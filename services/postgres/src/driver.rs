@@ -97,6 +97,8 @@ pub struct Client {
     /// Permit of the large row that is being read.
     permit: Option<LargeRowPermit>,
     deadline: Option<Instant>,
+    /// A notification has arrived since the last wait for one.
+    is_notified: bool,
 }
 
 /// Row that is being skipped.
@@ -147,6 +149,7 @@ impl Client {
             waiting: None,
             permit: None,
             deadline: None,
+            is_notified: false,
         }
     }
 
@@ -295,6 +298,18 @@ impl Client {
         failed.map_or(Ok(rows), Err)
     }
 
+    /// Waits for a notification of a channel that this connection listens to. One that has arrived
+    /// since the last wait counts.
+    pub async fn notified(&mut self) -> Result<(), DriverError> {
+        loop {
+            self.parse()?;
+            if mem::take(&mut self.is_notified) {
+                return Ok(());
+            }
+            self.fill().await?;
+        }
+    }
+
     /// Closes the connection, and waits until the server has closed it too: then its process has
     /// ended.
     pub(crate) async fn close(mut self) -> io::Result<()> {
@@ -398,6 +413,10 @@ impl Client {
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
                 return Err(DriverError::Protocol("COPY through the client"));
             }
+            Message::NotificationResponse(_) => {
+                self.is_notified = true;
+                return Ok(None);
+            }
             Message::ParseComplete
             | Message::BindComplete
             | Message::CloseComplete
@@ -406,7 +425,6 @@ impl Client {
             | Message::EmptyQueryResponse
             | Message::PortalSuspended
             | Message::NoticeResponse(_)
-            | Message::NotificationResponse(_)
             | Message::ParameterStatus(_) => return Ok(None),
             _ => return Err(DriverError::Protocol("an unexpected message")),
         }))

@@ -28,6 +28,7 @@ use tracing::warn;
 use utoipa::ToSchema;
 use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 use ziggurat_runtime::lock;
+use ziggurat_sync::{Status as QueueStatus, Watched};
 
 use super::{
     pipeline::Pipeline,
@@ -71,8 +72,8 @@ struct Report {
     pipelines: Vec<PipelineHealth>,
 }
 
-/// `healthy` if all providers of the pipelines of the caller are reachable and vector search works
-/// on all of their tables.
+/// `healthy` if all providers of the pipelines of the caller are reachable, vector search works on
+/// all of their tables, and those that the server keeps in step can be.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Status {
@@ -93,6 +94,31 @@ struct PipelineHealth {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     search: Option<SearchHealth>,
+    /// Present only if the server keeps vectors of tables in step with their texts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    sync: Vec<SyncHealth>,
+}
+
+/// The queue of a table whose vectors the server keeps in step, some seconds ago.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+struct SyncHealth {
+    /// The name of the table.
+    table: String,
+    /// False while the queue cannot be read; then there are no figures.
+    working: bool,
+    /// Rows in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    backlog: Option<u64>,
+    /// Age of the oldest change in the queue, in seconds; 0 if the queue is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    oldest_seconds: Option<f64>,
+    /// Rows that have failed for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    failed: Option<u64>,
 }
 
 /// The state of a pipeline whose tables do not all support vector search.
@@ -239,9 +265,10 @@ impl Report {
                 embedding: health(Target::Embedder(pipeline.embedder())),
                 completion: health(Target::Completer(pipeline.completer())),
                 search: (!pipeline.is_sound()).then_some(SearchHealth::BROKEN),
+                sync: pipeline.synced().iter().map(SyncHealth::of).collect(),
             })
             .collect();
-        let is_sound = pipelines.iter().all(|pipeline| pipeline.search.is_none());
+        let is_sound = pipelines.iter().all(PipelineHealth::is_sound);
         let is_healthy = is_sound && found.iter().all(|health| health.reachable);
         Self {
             status: if is_healthy {
@@ -250,6 +277,30 @@ impl Report {
                 Status::Degraded
             },
             pipelines,
+        }
+    }
+}
+
+// === impl PipelineHealth ===
+
+impl PipelineHealth {
+    fn is_sound(&self) -> bool {
+        self.search.is_none() && self.sync.iter().all(|sync| sync.working)
+    }
+}
+
+// === impl SyncHealth ===
+
+impl SyncHealth {
+    fn of(watched: &Watched) -> Self {
+        let status = watched.latest();
+        let age = |status: QueueStatus| status.oldest.unwrap_or_default().as_secs_f64();
+        Self {
+            table: watched.table().to_owned(),
+            working: status.is_some(),
+            backlog: status.map(|status| status.backlog),
+            oldest_seconds: status.map(|status| (age(status) * 1000.0).round() / 1000.0),
+            failed: status.map(|status| status.failed),
         }
     }
 }

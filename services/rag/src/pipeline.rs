@@ -11,6 +11,7 @@ use ziggurat_limits::{CallerId, CallerNames};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop, Usage};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
+use ziggurat_sync::Watched;
 
 use super::{
     citations::ShownPassage,
@@ -101,6 +102,8 @@ pub(super) struct Includes {
 #[must_use]
 pub struct Pipeline {
     parts: Parts,
+    /// The tables that this process keeps in step.
+    synced: Vec<Watched>,
     /// Time of the last attempt to find out the dimensions of the model.
     probed: Mutex<Option<Instant>>,
 }
@@ -110,8 +113,20 @@ pub struct Pipeline {
 impl Pipeline {
     /// Builds a pipeline. It opens no connection.
     pub fn new(parts: Parts) -> Self {
-        let probed = Mutex::default();
-        Self { parts, probed }
+        Self {
+            parts,
+            synced: Vec::new(),
+            probed: Mutex::default(),
+        }
+    }
+
+    /// Shows the figures of these tables in the health of the pipeline.
+    pub fn with_synced(self, synced: Vec<Watched>) -> Self {
+        Self { synced, ..self }
+    }
+
+    pub(super) fn synced(&self) -> &[Watched] {
+        &self.synced
     }
 
     /// Permits sources and citations, for an operator.

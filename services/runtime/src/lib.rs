@@ -12,6 +12,7 @@
 //! ```
 
 mod address;
+mod causes;
 #[cfg(feature = "test-support")]
 pub mod committed;
 #[cfg(unix)]
@@ -41,6 +42,7 @@ pub mod watch;
 
 pub use self::{
     address::{Address, InvalidAddress},
+    causes::causes,
     config_sources::ConfigSources,
     environment::Environment,
     lock::lock,

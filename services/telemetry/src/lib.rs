@@ -68,7 +68,7 @@ pub use self::{
     metrics::{Call, Metrics},
     page::MetricsService,
     reference::reference,
-    sources::{AccountCount, AuditCounts},
+    sources::{AccountCount, AuditCounts, SyncCount},
     table::Program,
 };
 

@@ -9,7 +9,7 @@ use crate::{
     known::{Known, Names},
     label,
     recorded::Recorded,
-    sources::{AccountCount, AuditCounts, Sources},
+    sources::{AccountCount, AuditCounts, Sources, SyncCount},
     table::Program,
 };
 
@@ -251,6 +251,13 @@ impl Metrics {
     pub fn read_accounts(&self, read: impl Fn() -> Vec<AccountCount> + Send + Sync + 'static) {
         if let Some(shared) = &self.0 {
             shared.sources.accounts.get_or_init(|| Box::new(read));
+        }
+    }
+
+    /// Sets the function that reads the queues of the tables that are kept in step.
+    pub fn read_sync(&self, read: impl Fn() -> Vec<SyncCount> + Send + Sync + 'static) {
+        if let Some(shared) = &self.0 {
+            shared.sources.sync.get_or_init(|| Box::new(read));
         }
     }
 }

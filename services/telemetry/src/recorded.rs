@@ -71,6 +71,9 @@ impl Recorded {
             | Id::AuditMissed
             | Id::AuditFailures
             | Id::TraceSpansDropped
+            | Id::SyncBacklog
+            | Id::SyncOldest
+            | Id::SyncFailed
             | Id::Accounts
             | Id::BuildInfo
             | Id::ProcessCpu

@@ -17,7 +17,7 @@ use crate::{
     label,
     metrics::State,
     process::Process,
-    sources::AuditCounts,
+    sources::{AuditCounts, SyncCount},
     table::{Id, Metric},
 };
 
@@ -87,6 +87,9 @@ impl Scrape {
         };
         let single = match metric.id {
             Id::Accounts => return self.accounts(names, &mut labelled),
+            Id::SyncBacklog => return self.sync(names, |count| count.backlog, &mut labelled),
+            Id::SyncOldest => return self.sync(names, |count| count.oldest, &mut labelled),
+            Id::SyncFailed => return self.sync(names, |count| count.failed, &mut labelled),
             Id::BuildInfo => {
                 let (program, version) = (state.program.name(), &*state.version);
                 let labels = [
@@ -129,6 +132,18 @@ impl Scrape {
             counts.map(|counted| ([kind(counted.kind)], counted.count)),
             each,
         );
+    }
+
+    fn sync(
+        &self,
+        names: &Names,
+        value: fn(&SyncCount) -> u64,
+        each: &mut dyn FnMut(&[usize], Sample),
+    ) {
+        let counts = self.state.sources.sync.get().map(|read| read());
+        let counts = counts.iter().flatten();
+        let pipeline = |count: &SyncCount| names.id(&label::PIPELINE, &count.pipeline);
+        sums(counts.map(|count| ([pipeline(count)], value(count))), each);
     }
 }
 

@@ -25,6 +25,19 @@ pub struct AccountCount {
     pub count: u64,
 }
 
+/// The queues of a pipeline whose tables are kept in step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncCount {
+    /// The name of the pipeline.
+    pub pipeline: String,
+    /// Rows in the queues.
+    pub backlog: u64,
+    /// Age of the oldest change in the queues, in seconds.
+    pub oldest: u64,
+    /// Rows that have failed for good.
+    pub failed: u64,
+}
+
 /// All sources of a program. Those that it has not set have no values on the page.
 #[derive(Default)]
 pub(crate) struct Sources {
@@ -32,6 +45,7 @@ pub(crate) struct Sources {
     pub(crate) audit: Source<AuditCounts>,
     pub(crate) dropped_spans: Source<u64>,
     pub(crate) accounts: Source<Vec<AccountCount>>,
+    pub(crate) sync: Source<Vec<SyncCount>>,
 }
 
 // === impl Sources ===

@@ -60,6 +60,9 @@ pub(crate) enum Id {
     Provider,
     ProviderTokens,
     Pipeline,
+    SyncBacklog,
+    SyncOldest,
+    SyncFailed,
     TokensIssued,
     Accounts,
     BuildInfo,
@@ -74,7 +77,7 @@ const RAG: &[Program] = &[Program::Rag];
 const PLATFORM: &[Program] = &[Program::Platform];
 
 /// All metrics, in the order of the page.
-pub(crate) static TABLE: [Metric; 27] = [
+pub(crate) static TABLE: [Metric; 30] = [
     Metric {
         id: Id::Calls,
         name: "ziggurat_calls_total",
@@ -250,6 +253,30 @@ pub(crate) static TABLE: [Metric; 27] = [
         help: "Time of the stages of a question to a pipeline.",
     },
     Metric {
+        id: Id::SyncBacklog,
+        name: "ziggurat_sync_backlog_rows",
+        kind: Kind::Gauge,
+        labels: &[&label::PIPELINE],
+        programs: RAG,
+        help: "Rows in the queues of the tables that the server keeps in step with their texts.",
+    },
+    Metric {
+        id: Id::SyncOldest,
+        name: "ziggurat_sync_oldest_seconds",
+        kind: Kind::Gauge,
+        labels: &[&label::PIPELINE],
+        programs: RAG,
+        help: "Age of the oldest change in these queues, in whole seconds.",
+    },
+    Metric {
+        id: Id::SyncFailed,
+        name: "ziggurat_sync_failed_rows",
+        kind: Kind::Gauge,
+        labels: &[&label::PIPELINE],
+        programs: RAG,
+        help: "Rows of these tables that have failed for good.",
+    },
+    Metric {
         id: Id::TokensIssued,
         name: "ziggurat_tokens_issued_total",
         kind: Kind::Counter,
@@ -400,11 +427,13 @@ mod tests {
                 metric.kind == Kind::Counter,
                 "{name}"
             );
-            assert_eq!(
-                name.ends_with("_seconds"),
-                metric.kind == Kind::Histogram,
-                "{name}"
-            );
+            let is_time = name.ends_with("_seconds");
+            let has_time = match metric.kind {
+                Kind::Histogram => is_time,
+                Kind::Gauge => true,
+                Kind::Counter | Kind::Info => !is_time,
+            };
+            assert!(has_time, "{name}");
             assert!(metric.help.ends_with('.') && !metric.help.contains(['\n', '\\', '"']));
             assert!(!metric.programs.is_empty(), "{name}");
         }

@@ -10,7 +10,9 @@ use std::{mem, time::Duration};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use self::exposition::Page;
-use crate::{AccountCount, AuditCounts, Call, Known, Metrics, Program, Set, accept::Format};
+use crate::{
+    AccountCount, AuditCounts, Call, Known, Metrics, Program, Set, SyncCount, accept::Format,
+};
 
 const FORMATS: [Format; 2] = [Format::Text, Format::OpenMetrics];
 
@@ -69,6 +71,14 @@ fn record_everything(metrics: &Metrics) {
     metrics.read_accounts(|| {
         let kind = "tenant";
         vec![AccountCount { kind, count: 15 }]
+    });
+    metrics.read_sync(|| {
+        vec![SyncCount {
+            pipeline: "docs".to_owned(),
+            backlog: 16,
+            oldest: 17,
+            failed: 18,
+        }]
     });
 }
 

@@ -60,7 +60,7 @@ use ziggurat_postgres::{
 };
 
 use self::query::Query;
-pub use self::query::settings;
+pub use self::{query::settings, vector::vector_text};
 
 /// Maximum number of rows that an index is asked for: the limit of pgvector.
 const MAX_EF_SEARCH: u32 = 1000;

@@ -28,8 +28,6 @@ pub(crate) fn distance(column: &str, data_type: &str, operator: &str, asked: &[f
 
 /// Writes a vector as a constant without a type, which takes that of the column it is compared
 /// with. So a domain, or a type that is not on the search path, needs no name.
-///
-/// Each number is the shortest text that parses as the same 32-bit float.
 fn literal(vector: &[f32], data_type: &str) -> String {
     let mut text = String::with_capacity(vector.len() * 13 + 16);
     if let Some((_, "sparsevec")) = pgvector_type(data_type) {
@@ -41,14 +39,33 @@ fn literal(vector: &[f32], data_type: &str) -> String {
         }
         write!(text, "}}/{}'", vector.len()).expect("a string takes everything");
     } else {
-        text.push_str("'[");
-        for (at, value) in vector.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            write!(text, "{comma}{value:e}").expect("a string takes everything");
-        }
-        text.push_str("]'");
+        text.push('\'');
+        write_dense(vector, &mut text);
+        text.push('\'');
     }
     text
+}
+
+/// Returns a vector as the text that pgvector reads as `vector` and `halfvec`.
+///
+/// ```
+/// assert_eq!(ziggurat_vector_search::vector_text(&[1.0, -0.25]), "[1e0,-2.5e-1]");
+/// ```
+#[must_use]
+pub fn vector_text(vector: &[f32]) -> String {
+    let mut text = String::with_capacity(vector.len() * 13 + 2);
+    write_dense(vector, &mut text);
+    text
+}
+
+/// Writes each number as the shortest text that parses as the same 32-bit float.
+fn write_dense(vector: &[f32], text: &mut String) {
+    text.push('[');
+    for (at, value) in vector.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        write!(text, "{comma}{value:e}").expect("a string takes everything");
+    }
+    text.push(']');
 }
 
 #[cfg(test)]

@@ -18,11 +18,12 @@ use ziggurat_postgres::{
     pool::{Pool, Pools},
 };
 use ziggurat_rag_service::{Parts, Pipeline as Served, retrieval::Retriever};
+use ziggurat_sync::Worker;
 use ziggurat_telemetry::Metrics;
 
 use super::first_connection::FirstConnection;
 use crate::{
-    clients::{BuildContext, Clients, HttpClients},
+    clients::{BuildContext, Clients, HttpClients, row_embedder},
     configuration::{ConfigSources, Configuration, Pipeline},
     secrets::Secrets,
 };
@@ -45,6 +46,10 @@ pub(crate) struct PipelineSet {
     /// Clients by the name of the pipeline.
     clients: BTreeMap<String, Clients>,
     databases: Vec<PooledDatabase>,
+    /// Databases of the roles that write vectors.
+    writers: Vec<PooledDatabase>,
+    /// Workers that keep vectors in step, by the name of the pipeline.
+    workers: BTreeMap<String, Vec<Worker>>,
     pipelines: Vec<Served>,
     /// One for each database, in their order.
     first_connections: Vec<FirstConnection>,
@@ -89,15 +94,18 @@ impl PipelineBuilder {
         configuration: &Configuration,
         before: Option<&Clients>,
     ) -> anyhow::Result<Clients> {
-        let context = BuildContext {
+        Clients::of(pipeline, self.context(configuration), before)
+            .with_context(|| format!("failed to create pipeline {}", pipeline.name))
+    }
+
+    fn context(&self, configuration: &Configuration) -> BuildContext<'_> {
+        BuildContext {
             http_clients: &self.http_clients,
             sources: &self.sources,
             secrets: &self.secrets,
             metrics: &self.metrics,
             idle: configuration.server.stream_idle_timeout,
-        };
-        Clients::of(pipeline, context, before)
-            .with_context(|| format!("failed to create pipeline {}", pipeline.name))
+        }
     }
 
     /// Builds a set and reuses the unchanged parts of `before`. It reads files but opens no
@@ -115,6 +123,8 @@ impl PipelineBuilder {
             let reusable = before.clients.get(&pipeline.name);
             let clients = self.clients(pipeline, configuration, reusable)?;
             set.clients.insert(pipeline.name.clone(), clients);
+            let workers = self.workers(&mut set, pipeline, configuration, before)?;
+            set.workers.insert(pipeline.name.clone(), workers);
         }
         for pipeline in &configuration.pipelines {
             self.add(&mut set, pipeline, before);
@@ -146,7 +156,8 @@ impl PipelineBuilder {
             completion_provider = completion.name(),
             "pipeline created"
         );
-        set.pipelines.push(Served::new(Parts {
+        let synced = set.workers[name].iter().map(Worker::watched).collect();
+        let served = Served::new(Parts {
             name: name.clone(),
             description: pipeline.description.clone(),
             callers: pipeline.callers.clone(),
@@ -167,7 +178,45 @@ impl PipelineBuilder {
             no_answer: pipeline.no_answer.clone(),
             max_tokens: Some(pipeline.max_tokens),
             temperature: pipeline.temperature,
-        }));
+        });
+        set.pipelines.push(served.with_synced(synced));
+    }
+
+    /// Makes the workers of a pipeline, if the server keeps its tables in step.
+    fn workers(
+        &self,
+        set: &mut PipelineSet,
+        pipeline: &Pipeline,
+        configuration: &Configuration,
+        before: &Reusable,
+    ) -> anyhow::Result<Vec<Worker>> {
+        let sync = pipeline.sync.as_ref().filter(|sync| sync.in_server);
+        let (Some(sync), Some(ingest)) = (sync, &pipeline.ingest) else {
+            return Ok(Vec::new());
+        };
+        let embedder = row_embedder(pipeline, self.context(configuration))
+            .with_context(|| format!("failed to create pipeline {}", pipeline.name))?;
+        let is_same = |pooled: &&PooledDatabase| pooled.database.is_same(&ingest.database);
+        let mut known = set.writers.iter().chain(&before.writers);
+        let pooled = known.find(is_same).cloned();
+        let pooled = pooled.unwrap_or_else(|| self.pooled("writers", &ingest.database));
+        let tables = sync.written_by(&pooled.pool).into_iter();
+        let workers = tables.map(|one| Worker::new(one, embedder.clone(), sync.settings));
+        set.writers.push(pooled);
+        Ok(workers.collect())
+    }
+
+    /// Makes a pool with a name of its own.
+    fn pooled(&self, purpose: &str, database: &Arc<Database>) -> PooledDatabase {
+        self.secrets
+            .add(database.passwords().map(ExposeSecret::expose_secret));
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let caller = format!("{purpose}-{number}");
+        PooledDatabase {
+            pool: self.pools.pool(&caller, database),
+            database: Arc::clone(database),
+            caller,
+        }
     }
 
     /// Returns the position of a database in the set: one for all pipelines with the same settings.
@@ -182,17 +231,7 @@ impl PipelineBuilder {
             return position;
         }
         let reusable = before.iter().find(|pooled| is_same(pooled)).cloned();
-        let pooled = reusable.unwrap_or_else(|| {
-            self.secrets
-                .add(database.passwords().map(ExposeSecret::expose_secret));
-            let number = self.count.fetch_add(1, Ordering::Relaxed);
-            let caller = format!("pipelines-{number}");
-            PooledDatabase {
-                pool: self.pools.pool(&caller, database),
-                database: Arc::clone(database),
-                caller,
-            }
-        });
+        let pooled = reusable.unwrap_or_else(|| self.pooled("pipelines", database));
         set.first_connections.push(FirstConnection {
             pool: pooled.pool.clone(),
             retrievers: Vec::new(),
@@ -207,6 +246,7 @@ impl PipelineBuilder {
 pub(crate) struct Reusable {
     clients: BTreeMap<String, Clients>,
     databases: Vec<PooledDatabase>,
+    writers: Vec<PooledDatabase>,
 }
 
 // === impl PipelineSet ===
@@ -217,6 +257,7 @@ impl PipelineSet {
         Reusable {
             clients: self.clients.clone(),
             databases: self.databases.clone(),
+            writers: self.writers.clone(),
         }
     }
 
@@ -230,14 +271,18 @@ impl PipelineSet {
         mem::take(&mut self.pipelines)
     }
 
+    pub(super) fn take_workers(&mut self) -> BTreeMap<String, Vec<Worker>> {
+        mem::take(&mut self.workers)
+    }
+
     pub(super) fn take_first_connections(&mut self) -> Vec<FirstConnection> {
         mem::take(&mut self.first_connections)
     }
 
     /// Closes the pools of databases that the other set does not use.
     pub(super) fn retire_unused(&self, other: &Self, pools: &Pools) {
-        for pooled in &self.databases {
-            let mut kept = other.databases.iter();
+        for pooled in self.databases.iter().chain(&self.writers) {
+            let mut kept = other.databases.iter().chain(&other.writers);
             if !kept.any(|kept| kept.caller == pooled.caller) {
                 pools.retire(&pooled.caller);
             }

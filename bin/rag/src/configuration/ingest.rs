@@ -7,6 +7,7 @@ use ziggurat_ingest::{Columns, ReaderLimits, Settings, TableName, VectorType};
 use ziggurat_postgres::database::Database;
 use ziggurat_rag_service::retrieval::Table;
 use ziggurat_runtime::config::{Section, Value};
+use ziggurat_sync::SyncedTable;
 
 use super::database::{self, Purpose};
 
@@ -29,8 +30,12 @@ pub(crate) struct Ingest {
 impl Ingest {
     /// Reads the section; returns `None` if there is none, or after a problem was added. `role` is
     /// the one that answers questions.
-    pub(super) fn read(file: &Section<'_>, tables: &[Table], role: Option<&str>) -> Option<Self> {
-        let table = table(&file.key("table"), tables, file.is_present());
+    pub(super) fn read(
+        file: &Section<'_>,
+        (tables, synced): (&[Table], &[SyncedTable]),
+        role: Option<&str>,
+    ) -> Option<Self> {
+        let table = table(&file.key("table"), (tables, synced), file.is_present());
         let columns = columns(&file.section("columns"), table);
         let settings = Settings {
             splitter: splitter(file),
@@ -64,21 +69,33 @@ impl Ingest {
     }
 }
 
-/// Returns the table that documents are written to.
-fn table<'t>(value: &Value<'_>, tables: &'t [Table], is_needed: bool) -> Option<&'t Table> {
-    match (value.text(), tables) {
-        (None, [table]) => Some(table),
-        (None, _) => {
+/// Returns the table that documents are written to: of several the only one without `sync: true`, or
+/// the first if each has it.
+fn table<'t>(
+    value: &Value<'_>,
+    (tables, synced): (&'t [Table], &[SyncedTable]),
+    is_needed: bool,
+) -> Option<&'t Table> {
+    let is_synced = |table: &Table| synced.iter().any(|synced| synced.table == table.name);
+    if let Some(name) = value.text() {
+        let table = tables.iter().find(|table| table.name == name);
+        value.check(table.is_some(), "must be one of the tables of the pipeline");
+        value.check(
+            !table.is_some_and(is_synced),
+            "must be a table without sync: true, whose vectors are made of its texts",
+        );
+        return table;
+    }
+    let mut others = tables.iter().filter(|table| !is_synced(table));
+    match (others.next(), others.next()) {
+        (Some(only), None) => Some(only),
+        (None, _) => tables.first(),
+        _ => {
             value.check(
-                !is_needed || tables.is_empty(),
+                !is_needed,
                 "required, because the pipeline has several tables",
             );
             None
-        }
-        (Some(name), _) => {
-            let table = tables.iter().find(|table| table.name == name);
-            value.check(table.is_some(), "must be one of the tables of the pipeline");
-            table
         }
     }
 }

@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 use http::HeaderMap;
 use ziggurat_limits::CallerNames;
 use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::database::{Database, Host};
 use ziggurat_rag_service::retrieval::{DocumentOrder, SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
+use ziggurat_sync::SyncedTable;
 
 use super::{
     database::{self, Purpose},
@@ -16,7 +17,9 @@ use super::{
     key_files::KeyFiles,
     model::{Block, Headers, ModelSource, Role, check_times},
     rerank::Rerank,
-    search, tables,
+    search,
+    sync::SyncSettings,
+    tables,
 };
 
 /// Limit on the length of a name.
@@ -33,6 +36,8 @@ pub(crate) struct Pipeline {
     pub(crate) tables: Vec<Table>,
     /// Loading of documents, if it is configured.
     pub(crate) ingest: Option<Ingest>,
+    /// The tables whose vectors are kept in step with their texts, if there are any.
+    pub(crate) sync: Option<SyncSettings>,
     pub(crate) search: SearchOptions,
     pub(crate) embedding: Model,
     pub(crate) completion: Model,
@@ -78,10 +83,12 @@ pub(super) fn read(list: &Value<'_>, defaults: &Defaults) -> Vec<Pipeline> {
         "at least one pipeline must be configured",
     );
     let mut names = BTreeSet::new();
-    pipelines
+    let pipelines: Vec<_> = pipelines
         .into_iter()
         .filter_map(|pipeline| Pipeline::read(&pipeline.into_section(), defaults, &mut names))
-        .collect()
+        .collect();
+    check_synced_once(list, &pipelines);
+    pipelines
 }
 
 // === impl Pipeline ===
@@ -91,9 +98,11 @@ impl Pipeline {
     fn read(file: &Section<'_>, defaults: &Defaults, names: &mut BTreeSet<String>) -> Option<Self> {
         let name = name(&file.key("name"), names);
         let database = database::read(&file.section("database"), Purpose::Questions);
-        let tables = tables(&file.key("tables"));
+        let (tables, synced) = tables(&file.key("tables"));
         let reader = database.as_ref().map(|database| &*database.settings().user);
-        let ingest = Ingest::read(&file.section("ingest"), &tables, reader);
+        let section = file.section("ingest");
+        let ingest = Ingest::read(&section, (&tables, &synced), reader);
+        let sync = SyncSettings::read(&section, ingest.as_ref(), synced);
         let shared = defaults.headers.then(&Headers::read(file, "llm_headers"));
         let (embedding, completion) = (file.section("embedding_llm"), file.section("rag_llm"));
         let embedder = Block::read(&embedding).inherit(&defaults.embedding);
@@ -105,7 +114,7 @@ impl Pipeline {
             .is_some_and(|model| model.maker.is_local());
         let search = search::read(&file.section("search"), is_local);
         let tables = if search.expand > 0 {
-            ordered(tables, ingest.as_ref())
+            ordered(tables, ingest.as_ref(), sync.as_ref())
         } else {
             tables
         };
@@ -132,12 +141,19 @@ impl Pipeline {
             database: database?,
             tables,
             ingest,
+            sync,
             embedding: embedding?,
             completion: completion?,
             max_tokens: max_tokens.unwrap_or(llm::MAX_TOKENS),
             temperature,
         };
         Some(pipeline)
+    }
+
+    /// Returns where the role that writes connects to.
+    fn writer(&self) -> Option<(Vec<Host>, &str)> {
+        let settings = self.ingest.as_ref()?.database.settings();
+        Some((settings.all_hosts(), &settings.database))
     }
 }
 
@@ -176,19 +192,54 @@ fn name(value: &Value<'_>, names: &mut BTreeSet<String>) -> String {
     name
 }
 
-fn tables(value: &Value<'_>) -> Vec<Table> {
+/// Returns the tables, and those with `sync: true`.
+fn tables(value: &Value<'_>) -> (Vec<Table>, Vec<SyncedTable>) {
     let list = value.list().unwrap_or_default();
     value.check(!list.is_empty(), "at least one table must be configured");
-    let tables = list.into_iter().map(Value::into_section);
-    tables.map(|table| tables::table(&table)).collect()
+    let (mut tables, mut synced) = (Vec::new(), Vec::new());
+    for file in list.into_iter().map(Value::into_section) {
+        let table = tables::table(&file);
+        synced.extend(tables::synced(&file, &table));
+        tables.push(table);
+    }
+    (tables, synced)
+}
+
+/// Adds a problem for each table that several pipelines keep in step: each would write the vectors
+/// of its own model.
+fn check_synced_once(list: &Value<'_>, pipelines: &[Pipeline]) {
+    let mut seen: Vec<(&Pipeline, &SyncedTable)> = Vec::new();
+    for pipeline in pipelines {
+        for table in pipeline.sync.iter().flat_map(|sync| &sync.tables) {
+            let is_same = |(other, known): &&(&Pipeline, &SyncedTable)| {
+                let (one, other) = (pipeline.writer(), other.writer());
+                known.table == table.table && one.is_some() && one == other
+            };
+            if let Some((other, _)) = seen.iter().find(is_same) {
+                list.problem(format_args!(
+                    "pipelines {} and {} both have table {} with sync: true; one may",
+                    other.name, pipeline.name, table.table
+                ));
+            }
+            seen.push((pipeline, table));
+        }
+    }
 }
 
 /// Adds the columns that order the rows to the table that documents are loaded into.
-fn ordered(mut tables: Vec<Table>, ingest: Option<&Ingest>) -> Vec<Table> {
+fn ordered(
+    mut tables: Vec<Table>,
+    ingest: Option<&Ingest>,
+    sync: Option<&SyncSettings>,
+) -> Vec<Table> {
     if let Some(Ingest { settings, .. }) = ingest {
         let name = &settings.table;
+        let is_loaded = sync.is_none_or(|sync| !sync.has(&name.table));
         let mut loaded = tables.iter_mut().filter(|table| table.name == name.table);
-        if let Some(table) = loaded.next().filter(|table| table.id.is_some()) {
+        let loaded = loaded
+            .next()
+            .filter(|table| is_loaded && table.id.is_some());
+        if let Some(table) = loaded {
             table.order.get_or_insert_with(|| DocumentOrder {
                 document: name.columns.document_id.clone(),
                 position: name.columns.metadata.clone(),

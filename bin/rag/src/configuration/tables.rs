@@ -2,6 +2,7 @@
 
 use ziggurat_rag_service::retrieval::{Backend, DocumentOrder, FilterColumns, Table};
 use ziggurat_runtime::config::{Section, Value};
+use ziggurat_sync::SyncedTable;
 
 use super::filter;
 
@@ -82,6 +83,23 @@ fn order(file: &Section<'_>) -> Option<DocumentOrder> {
     Some(DocumentOrder {
         document: of_document?,
         position: of_position?,
+    })
+}
+
+/// Returns the columns of an entry whose vectors are kept in step with its texts.
+pub(super) fn synced(file: &Section<'_>, table: &Table) -> Option<SyncedTable> {
+    if !file.key("sync").boolean().unwrap_or(false) {
+        return None;
+    }
+    file.key("id_column").check(
+        table.id.is_some(),
+        "required, because the table has sync: true",
+    );
+    Some(SyncedTable {
+        table: table.name.clone(),
+        id: table.id.clone()?,
+        text: table.text.clone(),
+        vector: table.vector.clone(),
     })
 }
 

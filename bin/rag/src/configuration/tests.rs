@@ -7,6 +7,7 @@ mod files;
 mod ingest;
 mod messages;
 mod neighbours;
+mod sync;
 mod values;
 
 use std::fs;

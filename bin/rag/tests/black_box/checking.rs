@@ -8,6 +8,8 @@ const MANUAL: &str = include_str!("../../../../docs/src/rag.md");
 
 const INGEST: &str = include_str!("../../../../docs/src/ingest.md");
 
+const SYNC: &str = include_str!("../../../../docs/src/sync.md");
+
 const BAD: &str = "
 server: {port: 0}
 pipelines:
@@ -53,7 +55,9 @@ fn configurations_in_the_manual_and_the_readme_are_valid() {
     let mut seen = 0;
     let front = snippets(front, "yaml");
     let front = front.into_iter().filter(|text| text.contains("pipelines:"));
-    let manual = [MANUAL, INGEST].map(|text| snippets(text, "yaml")).concat();
+    let manual = [MANUAL, INGEST, SYNC]
+        .map(|text| snippets(text, "yaml"))
+        .concat();
     for text in manual.into_iter().chain(front) {
         let mut text = text.to_owned();
         if !text.contains("pipelines:") {

@@ -15,5 +15,6 @@ mod reload;
 mod serving;
 mod static_models;
 mod support;
+mod sync;
 mod telemetry;
 mod traces;
