@@ -43,7 +43,8 @@ async fn each_search_is_shown_deeper_than_an_answer_would_use() {
     let by_vector = "fern moss cactus".to_owned();
     let both = found(hybrid(&setup, table("docs"))).await;
     assert_eq!(both[0], ("vector", by_vector.clone()));
-    assert_eq!(both[1], ("keyword", "fern".to_owned()));
+    // All three have a form of "like".
+    assert_eq!(both[1], ("keyword", "fern cactus moss".to_owned()));
     assert_eq!(both[2], ("hybrid", by_vector.clone()));
     assert_eq!(both.len(), 3);
     let only_vectors = found(setup.parts()).await;
