@@ -29,7 +29,8 @@ const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 /// File of user accounts, for administration. A server may use the file at the same time.
 ///
 /// ```
-/// use ziggurat_accounts::{Claims, UserFile};
+/// use ziggurat_accounts::UserFile;
+/// use ziggurat_tokens::Claims;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let users = UserFile::new(folder.path().join("users.yaml"));
