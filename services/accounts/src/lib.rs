@@ -38,8 +38,7 @@
 //!
 //! # Files
 //!
-//! Administrators and other programs may change the files at any time. A
-//! [`Watch`](ziggurat_tokens::Watch) applies their
+//! Administrators and other programs may change the files at any time. A [`Watch`] applies their
 //! changes; the server records logins and failed logins by applying them to the current content of
 //! the file. Unknown members are kept, comments are not.
 
