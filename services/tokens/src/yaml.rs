@@ -3,7 +3,7 @@
 //! A file is read into [`Node`]s; a program changes the ones it knows, and the others are written
 //! back unchanged. The free-form value of the library is unsafe for that: its limit on aliases
 //! grows with the document, so a file of a megabyte can use up all memory. Reading into [`Node`]
-//! has an absolute [`BUDGET`], enough for every account file without aliases: every node has a
+//! has an absolute `BUDGET`, enough for every account file without aliases: every node has a
 //! fixed cost and every text its length, at each place an alias puts it. The library limits depth
 //! to 128. Comments are dropped; a tag is an error.
 
