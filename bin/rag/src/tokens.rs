@@ -1,10 +1,6 @@
 //! Commands about API tokens. They start no server; a running server reloads the file by itself.
 
-use std::{
-    io::{self, IsTerminal as _},
-    path::Path,
-    process::ExitCode,
-};
+use std::{path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use ziggurat_audit::AdminAudit;
@@ -38,18 +34,14 @@ fn administer(config: Option<&Path>, command: TokenCommand) -> anyhow::Result<()
         let path = path.display();
         format!("{path} names no file for tokens: set server.auth.token_file")
     })?;
-    let mut console = Console {
-        input: &mut io::stdin().lock(),
-        output: &mut io::stdout().lock(),
-        remarks: &mut io::stderr().lock(),
-        is_terminal: io::stdin().is_terminal(),
-        has_screen: io::stderr().is_terminal(),
-    };
     // Every token may use every pipeline that is for it, so it is bound to no database.
     let databases = None;
     let file = TokenFile::new(token_file);
-    AdminAudit::run(loaded.value.audit.as_ref(), command.flag(), || {
-        command.run(&file, databases, &mut console)?;
-        Ok(())
+    let trail = loaded.value.audit.as_ref();
+    Console::of_process(|console| {
+        AdminAudit::run(trail, command.flag(), || {
+            command.run(&file, databases, console)?;
+            Ok(())
+        })
     })
 }

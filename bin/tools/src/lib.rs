@@ -29,13 +29,7 @@ mod stack;
 mod state;
 mod usage;
 
-use std::{
-    ffi::OsString,
-    io::{self, IsTerminal as _},
-    net::SocketAddr,
-    process::ExitCode,
-    time::Duration,
-};
+use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use ziggurat_audit::{AdminAudit, verify_and_print};
@@ -176,20 +170,15 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
             .collect(),
         state: configuration.state.as_ref(),
     };
-    let mut console = Console {
-        input: &mut io::stdin().lock(),
-        output: &mut io::stdout().lock(),
-        remarks: &mut io::stderr().lock(),
-        is_terminal: io::stdin().is_terminal(),
-        has_screen: io::stderr().is_terminal(),
-    };
     let trail = configuration.audit.as_ref();
-    match command.recorded() {
-        None => admin::run(command, &admin_context, &mut console),
-        Some(flag) => AdminAudit::run(trail, flag, || {
-            admin::run(command, &admin_context, &mut console)
-        }),
-    }
+    let recorded = command.recorded();
+    Console::of_process(|console| {
+        let run = || admin::run(command, &admin_context, console);
+        match recorded {
+            None => run(),
+            Some(flag) => AdminAudit::run(trail, flag, run),
+        }
+    })
 }
 
 fn warn(loaded: &Loaded) {

@@ -2,7 +2,7 @@
 
 use std::{
     fmt, fs,
-    io::{self, BufRead, Write},
+    io::{self, BufRead, IsTerminal as _, Write},
     path::Path,
 };
 
@@ -82,6 +82,17 @@ pub enum ConsoleError {
 // === impl Console ===
 
 impl Console<'_> {
+    /// Runs a command with the standard streams of the process.
+    pub fn of_process<T>(run: impl FnOnce(&mut Console<'_>) -> T) -> T {
+        run(&mut Console {
+            input: &mut io::stdin().lock(),
+            output: &mut io::stdout().lock(),
+            remarks: &mut io::stderr().lock(),
+            is_terminal: io::stdin().is_terminal(),
+            has_screen: io::stderr().is_terminal(),
+        })
+    }
+
     /// Writes to standard output.
     ///
     /// # Errors
