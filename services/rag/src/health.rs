@@ -2,8 +2,8 @@
 //!
 //! Some providers charge for an answer. So a provider that several pipelines share is pinged once,
 //! and simultaneous calls that see the same pipelines share one round of pings; a caller that sees
-//! none pings nothing. Nothing is cached: the next call pings again. When the last call that waits for a round is dropped, its
-//! pings are cancelled.
+//! none causes no ping. Nothing is cached: the next call pings again. When the last call that waits
+//! for a round is dropped, its pings are cancelled.
 
 #[cfg(test)]
 mod tests;
