@@ -42,9 +42,9 @@
 //! # Values
 //!
 //! A text with values for `$1`, `$2` and so on is sent with the extended protocol, a query in one
-//! write: begin, the text with a LIMIT, and the end of the transaction. A query that takes no LIMIT
-//! is asked for its first rows instead. Other statements run in a second write. The values never
-//! become text of a statement.
+//! write: begin, the text with a LIMIT, and the end of the transaction. What takes no LIMIT runs as
+//! it is, in a second write, and is asked for its first rows. The values never become text of a
+//! statement.
 //!
 //! # Costs
 //!

@@ -265,12 +265,12 @@ impl Execution {
             }
         };
         if is_bound {
-            self.queue_bound(&sql);
+            self.queue_bound(&sql, route);
         } else {
             self.lease.begin().queue(&sql);
         }
         self.queue_ending(route);
-        if self.is_pipelined() {
+        if self.is_pipelined(route) {
             self.flush_and_open(true).await?;
         }
         if let Err(error) = self.flush_and_read(skip).await {
@@ -284,9 +284,9 @@ impl Execution {
     }
 
     /// Queues a text with values. Sent together with BEGIN, which may fail, it repeats the access.
-    fn queue_bound(&mut self, sql: &str) {
+    fn queue_bound(&mut self, sql: &str, route: Route) {
         let mut guard = String::new();
-        if self.is_pipelined() {
+        if self.is_pipelined(route) {
             self.write_access("SET TRANSACTION", &mut guard);
         }
         let Window { offset, rows } = self.statement.window;
@@ -295,10 +295,10 @@ impl Execution {
         client.queue_first(&guard, sql, &self.statement.values, rows);
     }
 
-    /// Returns whether BEGIN is sent with the statement.
-    fn is_pipelined(&self) -> bool {
-        let statement = &self.statement;
-        statement.route.wraps() && statement.is_bound() && statement.max_cost.is_none()
+    /// Returns whether BEGIN is sent with the statement: in parentheses it can only be a query.
+    fn is_pipelined(&self, route: Route) -> bool {
+        let is_query = matches!(route, Route::Limited | Route::Nested);
+        is_query && self.statement.is_bound() && self.statement.max_cost.is_none()
     }
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
@@ -308,7 +308,7 @@ impl Execution {
         self.progress = Progress::default();
         self.columns = None;
         self.queue_opening();
-        if self.is_pipelined() {
+        if self.is_pipelined(route) {
             return Ok(());
         }
         if is_proved {
@@ -327,12 +327,12 @@ impl Execution {
         self.lease.begin().queue(&opening);
     }
 
-    /// Ends the transaction, and resets the session unless a pooler shares it or a cursor ran.
+    /// Ends the transaction, and resets the session unless a pooler shares it or it was a query.
     fn queue_ending(&mut self, route: Route) {
         let is_shared = self.lease.session().is_shared;
         let is_read_only = self.statement.access == Access::ReadOnly;
         let is_undone = route == Route::Trial || is_shared && is_read_only;
-        let is_kept = is_shared || self.is_pipelined();
+        let is_kept = is_shared || self.is_pipelined(route);
         let client = self.lease.begin();
         client.queue(if is_undone { "ROLLBACK" } else { "COMMIT" });
         if !is_kept {

@@ -89,6 +89,16 @@ async fn a_statement_that_writes_takes_values_too() {
     let update = "UPDATE t SET n = n + $1::text::int RETURNING n";
     let lines = bound(statement(update, "10").with_row_limit(2), &pool).await;
     assert_eq!(lines.expect("rows"), ["11", "12", "more"]);
+    // It begins like a query, and leaves a table in its session.
+    let made = bound(
+        statement("SELECT $1::text AS word INTO TEMP kept", "x"),
+        &pool,
+    );
+    made.await.expect("run");
+    for _ in 0..3 {
+        let left = bound(statement("SELECT $1 || word FROM kept", "x"), &pool).await;
+        assert!(matches!(left, Err(QueryError::Failed { .. })), "{left:?}");
+    }
     assert_eq!(fixture.count("SELECT sum(n) FROM t").await, 36);
 }
 
