@@ -69,12 +69,6 @@ struct Entries<K> {
     places: HashMap<K, usize>,
 }
 
-/// Returns the share of a rank, from one, in reciprocal rank fusion with the default constant.
-#[must_use]
-pub fn reciprocal_rank(rank: usize) -> f64 {
-    1.0 / (CONSTANT + f64::from(u32::try_from(rank).unwrap_or(u32::MAX)))
-}
-
 // === impl Fusion ===
 
 impl Default for Fusion {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use ziggurat_search::{
     bm25::{Bm25, Question},
-    budget, fusion,
+    budget,
+    fusion::{Fusion, Method},
     mmr::{self, WordSet},
     tokens,
 };
@@ -17,6 +18,11 @@ const MAX_PASSAGES: usize = 4096;
 
 /// Limit on the passages that are compared with each other, the best ones.
 const MAX_COMPARED: usize = 512;
+
+/// Weight of the distance of a row; its words have the rest. It is more than in a search by words of
+/// the whole table, because the words only rank the rows that are close, and have no stems. The bench
+/// `retrieval_quality` measures it.
+const VECTOR_WEIGHT: f64 = 0.6;
 
 /// Similarity of neighbours in one text, which overlap by construction.
 const NEIGHBOUR_SIMILARITY: f64 = 0.9;
@@ -39,7 +45,7 @@ pub(super) struct Passage {
     /// The index of the passage in the text, from zero.
     pub(super) index: usize,
     pub(super) text: String,
-    /// The relevance, from 0 to 1: 1 if it is the first by the vectors and by its words.
+    /// The relevance, from 0 to 1: 1 if it is the best by the vectors and by its words.
     pub(super) score: f64,
     pub(super) tokens: usize,
 }
@@ -56,30 +62,20 @@ pub(super) fn take(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage>
     passages
 }
 
-/// Ranks the passages by the rank of their row and by the words that they and their row share with
-/// the question, and keeps those of the best rows; ties keep the rank of their rows.
+/// Ranks the passages by the distance of their row and by the words that they and their row share
+/// with the question, and keeps those of the best rows; ties keep the order of their rows.
 fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
     let mut passages = cut(rows, search_call);
-    let question = Question::new(tokens::words(&search_call.question));
-    let counts: Vec<_> = passages
-        .iter()
-        .map(|passage| question.count_terms(tokens::words(&passage.text)))
-        .collect();
-    let scores = Bm25::PASSAGES.scores(&counts);
-    let of_rows = scores_of_rows(rows, &question);
-    let mut by_words: Vec<_> = (0..passages.len())
-        .filter(|&at| scores[at] > 0.0)
-        .map(|at| (at, scores[at] + of_rows[passages[at].row]))
-        .collect();
-    // The sorts are stable, so ties keep their order.
-    by_words.sort_by(|one, two| two.1.total_cmp(&one.1));
-    let share = |rank| fusion::reciprocal_rank(rank) / fusion::reciprocal_rank(1) / 2.0;
-    for passage in &mut passages {
-        passage.score = share(passage.row + 1);
+    let by_words = word_scores(rows, &passages, &search_call.question);
+    let fusion = Fusion {
+        method: Method::WeightedSum,
+        vector_weight: VECTOR_WEIGHT,
+    };
+    let fused = fusion.fuse(row_scores(rows, &passages), by_words);
+    for entry in &fused {
+        passages[entry.key].score = entry.score;
     }
-    for (rank, (at, _)) in (1..).zip(by_words) {
-        passages[at].score += share(rank);
-    }
+    // The sort is stable, so ties keep their order.
     passages.sort_by(|one, two| two.score.total_cmp(&one.score));
     let most = usize::try_from(search_call.rows).unwrap_or(usize::MAX);
     let mut best = HashSet::new();
@@ -87,6 +83,32 @@ fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
         best.contains(&passage.row) || (best.len() < most && best.insert(passage.row))
     });
     passages
+}
+
+/// Scores the passages by the distance of their row. A row without a distance, because a vector of it
+/// is NULL, counts like the worst.
+fn row_scores(rows: &[Neighbour], passages: &[Passage]) -> Vec<(usize, f64)> {
+    let worst = rows.iter().filter_map(|row| row.distance).reduce(f64::max);
+    let worst = worst.unwrap_or_default();
+    let score = |passage: &Passage| -rows[passage.row].distance.unwrap_or(worst);
+    passages.iter().map(score).enumerate().collect()
+}
+
+/// Scores the passages that have a word of the question, the best first.
+fn word_scores(rows: &[Neighbour], passages: &[Passage], question: &str) -> Vec<(usize, f64)> {
+    let question = Question::new(tokens::words(question));
+    let counts: Vec<_> = passages
+        .iter()
+        .map(|passage| question.count_terms(tokens::words(&passage.text)))
+        .collect();
+    let of_rows = scores_of_rows(rows, &question);
+    let scores = Bm25::PASSAGES.scores(&counts).into_iter().enumerate();
+    let mut scores: Vec<_> = scores
+        .filter(|&(_, score)| score > 0.0)
+        .map(|(at, score)| (at, score + of_rows[passages[at].row]))
+        .collect();
+    scores.sort_by(|one, two| two.1.total_cmp(&one.1));
+    scores
 }
 
 /// Scores whole rows by their words: a title is short and has few of the words of its text.

@@ -13,12 +13,13 @@ fn search_call(question: &str, more: &Value) -> SearchCall {
 }
 
 fn rows(texts: &[&[&str]]) -> Vec<Neighbour> {
-    let row = |texts: &&[&str]| Neighbour {
+    let row = |(distance, texts): (f64, &&[&str])| Neighbour {
         id: None,
-        distance: None,
+        distance: Some(distance),
         texts: texts.iter().map(|text| Some((*text).to_owned())).collect(),
     };
-    texts.iter().map(row).collect()
+    let distances = (1..).map(f64::from);
+    distances.zip(texts).map(row).collect()
 }
 
 fn places(passages: &[Passage]) -> Vec<(usize, usize, usize)> {
@@ -27,7 +28,7 @@ fn places(passages: &[Passage]) -> Vec<(usize, usize, usize)> {
 }
 
 #[test]
-fn the_words_of_a_passage_and_the_rank_of_its_row_count() {
+fn the_words_of_a_passage_and_the_distance_of_its_row_count() {
     let rows = rows(&[
         &["about moss", "the shade of trees"],
         &["about ferns", "ferns want shade"],
@@ -36,14 +37,18 @@ fn the_words_of_a_passage_and_the_rank_of_its_row_count() {
     let taken = take(&rows, &search_call("ferns", &json!({})));
     let expected = [(1, 0, 0), (1, 1, 0), (0, 0, 0), (0, 1, 0), (2, 0, 0)];
     assert_eq!(places(&taken), expected);
-    assert!(taken[0].score < 1.0 && taken[1].score > 0.9 && taken[2].score <= 0.5);
+    // The second row is half as far as the third one, and has all the words.
+    let scores = [taken[0].score, taken[2].score, taken[4].score];
+    for (score, expected) in scores.into_iter().zip([0.7, 0.6, 0.0]) {
+        assert!((score - expected).abs() < 0.01, "{scores:?}");
+    }
 
     let taken = take(&rows, &search_call("zebra", &json!({})));
     assert_eq!(places(&taken)[..3], [(0, 0, 0), (0, 1, 0), (1, 0, 0)]);
 }
 
 #[test]
-fn a_row_without_the_words_is_kept_by_its_rank() {
+fn a_row_without_the_words_is_kept_by_its_distance() {
     // By words alone, the first row would come last.
     let rows = rows(&[
         &["plants that like it dark"],
@@ -53,14 +58,14 @@ fn a_row_without_the_words_is_kept_by_its_rank() {
     ]);
     let taken = take(&rows, &search_call("fern", &json!({})));
     let order: Vec<_> = taken.iter().map(|passage| passage.row).collect();
-    assert_eq!(order, [3, 2, 0, 1]);
+    assert_eq!(order, [0, 2, 3, 1]);
 }
 
 #[test]
 fn passages_come_from_as_many_rows_as_are_asked_for() {
     let rows = rows(&[&["moss", "shade"], &["stone"], &["fern"]]);
     let taken = take(&rows, &search_call("fern", &json!({"top_n": 2})));
-    assert_eq!(places(&taken), [(2, 0, 0), (0, 0, 0), (0, 1, 0)]);
+    assert_eq!(places(&taken), [(0, 0, 0), (0, 1, 0), (2, 0, 0)]);
 }
 
 #[test]
@@ -83,7 +88,7 @@ fn a_text_that_repeats_another_ranks_lower_if_there_are_many() {
     texts.push(vec!["cut ferns back in spring"]);
     let texts: Vec<&[&str]> = texts.iter().map(Vec::as_slice).collect();
     let rows = rows(&texts);
-    let few = json!({"max_output_tokens": 100, "lambda": 0.5, "top_n": 11});
+    let few = json!({"max_output_tokens": 100, "lambda": 0.3, "top_n": 11});
     let taken = take(&rows, &search_call("shade for ferns", &few));
     assert_eq!(taken.len(), 10);
     assert_eq!(places(&taken)[..2], [(0, 0, 0), (10, 0, 0)]);
