@@ -92,8 +92,13 @@ impl Providers {
             openai: knowledge.openai_api_key.as_ref(),
             gemini: knowledge.gemini_api_key.as_ref(),
         };
-        let is_ollama = knowledge.provider == EmbeddingProvider::Ollama;
-        let base_url = is_ollama.then_some(&*knowledge.ollama_url);
+        let base_url = match knowledge.provider {
+            EmbeddingProvider::Voyage => knowledge.voyage_base_url.as_deref(),
+            EmbeddingProvider::OpenAi => knowledge.openai_base_url.as_deref(),
+            EmbeddingProvider::Gemini => knowledge.gemini_base_url.as_deref(),
+            EmbeddingProvider::Ollama => Some(&*knowledge.ollama_url),
+            EmbeddingProvider::Static | EmbeddingProvider::Local => None,
+        };
         let model = (knowledge.model.as_deref(), knowledge.model_path.as_deref());
         self.vectors(knowledge.provider, model, keys, base_url, None)
     }

@@ -10,12 +10,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use ziggurat_documents::{
     Checksum, Document, FoundDocuments, Kind, Passage, Roots, Source, Splitter, in_context,
     read_file,
 };
-use ziggurat_telemetry::traces::Trace;
 
 pub use self::error::BuildError;
 use self::store::{MissingVector, NewChunk, Store};
@@ -24,8 +23,8 @@ use super::{
     vector::{self, MAX_DIMENSIONS},
 };
 
-/// Number of vectors that are made concurrently.
-const CONCURRENT_EMBEDDINGS: usize = 4;
+/// Number of requests for vectors that are sent concurrently.
+const CONCURRENT_REQUESTS: usize = 4;
 
 /// Builds a knowledge base, or updates one.
 ///
@@ -222,19 +221,28 @@ impl<'a, E: Embed> Builder<'a, E> {
             name: name.to_owned(),
             problem,
         };
-        stream::iter(chunks)
-            .map(|text| async move {
-                let vector = self.embedder.vector(&text, Trace::off()).await;
-                vector.map_err(|error| error.to_string())
-            })
-            .buffered(CONCURRENT_EMBEDDINGS)
-            .map(|vector| {
-                let vector = vector.and_then(checked).map_err(failed)?;
+        let chunks: Vec<_> = chunks.collect();
+        let texts: Vec<_> = chunks.iter().map(String::as_str).collect();
+        let batches = texts.chunks(self.embedder.max_batch().max(1));
+        let batches = batches.map(|texts| async move {
+            let vectors = self.embedder.vectors(texts).await;
+            let vectors = vectors.map_err(|error| error.to_string())?;
+            if vectors.len() == texts.len() {
+                Ok(vectors)
+            } else {
+                let (vectors, texts) = (vectors.len(), texts.len());
+                Err(format!("{texts} texts got {vectors} vectors"))
+            }
+        });
+        let mut batches = stream::iter(batches).buffered(CONCURRENT_REQUESTS);
+        let mut vectors = Vec::with_capacity(texts.len());
+        while let Some(batch) = batches.next().await {
+            for vector in batch.map_err(failed)? {
+                vectors.push(checked(vector).map_err(failed)?);
                 watch(Event::Embedded { name });
-                Ok(vector)
-            })
-            .try_collect()
-            .await
+            }
+        }
+        Ok(vectors)
     }
 }
 

@@ -18,6 +18,25 @@ pub trait Embed: Send + Sync {
         text: &str,
         trace: Trace,
     ) -> impl Future<Output = Result<Vec<f32>, Self::Error>> + Send;
+
+    /// Returns the maximum number of texts for [`vectors`](Self::vectors).
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    /// Makes the vectors of several texts, in their order.
+    fn vectors(
+        &self,
+        texts: &[&str],
+    ) -> impl Future<Output = Result<Vec<Vec<f32>>, Self::Error>> + Send {
+        async move {
+            let mut vectors = Vec::with_capacity(texts.len());
+            for text in texts {
+                vectors.push(self.vector(text, Trace::off()).await?);
+            }
+            Ok(vectors)
+        }
+    }
 }
 
 // === impl Result ===
@@ -40,5 +59,13 @@ impl Embed for Embedder {
 
     async fn vector(&self, text: &str, trace: Trace) -> Result<Vec<f32>, llm::Error> {
         Ok(self.with_trace(trace).embed(text).await?.vector)
+    }
+
+    fn max_batch(&self) -> usize {
+        Self::max_batch(self)
+    }
+
+    async fn vectors(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, llm::Error> {
+        self.embed_all(texts, Self::max_batch(self)).await
     }
 }

@@ -31,6 +31,12 @@ pub(crate) struct Knowledgebase {
     pub(crate) gemini_api_key: Option<Secret>,
     /// Base URL of Ollama.
     pub(crate) ollama_url: String,
+    /// Base URL of Voyage, if not the usual one.
+    pub(crate) voyage_base_url: Option<String>,
+    /// Base URL of `OpenAI`, or of a compatible server.
+    pub(crate) openai_base_url: Option<String>,
+    /// Base URL of Gemini, if not the usual one.
+    pub(crate) gemini_base_url: Option<String>,
     /// Maximum size of the embeddings in memory, in bytes.
     pub(crate) max_memory_bytes: u64,
 }
@@ -67,6 +73,18 @@ impl Knowledgebase {
             ),
             ollama_url: url(&value("embedding_ollama_url", "ZIGGURAT_KB_OLLAMA_URL"))
                 .unwrap_or_else(|| OLLAMA.to_owned()),
+            voyage_base_url: url(&value(
+                "embedding_voyage_base_url",
+                "ZIGGURAT_KB_VOYAGE_BASE_URL",
+            )),
+            openai_base_url: url(&value(
+                "embedding_openai_base_url",
+                "ZIGGURAT_KB_OPENAI_BASE_URL",
+            )),
+            gemini_base_url: url(&value(
+                "embedding_gemini_base_url",
+                "ZIGGURAT_KB_GEMINI_BASE_URL",
+            )),
             max_memory_bytes: file
                 .key("max_memory_bytes")
                 .whole(0..=u64::MAX)

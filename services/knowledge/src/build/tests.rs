@@ -45,6 +45,36 @@ impl Embed for Letters {
     }
 }
 
+/// Makes vectors of up to three texts at once, and counts the texts of each request.
+#[derive(Default)]
+struct Batches {
+    letters: Letters,
+    sizes: Mutex<Vec<usize>>,
+    /// True if the last vector of a request is missing.
+    loses_one: bool,
+}
+
+impl Embed for Batches {
+    type Error = String;
+
+    async fn vector(&self, text: &str, trace: Trace) -> Result<Vec<f32>, String> {
+        self.letters.vector(text, trace).await
+    }
+
+    fn max_batch(&self) -> usize {
+        3
+    }
+
+    async fn vectors(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+        self.sizes.lock().expect("whole").push(texts.len());
+        let mut vectors = self.letters.vectors(texts).await?;
+        if self.loses_one {
+            vectors.pop();
+        }
+        Ok(vectors)
+    }
+}
+
 /// A folder of documents, and the file built from it.
 struct Setup {
     folder: TempDir,
@@ -79,13 +109,13 @@ impl Setup {
         fs::write(path, text).expect("written");
     }
 
-    async fn build(&self, letters: &Letters) -> Result<Outcome, BuildError> {
+    async fn build(&self, letters: &impl Embed) -> Result<Outcome, BuildError> {
         self.build_with(letters, (Provider::OpenAi, "model")).await
     }
 
     async fn build_with(
         &self,
-        letters: &Letters,
+        letters: &impl Embed,
         model: (Provider, &str),
     ) -> Result<Outcome, BuildError> {
         let builder = Builder::new(letters, model, ("Garden", "2"));
@@ -201,6 +231,34 @@ async fn only_what_has_changed_is_made_again() {
     let log = setup.log.lock().expect("whole").join("\n");
     assert!(log.contains(r#"Removed { name: "docs/c.md" }"#), "{log}");
     assert!(!log.contains(r#"Removed { name: "docs/b.md" }"#), "{log}");
+}
+
+#[tokio::test]
+async fn the_vectors_of_a_document_are_requested_together() {
+    let sections: Vec<_> = ["loam", "mud", "clay", "peat", "sand"]
+        .iter()
+        .map(|word| format!("## {word}\n\n{word} {word}\n"))
+        .collect();
+    let setup = Setup::with(&[("soil.md", &sections.join("\n"))]);
+    let batches = Batches::default();
+    let built = setup.build(&batches).await.expect("built");
+    assert_eq!(built, outcome(1, 0, 0, 0, 5));
+    assert_eq!(*batches.sizes.lock().expect("whole"), [3, 2]);
+    let log = setup.log.lock().expect("whole");
+    let embedded = log.iter().filter(|event| event.starts_with("Embedded"));
+    assert_eq!(embedded.count(), 5);
+}
+
+#[tokio::test]
+async fn a_provider_that_returns_too_few_vectors_ends_the_build() {
+    let setup = Setup::with(&[("soil.md", "## A\n\nloam\n\n## B\n\nmud\n")]);
+    let batches = Batches {
+        loses_one: true,
+        ..Batches::default()
+    };
+    let error = setup.build(&batches).await.expect_err("one is missing");
+    let error = error.to_string();
+    assert!(error.contains("2 texts got 1 vectors"), "{error}");
 }
 
 #[tokio::test]
