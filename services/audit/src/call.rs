@@ -9,6 +9,7 @@ use std::{
 };
 
 use thiserror::Error;
+use tokio::task::yield_now;
 use ziggurat_runtime::lock;
 
 use crate::{
@@ -40,6 +41,10 @@ struct Progress {
     opening: Opening,
     wakers: Vec<Waker>,
 }
+
+/// Writes the `open` lines of all calls that wait when it is dropped, also if the call that waits for
+/// the others is cancelled.
+struct WriteOpens<'a>(&'a Audit);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opening {
@@ -79,7 +84,10 @@ impl Call {
         self.ask();
         if !self.0.audit.syncs_always() {
             // Waking the writer would cost several times as much as this short write.
-            self.0.audit.write_opens();
+            let write = WriteOpens(&self.0.audit);
+            // Calls that begin at the same time add their lines, and one of them writes all.
+            yield_now().await;
+            drop(write);
         }
         poll_fn(|cx| self.0.poll_open(cx)).await
     }
@@ -183,6 +191,14 @@ impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The record may hold a statement, which does not belong in a log.
         f.debug_struct("Call").finish_non_exhaustive()
+    }
+}
+
+// === impl WriteOpens ===
+
+impl Drop for WriteOpens<'_> {
+    fn drop(&mut self) {
+        self.0.write_opens();
     }
 }
 
