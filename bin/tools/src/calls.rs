@@ -182,8 +182,7 @@ impl CallObserver {
         }
         let has_identity = start.identity.is_some();
         let mut span = self.tracer.begin(method, incoming, has_identity);
-        let id = start.call.id().map(ToString::to_string);
-        span.set_mcp(context.revision().as_str(), id.as_deref());
+        span.set_mcp(context.revision().as_str(), start.call.id());
         if let Some(tool) = start
             .subject
             .filter(|_| ![READ, COMPLETE].contains(&method))

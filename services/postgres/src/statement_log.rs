@@ -22,7 +22,8 @@ struct Running {
     database: Arc<Database>,
     metrics: Metrics,
     process: i32,
-    command: &'static str,
+    /// The command, if it is logged.
+    command: Option<&'static str>,
     began: Instant,
 }
 
@@ -60,12 +61,12 @@ impl StatementLog {
     /// Begins with the command, of which only a known one is named, and the text.
     pub(crate) fn open(lease: &Lease, command: &str, text: &str) -> Self {
         let metrics = lease.metrics();
-        let is_wanted = metrics.is_on() || enabled!(target: LOG_TARGET, Level::DEBUG);
-        let running = is_wanted.then(|| Running {
+        let is_logged = enabled!(target: LOG_TARGET, Level::DEBUG);
+        let running = (is_logged || metrics.is_on()).then(|| Running {
             database: Arc::clone(lease.database()),
             metrics: metrics.clone(),
             process: lease.process(),
-            command: known(command),
+            command: is_logged.then(|| known(command)),
             began: Instant::now(),
         });
         let span = lease.call().begin(lease.database().name(), text);

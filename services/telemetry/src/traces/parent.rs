@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::{SpanId, TraceId};
 
 /// Names of the header fields, which are those of the members of `params._meta` too.
-const TRACEPARENT: &str = "traceparent";
-const TRACESTATE: &str = "tracestate";
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Length of a `traceparent` of version 00.
 const LENGTH: usize = 55;
@@ -95,17 +95,16 @@ impl Incoming {
     /// Takes the context from the headers of a request.
     #[must_use]
     pub fn with_headers(mut self, headers: &HeaderMap) -> Self {
-        let values = |name| headers.get_all(name).iter();
-        let parent = match (values(TRACEPARENT).next(), values(TRACEPARENT).nth(1)) {
+        let mut parents = headers.get_all(TRACEPARENT).iter();
+        let parent = match (parents.next(), parents.next()) {
             (Some(only), None) => only.to_str().ok(),
             _ => None,
         };
         let Some(parent) = parent.and_then(TraceParent::parse) else {
             return self;
         };
-        let states: Option<Vec<_>> = values(TRACESTATE)
-            .map(|state| state.to_str().ok())
-            .collect();
+        let states = headers.get_all(TRACESTATE).iter();
+        let states: Option<Vec<_>> = states.map(|state| state.to_str().ok()).collect();
         let state = states.and_then(|states| state(&states.join(",")));
         self.header = Some(Context { parent, state });
         self

@@ -71,13 +71,13 @@ impl ServerSpan {
     }
 
     /// Marks the call as one of the Model Context Protocol, with the method that it began with.
-    pub fn set_mcp(&mut self, protocol_version: &str, request_id: Option<&str>) {
+    pub fn set_mcp(&mut self, protocol_version: &str, request_id: Option<impl fmt::Display>) {
         if let Some(record) = record(&mut self.recorder) {
             let method = record::Value::from(record.name.split(' ').next().unwrap_or_default());
             record.set("mcp.method.name", method);
             record.set("mcp.protocol.version", protocol_version);
             if let Some(id) = request_id {
-                record.set("jsonrpc.request.id", id);
+                record.set("jsonrpc.request.id", &*id.to_string());
             }
         }
     }
