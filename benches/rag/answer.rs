@@ -4,6 +4,9 @@
 //! Provider `local` makes vectors and answers inside the server, so no time of an external provider
 //! is included. The same search is sent to PostgreSQL directly, just before and at the same rate.
 //! The difference is the server's time, including its share of the busy machine.
+//!
+//! The processor time that PostgreSQL takes for a question is compared with that for the plain
+//! statement.
 
 use std::{
     net::TcpStream,
@@ -15,13 +18,17 @@ use std::{
 use tokio::runtime::Runtime;
 use ziggurat_benches::{
     rag::Answers,
-    tools::{Postgres, Report, exchange, send},
+    tools::{Load, Postgres, Report, exchange, send},
 };
 use ziggurat_llm::Embedder;
 
 const RATE: u32 = 500;
 const CLIENTS: u32 = 20;
 const SECONDS: u32 = 10;
+
+/// Connections and length of a turn at full speed.
+const CONNECTIONS: usize = 8;
+const TURN: Duration = Duration::from_secs(5);
 
 const TABLE: &str = "CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE page (id int PRIMARY KEY, body text NOT NULL, body_embedding vector(256));
@@ -69,7 +76,38 @@ fn main() -> ExitCode {
             report.less_than(&what, whole - bare, target, " ms");
         }
     }
+    let cost = cost(&postgres, || {
+        let mut load = Load::new(&server.address, CONNECTIONS, plain.clone());
+        load.rate(TURN)
+    });
+    let bare = cost_of_search(&postgres);
+    report.print(format_args!(
+        "PostgreSQL takes {:.0} µs of processor time for a question, {:.0} µs for the plain statement",
+        cost * 1e6,
+        bare * 1e6
+    ));
+    report.less_than(
+        "PostgreSQL's work for a question",
+        cost / bare,
+        1.05,
+        " of the plain statement",
+    );
     report.exit_code()
+}
+
+/// Returns PostgreSQL's seconds of processor time for the plain statement, which pgbench sends.
+fn cost_of_search(postgres: &Postgres) -> f64 {
+    let script = search();
+    let seconds = u32::try_from(TURN.as_secs()).expect("few");
+    cost(postgres, || postgres.pgbench(&script, CONNECTIONS, seconds))
+}
+
+/// Returns PostgreSQL's seconds of processor time for each of the requests of a turn, whose rate
+/// `run` returns.
+fn cost(postgres: &Postgres, run: impl FnOnce() -> f64) -> f64 {
+    let before = postgres.processor_time();
+    let rate = run();
+    (postgres.processor_time() - before) / (rate * TURN.as_secs_f64())
 }
 
 /// Returns the milliseconds of each request. Every client sends `requests` at a constant rate.

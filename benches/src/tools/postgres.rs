@@ -12,6 +12,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
 
+use super::program;
+
 /// A database of a bench, dropped with this value.
 #[derive(Debug)]
 pub struct Postgres {
@@ -174,6 +176,34 @@ impl Postgres {
             rest.split(' ').next()?.parse().ok()
         });
         rate.unwrap_or_else(|| panic!("no rate: {output:?}"))
+    }
+
+    /// Returns the seconds of processor time that all processes of the server have used.
+    ///
+    /// # Panics
+    /// Panics where there is no `/proc`, and if the server runs on another machine.
+    #[must_use]
+    pub fn processor_time(&self) -> f64 {
+        let folder = self.text("SELECT current_setting('data_directory')");
+        let file = fs::read_to_string(Path::new(&folder).join("postmaster.pid"));
+        let file = file.expect("the folder of a server that runs here");
+        let main: u32 = file
+            .lines()
+            .next()
+            .and_then(|line| line.parse().ok())
+            .expect("a number");
+        // Its own time, and that of the processes that have ended.
+        let mut seconds = program::ticks(main, 4).expect("the server runs");
+        for process in fs::read_dir("/proc").expect("measured on Linux").flatten() {
+            let name = process.file_name();
+            if let Some(number) = name.to_str().and_then(|name| name.parse().ok())
+                && program::parent(number) == Some(main)
+            {
+                // It may have ended meanwhile.
+                seconds += program::ticks(number, 2).unwrap_or_default();
+            }
+        }
+        seconds
     }
 
     /// The `pgbench` of the server's installation, else the one on the search path.

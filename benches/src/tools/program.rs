@@ -197,15 +197,7 @@ impl Program {
     /// Panics where there is no `/proc`.
     #[must_use]
     pub fn processor_time(&self) -> f64 {
-        let stat = self.proc("stat");
-        // The name of the program may contain spaces; the fields after it are numbers.
-        let (_, fields) = stat.rsplit_once(')').expect("a name");
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        // A clock tick is a hundredth of a second for every program on Linux.
-        let ticks: u32 = ticks
-            .map(|field| field.parse::<u32>().expect("ticks"))
-            .sum();
-        f64::from(ticks) / 100.0
+        ticks(self.child.id(), 2).expect("measured on Linux")
     }
 
     fn status(&self, label: &str) -> f64 {
@@ -244,4 +236,26 @@ impl StdioClient {
         assert!(read > 0, "the server hung up");
         answer
     }
+}
+
+/// Returns the seconds of processor time of a process: its own from the two first fields, those of
+/// the processes that it started and that have ended from the next two.
+pub(super) fn ticks(process: u32, fields: usize) -> Option<f64> {
+    let ticks = stat(process, 11, fields)?;
+    // A clock tick is a hundredth of a second for every program on Linux.
+    Some(f64::from(ticks.into_iter().sum::<u32>()) / 100.0)
+}
+
+/// Returns the process that started a process.
+pub(super) fn parent(process: u32) -> Option<u32> {
+    stat(process, 1, 1)?.first().copied()
+}
+
+/// Reads fields of a process that are numbers, counted from the one after its name.
+fn stat(process: u32, first: usize, count: usize) -> Option<Vec<u32>> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program may contain spaces.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields = fields.split_whitespace().skip(first).take(count);
+    fields.map(|field| field.parse().ok()).collect()
 }
