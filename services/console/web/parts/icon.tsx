@@ -1,0 +1,74 @@
+/** Names of the icons in `look/icons.svg`. */
+export const ICON_NAMES = [
+  'activity',
+  'admin',
+  'ask',
+  'chart',
+  'check',
+  'clock',
+  'close',
+  'column',
+  'copy',
+  'database',
+  'document',
+  'down',
+  'download',
+  'edit',
+  'error',
+  'eye-off',
+  'filter',
+  'help',
+  'home',
+  'info',
+  'key',
+  'left',
+  'link',
+  'lock',
+  'minus',
+  'moon',
+  'more',
+  'pin',
+  'plus',
+  'prompt',
+  'reload',
+  'right',
+  'run',
+  'schema',
+  'search',
+  'sign-out',
+  'sort',
+  'sql',
+  'step',
+  'stop',
+  'sun',
+  'table',
+  'theme',
+  'tools',
+  'trash',
+  'up',
+  'user',
+  'view',
+  'warning',
+] as const
+
+export type IconName = (typeof ICON_NAMES)[number]
+
+declare const ICONS: string
+
+/** A small drawing beside a text, or in a button that has a name. Hidden from screen readers. */
+export function Icon({ name, size = 20 }: { name: IconName; size?: number }) {
+  return (
+    <svg class="icon" width={size} height={size} aria-hidden="true" focusable="false">
+      <use href={`${ICONS}#${name}`} />
+    </svg>
+  )
+}
+
+/** The mark of the console: a tower of three tiers with a stair. */
+export function Mark({ size = 24 }: { size?: number }) {
+  return (
+    <svg class="mark" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path fill="currentColor" fill-rule="evenodd" d="M9 4h6v4h3v5h3v7H3v-7h3V8h3zM11 8h2v3h1v5h1v4H9v-4h1v-5h1z" />
+    </svg>
+  )
+}

@@ -1,0 +1,26 @@
+import type { ComponentType } from 'preact'
+import type { Session } from '../api/session'
+import type { IconName } from '../parts/icon'
+import { shell } from '../text/shell'
+
+/** A screen of the menu. Its module is a chunk of its own, loaded when the screen is opened. */
+export interface Screen {
+  /** First part of the path below `/console/`, name of its folder, its chunk and its style sheet. */
+  name: string
+  title: string
+  icon: IconName
+  /** Tells if the caller may see it. Absent: all callers may. */
+  allowed?: (session: Session) => boolean
+  load: () => Promise<{ default: ComponentType }>
+}
+
+/** All screens, in the order of the menu. One that is not built is not listed. */
+export const SCREENS: readonly Screen[] = []
+
+/** Returns the screens that a caller may see. */
+export function screensFor(session: Session): Screen[] {
+  return SCREENS.filter((screen) => screen.allowed?.(session) ?? true)
+}
+
+/** Titles of the screens, for callers that link to one. */
+export const titleOf = (name: string): string => SCREENS.find((screen) => screen.name === name)?.title ?? shell.product
