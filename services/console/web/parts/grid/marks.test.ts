@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { decoded } from './decode'
+import { markedParts, needsMarks } from './marks'
+
+test('hidden and bidirectional characters become marks, other scripts stay', () => {
+  for (const text of ['a\u202eb', 'a\u200bb', 'a\u0000b', '\ufeffa', 'a\u{e0041}', 'a\u2066b']) {
+    expect(needsMarks(text), JSON.stringify(text)).toBe(true)
+    expect(markedParts(text).filter(({ mark }) => mark)).toHaveLength(1)
+  }
+  for (const text of ['Zürich', 'שלום', '東京', '👩🏽', 'a b']) expect(needsMarks(text), text).toBe(false)
+})
+
+test('lines and tabs are marks on one line only', () => {
+  expect(markedParts('a\nb').map(({ text }) => text)).toEqual(['a', '⏎', 'b'])
+  expect(markedParts('a\nb', false)).toEqual([{ text: 'a\nb', mark: false }])
+  expect(markedParts('a\u202eb', false)[1]).toEqual({ text: 'U+202E', mark: true })
+})
+
+test('values that hold another text are decoded', () => {
+  expect(decoded('\\x48656c6c6f')).toEqual({ form: 'UTF-8 bytes', text: 'Hello' })
+  expect(decoded('\\xff00')?.text).toContain('ff 00')
+  expect(decoded(btoa('a text that is long enough'))?.text).toBe('a text that is long enough')
+  expect(decoded('a%20b')?.text).toBe('a b')
+  const token = `${btoa('{"alg":"none"}')}.${btoa('{"sub":"x"}')}.`.replaceAll('=', '')
+  expect(decoded(token)?.text).toContain('"sub": "x"')
+  for (const text of ['', 'plain', '100%', 'Administrator123']) expect(decoded(text), text).toBe(null)
+})
