@@ -76,6 +76,12 @@ export function replace(step: Step): void {
   place.value = here()
 }
 
+/** Goes to an address of this console in place of the current one. */
+export function startAt(address: string): void {
+  history.replaceState(null, '', address)
+  place.value = here()
+}
+
 /** Follows Back and Forward, and links to screens of this console without a reload. */
 export function startRouter(): void {
   addEventListener('popstate', () => {

@@ -1,6 +1,9 @@
 import { render } from 'preact'
+import { App } from './app'
 import { startRouter } from './router'
+import { watchSession } from './session'
 
 startRouter()
+watchSession()
 const root = document.getElementById('console')
-if (root) render(<main><h1>Ziggurat Console</h1></main>, root)
+if (root) render(<App />, root)

@@ -15,6 +15,7 @@ export const signIn = {
   waits: (seconds: number) => `Try again in ${count(seconds, 'second', 'seconds')}.`,
   enterBoth: 'Enter a name and a password.',
   enterToken: 'Enter a token.',
+  unreachable: 'The server cannot be reached.',
   foreignOrigin: 'The server does not take sign-ins from this address.',
   browserSignIn: 'This account signs in in the browser sign-in of the organisation, not here.',
   httpsTitle: 'Signing in needs HTTPS',
