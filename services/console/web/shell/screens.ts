@@ -2,6 +2,7 @@ import type { ComponentType } from 'preact'
 import type { Session } from '../api/session'
 import type { IconName } from '../parts/icon'
 import { shell } from '../text/shell'
+import { titles } from '../text/titles'
 
 /** A screen of the menu. Its module is a chunk of its own, loaded when the screen is opened. */
 export interface Screen {
@@ -15,7 +16,9 @@ export interface Screen {
 }
 
 /** All screens, in the order of the menu. One that is not built is not listed. */
-export const SCREENS: readonly Screen[] = []
+export const SCREENS: readonly Screen[] = [
+  { name: 'tools', title: titles.tools, icon: 'tools', load: () => import('../screens/tools/tools') },
+]
 
 /** Returns the screens that a caller may see. */
 export function screensFor(session: Session): Screen[] {
