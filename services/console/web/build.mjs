@@ -58,11 +58,11 @@ const common = {
   sourcemap: options.watch ? 'linked' : false,
   legalComments: 'none',
   target: ['chrome123', 'firefox121', 'safari17.5'],
-  outdir: dist,
+  outdir: join(dist, 'assets'),
   publicPath: ASSETS.slice(0, -1),
-  entryNames: 'assets/[name]-[hash]',
-  chunkNames: 'assets/[name]-[hash]',
-  assetNames: 'assets/[name]-[hash]',
+  entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  assetNames: '[name]-[hash]',
   loader: { '.woff2': 'file' },
   metafile: true,
   write: false,
@@ -144,6 +144,17 @@ function closure(outputs, path, seen = new Set()) {
   return seen
 }
 
+// Every file that a page, script or style sheet names has to be there.
+function checkAddresses(files) {
+  const folders = { '/console/assets/': 'assets/', '/docs/assets/': 'docs/' }
+  for (const [path, bytes] of files) {
+    if (!/\.(html|css|js)$/.test(path) || path.includes('swagger')) continue
+    for (const [address, folder, name] of bytes.toString().matchAll(/(\/(?:console|docs)\/assets\/)([\w./-]+)/g)) {
+      if (!files.has(folders[folder] + name)) throw new Error(`${path} names ${address}, which the build does not make`)
+    }
+  }
+}
+
 function checkBudgets({ files, outputs, styles }) {
   const size = (paths) =>
     [...paths].reduce((sum, path) => sum + gzipSync(files.get(path), { level: 9 }).length, 0) / 1000
@@ -197,6 +208,7 @@ async function build() {
   }
   for (const [name, bytes] of await documentation(web, esbuild)) files.set(`docs/${name}`, bytes)
 
+  checkAddresses(files)
   await rm(dist, { recursive: true, force: true })
   const digests = {}
   for (const path of [...files.keys()].sort()) {

@@ -1,0 +1,42 @@
+// Two ways to work: with a pointer, and with the keyboard alone.
+import assert from 'node:assert/strict'
+
+const MOST_TABS = 150
+
+/** Works with a pointer. */
+export const pointer = {
+  name: 'pointer',
+  press: (page, target) => target.click(),
+  fill: (page, target, text) => target.fill(text),
+}
+
+/** Works with keys: Tab to the control, arrows inside of widgets, Enter. */
+export const keyboard = {
+  name: 'keyboard',
+  async press(page, target) {
+    await reach(page, target)
+    await page.keyboard.press('Enter')
+  },
+  async fill(page, target, text) {
+    await reach(page, target)
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText(text)
+  },
+}
+
+const hasFocus = (target) => target.evaluate((element) => element === document.activeElement || element.contains(document.activeElement))
+
+const WIDGETS = 'menu tablist tree grid listbox'.split(' ')
+
+/** Moves the focus to a control as a person does who has no pointer. */
+export async function reach(page, target) {
+  await target.waitFor()
+  const role = await target.evaluate((element) => element.closest('[role=menu],[role=tablist],[role=tree],[role=listbox]')?.getAttribute('role'))
+  const widget = WIDGETS.includes(role)
+  for (let step = 0; step < MOST_TABS; step += 1) {
+    if (await hasFocus(target)) return
+    const inside = widget && (await target.evaluate((element, role) => element.closest(`[role=${role}]`)?.contains(document.activeElement), role))
+    await page.keyboard.press(inside ? (role === 'tablist' ? 'ArrowRight' : 'ArrowDown') : 'Tab')
+  }
+  assert.fail(`Tab does not reach ${target}`)
+}

@@ -1,0 +1,41 @@
+import { test } from 'node:test'
+import { assertAccessible, base, signIn, visit, withBrowser } from './browser.mjs'
+import { SCREENS } from './screens.mjs'
+
+withBrowser()
+
+const SIZES = [
+  [1440, 900],
+  [360, 780],
+]
+
+for (const scheme of ['light', 'dark']) {
+  for (const [width, height] of SIZES) {
+    test(`all screens are accessible at ${width} pixels in ${scheme}`, () =>
+      visit({ width, height, scheme, bypassPolicy: true }, async (page) => {
+        await page.goto(`${base}/console/`)
+        await page.getByRole('button', { name: 'Sign in' }).waitFor()
+        await assertAccessible(page, 'sign-in')
+        await signIn(page)
+        for (const { name, path, ready } of SCREENS) {
+          await page.goto(base + path)
+          await ready(page)
+          await assertAccessible(page, name)
+        }
+        await page.keyboard.press('Control+k')
+        await page.getByRole('combobox', { name: 'Find or do' }).waitFor()
+        await assertAccessible(page, 'palette')
+      }))
+  }
+}
+
+test('at 320 pixels nothing needs scrolling sideways', () =>
+  visit({ width: 320, height: 640 }, async (page) => {
+    await signIn(page)
+    for (const { path, ready } of SCREENS) {
+      await page.goto(base + path)
+      await ready(page)
+      const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
+      if (over > 0) throw new Error(`${path} is ${over} pixels too wide`)
+    }
+  }))

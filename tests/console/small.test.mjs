@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { base, password, signIn, visit, withBrowser } from './browser.mjs'
+
+withBrowser()
+
+const telephone = { width: 360, height: 780, touch: true }
+
+test('a user signs in on a telephone and chooses a database', () =>
+  visit(telephone, async (page) => {
+    await page.goto(`${base}/console/`)
+    await page.getByLabel('Name').fill('alice')
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).tap()
+    await page.getByRole('button', { name: 'Database: shop' }).tap()
+    await page.getByRole('menuitemradio', { name: /workshop/ }).tap()
+    await page.getByRole('button', { name: 'Database: workshop' }).waitFor()
+  }))
+
+test('a developer calls a tool on a telephone: the list is a drawer', () =>
+  visit(telephone, async (page) => {
+    await signIn(page, '/console/tools')
+    await page.getByRole('button', { name: 'List' }).tap()
+    const drawer = page.getByRole('dialog')
+    await drawer.getByRole('link', { name: 'query_database' }).tap()
+    await drawer.waitFor({ state: 'detached' })
+    await page.getByLabel('query', { exact: true }).fill('select 40 + 2 as answer')
+    await page.getByRole('button', { name: 'Call' }).tap()
+    await page.getByRole('cell', { name: '42' }).waitFor()
+    const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
+    assert.ok(over <= 0, `${over} pixels too wide`)
+  }))
