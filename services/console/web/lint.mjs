@@ -1,4 +1,4 @@
-// Refuses sources that make markup from texts, that are too long, or that have no subject.
+// Refuses sources that make markup from texts, that are too long, that have no subject, or whose words are unclear.
 // Prints `file:line: reason` and exits with 1 if there are any.
 import { readFile, readdir } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -16,6 +16,12 @@ const FORBIDDEN = [
   [/['"`]javascript:/i, 'runs a text as a script'],
 ]
 
+// The rules of tests/words/check.py, for comments and texts of the interface.
+const WORDS = [
+  [/\b(nobody|somebody|someone|whoever|everybody|everyone|anybody|anyone)\b/i, 'name the user, client, caller or program that is meant'],
+  [/^\s*(\/\*\*|\*)\s+(what|whatever|whether|how|who|whom|whose|which|where|when|why|as|if)\b.*/i, 'begin with a verb in the third person or a noun'],
+]
+
 const problems = []
 const root = new URL('./', import.meta.url)
 for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
@@ -27,7 +33,7 @@ for (const entry of await readdir(root, { recursive: true, withFileTypes: true }
   if (lines.length > LONGEST + 1) problems.push(`${path}:${LONGEST}: more than ${LONGEST} lines`)
   if (/\.test\.tsx?$/.test(path)) continue
   lines.forEach((line, at) => {
-    for (const [pattern, reason] of FORBIDDEN) {
+    for (const [pattern, reason] of [...FORBIDDEN, ...WORDS]) {
       const found = pattern.exec(line)
       if (found) problems.push(`${path}:${at + 1}: ${found[0]}: ${reason}`)
     }

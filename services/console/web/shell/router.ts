@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals'
 /** Path below which all screens are. */
 export const BASE = '/console/'
 
-/** Where the console is: the address of the tab, taken apart. */
+/** The address of the tab, taken apart. */
 export interface Place {
   /** First part of the path, such as `sql`; empty at the start. */
   screen: string

@@ -17,7 +17,7 @@ export interface Offer {
 }
 
 export interface Offers {
-  /** Where the text begins that an offer replaces. */
+  /** Beginning of the text that an offer replaces. */
   readonly from: number
   readonly list: readonly Offer[]
 }

@@ -6,7 +6,7 @@ export interface Source {
   readonly alias: string
   readonly schema: string | null
   readonly table: string
-  /** Where its name begins, so that a condition can prefer the tables before it. */
+  /** Beginning of its name, so that a condition can prefer the tables before it. */
   readonly from: number
 }
 

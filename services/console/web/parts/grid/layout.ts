@@ -26,7 +26,7 @@ export interface Choices {
 export interface Layout {
   /** Columns as they are shown, pinned ones first: places in the result. */
   readonly shown: readonly number[]
-  /** How many of those are pinned. */
+  /** Number of those that are pinned. */
   readonly pinned: number
   /** Left edges behind the row number, one more than columns. */
   readonly edges: readonly number[]
@@ -111,7 +111,7 @@ export function fittingWidth(
   return Math.max(MIN_WIDTH, Math.min(limit, wanted))
 }
 
-/** Where to scroll on one axis so that `[start, end)` can be seen in a view that begins at `from`. */
+/** Position to scroll to on one axis so that `[start, end)` can be seen in a view that begins at `from`. */
 export function scrolledTo(from: number, view: number, start: number, end: number): number {
   if (start < from) return start
   if (end > from + view) return Math.max(0, end - view)

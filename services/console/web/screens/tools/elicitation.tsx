@@ -9,7 +9,7 @@ import { SchemaForm } from './schema-form'
 /** Answer to one thing that a server asks. */
 export type Reply = { action: 'accept'; content: Record<string, unknown> } | { action: 'decline' | 'cancel' }
 
-/** What the server asks during a call. Its buttons continue the call. */
+/** Questions of the server during a call. Its buttons continue the call. */
 export function Elicitation({ asks, onReply }: { asks: Ask[]; onReply: (replies: Record<string, Reply>) => void }) {
   const [drafts, setDrafts] = useState<Record<string, Draft>>(() => Object.fromEntries(asks.map(({ key, schema }) => [key, draftOf(schema as Schema, undefined)])))
   const [errors, setErrors] = useState<Record<string, Record<string, string>>>({})

@@ -22,7 +22,7 @@ export interface Schema {
 
 export type Control = 'text' | 'number' | 'integer' | 'choice' | 'boolean' | 'list' | 'object' | 'json'
 
-/** What a person has put in: texts as typed, lists and objects of them. `undefined` is not sent. */
+/** Input of a person: texts as typed, lists and objects of them. `undefined` is not sent. */
 export type Draft = string | boolean | undefined | Draft[] | { [name: string]: Draft }
 
 const DEEPEST = 3
