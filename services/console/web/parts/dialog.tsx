@@ -6,7 +6,7 @@ import { IconButton } from './button'
 /**
  * A dialog over the page. It is shown while it is rendered; `onClose` is asked to take it away.
  *
- * The focus goes to the element with `autofocus`, else to the first control, and back when it closes.
+ * The focus goes to the element with `data-autofocus`, else to the first control, and back when it closes.
  */
 export function Dialog({
   title,
@@ -35,7 +35,7 @@ export function Dialog({
     const element = dialog.current
     const before = document.activeElement
     element?.showModal()
-    element?.querySelector<HTMLElement>('[autofocus]')?.focus()
+    element?.querySelector<HTMLElement>('[data-autofocus]')?.focus()
     return () => {
       if (element?.open) element.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()

@@ -9,6 +9,7 @@ interface Around {
   error?: string | null
   /** Keeps the label for screen readers and hides it from view. */
   quiet?: boolean
+  class?: string
 }
 
 /** Attributes that tie a control to its label, hint and error. */
@@ -19,12 +20,12 @@ export interface Tied {
 }
 
 /** A label, a control, a hint and an error. */
-export function Field({ label, hint, error, quiet, children }: Around & { children: (tied: Tied) => ComponentChildren }) {
+export function Field({ label, hint, error, quiet, class: extra = '', children }: Around & { children: (tied: Tied) => ComponentChildren }) {
   const id = useId()
   const notes = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
   const tied: Tied = { id, ...(notes && { 'aria-describedby': notes }), ...(error && { 'aria-invalid': true }) }
   return (
-    <div class="field">
+    <div class={`field ${extra}`}>
       <label for={id} class={quiet ? 'spoken' : ''}>
         {label}
       </label>
@@ -49,6 +50,7 @@ interface Typed<E> {
   name?: string
   placeholder?: string
   autocomplete?: string
+  /** Has the focus when the dialog around it opens. */
   autofocus?: boolean
   disabled?: boolean
   required?: boolean
@@ -60,19 +62,19 @@ interface Typed<E> {
 }
 
 /** A field for one line of text. */
-export function TextField({ label, hint, error, quiet, onText, control, type = 'text', ...rest }: Around & Typed<HTMLInputElement> & { type?: 'text' | 'password' | 'search' | 'number' }) {
+export function TextField({ label, hint, error, quiet, onText, control, autofocus, type = 'text', ...rest }: Around & Typed<HTMLInputElement> & { type?: 'text' | 'password' | 'search' | 'number' }) {
   return (
     <Field label={label} hint={hint} quiet={quiet ?? false} error={error ?? null}>
-      {(tied) => <input spellcheck={false} {...rest} {...tied} ref={control ?? null} type={type as 'text'} class={`control ${rest.class ?? ''}`} onInput={(event) => onText(event.currentTarget.value)} />}
+      {(tied) => <input spellcheck={false} {...rest} {...tied} {...(autofocus && { 'data-autofocus': '' })} ref={control ?? null} type={type as 'text'} class={`control ${rest.class ?? ''}`} onInput={(event) => onText(event.currentTarget.value)} />}
     </Field>
   )
 }
 
 /** A field for several lines of text. */
-export function TextArea({ label, hint, error, quiet, onText, control, rows = 4, ...rest }: Around & Typed<HTMLTextAreaElement> & { rows?: number }) {
+export function TextArea({ label, hint, error, quiet, onText, control, autofocus, rows = 4, ...rest }: Around & Typed<HTMLTextAreaElement> & { rows?: number }) {
   return (
     <Field label={label} hint={hint} quiet={quiet ?? false} error={error ?? null}>
-      {(tied) => <textarea spellcheck={false} {...rest} {...tied} rows={rows} ref={control ?? null} class={`control ${rest.class ?? ''}`} onInput={(event) => onText(event.currentTarget.value)} />}
+      {(tied) => <textarea spellcheck={false} {...rest} {...tied} {...(autofocus && { 'data-autofocus': '' })} rows={rows} ref={control ?? null} class={`control ${rest.class ?? ''}`} onInput={(event) => onText(event.currentTarget.value)} />}
     </Field>
   )
 }

@@ -69,7 +69,6 @@ export function Palette({ commands }: { commands: Command[] }) {
             placeholder={shell.palette.hint}
             autocomplete="off"
             spellcheck={false}
-            autofocus
             value={words}
             onInput={(event) => {
               setWords(event.currentTarget.value)

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../parts/button'
 import { Foreign } from '../../parts/foreign'
 import { tools as text } from '../../text/tools'
@@ -13,6 +13,8 @@ export type Reply = { action: 'accept'; content: Record<string, unknown> } | { a
 export function Elicitation({ asks, onReply }: { asks: Ask[]; onReply: (replies: Record<string, Reply>) => void }) {
   const [drafts, setDrafts] = useState<Record<string, Draft>>(() => Object.fromEntries(asks.map(({ key, schema }) => [key, draftOf(schema as Schema, undefined)])))
   const [errors, setErrors] = useState<Record<string, Record<string, string>>>({})
+  const group = useRef<HTMLElement>(null)
+  useEffect(() => group.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus(), [])
   const same = (reply: Reply) => onReply(Object.fromEntries(asks.map(({ key }) => [key, reply])))
   const accept = () => {
     const found = asks.map(({ key, schema }) => [key, collect(schema as Schema, drafts[key], text.wrong)] as const)
@@ -22,7 +24,7 @@ export function Elicitation({ asks, onReply }: { asks: Ask[]; onReply: (replies:
     onReply(Object.fromEntries(found.map(([key, { value }]) => [key, { action: 'accept', content: value as Record<string, unknown> }])))
   }
   return (
-    <section class="elicitation" aria-label={text.asks} role="group">
+    <section ref={group} class="elicitation" aria-label={text.asks} role="group">
       <h3>{text.asks}</h3>
       {asks.map(({ key, message, schema }) => (
         <div key={key} class="elicitation-ask">

@@ -28,12 +28,12 @@ export function ExchangeView() {
         choices={all.map((item) => ({ value: String(item.id), label: labelOf(item) }))}
         onChoose={(id) => (shownExchange.value = Number(id))}
       />
-      <section aria-label={text.request}>
+      <div>
         <h3>{text.request}</h3>
         <p class="mono exchange-line">POST {current.request.path}</p>
         <Headers headers={[...Object.entries(current.request.headers), ['Authorization', `Bearer ${TOKEN}`]]} />
         <CodeText text={JSON.stringify(current.request.body, null, 2)} language="json" label={text.request} />
-      </section>
+      </div>
       <ResponseView exchange={current} />
       <Button icon="copy" onClick={() => copy(wholeOf(current))}>
         {shell.copy}
@@ -44,7 +44,7 @@ export function ExchangeView() {
 
 function ResponseView({ exchange: { response, failure } }: { exchange: Exchange }) {
   return (
-    <section aria-label={text.response}>
+    <div>
       <h3>{text.response}</h3>
       {response ? (
         <>
@@ -55,7 +55,7 @@ function ResponseView({ exchange: { response, failure } }: { exchange: Exchange 
       ) : (
         <p class="muted">{failure ?? text.noResponse}</p>
       )}
-    </section>
+    </div>
   )
 }
 

@@ -67,15 +67,18 @@ function Member(props: MemberProps) {
   }
   if (control === 'list') return <ListMember {...props} schema={schema} />
   const fallback = schema.default !== undefined && schema.default !== null ? text.defaultIs(typeof schema.default === 'string' ? schema.default : JSON.stringify(schema.default)) : null
-  const hint = [schema.description, fallback].filter(Boolean).join(' ')
+  const hint = [schema.description && sentence(schema.description), fallback].filter(Boolean).join(' ')
+  const wide = required || control === 'json' || isSql(name, control)
   return (
-    <Field label={required ? name : `${name} (${text.optional})`} hint={hint && <Foreign text={hint} />} error={errors[path] ?? null}>
+    <Field class={wide ? 'whole' : ''} label={required ? name : `${name} (${text.optional})`} hint={hint && <Foreign text={hint} />} error={errors[path] ?? null}>
       {(tied) => <Input {...props} schema={schema} control={control} tied={tied} />}
     </Field>
   )
 }
 
-const SQL_NAMES = /^(query|sql|statement)$/i
+const sentence = (words: string) => (/[.!?:]$/.test(words) ? words : `${words}.`)
+
+const isSql = (name: string, control: Control) => control === 'text' && /^(query|sql|statement)$/i.test(name)
 
 function Input({ name, schema, control, draft, required, onChange, tied, complete }: MemberProps & { control: Control; tied: Tied }) {
   const typed = typeof draft === 'string' ? draft : ''
@@ -95,7 +98,7 @@ function Input({ name, schema, control, draft, required, onChange, tied, complet
       </select>
     )
   }
-  if (control === 'json' || (control === 'text' && SQL_NAMES.test(name))) {
+  if (control === 'json' || isSql(name, control)) {
     return <textarea {...tied} class="control mono" rows={control === 'json' ? 4 : 5} spellcheck={false} value={typed} onInput={onText} required={required} />
   }
   if (complete && control === 'text') return <Completed name={name} typed={typed} onText={(value) => onChange(value)} tied={tied} complete={complete} />
