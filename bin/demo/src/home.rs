@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tempfile::TempDir;
-use ziggurat_accounts::UserFile;
+use ziggurat_accounts::{NewUser, UserChanges, UserFile};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_tokens::{Claims, NewClaims, NewToken, TokenFile};
+use ziggurat_tokens::{NewToken, TokenFile};
 
 use crate::shop::Address;
 
@@ -217,15 +217,19 @@ fn password(folder: &Path) -> anyhow::Result<SecretString> {
     io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut bytes)?;
     let password = SecretString::from(bytes.map(|byte| format!("{byte:02x}")).concat());
     if is_there {
-        file.update(USER, Some(&password), None, &NewClaims::default())?;
+        let changes = UserChanges {
+            password: Some(&password),
+            is_admin: Some(true),
+            ..UserChanges::default()
+        };
+        file.update(USER, &changes)?;
     } else {
-        file.add(
-            USER,
-            &password,
-            "made by the demo",
-            Claims::default(),
-            Timestamp::now(),
-        )?;
+        let user = NewUser {
+            note: "made by the demo",
+            is_admin: true,
+            ..NewUser::new(USER, &password)
+        };
+        file.add(user, Timestamp::now())?;
     }
     write(&plain, password.expose_secret())?;
     Ok(password)

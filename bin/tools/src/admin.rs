@@ -54,18 +54,26 @@ pub(crate) fn run(
             password,
             note,
             claims,
+            is_admin,
         } => {
-            let password = password.map(Into::into);
-            users::add(username, password, note, claims, admin_context, console)
+            let given = users::Given {
+                password: password.map(Into::into),
+                note,
+            };
+            users::add(username, given, claims, is_admin, admin_context, console)
         }
         Command::UpdateUser {
             username,
             password,
             note,
             claims,
+            is_admin,
         } => {
-            let password = password.map(Into::into);
-            users::update(username, password, note, &claims, admin_context, console)
+            let given = users::Given {
+                password: password.map(Into::into),
+                note,
+            };
+            users::update(username, given, claims, is_admin, admin_context, console)
         }
         Command::DeleteUser { username } => users::delete(username, admin_context, console),
         Command::ListUsers => users::list(admin_context, console),

@@ -7,8 +7,8 @@
 //!
 //! ```
 //! use ziggurat_layers::bearer::Verify as _;
-//! use ziggurat_accounts::{Accounts, Settings, UserFile};
-//! use ziggurat_tokens::{Claims, NewToken, TokenFile};
+//! use ziggurat_accounts::{Accounts, NewUser, Settings, UserFile};
+//! use ziggurat_tokens::{NewToken, TokenFile};
 //! use secrecy::ExposeSecret as _;
 //!
 //! # tokio_test::block_on(async {
@@ -23,7 +23,7 @@
 //! let made = TokenFile::new(&settings.token_file).add(NewToken::default(), now)?;
 //! let users = UserFile::new(&settings.user_file);
 //! # let users = users.with_cost(4);
-//! users.add("alice", &"correct horse".into(), "", Claims::default(), now)?;
+//! users.add(NewUser::new("alice", &"correct horse".into()), now)?;
 //!
 //! let accounts = Accounts::open(settings, |session| println!("{session} is over"))?;
 //! let program = accounts.verify(made.token.expose_secret()).await.expect("good");
@@ -91,7 +91,7 @@ pub use self::{
     login::Session,
     login_error::{LoginError, LoginFault},
     password::PasswordError,
-    users::{UserError, UserFile, UserRecord},
+    users::{NewUser, UserChanges, UserError, UserFile, UserRecord},
     verify_future::VerifyFuture,
 };
 

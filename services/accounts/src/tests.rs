@@ -114,7 +114,7 @@ impl TestAccounts {
 
 /// Adds the user alice.
 fn add_alice(users: &UserFile, now: Timestamp) {
-    let added = users.add("alice", &"right".into(), "", Claims::default(), now);
+    let added = users.add(NewUser::new("alice", &"right".into()), now);
     added.expect("added");
 }
 

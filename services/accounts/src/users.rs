@@ -23,20 +23,23 @@ use crate::password::{PasswordError, Passwords};
 /// Default minimum length of a new password, in characters.
 const MIN_LENGTH: usize = 12;
 
+/// Member of administrators.
+const ADMIN: &str = "admin";
+
 /// Precision of the time of a user's last login.
 const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 
 /// File of user accounts, for administration. A server may use the file at the same time.
 ///
 /// ```
-/// use ziggurat_accounts::UserFile;
-/// use ziggurat_tokens::Claims;
+/// use ziggurat_accounts::{NewUser, UserFile};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let users = UserFile::new(folder.path().join("users.yaml"));
 /// let now = "2026-11-21T10:00:00Z".parse()?;
 /// # let users = users.with_cost(4);
-/// users.add("alice", &"correct horse".into(), "Developer", Claims::default(), now)?;
+/// let password = "correct horse".into();
+/// users.add(NewUser { note: "Developer", ..NewUser::new("alice", &password) }, now)?;
 /// users.disable("alice")?;
 /// assert!(!users.list()?[0].is_enabled);
 ///
@@ -70,7 +73,37 @@ pub struct UserRecord {
     pub databases: Vec<String>,
     /// Claims of the user.
     pub claims: Claims,
+    /// Is true if the user administers the server.
+    pub is_admin: bool,
     pub(super) password_hash: String,
+}
+
+/// An account to create.
+#[derive(Clone, Debug)]
+pub struct NewUser<'a> {
+    /// Name of the user.
+    pub name: &'a str,
+    /// Password.
+    pub password: &'a SecretString,
+    /// Note of the administrator; may be empty.
+    pub note: &'a str,
+    /// Claims of the user.
+    pub claims: Claims,
+    /// Is true if the user administers the server.
+    pub is_admin: bool,
+}
+
+/// Changes of an account; what is none stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct UserChanges<'a> {
+    /// Password.
+    pub password: Option<&'a SecretString>,
+    /// Note of the administrator; an empty one removes the note.
+    pub note: Option<&'a str>,
+    /// Claims of the user.
+    pub claims: NewClaims,
+    /// Is true if the user administers the server.
+    pub is_admin: Option<bool>,
 }
 
 /// Reason why an operation on a user failed. The message is for the administrator.
@@ -163,27 +196,22 @@ impl UserFile {
     /// # Errors
     ///
     /// Fails if the name is taken or missing, the password cannot be set, or the file not written.
-    pub fn add(
-        &self,
-        name: &str,
-        password: &SecretString,
-        note: &str,
-        claims: Claims,
-        now: Timestamp,
-    ) -> Result<(), UserError> {
+    pub fn add(&self, new: NewUser<'_>, now: Timestamp) -> Result<(), UserError> {
+        let name = new.name;
         if name.is_empty() {
             return Err(UserError::NoName);
         }
         let record = UserRecord {
             name: name.to_owned(),
-            note: note.to_owned(),
+            note: new.note.to_owned(),
             created_at: Some(whole_seconds(now)),
             last_login: None,
             is_enabled: true,
             failed_attempts: 0,
             databases: Vec::new(),
-            claims,
-            password_hash: self.hash(password)?,
+            claims: new.claims,
+            is_admin: new.is_admin,
+            password_hash: self.hash(new.password)?,
         };
         self.file.update(|users| {
             if users.find(name).is_some() {
@@ -201,24 +229,21 @@ impl UserFile {
     ///
     /// Fails if the user does not exist, the password or the claims cannot be set, or the file not
     /// written.
-    pub fn update(
-        &self,
-        name: &str,
-        password: Option<&SecretString>,
-        note: Option<&str>,
-        claims: &NewClaims,
-    ) -> Result<(), UserError> {
-        let hash = password.map(|password| self.hash(password));
+    pub fn update(&self, name: &str, changes: &UserChanges<'_>) -> Result<(), UserError> {
+        let hash = changes.password.map(|password| self.hash(password));
         let hash = hash.transpose()?;
         self.change(name, |stored| {
-            let claims = claims.applied_to(&stored.record.claims)?;
+            let claims = changes.claims.applied_to(&stored.record.claims)?;
             if let Some(hash) = hash {
                 stored.set_password_hash(hash);
             }
-            if let Some(note) = note {
+            if let Some(note) = changes.note {
                 stored.set_note(note);
             }
             stored.set_claims(claims);
+            if let Some(is_admin) = changes.is_admin {
+                stored.set_admin(is_admin);
+            }
             Ok(())
         })
     }
@@ -381,6 +406,7 @@ impl StoredUser {
         stored.set_note(&record.note);
         stored.set_failed_attempts(record.failed_attempts);
         stored.set_claims(record.claims);
+        stored.set_admin(record.is_admin);
         stored
     }
 
@@ -407,6 +433,16 @@ impl StoredUser {
         self.record.claims = claims;
     }
 
+    /// Writes only what is not the default, so that files without administrators stay as they are.
+    fn set_admin(&mut self, is_admin: bool) {
+        if is_admin {
+            self.members.set(ADMIN, Node::Bool(true));
+        } else {
+            self.members.take(ADMIN);
+        }
+        self.record.is_admin = is_admin;
+    }
+
     fn set_enabled(&mut self, is_enabled: bool) {
         self.members.set("enabled", Node::Bool(is_enabled));
         self.record.is_enabled = is_enabled;
@@ -428,6 +464,22 @@ fn date(at: Timestamp) -> Node {
     Node::Text(at.to_string())
 }
 
+// === impl NewUser ===
+
+impl<'a> NewUser<'a> {
+    /// Creates an account with this name and password, without a note and claims.
+    #[must_use]
+    pub fn new(name: &'a str, password: &'a SecretString) -> Self {
+        Self {
+            name,
+            password,
+            note: "",
+            claims: Claims::default(),
+            is_admin: false,
+        }
+    }
+}
+
 // === impl UserRecord ===
 
 impl UserRecord {
@@ -444,6 +496,7 @@ impl UserRecord {
                 .find_texts("available_databases")?
                 .unwrap_or_default(),
             claims: members.find_claims()?,
+            is_admin: members.find_bool(ADMIN)?.unwrap_or(false),
             password_hash: hash.ok_or_else(|| Unexpected::new("password_hash", "a text"))?,
         })
     }

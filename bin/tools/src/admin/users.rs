@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_accounts::UserFile;
+use ziggurat_accounts::{NewUser, UserChanges, UserFile};
 use ziggurat_runtime::console::{Console, moment, plain};
 use ziggurat_tokens::{Claims, NewClaims, push_claims};
 
@@ -22,27 +22,39 @@ const NOTE_WIDTH: usize = 20;
 
 const ASK_NOTE: &str = "Enter annotation/note for this user (optional): ";
 
+/// Values of an account that the administrator is asked for unless they are given.
+pub(super) struct Given {
+    pub(super) password: Option<SecretString>,
+    pub(super) note: Option<String>,
+}
+
 pub(super) fn add(
     username: Option<String>,
-    password: Option<SecretString>,
-    note: Option<String>,
+    given: Given,
     claims: Claims,
+    is_admin: bool,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    let password = match password {
+    let password = match given.password {
         Some(password) if password.expose_secret().is_empty() => bail!("password is required"),
         Some(password) => password,
         None => ask_password(console)?,
     };
-    let note = match note {
+    let note = match given.note {
         Some(note) => note,
         None => console.ask(ASK_NOTE)?,
     };
     let file = file(admin_context);
     console.announce(file.path(), "user")?;
-    file.add(&name, &password, &note, claims, Timestamp::now())
+    let new = NewUser {
+        note: &note,
+        claims,
+        is_admin,
+        ..NewUser::new(&name, &password)
+    };
+    file.add(new, Timestamp::now())
         .context("failed to add user")?;
 
     let mut text = format!(
@@ -53,35 +65,44 @@ pub(super) fn add(
         writeln!(text, "Note:     {}", plain(&note))?;
     }
     text.push_str("Status:   Enabled\n");
+    if is_admin {
+        text.push_str("Rights:   Administrator\n");
+    }
     Ok(console.print(&text)?)
 }
 
 pub(super) fn update(
     username: Option<String>,
-    password: Option<SecretString>,
-    note: Option<String>,
-    claims: &NewClaims,
+    given: Given,
+    claims: NewClaims,
+    is_admin: Option<bool>,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    let (password, note) = if password.is_none() && note.is_none() && claims.is_empty() {
+    let has_rights = !claims.is_empty() || is_admin.is_some();
+    let is_empty = |given: &Given| given.password.is_none() && given.note.is_none() && !has_rights;
+    let given = if is_empty(&given) {
         ask_changes(console)?
     } else {
-        (password, note)
+        given
     };
-    if password.is_none() && note.is_none() && claims.is_empty() {
+    if is_empty(&given) {
         bail!("no updates specified");
     }
+    let changes = UserChanges {
+        password: given.password.as_ref(),
+        note: given.note.as_deref(),
+        claims,
+        is_admin,
+    };
     file(admin_context)
-        .update(&name, password.as_ref(), note.as_deref(), claims)
+        .update(&name, &changes)
         .context("failed to update user")?;
     Ok(console.print(&format!("User '{}' updated successfully\n", plain(&name)))?)
 }
 
-fn ask_changes(
-    console: &mut Console<'_>,
-) -> anyhow::Result<(Option<SecretString>, Option<String>)> {
+fn ask_changes(console: &mut Console<'_>) -> anyhow::Result<Given> {
     let password = console
         .confirm("Update password? (y/N): ")?
         .then(|| ask_password(console))
@@ -90,7 +111,7 @@ fn ask_changes(
         .confirm("Update annotation? (y/N): ")?
         .then(|| console.ask(ASK_NOTE))
         .transpose()?;
-    Ok((password, note))
+    Ok(Given { password, note })
 }
 
 pub(super) fn delete(
@@ -167,6 +188,9 @@ pub(super) fn list(
             &shortened(&plain(&user.note)),
         ];
         push_row(&mut text, row);
+        if user.is_admin {
+            text.push_str("  administrator\n");
+        }
         push_claims(&mut text, "  ", &user.claims);
     }
     writeln!(text, "{thick}")?;

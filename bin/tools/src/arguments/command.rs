@@ -26,7 +26,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 15] = [
+const DETAILS: [(&str, &[&str]); 16] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("token-note", &["add-token"]),
@@ -45,6 +45,7 @@ const DETAILS: [(&str, &[&str]); 15] = [
     ),
     ("password", &["add-user", "update-user"]),
     ("user-note", &["add-user", "update-user"]),
+    ("user-admin", &["add-user", "update-user"]),
     ("user-claim", &["add-user", "update-user"]),
     ("kb-project", &["build-knowledgebase"]),
     ("kb-version", &["build-knowledgebase"]),
@@ -83,6 +84,7 @@ pub(crate) enum Command {
         password: Option<Secret>,
         note: Option<String>,
         claims: Claims,
+        is_admin: bool,
     },
     /// Change an account; an empty note removes the existing one.
     UpdateUser {
@@ -90,6 +92,7 @@ pub(crate) enum Command {
         password: Option<Secret>,
         note: Option<String>,
         claims: NewClaims,
+        is_admin: Option<bool>,
     },
     /// Delete an account.
     DeleteUser { username: Option<String> },
@@ -194,12 +197,14 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             password,
             note,
             claims: claims(flags, "user-claim", NewClaims::into_claims)?,
+            is_admin: flags.has("user-admin"),
         },
         "update-user" => Command::UpdateUser {
             username,
             password,
             note,
             claims: claims(flags, "user-claim", Ok)?,
+            is_admin: flags.text("user-admin").map(|value| value == "true"),
         },
         "delete-user" => Command::DeleteUser { username },
         "enable-user" => Command::EnableUser { username },

@@ -222,6 +222,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "text",
                 "With -add-user and -update-user; \"\" removes a note",
             ),
+            Flag::switch(
+                "user-admin",
+                "With -add-user and -update-user: the user administers the server; \
+                 -user-admin=false takes that away",
+            ),
             Flag::text(
                 "user-claim",
                 "name=value",

@@ -148,7 +148,7 @@ fn help_can_be_asked_for_in_four_ways() {
 fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
     let usage = usage();
     let flags: Vec<_> = GROUPS.iter().flat_map(|(_, flags)| *flags).collect();
-    assert_eq!(flags.len(), 51);
+    assert_eq!(flags.len(), 52);
     for flag in flags {
         let shown = format!("\n  -{} ", flag.name);
         assert_eq!(usage.matches(&shown).count(), 1, "{shown}");
@@ -217,15 +217,19 @@ fn each_administration_command_is_selected_by_its_flag() {
         (&["-remove-token", ""], r#"Tokens(Remove(""))"#),
         (
             &["-add-user", "-username", "alice"],
-            r#"AddUser { username: Some("alice"), password: None, note: None, claims: {} }"#,
+            r#"AddUser { username: Some("alice"), password: None, note: None, claims: {}, is_admin: false }"#,
         ),
         (
             &["-update-user", "-user-note", ""],
-            r#"UpdateUser { username: None, password: None, note: Some(""), claims: NewClaims([]) }"#,
+            r#"UpdateUser { username: None, password: None, note: Some(""), claims: NewClaims([]), is_admin: None }"#,
         ),
         (
             &["-update-user"],
-            "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]) }",
+            "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]), is_admin: None }",
+        ),
+        (
+            &["-update-user", "-user-admin=false"],
+            "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]), is_admin: Some(false) }",
         ),
         (&["-delete-user"], "DeleteUser { username: None }"),
         (&["-list-users"], "ListUsers"),

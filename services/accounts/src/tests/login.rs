@@ -11,6 +11,20 @@ fn said(result: Result<Session, LoginError>) -> String {
 
 type Step = fn(&UserFile) -> Result<(), UserError>;
 
+fn with_password(password: &SecretString) -> UserChanges<'_> {
+    UserChanges {
+        password: Some(password),
+        ..UserChanges::default()
+    }
+}
+
+fn with_note(note: &str) -> UserChanges<'_> {
+    UserChanges {
+        note: Some(note),
+        ..UserChanges::default()
+    }
+}
+
 const INVALID: &str = "authentication failed: invalid username or password";
 const DISABLED: &str = "authentication failed: user account is disabled";
 
@@ -56,12 +70,12 @@ async fn an_account_disabled_a_moment_ago_cannot_log_in() {
     let new = "changed".into();
     setup
         .users
-        .update("alice", Some(&new), None, &NewClaims::default())
+        .update("alice", &with_password(&new))
         .expect("set");
     setup.reload();
     setup
         .users
-        .update("alice", Some(&"again".into()), None, &NewClaims::default())
+        .update("alice", &with_password(&"again".into()))
         .expect("set");
     assert_eq!(said(setup.log_in("changed").await), INVALID);
 }
@@ -72,12 +86,12 @@ async fn sessions_end_with_their_user_and_never_come_back() {
     let steps: [(&str, Step, bool); 4] = [
         (
             "another password",
-            |users| users.update("alice", Some(&"right".into()), None, &NewClaims::default()),
+            |users| users.update("alice", &with_password(&"right".into())),
             true,
         ),
         (
             "a note",
-            |users| users.update("alice", None, Some("x"), &NewClaims::default()),
+            |users| users.update("alice", &with_note("x")),
             true,
         ),
         ("disabled", |users| users.disable("alice"), false),
@@ -196,7 +210,7 @@ async fn two_servers_on_the_same_file_share_one_count() {
         assert_eq!((said(one), said(two)), (INVALID.into(), INVALID.into()));
         setup
             .users
-            .update("alice", None, Some("noted"), &NewClaims::default())
+            .update("alice", &with_note("noted"))
             .expect("set");
     }
     let alice = setup.alice();

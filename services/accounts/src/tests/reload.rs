@@ -55,7 +55,7 @@ async fn a_new_user_file_is_noticed() {
         let now = setup.clock.now();
         changed(&accounts, || {
             users
-                .add("bob", &"secret".into(), "", Claims::default(), now)
+                .add(NewUser::new("bob", &"secret".into()), now)
                 .expect("added");
         })
         .await;
@@ -177,7 +177,13 @@ async fn claims_change_with_their_files_and_end_no_session() {
     let changed = NewClaims::read(["tenant=initech"]).expect("valid");
     setup
         .users
-        .update("alice", None, None, &changed)
+        .update(
+            "alice",
+            &UserChanges {
+                claims: changed,
+                ..UserChanges::default()
+            },
+        )
         .expect("written");
     setup.reload();
     assert_eq!(of(&token), claims("globex"));

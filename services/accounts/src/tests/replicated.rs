@@ -197,7 +197,15 @@ async fn claims_of_a_user_reach_its_open_sessions() {
     let session = replica.setup.log_in("right").await.expect("logged in");
     let claims = NewClaims::read(["tenant=acme"]).expect("valid");
     let users = &replica.setup.users;
-    users.update("alice", None, None, &claims).expect("written");
+    users
+        .update(
+            "alice",
+            &UserChanges {
+                claims,
+                ..UserChanges::default()
+            },
+        )
+        .expect("written");
     replica.setup.reload();
     let identity = replica.verdict(&session.token).await.expect("good");
     assert_eq!(identity.claims().names().collect::<Vec<_>>(), ["tenant"]);

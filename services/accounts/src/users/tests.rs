@@ -56,10 +56,10 @@ fn an_account_is_written_with_all_its_members() {
     setup
         .users
         .add(
-            "alice",
-            &"correct horse".into(),
-            "Developer",
-            Claims::default(),
+            NewUser {
+                note: "Developer",
+                ..NewUser::new("alice", &"correct horse".into())
+            },
             now(),
         )
         .expect("added");
@@ -105,7 +105,13 @@ fn only_the_given_values_are_updated() {
     let before = setup.one();
     setup
         .users
-        .update("alice", None, Some(""), &NewClaims::default())
+        .update(
+            "alice",
+            &UserChanges {
+                note: Some(""),
+                ..UserChanges::default()
+            },
+        )
         .expect("updated");
     let after = setup.one();
     assert_eq!(after.note, "");
@@ -114,9 +120,10 @@ fn only_the_given_values_are_updated() {
         .users
         .update(
             "alice",
-            Some(&"twelve chars".into()),
-            None,
-            &NewClaims::default(),
+            &UserChanges {
+                password: Some(&"twelve chars".into()),
+                ..UserChanges::default()
+            },
         )
         .expect("updated");
     let hash = setup.one().password_hash;
@@ -141,31 +148,43 @@ fn operations_that_fail_return_the_reason() {
     let long = "x".repeat(73).into();
     let cases = [
         (
-            users.add("alice", &password, "", Claims::default(), now()),
+            users.add(NewUser::new("alice", &password), now()),
             "user 'alice' already exists",
         ),
         (
-            users.add("", &password, "", Claims::default(), now()),
+            users.add(NewUser::new("", &password), now()),
             "username is required",
         ),
         (
-            users.add("bob", &"".into(), "", Claims::default(), now()),
+            users.add(NewUser::new("bob", &"".into()), now()),
             "password is required",
         ),
         (
-            users.add("bob", &short, "", Claims::default(), now()),
+            users.add(NewUser::new("bob", &short), now()),
             "password must have at least 12 characters",
         ),
         (
-            users.update("alice", Some(&short), None, &NewClaims::default()),
+            users.update(
+                "alice",
+                &UserChanges {
+                    password: Some(&short),
+                    ..UserChanges::default()
+                },
+            ),
             "password must have at least 12 characters",
         ),
         (
-            users.add("bob", &long, "", Claims::default(), now()),
+            users.add(NewUser::new("bob", &long), now()),
             "password must not be longer than 72 bytes",
         ),
         (
-            users.update("bob", None, Some("x"), &NewClaims::default()),
+            users.update(
+                "bob",
+                &UserChanges {
+                    note: Some("x"),
+                    ..UserChanges::default()
+                },
+            ),
             "user 'bob' not found",
         ),
         (users.enable("bob"), "user 'bob' not found"),
@@ -242,9 +261,9 @@ fn the_minimum_length_of_new_passwords_is_configurable() {
     let TestAccounts { users, _folder } = setup;
     let users = users.with_min_length(3);
     users
-        .add("bob", &"abc".into(), "", Claims::default(), now())
+        .add(NewUser::new("bob", &"abc".into()), now())
         .expect("long enough");
-    let error = users.add("cyd", &"ab".into(), "", Claims::default(), now());
+    let error = users.add(NewUser::new("cyd", &"ab".into()), now());
     let error = error.expect_err("too short").to_string();
     assert_eq!(error, "password must have at least 3 characters");
 }

@@ -8,8 +8,8 @@ use std::{
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use ziggurat_accounts::UserFile;
-use ziggurat_tokens::{Claims, NewClaims, TokenFile};
+use ziggurat_accounts::{NewUser, UserChanges, UserFile};
+use ziggurat_tokens::TokenFile;
 
 use super::{
     clients::limited,
@@ -50,13 +50,12 @@ impl Moments {
 fn users_of(home: &Home) -> UserFile {
     let users = UserFile::new(home.users()).with_cost(4);
     for name in USERS {
-        let added = users.add(
-            name,
-            &PASSWORD.into(),
-            "0",
-            Claims::default(),
-            Timestamp::now(),
-        );
+        let password = PASSWORD.into();
+        let user = NewUser {
+            note: "0",
+            ..NewUser::new(name, &password)
+        };
+        let added = users.add(user, Timestamp::now());
         added.expect("written");
     }
     users
@@ -242,7 +241,13 @@ fn commands_that_find_the_disk_full_fail_and_lose_nothing() {
     home.token("main");
     let users = users_of(&home);
     users
-        .update("ada", None, Some("as it was"), &NewClaims::default())
+        .update(
+            "ada",
+            &UserChanges {
+                note: Some("as it was"),
+                ..UserChanges::default()
+            },
+        )
         .expect("written");
     let contents = || [home.tokens(), home.users()].map(|path| fs::read(path).expect("there"));
     let before = contents();
