@@ -54,6 +54,7 @@ const LEVELS: [&[&str]; 10] = [
     &[
         "services/account-service",
         "services/chat-api",
+        "services/console",
         "services/postgres-tools",
         "services/rag",
         "openapi",

@@ -37,6 +37,7 @@ fn optional(layer: &str) -> &'static str {
     match variable.split(['(', ')', '.']).next() {
         Some("bearer") => "Bearer",
         Some("limit") => "RateLimit",
+        Some("console") => "Console",
         Some("cors") => "Cors",
         Some("headers") => "Headers",
         Some("origins") => "Origin",

@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use ziggurat_access::Toolsets;
 use ziggurat_answers::ResultFormat;
 use ziggurat_runtime::config::{self, Input, Section};
+use ziggurat_tokens::issuer::TrustedIssuer;
 
 pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 pub(crate) use ziggurat_runtime::{
@@ -186,9 +187,11 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     // A connection URL alone is for a client that starts the server as a child process.
     let is_child = url.is_some() && !overrides.flags.is_given("http");
     let (dba, toolsets) = dba::read(file, Toolsets::read(file, &BUILTIN_PROMPTS));
+    let auth = auth::read(&auth, has_auth, &data_folder);
+    let issuer_url = auth.issuer.as_ref().map(TrustedIssuer::public_url);
     let configuration = Configuration {
-        http: http::read(&http, has_auth, is_child),
-        auth: auth::read(&auth, has_auth, &data_folder),
+        http: http::read(&http, has_auth, is_child, issuer_url),
+        auth,
         databases: databases::read(&file.key("databases"), url, is_debug),
         embedding: Embedding::read(&file.section("embedding")),
         llm: Llm::read(&file.section("llm")),

@@ -28,6 +28,7 @@ mod serving;
 mod stack;
 mod state;
 mod usage;
+mod web_console;
 
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 

@@ -75,7 +75,7 @@ async fn serve_http(
     let listener = http.address.candidates().and_then(listen::on_first);
     let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
     let address = listener.local_addr().context("reading the address")?;
-    let tower = stack::build(http, configuration, address.ip(), app)?;
+    let tower = stack::build(http, configuration, address, app)?;
     if app.accounts.is_some() {
         info!("Authentication: ENABLED");
     } else {

@@ -1,6 +1,6 @@
 //! The order of the layers, from the outside in.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use anyhow::Context as _;
 use axum::{
@@ -12,6 +12,7 @@ use axum::{
 use http::{Request, header::ALLOW};
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_chat_api as chat_api;
+use ziggurat_console as pages;
 use ziggurat_http::{
     AdmitLayer, AroundLayer, CountedRefusal, Document, ExceptLayer, PreflightLayer, Refusal,
     headers, health,
@@ -46,6 +47,7 @@ use crate::{
     limits::RequestLimits,
     logs::log_traffic,
     requests::{RequestObserver, observe_request, show_unavailable},
+    web_console::{Console, home},
 };
 
 /// Paths of the description of the server: the document under two names, and its page.
@@ -74,11 +76,17 @@ const LEGACY: &str = "/mcp/v1";
 pub(crate) fn build(
     http: &Http,
     configuration: &Configuration,
-    address: IpAddr,
+    address: SocketAddr,
     app: &App,
 ) -> anyhow::Result<impl HttpService> {
-    let hosts = http.hosts(address).context("http.allowed_hosts")?;
+    let hosts = http.hosts(address.ip()).context("http.allowed_hosts")?;
     let origins = http.origins().context("http.allowed_origins")?;
+    let console = Console::new(http, address, app.guard.is_some());
+    let origins = match &console {
+        Some(console) => console.add_origins(origins).context("http.public_url")?,
+        None => origins,
+    };
+    let has_console = console.is_some();
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = TrustedIssuer::challenge(issuer)?;
@@ -103,7 +111,9 @@ pub(crate) fn build(
     let routes = Router::new()
         .merge(calls(app, max_bytes))
         .merge(databases(app, bearer.clone(), max_bytes))
-        .merge(others(app, issuer, &challenge, max_bytes));
+        .merge(others(app, issuer, &challenge, has_console, max_bytes));
+    let console = console
+        .map(|console| AdmitLayer::new(move |request: &mut Request<_>| console.admit(request)));
 
     Ok(ServiceBuilder::new()
         // Sees every request and response as the client does; for debugging only.
@@ -135,9 +145,13 @@ pub(crate) fn build(
         // Lets the pages that are left read responses; before authentication, because a preflight
         // carries no token.
         .layer(PreflightLayer)
+        // Before authentication, because a browser that opens an address has no token.
+        .layer(option_layer(console))
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
-        .layer(option_layer(bearer.map(with_open_paths)))
+        .layer(option_layer(
+            bearer.map(|bearer| with_open_paths(bearer, has_console)),
+        ))
         // Limits callers by the identity that their token proves, and what they see.
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
             let limited = limits.admit(request)?;
@@ -157,9 +171,11 @@ fn bearer(verifier: Verifier, challenge: &Challenge) -> BearerLayer<Verifier> {
 }
 
 /// Exempts the paths that need no token, or check it themselves.
-fn with_open_paths(bearer: BearerLayer<Verifier>) -> BearerLayer<Verifier> {
+fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLayer<Verifier> {
     let [databases, ..] = DATABASES;
+    let console = pages::OPEN_PATHS.into_iter().filter(|_| has_console);
     bearer
+        .with_exempt(console)
         // A client that looks for an OAuth server must learn that there is none, instead of being
         // asked for a token.
         .with_exempt(["/.well-known/*"])
@@ -214,6 +230,7 @@ fn others(
     app: &App,
     issuer: Option<&TrustedIssuer>,
     challenge: &Challenge,
+    has_console: bool,
     max_bytes: u64,
 ) -> Router {
     let document = Document::new("application/json", ziggurat_openapi::TOOLS);
@@ -226,6 +243,12 @@ fn others(
         .route(own, reading(document.clone()))
         .route(usual, reading(document))
         .route(page, reading(Document::page(ziggurat_openapi::PAGE)));
+    if has_console {
+        router = router.route(pages::OPEN_PATHS[0], reading(home));
+        for (path, file) in pages::pages() {
+            router = router.route(&path, reading(file));
+        }
+    }
     // Without a trusted issuer these paths do not exist: anything but 404 would have clients look
     // for one.
     if let Some(issuer) = issuer {

@@ -25,6 +25,8 @@ use crate::host::{Hosts, LOOPBACK};
 #[must_use]
 pub struct Origins {
     allowed: Allowed,
+    /// Origins that are allowed besides.
+    more: Arc<[ListedOrigin]>,
     own: Option<OwnPages>,
 }
 
@@ -57,7 +59,7 @@ enum OwnPages {
 }
 
 /// A listed origin (RFC 6454, section 4).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ListedOrigin {
     scheme: String,
     host: String,
@@ -109,16 +111,10 @@ impl Origins {
     /// # Errors
     /// Fails if one does not consist of a scheme, a host and an optional port.
     pub fn listed(origins: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, InvalidOrigin> {
-        let listed = origins.into_iter().map(|text| {
-            let text = text.as_ref();
-            let parts = Parts::of(text).ok_or_else(|| InvalidOrigin(text.to_owned()))?;
-            Ok(ListedOrigin {
-                scheme: parts.scheme.to_ascii_lowercase(),
-                host: parts.host.to_ascii_lowercase(),
-                port: parts.port,
-            })
-        });
-        let listed: Result<_, _> = listed.collect();
+        let origins = origins.into_iter();
+        let listed: Result<_, _> = origins
+            .map(|text| ListedOrigin::new(text.as_ref()))
+            .collect();
         Ok(Self::new(Allowed::Listed(listed?)))
     }
 
@@ -137,6 +133,25 @@ impl Origins {
         let origins = origins.into_iter();
         let values = origins.filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
         Self::new(Allowed::Exactly(values.collect()))
+    }
+
+    /// Allows another origin, too.
+    ///
+    /// ```
+    /// use ziggurat_layers::origin::Origins;
+    ///
+    /// // Pages of this machine, and those of the server behind its proxy.
+    /// let origins = Origins::loopback().and("https://tools.example")?;
+    /// # let _ = origins;
+    /// # Ok::<_, ziggurat_layers::origin::InvalidOrigin>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if it does not consist of a scheme, a host and an optional port.
+    pub fn and(self, origin: &str) -> Result<Self, InvalidOrigin> {
+        let origin = ListedOrigin::new(origin)?;
+        let more = self.more.iter().cloned().chain([origin]).collect();
+        Ok(Self { more, ..self })
     }
 
     /// Allows pages of the server itself, too. `hosts` are those that it answers for; if it answers
@@ -160,7 +175,11 @@ impl Origins {
     }
 
     fn new(allowed: Allowed) -> Self {
-        Self { allowed, own: None }
+        Self {
+            allowed,
+            more: Arc::default(),
+            own: None,
+        }
     }
 
     /// Returns whether pages of `origin` may use the server; the request comes from there.
@@ -188,21 +207,38 @@ impl Origins {
 
     fn contain(&self, origin: Parts<'_>) -> bool {
         let is_host = |host: &&str| origin.host.eq_ignore_ascii_case(host);
-        match &self.allowed {
-            Allowed::Exactly(_) => false,
-            Allowed::Loopback => LOOPBACK.iter().any(is_host),
-            Allowed::Listed(listed) => listed.iter().any(|listed| {
+        let is_listed = |list: &[ListedOrigin]| {
+            list.iter().any(|listed| {
                 is_host(&&*listed.host)
                     && origin.scheme.eq_ignore_ascii_case(&listed.scheme)
                     && origin.port == listed.port
-            }),
-        }
+            })
+        };
+        let is_allowed = match &self.allowed {
+            Allowed::Exactly(_) => false,
+            Allowed::Loopback => LOOPBACK.iter().any(is_host),
+            Allowed::Listed(listed) => is_listed(listed),
+        };
+        is_allowed || is_listed(&self.more)
     }
 }
 
 impl Default for Origins {
     fn default() -> Self {
         Self::loopback()
+    }
+}
+
+// === impl ListedOrigin ===
+
+impl ListedOrigin {
+    fn new(text: &str) -> Result<Self, InvalidOrigin> {
+        let parts = Parts::of(text).ok_or_else(|| InvalidOrigin(text.to_owned()))?;
+        Ok(Self {
+            scheme: parts.scheme.to_ascii_lowercase(),
+            host: parts.host.to_ascii_lowercase(),
+            port: parts.port,
+        })
     }
 }
 

@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Debug)]
 pub struct Document(Arc<Content>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Content {
     bytes: Bytes,
     headers: HeaderMap,
@@ -37,6 +37,30 @@ impl Document {
     #[must_use]
     pub fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         Self::with_headers(content_type, bytes.into(), [])
+    }
+
+    /// Sets a header of the response, such as another `Cache-Control` than the default, an hour.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        Arc::make_mut(&mut self.0).headers.insert(name, value);
+        self
+    }
+
+    /// Returns the document, or 304 if the client has it already, for a handler that chooses among
+    /// several.
+    #[must_use]
+    pub fn response(&self, request: &HeaderMap) -> Response {
+        let Content { bytes, headers } = &*self.0;
+        let mut headers = headers.clone();
+        if !is_known(&headers[header::ETAG], request) {
+            return (headers, Body::from(bytes.clone())).into_response();
+        }
+        headers.remove(header::CONTENT_TYPE);
+        headers.remove(header::CONTENT_ENCODING);
+        // A body of unknown size: the router would send the length of any other, and that must be
+        // the length of the document or be absent (RFC 9110, section 8.6).
+        let none = stream::empty::<Result<Bytes, Infallible>>();
+        (StatusCode::NOT_MODIFIED, headers, Body::from_stream(none)).into_response()
     }
 
     /// Creates an HTML page that needs only its inline style, its inline script and this server;
@@ -60,19 +84,6 @@ impl Document {
         ];
         let headers = headers.into_iter().chain(more).collect();
         Self(Arc::new(Content { bytes, headers }))
-    }
-
-    fn response(&self, request: &HeaderMap) -> Response {
-        let Content { bytes, headers } = &*self.0;
-        let mut headers = headers.clone();
-        if !is_known(&headers[header::ETAG], request) {
-            return (headers, Body::from(bytes.clone())).into_response();
-        }
-        headers.remove(header::CONTENT_TYPE);
-        // A body of unknown size: the router would send the length of any other, and that must be
-        // the length of the document or be absent (RFC 9110, section 8.6).
-        let none = stream::empty::<Result<Bytes, Infallible>>();
-        (StatusCode::NOT_MODIFIED, headers, Body::from_stream(none)).into_response()
     }
 }
 

@@ -55,6 +55,14 @@ impl Changes {
                 "http.rate_limit",
                 both.is_none_or(|(a, b)| a.rate_limit == b.rate_limit),
             ),
+            (
+                "http.console",
+                both.is_none_or(|(a, b)| a.console == b.console),
+            ),
+            (
+                "http.public_url",
+                both.is_none_or(|(a, b)| a.public_url == b.public_url),
+            ),
             ("embedding", one.embedding == two.embedding),
             ("llm", one.llm == two.llm),
             ("knowledgebase", one.knowledgebase == two.knowledgebase),

@@ -5,6 +5,7 @@ use std::{
     path::PathBuf,
 };
 
+use ziggurat_console::PublicUrl;
 use ziggurat_layers::{
     host::{Hosts, InvalidHost},
     origin::{InvalidOrigin, Origins},
@@ -34,6 +35,10 @@ pub(crate) struct Http {
     pub(crate) allowed_hosts: Vec<String>,
     /// Limit on the requests of an address.
     pub(crate) rate_limit: Option<Quota>,
+    /// True if browsers get the console.
+    pub(crate) console: bool,
+    /// URL of the server for browsers.
+    pub(crate) public_url: Option<PublicUrl>,
 }
 
 /// Files for HTTPS.
@@ -48,8 +53,14 @@ pub(crate) struct Tls {
 }
 
 /// Reads the section, also if HTTP is off. Without authentication the default address is a loopback
-/// address. `is_child` is set for a client that starts the server as a child process.
-pub(super) fn read(file: &Section<'_>, has_auth: bool, is_child: bool) -> Option<Http> {
+/// address. `is_child` is set for a client that starts the server as a child process, and `issuer_url`
+/// is the URL of the server that the section of an issuer has.
+pub(super) fn read(
+    file: &Section<'_>,
+    has_auth: bool,
+    is_child: bool,
+    issuer_url: Option<&str>,
+) -> Option<Http> {
     let enabled = file
         .key("enabled")
         .var("ZIGGURAT_HTTP_ENABLED")
@@ -71,6 +82,8 @@ pub(super) fn read(file: &Section<'_>, has_auth: bool, is_child: bool) -> Option
         file.complain("TLS requires HTTP mode to be enabled");
         return None;
     }
+    let console = file.key("console").var("ZIGGURAT_HTTP_CONSOLE");
+    let public_url = file.key("public_url").parsed(str::parse);
     let (origins, hosts) = (file.key("allowed_origins"), file.key("allowed_hosts"));
     let http = Http {
         address: address.unwrap_or_else(|| {
@@ -86,6 +99,8 @@ pub(super) fn read(file: &Section<'_>, has_auth: bool, is_child: bool) -> Option
         allowed_origins: origins.texts(),
         allowed_hosts: hosts.texts().unwrap_or_default(),
         rate_limit: file.key("rate_limit").parsed(str::parse),
+        console: console.boolean().unwrap_or(true),
+        public_url: public_url.or_else(|| issuer_url.and_then(|url| url.parse().ok())),
     };
     if let Err(error) = http.origins() {
         origins.problem(error);
@@ -115,16 +130,24 @@ fn tls(file: &Section<'_>) -> Option<Tls> {
 // === impl Http ===
 
 impl Http {
-    /// Returns the origins whose pages may use the server.
+    /// Returns the origins whose pages may use the server, with that of its public URL.
     pub(crate) fn origins(&self) -> Result<Origins, InvalidOrigin> {
-        match &self.allowed_origins {
-            Some(list) => Origins::listed(list),
-            None => Ok(Origins::loopback()),
+        let origins = match &self.allowed_origins {
+            Some(list) => Origins::listed(list)?,
+            None => Origins::loopback(),
+        };
+        match &self.public_url {
+            Some(url) => origins.and(&url.origin()),
+            None => Ok(origins),
         }
     }
 
     /// Returns the host names that the server accepts on the bound address.
     pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
-        Hosts::of(bound, &self.allowed_hosts)
+        let hosts = Hosts::of(bound, &self.allowed_hosts)?;
+        match &self.public_url {
+            Some(url) => hosts.and(url.host()),
+            None => Ok(hosts),
+        }
     }
 }

@@ -10,6 +10,7 @@ mod claims;
 mod configuration;
 mod confirmations;
 mod connection_url;
+mod console;
 mod custom;
 mod databases;
 mod dba;

@@ -105,6 +105,12 @@ impl TrustedIssuer {
         Some(issuer)
     }
 
+    /// Returns the URL of this server for clients, without a slash at its end.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        &self.public_url
+    }
+
     /// Returns the identifier of this server as a resource (RFC 8707).
     #[must_use]
     pub fn resource(&self) -> String {
