@@ -1,6 +1,11 @@
 /** Characters that cannot be seen, or that turn the direction of the text around them. */
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 
+const ANY_HIDDEN = new RegExp(HIDDEN.source, 'u')
+
+/** Tells if a text has hidden characters. */
+export const hasHidden = (text: string): boolean => ANY_HIDDEN.test(text)
+
 /** A piece of a text: as it is, or a character that is shown by its number. */
 export type Piece = { text: string } | { hidden: string }
 

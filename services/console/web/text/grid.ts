@@ -42,12 +42,12 @@ export const grid = {
   place: (row: number, type: string) => `Row ${number(row)} · ${type}`,
   cut: (whole: number) => `Only the beginning was loaded. The whole value has ${bytes(whole)}.`,
   size: (characters: number) => count(characters, 'character', 'characters'),
+  forms: 'Forms of the value',
   raw: 'Raw',
   tree: 'Tree',
   decoded: 'Decoded',
   decodedFrom: (form: string) => `Read as ${form}.`,
   more: (left: number) => `Show ${number(left)} more`,
-  close: 'Close',
   copyValue: 'Copy the value',
   null: 'NULL',
 }

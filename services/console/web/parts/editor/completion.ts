@@ -2,7 +2,7 @@
 import { autocompletion, type Completion, type CompletionResult } from '@codemirror/autocomplete'
 import type { Extension } from '@codemirror/state'
 import { editor as texts } from '../../text/editor'
-import type { Catalogue } from './catalogue'
+import type { Catalogue } from '../../api/schema'
 import { offersAt, type Offer } from './offers'
 
 /** Returns the completion of an editor. The catalogue may arrive or change later. */

@@ -1,4 +1,9 @@
-import { closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import {
+  closeBrackets,
+  closeBracketsKeymap,
+  closeCompletion,
+  completionKeymap,
+} from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { PostgreSQL } from '@codemirror/lang-sql'
 import { bracketMatching, indentUnit, syntaxHighlighting } from '@codemirror/language'
@@ -14,11 +19,12 @@ import {
 } from '@codemirror/view'
 import { useEffect, useRef } from 'preact/hooks'
 import { editor as texts } from '../../text/editor'
-import type { Catalogue } from './catalogue'
+import type { Catalogue } from '../../api/schema'
 import { completion } from './completion'
 import { decorations, markFailure } from './decorations'
 import { highlights, theme } from './look'
 import { statementAt, statements, type Statement } from './statements'
+import { typing } from './typing'
 
 /** An editor that is on the screen. */
 export interface EditorHandle {
@@ -58,11 +64,19 @@ export function Editor(props: Props) {
     latest.current.onReady(handleOf(view))
     return () => view.destroy()
   }, [])
-  return <div class="editor" ref={host} />
+  return (
+    <div class="editor">
+      <div class="editor-host" ref={host} />
+      <p class="editor-hint" aria-hidden="true">
+        {texts.leave}
+      </p>
+    </div>
+  )
 }
 
 function extensions(props: () => Props): Extension {
-  const run = (): boolean => {
+  const run = (view: EditorView): boolean => {
+    closeCompletion(view)
     props().onRun()
     return true
   }
@@ -87,6 +101,7 @@ function extensions(props: () => Props): Extension {
     syntaxHighlighting(highlights),
     theme,
     decorations,
+    typing,
     placeholder(texts.placeholder),
     completion(() => props().catalogue()),
     EditorView.contentAttributes.of({ 'aria-label': texts.label, 'aria-description': texts.leave }),

@@ -10,7 +10,8 @@ export const theme = EditorView.theme({
     backgroundColor: 'var(--sunken)',
     fontSize: 'var(--size-14)',
   },
-  '&.cm-focused': { outline: '2px solid var(--lapis)', outlineOffset: '-2px' },
+  // The host draws the focus, above the numbers of the lines.
+  '&.cm-focused': { outline: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6' },
   '.cm-content': { caretColor: 'var(--lapis)', paddingBlock: '8px' },
   '.cm-cursor': { borderInlineStartColor: 'var(--lapis)', borderInlineStartWidth: '2px' },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { identifier, type Catalogue, type Reference, type SchemaColumn, type SchemaTable } from './catalogue'
+import type { Catalogue, Reference, SchemaColumn, SchemaTable } from '../../api/schema'
+import { identifier } from './identifier'
 import { offersAt } from './offers'
 
 const column = (name: string, references: Reference | null = null): SchemaColumn => ({
@@ -25,7 +26,7 @@ const table = (name: string, ...columns: SchemaColumn[]): SchemaTable => ({
 })
 const catalogue: Catalogue = {
   database: 'shop',
-  loaded_at: null,
+  loaded_at: '',
   cut: false,
   denied: [],
   schemas: [

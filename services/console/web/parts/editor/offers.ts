@@ -1,5 +1,6 @@
 /** Decides what an editor offers at a position: names of the catalogue first, keywords last. */
-import { identifier, tableName, type Catalogue, type SchemaColumn, type SchemaTable } from './catalogue'
+import type { Catalogue, SchemaColumn, SchemaTable } from '../../api/schema'
+import { identifier, tableName } from './identifier'
 import { sources, withNames, type Source } from './scope'
 import { statementAt } from './statements'
 import { isName, nameOf, tokens, type Token } from './tokens'

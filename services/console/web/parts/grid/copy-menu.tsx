@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals'
 import { grid as texts } from '../../text/grid'
+import { Icon } from '../icon'
+import { Menu } from '../menu'
 import type { Form } from './copy'
-import { FloatingMenu } from './floating-menu'
 import type { GridModel } from './model'
 
 const FORMS: readonly [Form, string][] = [
@@ -20,7 +20,6 @@ interface Props {
 
 /** Copies the selected cells in a form. */
 export function CopyMenu({ model, onCopied }: Props) {
-  const anchor = useSignal<{ rect: DOMRect; button: HTMLElement } | null>(null)
   const copy = async (form: Form): Promise<void> => {
     const { rows, columns } = model.selected()
     try {
@@ -31,29 +30,18 @@ export function CopyMenu({ model, onCopied }: Props) {
     }
   }
   return (
-    <>
-      <button
-        type="button"
-        class="small"
-        aria-haspopup="menu"
-        aria-expanded={anchor.value !== null}
-        onClick={({ currentTarget }) => {
-          anchor.value = { rect: currentTarget.getBoundingClientRect(), button: currentTarget }
-        }}
-      >
-        {texts.copy} ▾
-      </button>
-      {anchor.value && (
-        <FloatingMenu
-          label={texts.copy}
-          anchor={anchor.value.rect}
-          items={FORMS.map(([form, text]) => ({ text, run: () => void copy(form) }))}
-          onClose={() => {
-            anchor.value?.button.focus()
-            anchor.value = null
-          }}
-        />
-      )}
-    </>
+    <Menu
+      label={texts.copy}
+      align="end"
+      class="outlined"
+      trigger={
+        <>
+          <Icon name="copy" size={16} />
+          <span>{texts.copy}</span>
+          <Icon name="down" size={16} />
+        </>
+      }
+      items={FORMS.map(([form, label]) => ({ label, onChoose: () => void copy(form) }))}
+    />
   )
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { grid as texts } from '../../text/grid'
+import { IconButton } from '../button'
 import type { GridModel } from './model'
 
 /** Filters the loaded rows by words in all columns, or in the one that the menu of a column names. */
@@ -17,6 +18,7 @@ export function FilterField({ model }: { readonly model: GridModel }) {
       <input
         ref={field}
         type="search"
+        class="control"
         value={filter?.text ?? ''}
         placeholder={label}
         aria-label={label}
@@ -30,9 +32,7 @@ export function FilterField({ model }: { readonly model: GridModel }) {
         }}
       />
       {filter && (
-        <button type="button" class="link" onClick={() => (model.filter.value = null)}>
-          {texts.endFilter}
-        </button>
+        <IconButton icon="close" name={texts.endFilter} onClick={() => (model.filter.value = null)} />
       )}
     </span>
   )

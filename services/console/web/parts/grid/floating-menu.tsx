@@ -1,7 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { place } from '../floating'
+import { Icon, type IconName } from '../icon'
+import { moveFocus } from '../roving'
 
-export interface MenuItem {
-  readonly text: string
+export interface FloatingItem {
+  readonly label: string
+  readonly icon?: IconName
   readonly run: () => void
   /** The menu stays open, for what is done several times. */
   readonly stays?: boolean
@@ -9,13 +13,13 @@ export interface MenuItem {
 
 interface Props {
   readonly label: string
-  readonly items: readonly MenuItem[]
-  /** The element or name under which the menu opens. */
-  readonly anchor: DOMRect
+  readonly items: readonly FloatingItem[]
+  /** The element under which the menu opens; it keeps no focus of its own. */
+  readonly anchor: HTMLElement
   readonly onClose: () => void
 }
 
-/** A menu beside an element. Arrows, Home, End and first letters move; Escape closes. */
+/** A menu of something that is not a button, such as a cell. Arrows move, Escape closes. */
 export function FloatingMenu({ label, items, anchor, onClose }: Props) {
   const menu = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -30,57 +34,31 @@ export function FloatingMenu({ label, items, anchor, onClose }: Props) {
     node.addEventListener('toggle', toggled)
     return () => node.removeEventListener('toggle', toggled)
   }, [])
+  const onKeyDown = (event: KeyboardEvent): void => {
+    event.stopPropagation()
+    if (event.key === 'Tab' || event.key === 'Escape') {
+      event.preventDefault()
+      menu.current?.hidePopover()
+    } else if (menu.current) moveFocus(event, menu.current, 'button', 'vertical')
+  }
   return (
-    <div ref={menu} popover="auto" class="floating-menu" role="menu" aria-label={label} onKeyDown={move}>
+    <div ref={menu} popover="auto" class="menu" role="menu" aria-label={label} onKeyDown={onKeyDown}>
       {items.map((item) => (
         <button
-          key={item.text}
+          key={item.label}
           type="button"
           role="menuitem"
+          class="menu-line"
           tabIndex={-1}
           onClick={() => {
             item.run()
             if (!item.stays) menu.current?.hidePopover()
           }}
         >
-          {item.text}
+          <span class="menu-sign">{item.icon && <Icon name={item.icon} size={16} />}</span>
+          <span class="menu-label">{item.label}</span>
         </button>
       ))}
     </div>
   )
-}
-
-const MARGIN = 8
-
-/** Puts a menu below its anchor, or above if there is no space. */
-function place(node: HTMLElement, anchor: DOMRect): void {
-  const { width, height } = node.getBoundingClientRect()
-  const left = Math.min(anchor.left, window.innerWidth - width - MARGIN)
-  const below = anchor.bottom + 2
-  const top = below + height + MARGIN > window.innerHeight ? anchor.top - height - 2 : below
-  node.style.left = `${Math.max(MARGIN, left)}px`
-  node.style.top = `${Math.max(MARGIN, top)}px`
-}
-
-function move(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
-  const items = [...event.currentTarget.querySelectorAll('button')]
-  const at = items.findIndex((item) => item === document.activeElement)
-  const to = target(event.key, at, items)
-  if (to === undefined) {
-    if (event.key === 'Tab') event.currentTarget.hidePopover()
-    return
-  }
-  event.preventDefault()
-  event.stopPropagation()
-  to.focus()
-}
-
-function target(key: string, at: number, items: HTMLElement[]): HTMLElement | undefined {
-  if (key === 'ArrowDown') return items[(at + 1) % items.length]
-  if (key === 'ArrowUp') return items.at(at - 1)
-  if (key === 'Home') return items[0]
-  if (key === 'End') return items.at(-1)
-  if (key.length !== 1) return undefined
-  const order = [...items.slice(at + 1), ...items.slice(0, at + 1)]
-  return order.find((item) => item.textContent?.toLowerCase().startsWith(key.toLowerCase()))
 }

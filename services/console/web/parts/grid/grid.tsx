@@ -6,7 +6,7 @@ import { ColumnMenu } from './column-menu'
 import { CopyMenu } from './copy-menu'
 import { FilterField } from './filter-field'
 import { Gestures } from './gestures'
-import type { Measure } from './layout'
+import { MIN_WIDTH, type Measure } from './layout'
 import { GridModel } from './model'
 import type { Rows } from './rows'
 import type { Place } from './selection'
@@ -28,22 +28,23 @@ interface Props {
 /** A table of any number of rows and columns. Only what can be seen is in the document. */
 export function Grid(props: Props) {
   // Another result is another grid: nothing of the old choices stays.
-  return <OneGrid key={identity(props.rows)} {...props} />
+  return <OneGrid key={modelOf(props.rows).id} {...props} />
 }
 
-const identities = new WeakMap<Rows, number>()
-let next = 0
+const models = new WeakMap<Rows, GridModel>()
 
-function identity(rows: Rows): number {
-  const known = identities.get(rows)
-  if (known !== undefined) return known
-  identities.set(rows, ++next)
-  return next
+/** The model of a result. It is kept with its rows, so that order and columns outlast another view. */
+function modelOf(rows: Rows): GridModel {
+  const known = models.get(rows)
+  if (known) return known
+  const model = new GridModel(rows, measure)
+  models.set(rows, model)
+  return model
 }
 
 interface OpenMenu {
   readonly column: number
-  readonly anchor: DOMRect
+  readonly anchor: HTMLElement
 }
 
 function OneGrid({ rows, label, children, onModel }: Props) {
@@ -53,7 +54,7 @@ function OneGrid({ rows, label, children, onModel }: Props) {
   const menu = useSignal<OpenMenu | null>(null)
   const shown = useSignal<Shown | null>(null)
   const said = useSignal('')
-  const model = useMemo(() => new GridModel(rows, measure), [rows])
+  const model = useMemo(() => modelOf(rows), [rows])
 
   useEffect(() => {
     const view = new GridView(id, model, {
@@ -70,7 +71,7 @@ function OneGrid({ rows, label, children, onModel }: Props) {
     }
     const gestures = new Gestures(model, view, measure, {
       openMenu: (column, anchor) => {
-        menu.value = { column, anchor: (anchor ?? view.node).getBoundingClientRect() }
+        menu.value = { column, anchor: anchor ?? view.node }
       },
       openCell,
       copied: (count, columns) => {
@@ -79,13 +80,15 @@ function OneGrid({ rows, label, children, onModel }: Props) {
     })
     parts.current = { view, gestures }
     host.current?.append(view.node)
-    pinFirstIfNarrow(model, host.current)
+    const width = host.current?.clientWidth ?? 0
+    if (width > 0 && width < NARROW) model.pinFirst(Math.max(MIN_WIDTH, width / 3))
+    // Texts measured before the font has arrived are too narrow.
+    void document.fonts.load(fontOfCells()).then(() => model.fitAll())
     onModel?.(model)
     return () => {
       gestures.dispose()
       view.dispose()
       view.node.remove()
-      model.dispose()
     }
   }, [model])
 
@@ -156,19 +159,16 @@ function Notes({ model }: { readonly model: GridModel }) {
   )
 }
 
-function pinFirstIfNarrow(model: GridModel, host: HTMLElement | null): void {
-  if (!host || host.clientWidth >= NARROW || host.clientWidth === 0 || model.rows.columns.length < 2) return
-  model.pinned.value = new Set([0])
-  model.setWidth(0, Math.min(model.widths.value[0] ?? 0, host.clientWidth / 3))
-}
-
 let context: CanvasRenderingContext2D | null = null
 
 /** Measures in the font of the cells. */
 const measure: Measure = (text) => {
   context ??= document.createElement('canvas').getContext('2d')
   if (!context) return text.length * 8
-  const style = getComputedStyle(document.documentElement)
-  context.font = `13px ${style.getPropertyValue('--mono') || 'monospace'}`
+  context.font = fontOfCells()
   return context.measureText(text).width
+}
+
+function fontOfCells(): string {
+  return `13px ${getComputedStyle(document.documentElement).getPropertyValue('--mono') || 'monospace'}`
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { number } from '../../text/format'
 import { grid as texts } from '../../text/grid'
-import { Marked } from './marked'
+import { Foreign } from '../foreign'
 
 /** Members shown before a button asks for more. */
 const SHOWN_MEMBERS = 100
@@ -64,7 +64,7 @@ function Name({ name }: { readonly name: string | null }) {
   if (name === null) return null
   return (
     <span class="json-name">
-      <Marked text={name} />:{' '}
+      <Foreign text={name} />:{' '}
     </span>
   )
 }
@@ -73,7 +73,7 @@ function Leaf({ value }: { readonly value: unknown }) {
   if (typeof value === 'string') {
     return (
       <span class="json-text">
-        "<Marked text={value} />"
+        "<Foreign text={value} />"
       </span>
     )
   }

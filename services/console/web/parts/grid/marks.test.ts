@@ -10,10 +10,8 @@ test('hidden and bidirectional characters become marks, other scripts stay', () 
   for (const text of ['Zürich', 'שלום', '東京', '👩🏽', 'a b']) expect(needsMarks(text), text).toBe(false)
 })
 
-test('lines and tabs are marks on one line only', () => {
+test('lines and tabs are marks in a cell', () => {
   expect(markedParts('a\nb').map(({ text }) => text)).toEqual(['a', '⏎', 'b'])
-  expect(markedParts('a\nb', false)).toEqual([{ text: 'a\nb', mark: false }])
-  expect(markedParts('a\u202eb', false)[1]).toEqual({ text: 'U+202E', mark: true })
 })
 
 test('values that hold another text are decoded', () => {

@@ -14,7 +14,10 @@ const NUMBER_SPACE = 18
 /** Cells above which a selection is not summed up. */
 const MAX_SUMMED_CELLS = 200_000
 
+let next = 1
+
 export class GridModel {
+  readonly id = next++
   readonly rows: Rows
   readonly sorting = signal<Sorting | null>(null)
   readonly filter = signal<Filter | null>(null)
@@ -24,16 +27,43 @@ export class GridModel {
   readonly selection = signal<Selection>(at(0, 0))
   /** Rows as they are shown; null if that is all as they came. */
   readonly order = signal<Uint32Array | null>(null)
-  private readonly stop: () => void
+  /** Is true once the person has changed a width. */
+  private hasOwnWidths = false
+  private firstLimit = MAX_WIDTH
+  private readonly stops: (() => void)[]
 
-  constructor(rows: Rows, measure: Measure) {
+  constructor(
+    rows: Rows,
+    private readonly measure: Measure,
+  ) {
     this.rows = rows
-    this.widths.value = firstWidths(rows.columns, rows.all, measure)
-    this.stop = effect(() => this.arrangeAgain())
+    const isEmpty = computed(() => rows.count.value === 0)
+    this.stops = [
+      effect(() => this.arrangeAgain()),
+      effect(() => {
+        void isEmpty.value
+        untracked(() => this.fitAll())
+      }),
+    ]
   }
 
   dispose(): void {
-    this.stop()
+    for (const stop of this.stops) stop()
+  }
+
+  /** Fits all widths to the names and the first rows, unless the person has changed one. */
+  fitAll(): void {
+    if (this.hasOwnWidths) return
+    const widths = firstWidths(this.rows.columns, this.rows.all, this.measure)
+    this.widths.value = widths.map((width, place) => (place === 0 ? Math.min(width, this.firstLimit) : width))
+  }
+
+  /** Pins the first column and keeps it narrow, for a screen on which little else would be seen. */
+  pinFirst(limit: number): void {
+    if (this.firstLimit === limit || this.rows.columns.length < 2) return
+    this.firstLimit = limit
+    this.pinned.value = new Set([0])
+    this.fitAll()
   }
 
   readonly shownRows = computed(() => this.order.value?.length ?? this.rows.count.value)
@@ -97,6 +127,7 @@ export class GridModel {
   }
 
   setWidth(index: number, width: number): void {
+    this.hasOwnWidths = true
     const bounded = Math.round(Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, width)))
     this.widths.value = this.widths.value.map((old, place) => (place === index ? bounded : old))
   }

@@ -1,9 +1,14 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { grid as texts } from '../../text/grid'
+import { shell } from '../../text/shell'
+import { Button } from '../button'
+import { Dialog } from '../dialog'
+import { Foreign } from '../foreign'
+import { Tabs } from '../tabs'
+import { copy } from '../toast'
 import { cellText, isCut, isJsonType, type Cell, type Column } from './cell'
 import { decoded, parsed } from './decode'
 import { JsonTree } from './json-tree'
-import { Marked } from './marked'
 
 export interface Shown {
   readonly cell: Cell
@@ -21,49 +26,48 @@ interface Props {
 
 /** Shows a value in full: as it is, as a tree if it is JSON, and decoded if it holds another text. */
 export function ValueDialog({ shown, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null)
   const { cell, column, row } = shown
   const text = cell === null ? texts.null : cellText(cell)
   const forms = formsOf(cell, column.type, text)
   const [form, setForm] = useState<Form>(forms[0] ?? 'raw')
-  useEffect(() => dialog.current?.showModal(), [])
   return (
-    <dialog ref={dialog} class="value-dialog" aria-labelledby="value-title" onClose={onClose}>
-      <header>
-        <h2 id="value-title">
-          <Marked text={texts.value(column.name)} />
-        </h2>
-        <p class="muted">
-          {texts.place(row, column.type)} · {texts.size(text.length)}
-        </p>
-      </header>
+    <Dialog
+      title={texts.value(column.name)}
+      wide
+      onClose={onClose}
+      actions={
+        <>
+          <Button icon="copy" onClick={() => void copy(text)}>
+            {texts.copyValue}
+          </Button>
+          <Button kind="main" autofocus onClick={onClose}>
+            {shell.close}
+          </Button>
+        </>
+      }
+    >
+      <p class="muted">
+        {texts.place(row, column.type)} · {texts.size(text.length)}
+      </p>
       {isCut(cell) && <p class="value-cut">{texts.cut(cell.bytes)}</p>}
-      <div class="value-forms" role="group">
-        {forms.map((name) => (
-          <button key={name} type="button" aria-pressed={name === form} onClick={() => setForm(name)}>
-            {texts[name]}
-          </button>
-        ))}
-      </div>
-      <div class="value-body" tabIndex={0} role="region" aria-label={texts[form]}>
-        <Body form={form} cell={cell} text={text} />
-      </div>
-      <footer>
-        <button type="button" onClick={() => void navigator.clipboard.writeText(text)}>
-          {texts.copyValue}
-        </button>
-        <button type="button" class="main" onClick={() => dialog.current?.close()}>
-          {texts.close}
-        </button>
-      </footer>
-    </dialog>
+      <Tabs
+        label={texts.forms}
+        tabs={forms.map((name) => ({ name, title: texts[name] }))}
+        current={form}
+        onChoose={(name) => setForm(name as Form)}
+      >
+        <div class="value-body" tabIndex={0} role="region" aria-label={texts[form]}>
+          <Body form={form} cell={cell} text={text} />
+        </div>
+      </Tabs>
+    </Dialog>
   )
 }
 
 function formsOf(cell: Cell, type: string, text: string): Form[] {
   const value = treeOf(cell, text)
   const isTree = typeof value === 'object' && value !== null
-  const forms: Form[] = isTree || isJsonType(type) ? ['tree', 'raw'] : ['raw']
+  const forms: Form[] = isTree || (isJsonType(type) && value !== undefined) ? ['tree', 'raw'] : ['raw']
   return typeof cell === 'string' && decoded(text) ? [...forms, 'decoded'] : forms
 }
 
@@ -78,7 +82,7 @@ function Body({ form, cell, text }: { readonly form: Form; readonly cell: Cell; 
     <>
       {inside && <p class="muted">{texts.decodedFrom(inside.form)}</p>}
       <pre>
-        <Marked text={inside?.text ?? text} lines />
+        <Foreign text={inside?.text ?? text} />
       </pre>
     </>
   )

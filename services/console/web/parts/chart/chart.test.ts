@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import type { Cell } from '../grid/cell'
+import { Rows } from '../grid/rows'
+import { barsOf, pointsOf, secondsOf, stacked } from './series'
+import { suggested } from './shape'
+
+const rows = (columns: Record<string, string>, ...all: Cell[][]) =>
+  new Rows(
+    Object.entries(columns).map(([name, type]) => ({ name, type })),
+    all,
+  )
+const bars = (series: number[], split: number | null = null) => ({
+  kind: 'bars' as const,
+  across: 0,
+  series,
+  split,
+  stacked: false,
+})
+
+test('the shape of a result suggests its chart', () => {
+  expect(suggested(rows({ t: 'timestamptz', n: 'int4' }, ['2026-01-01', 1]))).toMatchObject({
+    kind: 'line',
+    across: 0,
+    series: [1],
+  })
+  expect(suggested(rows({ name: 'text', n: 'numeric' }, ['a', '1']))).toMatchObject({
+    kind: 'bars',
+    across: 0,
+    series: [1],
+  })
+  expect(suggested(rows({ a: 'float8', b: 'float8' }, [1, 2]))).toMatchObject({
+    kind: 'scatter',
+    across: 0,
+    series: [1],
+  })
+  expect(suggested(rows({ count: 'int8' }, [5]))).toMatchObject({ kind: 'value' })
+  expect(suggested(rows({ t: 'date', who: 'text', n: 'int4' }, ['2026-01-01', 'a', 1]))).toMatchObject({
+    kind: 'line',
+    split: 1,
+  })
+  expect(suggested(rows({ a: 'text' }, ['x']))).toBe(null)
+  expect(suggested(rows({ n: 'int4' }))).toBe(null)
+})
+
+test('rows with the same name are added up, and that is known', () => {
+  const found = barsOf(rows({ name: 'text', n: 'int4' }, ['a', 1], ['b', 2], ['a', 3]), bars([1]), 'others')
+  expect(found.bars).toEqual([
+    { name: 'a', values: [4] },
+    { name: 'b', values: [2] },
+  ])
+  expect(found.grouped).toBe(true)
+})
+
+test('beyond fifty names the smallest are others, and nothing of the sum is lost', () => {
+  const many = rows(
+    { name: 'text', n: 'int4' },
+    ...Array.from({ length: 80 }, (_, index) => [`n${index}`, index]),
+  )
+  const found = barsOf(many, bars([1]), 'others')
+  expect(found.bars).toHaveLength(50)
+  expect(found.others).toBe(31)
+  expect(found.bars.at(-1)?.name).toBe('others')
+  const sum = found.bars.reduce((total, bar) => total + (bar.values[0] ?? 0), 0)
+  expect(sum).toBe((79 * 80) / 2)
+})
+
+test('the names of a column can be the series', () => {
+  const sales = rows(
+    { t: 'date', who: 'text', n: 'int4' },
+    ['2026-02-01', 'a', 1],
+    ['2026-01-01', 'b', 2],
+    ['2026-02-01', 'b', 3],
+  )
+  const points = pointsOf(sales, { kind: 'line', across: 0, series: [2], split: 1, stacked: false }, 'others')
+  expect(points.labels).toEqual(['b', 'a'])
+  expect(points.series).toEqual([
+    [2, 3],
+    [null, 1],
+  ])
+})
+
+test('rows without a place along the bottom are left out and counted', () => {
+  const points = pointsOf(
+    rows({ a: 'int4', b: 'int4' }, [2, 1], [null, 9], [1, null]),
+    { kind: 'scatter', across: 0, series: [1], split: null, stacked: false },
+    'others',
+  )
+  expect(points).toMatchObject({ across: [1, 2], series: [[null, 1]], left: 1 })
+  expect(
+    stacked([
+      [1, 2],
+      [3, null],
+    ]),
+  ).toEqual([
+    [1, 2],
+    [4, 2],
+  ])
+})
+
+test('times are read as PostgreSQL prints them', () => {
+  const at = (text: string) => new Date(secondsOf(text) * 1000).toISOString()
+  expect(at('2026-01-02')).toBe('2026-01-02T00:00:00.000Z')
+  expect(at('2026-01-02 03:04:05')).toBe('2026-01-02T03:04:05.000Z')
+  expect(at('2026-01-02 03:04:05.5+02')).toBe('2026-01-02T01:04:05.500Z')
+  expect(at('2026-01-02T03:04:05Z')).toBe('2026-01-02T03:04:05.000Z')
+  expect(secondsOf('infinity')).toBeNaN()
+})

@@ -1,0 +1,74 @@
+import { Button } from '../../parts/button'
+import { CodeText } from '../../parts/code-text'
+import { tableName } from '../../parts/editor/identifier'
+import { Foreign } from '../../parts/foreign'
+import { Tabs } from '../../parts/tabs'
+import { go, place, replace } from '../../shell/router'
+import { schema as texts } from '../../text/schema'
+import { definitionOf } from './definition'
+import { keyOf, type Graph } from './graph'
+import type { Named } from './ranking'
+import { Relations } from './relations'
+import { Sample } from './sample'
+import { ColumnsTable, IndexesTable, KeysTable } from './table-parts'
+
+const VIEWS = ['columns', 'keys', 'indexes', 'sample', 'text', 'relations'] as const
+type View = (typeof VIEWS)[number]
+
+/** A table: its columns, keys, indexes, first rows, definition and relations. */
+export function TablePage({ found, graph }: { readonly found: Named; readonly graph: Graph }) {
+  const { schema, table } = found
+  const wanted = place.value.query.get('view')
+  const view: View = VIEWS.find((name) => name === wanted) ?? 'columns'
+  const key = keyOf(schema, table.name)
+  return (
+    <>
+      <header class="table-head">
+        <div>
+          <h2>
+            <Foreign text={`${schema}.${table.name}`} />
+          </h2>
+          <p class="muted">{texts.facts(table.kind, table.rows, table.bytes)}</p>
+        </div>
+        <Button
+          kind="main"
+          icon="sql"
+          onClick={() => go({ screen: 'sql', hash: `select *\nfrom ${tableName(schema, table.name)}` })}
+        >
+          {texts.query}
+        </Button>
+      </header>
+      {table.comment && (
+        <p class="table-comment">
+          <Foreign text={table.comment} />
+        </p>
+      )}
+      <Tabs
+        label={texts.viewsOf(table.name)}
+        tabs={VIEWS.map((name) => ({ name, title: titleOf(name, found) }))}
+        current={view}
+        onChoose={(name) => replace({ query: { view: name } })}
+      >
+        <div class={`table-view ${view}`}>
+          {view === 'columns' && <ColumnsTable table={table} />}
+          {view === 'keys' && <KeysTable schema={schema} table={table} graph={graph} />}
+          {view === 'indexes' && <IndexesTable table={table} />}
+          {view === 'sample' && <Sample schema={schema} table={table} />}
+          {view === 'text' && (
+            <>
+              <p class="muted">{texts.textHint}</p>
+              <CodeText text={definitionOf(schema, table)} label={texts.views.text} />
+            </>
+          )}
+          {view === 'relations' && <Relations graph={graph} current={key} schema={schema} />}
+        </div>
+      </Tabs>
+    </>
+  )
+}
+
+function titleOf(view: View, { table }: Named): string {
+  if (view === 'columns') return `${texts.views.columns} ${table.columns.length}`
+  if (view === 'indexes' && table.indexes.length > 0) return `${texts.views.indexes} ${table.indexes.length}`
+  return texts.views[view]
+}

@@ -1,0 +1,114 @@
+import { useSignal } from '@preact/signals'
+import { Button } from '../../parts/button'
+import { CodeText } from '../../parts/code-text'
+import { Dialog } from '../../parts/dialog'
+import { Facts } from '../../parts/facts'
+import { TextField } from '../../parts/field'
+import { Foreign } from '../../parts/foreign'
+import { sql as texts } from '../../text/sql'
+import { filled } from './placeholders'
+import type { Question, Work } from './work'
+
+/** The dialogs before a statement runs. */
+export function Questions({ work }: { readonly work: Work }) {
+  const question = work.question.value
+  if (question?.kind === 'confirm') return <Confirm question={question} />
+  if (question?.kind === 'values') return <Values question={question} work={work} />
+  return null
+}
+
+/** Shows the whole statement and its database before it may change data. Enter alone does not run it. */
+function Confirm({ question }: { readonly question: Question & { kind: 'confirm' } }) {
+  const { demand, answer } = question
+  return (
+    <Dialog
+      title={texts.confirmTitle}
+      wide
+      onClose={() => answer(false)}
+      actions={
+        <>
+          <Button autofocus onClick={() => answer(false)}>
+            {texts.doNotRun}
+          </Button>
+          <Button kind="danger" onClick={() => answer(true)}>
+            {texts.confirmRun}
+          </Button>
+        </>
+      }
+    >
+      <Facts facts={[[texts.confirmWhere, <Foreign key="database" text={demand.database} />]]} />
+      <CodeText text={demand.statement} label={texts.confirmTitle} copies={false} />
+      <p>{texts.confirmText}</p>
+    </Dialog>
+  )
+}
+
+/** Asks for the values of a statement and shows the statement that runs. */
+function Values({
+  question,
+  work,
+}: {
+  readonly question: Question & { kind: 'values' }
+  readonly work: Work
+}) {
+  const { sql, names, answer } = question
+  const values = useSignal(
+    new Map(names.map((name) => [name, work.valueOf(name) ?? ''] as [string, string | null])),
+  )
+  const set = (name: string, value: string | null): void => {
+    values.value = new Map(values.value).set(name, value)
+  }
+  return (
+    <Dialog
+      title={texts.valuesTitle}
+      wide
+      onClose={() => answer(null)}
+      actions={
+        <>
+          <Button onClick={() => answer(null)}>{texts.doNotRun}</Button>
+          <Button kind="main" icon="run" onClick={() => answer(values.value)}>
+            {texts.run}
+          </Button>
+        </>
+      }
+    >
+      <p class="muted">{texts.valuesText}</p>
+      <form
+        class="sql-values"
+        onSubmit={(event) => {
+          event.preventDefault()
+          answer(values.value)
+        }}
+      >
+        {names.map((name, place) => {
+          const value = values.value.get(name) ?? null
+          return (
+            <div key={name} class="sql-value">
+              <TextField
+                label={name}
+                value={value ?? ''}
+                disabled={value === null}
+                autofocus={place === 0}
+                autocomplete="off"
+                class="mono"
+                onText={(text) => set(name, text)}
+              />
+              <label class="sql-null">
+                <input
+                  type="checkbox"
+                  aria-label={texts.valueNull(name)}
+                  checked={value === null}
+                  onChange={(event) => set(name, event.currentTarget.checked ? null : '')}
+                />{' '}
+                NULL
+              </label>
+            </div>
+          )
+        })}
+        <button type="submit" class="spoken" tabIndex={-1} aria-hidden="true" />
+      </form>
+      <h3>{texts.valuesPreview}</h3>
+      <CodeText text={filled(sql, values.value).sql} label={texts.valuesPreview} copies={false} />
+    </Dialog>
+  )
+}

@@ -1,0 +1,32 @@
+import { useSignal } from '@preact/signals'
+import { Tabs } from '../../parts/tabs'
+import { sql as texts } from '../../text/sql'
+import { HistoryList } from './history-list'
+import { TableList } from './table-list'
+import type { Work } from './work'
+
+interface Props {
+  readonly work: Work
+  /** Opens a text in the editor. */
+  readonly onText: (text: string) => void
+  /** Puts a name where the cursor is. */
+  readonly onInsert: (name: string) => void
+}
+
+/** Tables of the database and statements that ran, beside the editor. */
+export function SidePanel({ work, onText, onInsert }: Props) {
+  const tab = useSignal('tables')
+  const tabs = [
+    { name: 'tables', title: texts.tables },
+    { name: 'history', title: texts.history },
+  ]
+  return (
+    <Tabs label={texts.side} tabs={tabs} current={tab.value} onChoose={(name) => (tab.value = name)}>
+      {tab.value === 'tables' ? (
+        <TableList onText={onText} onInsert={onInsert} />
+      ) : (
+        <HistoryList work={work} onText={onText} />
+      )}
+    </Tabs>
+  )
+}

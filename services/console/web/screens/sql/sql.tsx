@@ -1,0 +1,138 @@
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { catalogueOf, forgetCatalogues } from '../../api/schema'
+import { Dialog } from '../../parts/dialog'
+import { Editor, type EditorHandle } from '../../parts/editor/editor'
+import { Splitter } from '../../parts/splitter'
+import { isCommand } from '../../shell/keys'
+import { database, place, replace } from '../../shell/router'
+import { session } from '../../shell/session'
+import { sql as texts } from '../../text/sql'
+import { Questions } from './questions'
+import { ResultPane } from './result-pane'
+import { SheetTabs } from './sheet-tabs'
+import { SidePanel } from './side-panel'
+import { Toolbar } from './toolbar'
+import { Work, type Manner } from './work'
+
+/** Work of the person who is signed in; another person gets another one. */
+let kept: { work: Work; ready: Promise<void> } | null = null
+
+function workOf(person: string): { work: Work; ready: Promise<void> } {
+  if (kept?.work.person !== person) {
+    forgetCatalogues()
+    const work = new Work(person)
+    kept = { work, ready: work.restore() }
+  }
+  return kept
+}
+
+/** Writes, runs and looks through statements. */
+export default function Sql() {
+  const caller = session.value
+  const person = caller && 'kind' in caller ? `${caller.kind}-${caller.user ?? ''}` : 'unknown'
+  const { work, ready } = workOf(person)
+  useEffect(() => {
+    // A text behind `#` fills the editor. It never runs by itself.
+    void ready.then(() => {
+      const { hash } = place.peek()
+      if (hash === '') return
+      work.open(hash)
+      replace({ hash: '' })
+    })
+  }, [work, place.value.hash])
+  return <Screen work={work} key={person} />
+}
+
+function Screen({ work }: { readonly work: Work }) {
+  const editor = useRef<EditorHandle | null>(null)
+  const sideOpen = useSignal(false)
+  const sheet = work.current.value
+  const catalogue = useComputed(() => catalogueOf(database.value).value.catalogue)
+  const run = (manner: Manner = 'rows'): void => {
+    if (!sheet || !editor.current) return
+    void work.run(sheet, editor.current.toRun(), database.value, manner)
+  }
+  useSignalEffect(() => {
+    const mark = work.current.value?.mark.value ?? null
+    editor.current?.markFailure(mark)
+  })
+  useSignalEffect(() => {
+    const { value: current } = work.current
+    if (current && current.revision.value > 0) editor.current?.setText(current.text.peek())
+  })
+  if (!sheet) return <div class="screen sql" />
+  const side = (
+    <SidePanel
+      work={work}
+      onText={(text) => {
+        sideOpen.value = false
+        work.open(text)
+        editor.current?.focus()
+      }}
+      onInsert={(name) => {
+        sideOpen.value = false
+        editor.current?.insert(name)
+        editor.current?.focus()
+      }}
+    />
+  )
+  return (
+    <div
+      class="screen sql"
+      onKeyDown={(event) => {
+        if (isCommand(event, 'enter')) run()
+        if (event.key === 'Escape' && sheet.busy.value && !event.defaultPrevented) sheet.stop()
+      }}
+    >
+      <h1 class="spoken">{texts.title}</h1>
+      <div class="sql-side" data-region>
+        {side}
+      </div>
+      <Splitter name="sql-side" label={texts.sideWidth} initial={240} smallest={160} largest={480} />
+      <div class="sql-work">
+        <div class="sql-head" data-region>
+          <SheetTabs work={work} />
+          <Toolbar
+            work={work}
+            sheet={sheet}
+            onRun={run}
+            onSide={() => (sideOpen.value = true)}
+            text={() => editor.current?.text() ?? ''}
+          />
+        </div>
+        <section class="sql-editor" aria-label={texts.editor} data-region id="sql-sheet">
+          <Editor
+            key={sheet.id}
+            text={sheet.text.peek()}
+            catalogue={() => catalogue.peek()}
+            onChange={(text) => {
+              sheet.text.value = text
+              work.changed(sheet)
+            }}
+            onRun={() => run()}
+            onReady={(handle) => {
+              editor.current = handle
+              handle.markFailure(sheet.mark.peek())
+            }}
+          />
+        </section>
+        <Splitter
+          name="sql-editor"
+          label={texts.editorHeight}
+          axis="horizontal"
+          initial={220}
+          smallest={80}
+          largest={900}
+        />
+        <ResultPane work={work} sheet={sheet} onShow={() => editor.current?.markFailure(sheet.mark.peek())} />
+      </div>
+      {sideOpen.value && (
+        <Dialog title={texts.side} side="start" onClose={() => (sideOpen.value = false)}>
+          {side}
+        </Dialog>
+      )}
+      <Questions work={work} />
+    </div>
+  )
+}

@@ -1,0 +1,98 @@
+import { Button, IconButton } from '../../parts/button'
+import { Icon } from '../../parts/icon'
+import { Menu } from '../../parts/menu'
+import { toast } from '../../parts/toast'
+import { addressOf, place } from '../../shell/router'
+import { session } from '../../shell/session'
+import { sql as texts } from '../../text/sql'
+import type { Sheet } from './sheet'
+import type { Manner, Work } from './work'
+
+const LIMITS = [100, 1_000, 10_000, 100_000]
+
+/** Longest text that a link carries; browsers and programs cut longer addresses. */
+const MAX_LINK = 6000
+
+interface Props {
+  readonly work: Work
+  readonly sheet: Sheet
+  readonly onRun: (manner: Manner) => void
+  readonly onSide: () => void
+  readonly text: () => string
+}
+
+/** Buttons of the editor. */
+export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
+  const busy = sheet.busy.value
+  return (
+    <div class="sql-tools">
+      <IconButton icon="table" name={texts.showSide} tip="start" class="sql-side-button" onClick={onSide} />
+      {busy ? (
+        <Button icon="stop" kind="danger" onClick={() => sheet.stop()}>
+          {texts.stop}
+        </Button>
+      ) : (
+        <Button icon="run" kind="main" title={texts.runHint} onClick={() => onRun('rows')}>
+          {texts.run}
+        </Button>
+      )}
+      <Menu
+        label={texts.explain}
+        class="outlined"
+        trigger={
+          <>
+            <Icon name="step" size={16} />
+            <span class="explain-text">{texts.explain}</span>
+            <Icon name="down" size={16} />
+          </>
+        }
+        items={[
+          { label: texts.explain, onChoose: () => onRun('explain') },
+          { label: texts.analyse, onChoose: () => onRun('analyze') },
+        ]}
+      />
+      <Limit work={work} />
+      <Menu
+        label={texts.moreActions}
+        align="end"
+        class="only-icon"
+        trigger={<Icon name="more" />}
+        items={[
+          { label: texts.copyLink, icon: 'link', onChoose: () => void copyLink(text()) },
+          { label: texts.closeSheet(sheet.title.value), icon: 'close', onChoose: () => work.close(sheet) },
+        ]}
+      />
+    </div>
+  )
+}
+
+function Limit({ work }: { readonly work: Work }) {
+  const caller = session.value
+  const most = caller && 'limits' in caller ? caller.limits.max_rows : 0
+  const allowed =
+    most > 0 ? [...LIMITS.filter((rows) => rows < most), Math.min(most, LIMITS.at(-1) ?? most)] : LIMITS
+  const limits = [...new Set(allowed)]
+  const value = limits.includes(work.limit.value) ? work.limit.value : (limits.at(-1) ?? 100)
+  if (value !== work.limit.value) work.limit.value = value
+  return (
+    <select
+      class="control sql-limit"
+      aria-label={texts.limit}
+      value={value}
+      onChange={(event) => (work.limit.value = Number(event.currentTarget.value))}
+    >
+      {limits.map((rows) => (
+        <option key={rows} value={rows}>
+          {texts.limitOf(rows)}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+async function copyLink(text: string): Promise<void> {
+  const address = new URL(addressOf(place.peek(), { hash: text }), location.origin).href
+  if (address.length > MAX_LINK) return toast(texts.linkTooLong, 'danger')
+  await navigator.clipboard.writeText(address)
+  toast(texts.linkCopied)
+}

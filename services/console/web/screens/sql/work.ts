@@ -1,0 +1,242 @@
+import { signal } from '@preact/signals'
+import { demandOf, type Demand } from '../../api/query'
+import type { Statement } from '../../parts/editor/statements'
+import { filled, indexOf, namesIn } from './placeholders'
+import { Run, type Order } from './run'
+import { Sheet } from './sheet'
+import { Storage, type Ran } from './storage'
+
+/** Something that a person has to answer before a statement runs. */
+export type Question =
+  | { kind: 'confirm'; demand: Demand; answer: (run: boolean) => void }
+  | {
+      kind: 'values'
+      sql: string
+      names: readonly string[]
+      answer: (values: Map<string, string | null> | null) => void
+    }
+
+/** The ways to run a statement. */
+export type Manner = 'rows' | 'explain' | 'analyze'
+
+const DEFAULT_LIMIT = 1000
+const KEEP_AFTER = 300 // milliseconds without a change
+const CURRENT = 'ziggurat-console-sheet'
+const RUNNING = 'ziggurat-console-running'
+
+/** The work of a person in the screen SQL. It stays while other screens are shown. */
+export class Work {
+  readonly sheets = signal<readonly Sheet[]>([])
+  readonly current = signal<Sheet | null>(null)
+  readonly history = signal<readonly Ran[]>([])
+  readonly limit = signal(DEFAULT_LIMIT)
+  readonly question = signal<Question | null>(null)
+  private readonly storage: Storage
+  private readonly others = new BroadcastChannel('ziggurat-console-drafts')
+  private readonly due = new Map<Sheet, ReturnType<typeof setTimeout>>()
+  private readonly values = new Map<string, string | null>()
+
+  constructor(readonly person: string) {
+    this.storage = new Storage(person)
+    this.others.onmessage = ({ data }) => void this.follow(String(data))
+    addEventListener('pagehide', () => this.keepAll())
+  }
+
+  /** Restores the tabs. A statement that ran when the page went is reported, not repeated. */
+  async restore(): Promise<void> {
+    const drafts = await this.storage.drafts()
+    this.history.value = await this.storage.history()
+    const sheets = drafts.map(({ id, text }) => new Sheet(id, text))
+    this.sheets.value = sheets
+    const interrupted = sessionStorage.getItem(RUNNING)
+    sessionStorage.removeItem(RUNNING)
+    for (const sheet of sheets) sheet.interrupted.value = sheet.id === interrupted
+    const last = sessionStorage.getItem(CURRENT)
+    const current = sheets.find(({ id }) => id === last) ?? sheets.at(-1)
+    if (current) this.choose(current)
+    else this.add('')
+  }
+
+  choose(sheet: Sheet): void {
+    this.current.value = sheet
+    sessionStorage.setItem(CURRENT, sheet.id)
+  }
+
+  /** Opens a text in a new tab, or in the current one if that is empty. The text never runs by itself. */
+  open(text: string): void {
+    const same = this.sheets.value.find((sheet) => sheet.text.value === text)
+    const { value: current } = this.current
+    if (same) return this.choose(same)
+    if (!current || current.text.value.trim() !== '') return void this.add(text)
+    current.replaceText(text)
+    this.changed(current)
+  }
+
+  add(text: string): Sheet {
+    const sheet = new Sheet(crypto.randomUUID(), text)
+    this.sheets.value = [...this.sheets.value, sheet]
+    this.choose(sheet)
+    if (text !== '') this.changed(sheet)
+    return sheet
+  }
+
+  close(sheet: Sheet): void {
+    sheet.stop()
+    const { value: sheets } = this.sheets
+    const place = sheets.indexOf(sheet)
+    const left = sheets.filter((other) => other !== sheet)
+    this.sheets.value = left
+    clearTimeout(this.due.get(sheet))
+    this.due.delete(sheet)
+    void this.storage.deleteDraft(sheet.id)
+    if (this.current.value !== sheet) return
+    const next = left[Math.min(place, left.length - 1)]
+    if (next) this.choose(next)
+    else this.add('')
+  }
+
+  /** Keeps a changed text after a short while. */
+  changed(sheet: Sheet): void {
+    clearTimeout(this.due.get(sheet))
+    this.due.set(
+      sheet,
+      setTimeout(() => this.keep(sheet), KEEP_AFTER),
+    )
+  }
+
+  private keep(sheet: Sheet): void {
+    clearTimeout(this.due.get(sheet))
+    this.due.delete(sheet)
+    const place = this.sheets.value.indexOf(sheet)
+    const draft = { id: sheet.id, place, text: sheet.text.value }
+    void this.storage.keepDraft(draft).then(() => this.others.postMessage(sheet.id))
+  }
+
+  private keepAll(): void {
+    for (const sheet of [...this.due.keys()]) this.keep(sheet)
+  }
+
+  /** Takes over a text that another tab of the browser has changed, unless it is being changed here as well. */
+  private async follow(id: string): Promise<void> {
+    const draft = (await this.storage.drafts()).find((found) => found.id === id)
+    const sheet = this.sheets.value.find((found) => found.id === id)
+    if (!draft || (sheet && (this.due.has(sheet) || sheet.text.value === draft.text))) return
+    if (sheet) sheet.replaceText(draft.text)
+    else this.sheets.value = [...this.sheets.value, new Sheet(draft.id, draft.text)]
+  }
+
+  /** Runs statements one after another and stops at the first that fails. */
+  async run(
+    sheet: Sheet,
+    statements: readonly Statement[],
+    database: string,
+    manner: Manner = 'rows',
+  ): Promise<void> {
+    if (sheet.busy.value || statements.length === 0) return
+    const orders = await this.orders(statements, database)
+    if (!orders) return
+    sheet.busy.value = true
+    sheet.interrupted.value = false
+    sheet.mark.value = null
+    sheet.runs.value = []
+    for (const order of orders) {
+      const run = new Run(order, manner === 'rows' ? 'rows' : 'plan')
+      sheet.runs.value = [...sheet.runs.value, run]
+      sheet.shown.value = run
+      if (manner === 'rows') {
+        if (sheet.view.value === 'plan') sheet.view.value = 'rows'
+        await this.runRows(sheet, run)
+      } else {
+        sheet.view.value = 'plan'
+        await run.explain(manner === 'analyze')
+      }
+      if (run.state.value !== 'done' || !sheet.busy.value) break
+    }
+    sheet.busy.value = false
+  }
+
+  /** Runs a statement again with a higher limit, in the place of its result. */
+  async loadMore(sheet: Sheet, before: Run, limit: number): Promise<void> {
+    if (sheet.busy.value) return
+    sheet.busy.value = true
+    const run = new Run({ ...before.order, limit })
+    sheet.runs.value = sheet.runs.value.map((other) => (other === before ? run : other))
+    sheet.shown.value = run
+    await this.runRows(sheet, run)
+    sheet.busy.value = false
+  }
+
+  private async runRows(sheet: Sheet, run: Run): Promise<void> {
+    sessionStorage.setItem(RUNNING, sheet.id)
+    try {
+      await run.start()
+    } catch (problem) {
+      await this.confirm(run, problem)
+    }
+    sessionStorage.removeItem(RUNNING)
+    const { failure, state } = run
+    if (failure.value?.position) {
+      const index = indexOf(run.sql, failure.value.position)
+      sheet.mark.value = run.order.from + run.order.filled.original(index)
+    }
+    if (sheet.view.value === 'messages') sheet.view.value = 'rows'
+    if (state.value !== 'running') this.remember(run)
+  }
+
+  /** Asks before a statement that may write, and runs it if the person says so. */
+  private async confirm(run: Run, problem: unknown): Promise<void> {
+    const demand = demandOf(problem)
+    if (!demand) return
+    run.again()
+    const agreed = await new Promise<boolean>((answer) => {
+      this.question.value = { kind: 'confirm', demand, answer }
+    })
+    this.question.value = null
+    if (!agreed) return run.withdraw()
+    run.again()
+    await run.start(demand.confirm).catch(() => {})
+  }
+
+  /** Asks for the values of a statement; null if the person would rather not run it. */
+  private async orders(statements: readonly Statement[], database: string): Promise<Order[] | null> {
+    const sql = statements.map(({ text }) => text).join(';\n\n')
+    const names = namesIn(sql)
+    if (names.length > 0) {
+      const given = await new Promise<Map<string, string | null> | null>((answer) => {
+        this.question.value = { kind: 'values', sql, names, answer }
+      })
+      this.question.value = null
+      if (!given) return null
+      for (const [name, value] of given) this.values.set(name, value)
+    }
+    const limit = this.limit.value
+    return statements.map(({ text, from }) => ({ filled: filled(text, this.values), database, limit, from }))
+  }
+
+  /** The value that was given for a name before. */
+  valueOf(name: string): string | null | undefined {
+    return this.values.get(name)
+  }
+
+  private remember(run: Run): void {
+    const { state, order, done, ms } = run
+    if (run.problem.value && !run.rows.value) return
+    const outcome = state.value === 'running' ? 'stopped' : state.value
+    const rows = done.value ? (done.value.affected ?? done.value.rows) : null
+    const ran: Ran = {
+      at: run.startedAt,
+      database: order.database,
+      sql: run.sql,
+      ms: ms.value,
+      rows,
+      outcome,
+    }
+    this.history.value = [ran, ...this.history.value].slice(0, 1000)
+    void this.storage.addRan(ran)
+  }
+
+  async clearHistory(): Promise<void> {
+    this.history.value = []
+    await this.storage.clearHistory()
+  }
+}
