@@ -71,7 +71,7 @@ const common = {
 
 // Screens bring a style sheet of their own, loaded by the shell before the screen is shown.
 async function stylesheets() {
-  const found = await filesBelow(join(web, 'screens'), (path) => /^[^/]+\/[^/]+\.css$/.test(path))
+  const found = await filesBelow(join(web, 'screens'), (path) => /^([^/]+)\/\1\.css$/.test(path))
   return ['look/shell.css', ...found.map((path) => `screens/${path}`), ...(options.gallery ? ['gallery/gallery.css'] : [])]
 }
 

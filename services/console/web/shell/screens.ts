@@ -17,6 +17,7 @@ export interface Screen {
 
 /** All screens, in the order of the menu. One that is not built is not listed. */
 export const SCREENS: readonly Screen[] = [
+  { name: 'ask', title: titles.ask, icon: 'ask', load: () => import('../screens/ask/ask') },
   { name: 'sql', title: titles.sql, icon: 'sql', load: () => import('../screens/sql/sql') },
   { name: 'schema', title: titles.schema, icon: 'schema', load: () => import('../screens/schema/schema') },
   { name: 'search', title: titles.search, icon: 'search', load: () => import('../screens/search/search') },

@@ -73,13 +73,11 @@ export async function leave(): Promise<void> {
   afterLeaving()
 }
 
+// A reload takes all that screens hold in memory of the person who has left.
 function afterLeaving(): void {
   over.value?.resolve(false)
-  over.value = null
-  available.value = null
-  session.value = null
   toSignIn()
-  void startSession()
+  location.reload()
 }
 
 const SIGN_IN = 'sign-in'

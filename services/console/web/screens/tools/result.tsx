@@ -6,7 +6,7 @@ import { CodeText } from '../../parts/code-text'
 import { Foreign } from '../../parts/foreign'
 import { Tabs } from '../../parts/tabs'
 import { tools as text } from '../../text/tools'
-import { type Rows, rowsOfStructure, rowsOfText, tokensIn } from './rows'
+import { type Rows, rowsOfStructure, rowsOfText, tokensIn } from '../../parts/rows'
 
 const SHOWN_ROWS = 200
 

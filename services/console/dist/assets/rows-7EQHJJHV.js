@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-ZPRGSPV5.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-RZFTKDUT.js";import"/console/assets/chunk-4IQHB22B.js";export{a as Rows,b as arrange};

@@ -1,0 +1,204 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { models, providers } from '../../api/chat'
+import { conversations, type Listed } from '../../api/conversations'
+import { ProblemBanner } from '../../parts/banner'
+import { Button } from '../../parts/button'
+import { CodeText } from '../../parts/code-text'
+import { Dialog } from '../../parts/dialog'
+import { Select, type Choice } from '../../parts/field'
+import { Loading } from '../../parts/loading'
+import { Splitter } from '../../parts/splitter'
+import { database, place, replace } from '../../shell/router'
+import { isIn, session } from '../../shell/session'
+import { ask as text } from '../../text/ask'
+import { Composer } from './composer'
+import { ConversationList } from './conversation-list'
+import { askQuestion, type Choices, confirming, decide, keepProblem, keptId, openKept, running, startNew, turns } from './dialogue'
+import { type Tool, toolsForModel } from './loop'
+import { NoModel } from './no-model'
+import { TurnView } from './turn-view'
+import { answerOf, markdownOf } from './turns'
+
+/** The screen for asking a model, which answers with the tools of the server. */
+export default function Ask() {
+  const caller = session.value
+  if (!isIn(caller)) return null
+  return caller.features.llm ? <Asking keeps={caller.features.conversations && caller.kind === 'user'} user={caller.user ?? text.you_} /> : <Without />
+}
+
+const Without = () => (
+  <div class="screen ask-screen ask-without">
+    <h1 class="spoken">{text.title}</h1>
+    <NoModel />
+  </div>
+)
+
+interface Models {
+  provider: string
+  model: string
+  providers: Choice[]
+  models: Choice[]
+}
+
+/** Reads the providers, and the models of the chosen one. */
+function useModels(): { known: Models | null; problem: unknown; choose: (provider: string) => void; setModel: (model: string) => void } {
+  const [known, setKnown] = useState<Models | null>(null)
+  const [problem, setProblem] = useState<unknown>(null)
+  const load = async (wanted?: string) => {
+    const found = await providers()
+    const provider = wanted ?? found.providers.find(({ isDefault }) => isDefault)?.name ?? found.providers[0]?.name ?? ''
+    // A provider that cannot list its models still has its default one.
+    const list = await models(provider).then(({ models: listed }) => listed.map(({ name, description }) => ({ value: name, label: description || name })), () => [])
+    const fallback = wanted ? (list[0]?.value ?? '') : found.defaultModel
+    const all = list.some(({ value }) => value === fallback) || !fallback ? list : [{ value: fallback, label: fallback }, ...list]
+    setKnown({ provider, model: fallback, providers: found.providers.map(({ name, display }) => ({ value: name, label: display })), models: all })
+  }
+  useEffect(() => {
+    load().catch(setProblem)
+  }, [])
+  return { known, problem, choose: (provider) => void load(provider).catch(setProblem), setModel: (model) => known && setKnown({ ...known, model }) }
+}
+
+function Asking({ keeps, user }: { keeps: boolean; user: string }) {
+  const { known, problem, choose, setModel } = useModels()
+  const [tools, setTools] = useState<Tool[]>([])
+  const [toolProblem, setToolProblem] = useState<unknown>(null)
+  const [list, setList] = useState<Listed[]>([])
+  const [drawer, setDrawer] = useState(false)
+  const [opening, setOpening] = useState<unknown>(null)
+  const foot = useRef<HTMLDivElement>(null)
+  const open = place.value.query.get('open') ?? ''
+  const refresh = () => void (keeps && conversations().then(setList, () => {}))
+
+  useEffect(() => void toolsForModel().then(setTools, setToolProblem), [])
+  useEffect(refresh, [keptId.value])
+  useEffect(() => {
+    if (!open || !keeps) return
+    setOpening(null)
+    openKept(open).catch(setOpening)
+  }, [open])
+  useEffect(() => {
+    if (keptId.value && keptId.value !== open) replace({ query: { open: keptId.value } })
+  }, [keptId.value])
+  useEffect(() => foot.current?.scrollIntoView({ block: 'end' }), [turns.value.length])
+  useEffect(() => () => running.peek()?.abort(), [])
+
+  if (problem) return <div class="screen-message"><ProblemBanner problem={problem} /></div>
+  if (!known) return <Loading />
+  const isLocal = known.provider === 'local'
+  const choices: Choices = { provider: known.provider, model: known.model, database: database.value, tools: isLocal ? [] : tools, keeps }
+  const conversation = keeps ? <ConversationList list={list} onChange={refresh} onChoose={() => setDrawer(false)} /> : <NotKept onChoose={() => setDrawer(false)} />
+  return (
+    <div class="screen ask-screen">
+      <aside class="ask-list" aria-label={text.conversations} data-region>
+        {conversation}
+      </aside>
+      <Splitter name="ask-list-size" label={text.conversations} initial={232} smallest={180} largest={420} />
+      <section class="ask-work" aria-label={text.title} data-region>
+        <div class="ask-bar">
+          <h1>{text.title}</h1>
+          <Button class="ask-open-list" onClick={() => setDrawer(true)}>
+            {text.openList}
+          </Button>
+          {known.providers.length > 1 && <Select label={text.provider} value={known.provider} choices={known.providers} onChoose={choose} />}
+          {known.models.length > 0 && <Select label={text.model} value={known.model} choices={known.models} onChoose={setModel} />}
+          {turns.value.length > 0 && (
+            <Button icon="download" onClick={() => download(markdownOf(text.title, turns.peek()))}>
+              {text.exportMarkdown}
+            </Button>
+          )}
+        </div>
+        <div class="ask-turns">
+          <div class="ask-column">
+            {opening !== null && <ProblemBanner problem={opening} />}
+            {toolProblem !== null && <ProblemBanner problem={toolProblem} />}
+            {turns.value.length === 0 && (
+              <div class="ask-start">
+                <h2>{text.startTitle(database.value)}</h2>
+                <p class="muted">{isLocal ? text.local : text.startText}</p>
+              </div>
+            )}
+            {turns.value.map((turn) => (
+              <TurnView key={turn.id} turn={turn} user={user} choices={choices} />
+            ))}
+            {keepProblem.value !== null && <ProblemBanner problem={keepProblem.value} />}
+            <div ref={foot} />
+          </div>
+        </div>
+        <div class="ask-column">
+          <Composer onSend={(question) => void askQuestion(question, choices)} />
+        </div>
+      </section>
+      <Announcer />
+      {drawer && (
+        <Dialog title={text.conversations} side="start" onClose={() => setDrawer(false)}>
+          {conversation}
+        </Dialog>
+      )}
+      {confirming.value && <Confirm />}
+    </div>
+  )
+}
+
+const NotKept = ({ onChoose }: { onChoose: () => void }) => (
+  <div class="conversation-list">
+    <Button
+      icon="plus"
+      class="wide"
+      onClick={() => {
+        startNew()
+        onChoose()
+      }}
+    >
+      {text.newOne}
+    </Button>
+    <p class="muted">{text.notKept}</p>
+  </div>
+)
+
+/** The whole statement of a write before it runs. The focus is on not running it. */
+function Confirm() {
+  const what = confirming.value?.what
+  if (!what) return null
+  return (
+    <Dialog
+      title={text.confirmTitle}
+      wide
+      onClose={() => decide(false)}
+      actions={
+        <>
+          <Button autofocus onClick={() => decide(false)}>
+            {text.doNotRun}
+          </Button>
+          <Button kind="danger" onClick={() => decide(true)}>
+            {text.runIt}
+          </Button>
+        </>
+      }
+    >
+      <p>{text.confirmText(what.database)}</p>
+      <CodeText text={what.statement} label={text.statement} copies={false} />
+    </Dialog>
+  )
+}
+
+/** Tells screen readers of each step by name, and of the answer once, when it is whole. */
+function Announcer() {
+  const last = turns.value.at(-1)
+  const part = last?.parts.at(-1)
+  const said = !last ? '' : last.state === 'answering' ? (part?.kind === 'step' ? text.running(part.step.tool) : text.answering) : last.state === 'done' ? answerOf(last) : ''
+  return (
+    <div class="spoken" role="status" aria-live="polite">
+      {said}
+    </div>
+  )
+}
+
+function download(markdown: string): void {
+  const address = URL.createObjectURL(new Blob([markdown], { type: 'text/markdown' }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = 'conversation.md'
+  link.click()
+  URL.revokeObjectURL(address)
+}

@@ -1,0 +1,155 @@
+import { useState } from 'preact/hooks'
+import { Button } from '../../parts/button'
+import { CodeText } from '../../parts/code-text'
+import { Badge } from '../../parts/facts'
+import { TextArea } from '../../parts/field'
+import { Foreign } from '../../parts/foreign'
+import { copy } from '../../parts/toast'
+import { SCREENS } from '../../shell/screens'
+import { go } from '../../shell/router'
+import { ask as text } from '../../text/ask'
+import { type Rows, rowsOfStructure, rowsOfText } from '../../parts/rows'
+import { type Step, statementOf } from './turns'
+
+const SHOWN_ROWS = 100
+
+/** Finds the table in the result of a step. */
+export const tableOf = (step: Step): Rows | null => rowsOfStructure(step.structured) ?? rowsOfText(step.text)
+
+/** One step of an answer: the tool, its statement, and the result. */
+export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; number: number; busy: boolean; onRun: (statement: string) => void; onAnswer?: (() => void) | undefined }) {
+  const [draft, setDraft] = useState<string | null>(null)
+  const statement = statementOf(step)
+  const rows = step.state === 'done' ? tableOf(step) : null
+  const title = step.state === 'running' ? text.running(step.tool) : statement ? text.ranIn(step.tool, step.database) : text.ran(step.tool)
+  return (
+    <details class="ask-step step" style={{ '--step': number }} open={step.state === 'running' || (rows !== null && rows.rows.length <= 12)} id={`step-${step.id}`}>
+      <summary>
+        <span class="ask-step-title">
+          <Foreign text={title} />
+        </span>
+        {rows && <span class="muted">{text.rows(rows.rows.length)}</span>}
+        {step.editedBy && <Badge kind="clay">{text.editedBy(step.editedBy)}</Badge>}
+        <StateBadge step={step} />
+        <span class="muted ask-step-time">{step.state !== 'running' && text.took(step.milliseconds)}</span>
+      </summary>
+      <div class="ask-step-body">
+        {draft !== null ? (
+          <form
+            class="ask-edit"
+            onSubmit={(event) => {
+              event.preventDefault()
+              onRun(draft)
+              setDraft(null)
+            }}
+          >
+            <TextArea label={text.statement} class="mono" rows={Math.min(14, draft.split('\n').length + 1)} value={draft} onText={setDraft} />
+            <div class="button-row">
+              <Button kind="main" icon="run" type="submit" disabled={busy}>
+                {text.run}
+              </Button>
+              <Button onClick={() => setDraft(null)}>{text.cancel}</Button>
+            </div>
+          </form>
+        ) : (
+          <>
+            <CodeText text={statement ?? JSON.stringify(step.input, null, 2)} language={statement ? 'plain' : 'json'} copies={false} label={text.statement} />
+            <div class="button-row">
+              {statement && (
+                <Button icon="edit" onClick={() => setDraft(statement)} disabled={busy}>
+                  {text.edit}
+                </Button>
+              )}
+              {statement && (
+                <Button icon="copy" onClick={() => copy(statement)}>
+                  {text.copy}
+                </Button>
+              )}
+              {statement && SCREENS.some(({ name }) => name === 'sql') && (
+                <Button icon="sql" onClick={() => go({ screen: 'sql', query: { db: step.database }, hash: statement })}>
+                  {text.openInSql}
+                </Button>
+              )}
+              {onAnswer && (
+                <Button icon="ask" onClick={onAnswer} disabled={busy}>
+                  {text.answerFromThis}
+                </Button>
+              )}
+            </div>
+          </>
+        )}
+        {rows ? <StepTable step={step} rows={rows} /> : step.text && <CodeText text={step.text} label={text.text} />}
+        <details class="ask-raw">
+          <summary>{text.raw}</summary>
+          <CodeText text={JSON.stringify({ tool: step.tool, input: step.input, text: step.text, structured: step.structured }, null, 2)} language="json" label={text.raw} />
+        </details>
+      </div>
+    </details>
+  )
+}
+
+function StateBadge({ step: { state } }: { step: Step }) {
+  if (state === 'failed') return <Badge kind="danger">{text.failedStep}</Badge>
+  if (state === 'declined') return <Badge kind="warn">{text.declinedStep}</Badge>
+  if (state === 'stopped') return <Badge>{text.stoppedStep}</Badge>
+  return null
+}
+
+function StepTable({ step, rows: { columns, rows } }: { step: Step; rows: Rows }) {
+  return (
+    <div class="ask-table" tabIndex={0} role="region" aria-label={text.table}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((name, at) => (
+              <th key={at} scope="col">
+                <Foreign text={name} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, SHOWN_ROWS).map((row, line) => (
+            <tr key={line}>
+              {row.map((cell, at) => (
+                <td key={at} id={cellId(step, line, at)} class={/^-?[\d.]+$/.test(cell) ? 'number' : ''} tabIndex={-1}>
+                  {cell === 'NULL' ? <span class="muted">NULL</span> : <Foreign text={cell} />}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const cellId = (step: Step, row: number, column: number) => `cell-${step.id}-${row}-${column}`
+
+/** Finds the cell of a number among the results of an answer, and shows it. */
+export function cellFinder(steps: readonly Step[]): (number: string) => (() => void) | null {
+  const cells = new Map<string, string>()
+  for (const step of steps) {
+    if (step.state !== 'done') continue
+    tableOf(step)
+      ?.rows.slice(0, SHOWN_ROWS)
+      .forEach((row, line) => row.forEach((cell, at) => cells.set(plain(cell), cellId(step, line, at))))
+  }
+  return (number) => {
+    const id = cells.get(plain(number))
+    return id === undefined ? null : () => showCell(id)
+  }
+}
+
+const plain = (number: string): string => {
+  const value = Number(number.replaceAll(',', ''))
+  return Number.isFinite(value) && number.trim() !== '' ? String(value) : `text ${number}`
+}
+
+function showCell(id: string): void {
+  const cell = document.getElementById(id)
+  const step = cell?.closest('details.ask-step')
+  if (step instanceof HTMLDetailsElement) step.open = true
+  cell?.scrollIntoView({ block: 'center' })
+  cell?.focus()
+}
