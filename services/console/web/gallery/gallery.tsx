@@ -13,6 +13,7 @@ import { Loading } from '../parts/loading'
 import { Menu } from '../parts/menu'
 import { Tabs } from '../parts/tabs'
 import { toast, Toasts } from '../parts/toast'
+import { WorkingParts } from './working-parts'
 
 const COLOURS = ['page', 'surface', 'sunken', 'ink', 'muted', 'edge', 'lapis', 'clay', 'ok', 'warn', 'danger', 'chart-1', 'chart-2', 'chart-3', 'chart-4', 'chart-5', 'chart-6', 'chart-7', 'chart-8']
 
@@ -108,6 +109,7 @@ function Gallery() {
           ))}
         </ol>
       </Part>
+      <WorkingParts />
       {dialog && (
         <Dialog title="Run this statement?" onClose={() => setDialog(false)} actions={<><Button autofocus onClick={() => setDialog(false)}>Do not run</Button><Button kind="danger">Run</Button></>}>
           <CodeText text="delete from orders" />

@@ -5,7 +5,7 @@ export const grid = {
   rowNumber: '#',
   columnMenu: (column: string) => `Menu of the column ${column}`,
   width: 'Drag to change the width; double click to fit',
-  widthKeys: 'On a name: Enter opens its menu, Space sorts, Shift with the arrows changes the width.',
+  keys: 'On a name: Enter opens its menu, Space sorts, Shift with the arrows changes the width.',
   filter: 'Filter the loaded rows',
   filterColumn: (column: string) => `Filter the loaded rows by ${column}`,
   endFilter: 'End the filter',

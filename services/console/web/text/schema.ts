@@ -7,7 +7,6 @@ export const schema = {
   filter: 'Names and comments',
   filterLabel: 'Filter by names and comments',
   listWidth: 'Width of the list',
-  showList: 'Show the list of tables',
   none: 'No table, column or comment has these words.',
   denied: 'no access',
   deniedHint: 'The role of the server may not use this schema.',
@@ -82,7 +81,6 @@ export const relations = {
     `Diagram of ${count(tables, 'table', 'tables')} and ${count(references, 'reference', 'references')}. Arrow keys move it, plus and minus change its size, Home fits it. The list below says the same.`,
   list: 'As a list',
   listOf: (references: number) => `As a list: ${count(references, 'reference', 'references')}`,
-  reference: (from: string, to: string) => `${from} → ${to}`,
   tooMany: (tables: number, limit: number) =>
     `${number(tables)} tables are too many for one diagram. It starts from one table above ${number(limit)}: choose one in the list.`,
   cut: (limit: number) => `Only the nearest ${number(limit)} tables are drawn.`,

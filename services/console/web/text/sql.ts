@@ -1,5 +1,5 @@
 import type { Done } from '../api/query'
-import { bytes, count, duration, number, time } from './format'
+import { count, duration, number, time } from './format'
 
 /** Texts of the screen SQL. */
 export const sql = {
@@ -19,7 +19,6 @@ export const sql = {
   copyLink: 'Copy a link to this text',
   linkCopied: 'Link copied. It fills the editor and does not run.',
   linkTooLong: 'The text is too long for a link.',
-  format: 'Other',
   run: 'Run',
   runHint: 'Runs the selection, else the statement under the cursor',
   stop: 'Stop',
@@ -27,6 +26,10 @@ export const sql = {
   analyse: 'Explain analyse (runs it)',
   limit: 'Limit of rows',
   limitOf: (rows: number) => `limit ${number(rows)}`,
+  timeLimit: 'Time limit',
+  timeOfDatabase: 'That of the database',
+  timeOf: (seconds: number) =>
+    seconds < 60 ? count(seconds, 'second', 'seconds') : count(seconds / 60, 'minute', 'minutes'),
   nothingToRun: 'There is no statement under the cursor.',
   emptyTitle: 'No result yet',
   empty: (key: string) => `Write a statement and press ${key} Enter, or choose a table on the left.`,
@@ -54,7 +57,6 @@ export const sql = {
   detail: 'Detail',
   hint: 'Hint',
   showPosition: 'Show the place',
-  tryAgain: 'Run again',
   loadMore: (rows: number) => `Load ${number(rows)}`,
   loadMoreHint: 'Runs the statement again with a higher limit',
   noColumns: (done: Done) =>
@@ -68,11 +70,8 @@ export const sql = {
   planFirst: 'See how PostgreSQL runs this statement.',
   planHint: 'Explain plans it only. Explain analyse runs it and measures each step.',
   chartNone: 'These rows have no shape for a chart.',
-  loadingChart: 'Loading the chart',
 
   exportMenu: 'Export',
-  exportAll: 'All rows, written by the server (runs again)',
-  exportLoaded: 'The loaded rows',
   exportFormats: { csv: 'CSV', tsv: 'TSV', json: 'JSON', ndjson: 'JSON lines' },
   exportTitle: 'Export',
   exportWhat: 'Rows',
@@ -118,5 +117,4 @@ export const sql = {
   tablesCut: 'There are more tables than are listed.',
   insertName: (name: string) => `Insert ${name}`,
   queryTable: (name: string) => `Query ${name}`,
-  size: bytes,
 }

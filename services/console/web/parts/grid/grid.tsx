@@ -59,6 +59,7 @@ function OneGrid({ rows, label, children, onModel }: Props) {
   useEffect(() => {
     const view = new GridView(id, model, {
       label,
+      keys: texts.keys,
       number: texts.rowNumber,
       menu: texts.columnMenu,
       width: texts.width,

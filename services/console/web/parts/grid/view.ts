@@ -16,6 +16,8 @@ const SPARE_ROWS = 6
 
 export interface GridTexts extends HeaderTexts {
   readonly label: string
+  /** Says which keys work on names. */
+  readonly keys: string
 }
 
 export class GridView {
@@ -40,6 +42,7 @@ export class GridView {
       role: 'grid',
       tabindex: '0',
       'aria-label': texts.label,
+      'aria-description': texts.keys,
       'aria-multiselectable': 'true',
     })
     this.head = new HeaderElement(id, model, texts)

@@ -10,6 +10,7 @@ import { Splitter } from '../../parts/splitter'
 import { database, go, place } from '../../shell/router'
 import { currentDatabase } from '../../shell/session'
 import { schema as texts } from '../../text/schema'
+import { useTableCommands } from './commands'
 import { grantsFor } from './grants'
 import { graphOf } from './graph'
 import { allTables } from './ranking'
@@ -19,6 +20,7 @@ import { TableTree } from './table-tree'
 
 /** Shows the tables of a database, and how they refer to each other. */
 export default function Schema() {
+  useTableCommands()
   const { catalogue, problem, loading } = catalogueOf(database.value).value
   return (
     <div class="screen schema">

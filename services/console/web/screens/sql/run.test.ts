@@ -3,7 +3,13 @@ import { demandOf } from '../../api/query'
 import { filled } from './placeholders'
 import { Run } from './run'
 
-const order = (sql: string) => ({ filled: filled(sql, new Map()), database: 'shop', limit: 10, from: 0 })
+const order = (sql: string) => ({
+  filled: filled(sql, new Map()),
+  database: 'shop',
+  limit: 10,
+  timeLimit: null,
+  from: 0,
+})
 
 /** Answers each request with the next of the given answers, and keeps the bodies that were sent. */
 function answering(...answers: (Response | Error)[]) {

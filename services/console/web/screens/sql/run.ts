@@ -13,6 +13,8 @@ export interface Order {
   readonly filled: Filled
   readonly database: string
   readonly limit: number
+  /** Seconds; null leaves it to the database. */
+  readonly timeLimit: number | null
   /** Index at which the statement begins in the text of its tab. */
   readonly from: number
 }

@@ -4,10 +4,12 @@ import { catalogueOf, forgetCatalogues } from '../../api/schema'
 import { Dialog } from '../../parts/dialog'
 import { Editor, type EditorHandle } from '../../parts/editor/editor'
 import { Splitter } from '../../parts/splitter'
+import { toast } from '../../parts/toast'
 import { isCommand } from '../../shell/keys'
 import { database, place, replace } from '../../shell/router'
 import { session } from '../../shell/session'
 import { sql as texts } from '../../text/sql'
+import { useTableCommands } from '../schema/commands'
 import { Questions } from './questions'
 import { ResultPane } from './result-pane'
 import { SheetTabs } from './sheet-tabs'
@@ -29,6 +31,7 @@ function workOf(person: string): { work: Work; ready: Promise<void> } {
 
 /** Writes, runs and looks through statements. */
 export default function Sql() {
+  useTableCommands()
   const caller = session.value
   const person = caller && 'kind' in caller ? `${caller.kind}-${caller.user ?? ''}` : 'unknown'
   const { work, ready } = workOf(person)
@@ -51,7 +54,9 @@ function Screen({ work }: { readonly work: Work }) {
   const catalogue = useComputed(() => catalogueOf(database.value).value.catalogue)
   const run = (manner: Manner = 'rows'): void => {
     if (!sheet || !editor.current) return
-    void work.run(sheet, editor.current.toRun(), database.value, manner)
+    const statements = editor.current.toRun()
+    if (statements.length === 0) toast(texts.nothingToRun, 'danger')
+    else void work.run(sheet, statements, database.value, manner)
   }
   useSignalEffect(() => {
     const mark = work.current.value?.mark.value ?? null

@@ -10,6 +10,9 @@ import type { Manner, Work } from './work'
 
 const LIMITS = [100, 1_000, 10_000, 100_000]
 
+/** Seconds; null leaves it to the database, which is the upper limit of all. */
+const TIME_LIMITS = [null, 5, 30, 120]
+
 /** Longest text that a link carries; browsers and programs cut longer addresses. */
 const MAX_LINK = 6000
 
@@ -60,6 +63,12 @@ export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
         items={[
           { label: texts.copyLink, icon: 'link', onChoose: () => void copyLink(text()) },
           { label: texts.closeSheet(sheet.title.value), icon: 'close', onChoose: () => work.close(sheet) },
+          { heading: texts.timeLimit },
+          ...TIME_LIMITS.map((seconds) => ({
+            label: seconds === null ? texts.timeOfDatabase : texts.timeOf(seconds),
+            checked: work.timeLimit.value === seconds,
+            onChoose: () => (work.timeLimit.value = seconds),
+          })),
         ]}
       />
     </div>

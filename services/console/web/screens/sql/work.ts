@@ -30,6 +30,8 @@ export class Work {
   readonly current = signal<Sheet | null>(null)
   readonly history = signal<readonly Ran[]>([])
   readonly limit = signal(DEFAULT_LIMIT)
+  /** Seconds that a statement may run; null leaves it to the database. */
+  readonly timeLimit = signal<number | null>(null)
   readonly question = signal<Question | null>(null)
   private readonly storage: Storage
   private readonly others = new BroadcastChannel('ziggurat-console-drafts')
@@ -209,8 +211,14 @@ export class Work {
       if (!given) return null
       for (const [name, value] of given) this.values.set(name, value)
     }
-    const limit = this.limit.value
-    return statements.map(({ text, from }) => ({ filled: filled(text, this.values), database, limit, from }))
+    const [limit, timeLimit] = [this.limit.value, this.timeLimit.value]
+    return statements.map(({ text, from }) => ({
+      filled: filled(text, this.values),
+      database,
+      limit,
+      timeLimit,
+      from,
+    }))
   }
 
   /** The value that was given for a name before. */
