@@ -41,8 +41,8 @@ export function HistoryList({
       />
       {found.length === 0 && <p class="muted">{texts.historyNone}</p>}
       <ul class="history-list">
-        {found.slice(0, SHOWN).map((ran) => (
-          <li key={ran.at}>
+        {found.slice(0, SHOWN).map((ran, place) => (
+          <li key={`${ran.at}-${place}`}>
             <button type="button" class="history-entry" onClick={() => onText(ran.sql)}>
               <span class="history-sql mono">
                 <Foreign text={ran.sql.replace(/\s+/g, ' ').slice(0, 200)} />

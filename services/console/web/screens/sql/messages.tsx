@@ -6,8 +6,14 @@ import { sql as texts } from '../../text/sql'
 import { Failure } from './failure'
 import type { Run } from './run'
 
+interface Props {
+  readonly run: Run
+  readonly onShow: () => void
+  readonly onRetry: () => void
+}
+
 /** Notices of a statement, and the rows that it changed. */
-export function Messages({ run }: { readonly run: Run }) {
+export function Messages({ run, onShow, onRetry }: Props) {
   const { value: done } = run.done
   const facts: [string, string][] = []
   if (done?.command) facts.push([texts.command, done.command])
@@ -16,7 +22,7 @@ export function Messages({ run }: { readonly run: Run }) {
   const isEmpty = facts.length === 0 && notices.length === 0 && !run.failure.value && !run.problem.value
   return (
     <div class="sql-messages">
-      <Failure run={run} onShow={() => {}} onRetry={() => {}} />
+      <Failure run={run} onShow={onShow} onRetry={onRetry} />
       {isEmpty && <Empty icon="info" title={texts.noMessages} />}
       {facts.length > 0 && <Facts facts={facts} />}
       {notices.length > 0 && (

@@ -93,6 +93,7 @@ function RunResult({ work, sheet, run, onShow }: Props & { readonly run: Run }) 
   const views: readonly View[] = run.kind === 'plan' ? ['plan'] : ALL
   const view = views.includes(sheet.view.value) ? sheet.view.value : (views[0] ?? 'rows')
   const notices = run.notices.length
+  const retry = (): void => void work.loadMore(sheet, run, run.order.limit)
   const tabs = views.map((name) => ({
     name,
     title: name === 'messages' && notices > 0 ? `${texts.views.messages} (${notices})` : texts.views[name],
@@ -107,17 +108,13 @@ function RunResult({ work, sheet, run, onShow }: Props & { readonly run: Run }) 
     >
       {view === 'rows' && (
         <>
-          <Failure
-            run={run}
-            onShow={onShow}
-            onRetry={() => void work.loadMore(sheet, run, run.order.limit)}
-          />
+          <Failure run={run} onShow={onShow} onRetry={retry} />
           <Rows work={work} sheet={sheet} run={run} />
         </>
       )}
       {view === 'chart' && <ChartView run={run} />}
       {view === 'plan' && <PlanView run={run} />}
-      {view === 'messages' && <Messages run={run} />}
+      {view === 'messages' && <Messages run={run} onShow={onShow} onRetry={retry} />}
     </Tabs>
   )
 }

@@ -1,4 +1,4 @@
-import { useComputed, useSignal, useSignalEffect } from '@preact/signals'
+import { effect, useComputed, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { catalogueOf, forgetCatalogues } from '../../api/schema'
 import { Dialog } from '../../parts/dialog'
@@ -7,9 +7,10 @@ import { Splitter } from '../../parts/splitter'
 import { toast } from '../../parts/toast'
 import { isCommand } from '../../shell/keys'
 import { database, place, replace } from '../../shell/router'
-import { session } from '../../shell/session'
+import { isIn, session } from '../../shell/session'
 import { sql as texts } from '../../text/sql'
 import { useTableCommands } from '../schema/commands'
+import type { Sheet } from './sheet'
 import { Questions } from './questions'
 import { ResultPane } from './result-pane'
 import { SheetTabs } from './sheet-tabs'
@@ -22,12 +23,23 @@ let kept: { work: Work; ready: Promise<void> } | null = null
 
 function workOf(person: string): { work: Work; ready: Promise<void> } {
   if (kept?.work.person !== person) {
-    forgetCatalogues()
+    forget()
     const work = new Work(person)
     kept = { work, ready: work.restore() }
   }
   return kept
 }
+
+function forget(): void {
+  kept?.work.end()
+  kept = null
+  forgetCatalogues()
+}
+
+// Nothing of a person stays in the page after signing out.
+effect(() => {
+  if (!isIn(session.value)) forget()
+})
 
 /** Writes, runs and looks through statements. */
 export default function Sql() {
@@ -48,7 +60,7 @@ export default function Sql() {
 }
 
 function Screen({ work }: { readonly work: Work }) {
-  const editor = useRef<EditorHandle | null>(null)
+  const editor = useRef<(EditorHandle & { sheet: Sheet }) | null>(null)
   const sideOpen = useSignal(false)
   const sheet = work.current.value
   const catalogue = useComputed(() => catalogueOf(database.value).value.catalogue)
@@ -58,13 +70,16 @@ function Screen({ work }: { readonly work: Work }) {
     if (statements.length === 0) toast(texts.nothingToRun, 'danger')
     else void work.run(sheet, statements, database.value, manner)
   }
+  /** The editor, if it shows the current tab: right after a change of tabs it still shows the one before. */
+  const shown = (): EditorHandle | null =>
+    editor.current?.sheet === work.current.value ? editor.current : null
   useSignalEffect(() => {
     const mark = work.current.value?.mark.value ?? null
-    editor.current?.markFailure(mark)
+    shown()?.markFailure(mark)
   })
   useSignalEffect(() => {
     const { value: current } = work.current
-    if (current && current.revision.value > 0) editor.current?.setText(current.text.peek())
+    if (current && current.revision.value > 0) shown()?.setText(current.text.peek())
   })
   if (!sheet) return <div class="screen sql" />
   const side = (
@@ -86,7 +101,7 @@ function Screen({ work }: { readonly work: Work }) {
     <div
       class="screen sql"
       onKeyDown={(event) => {
-        if (isCommand(event, 'enter')) run()
+        if (isCommand(event, 'enter') && !event.defaultPrevented) run()
         if (event.key === 'Escape' && sheet.busy.value && !event.defaultPrevented) sheet.stop()
       }}
     >
@@ -117,7 +132,7 @@ function Screen({ work }: { readonly work: Work }) {
             }}
             onRun={() => run()}
             onReady={(handle) => {
-              editor.current = handle
+              editor.current = { ...handle, sheet }
               handle.markFailure(sheet.mark.peek())
             }}
           />

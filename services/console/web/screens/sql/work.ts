@@ -41,7 +41,16 @@ export class Work {
   constructor(readonly person: string) {
     this.storage = new Storage(person)
     this.others.onmessage = ({ data }) => void this.follow(String(data))
-    addEventListener('pagehide', () => this.keepAll())
+    addEventListener('pagehide', this.keepAll)
+  }
+
+  /** Stops what runs and keeps nothing any more. */
+  end(): void {
+    removeEventListener('pagehide', this.keepAll)
+    this.others.close()
+    for (const timer of this.due.values()) clearTimeout(timer)
+    this.due.clear()
+    for (const sheet of this.sheets.value) sheet.stop()
   }
 
   /** Restores the tabs. A statement that ran when the page went is reported, not repeated. */
@@ -111,10 +120,18 @@ export class Work {
     this.due.delete(sheet)
     const place = this.sheets.value.indexOf(sheet)
     const draft = { id: sheet.id, place, text: sheet.text.value }
-    void this.storage.keepDraft(draft).then(() => this.others.postMessage(sheet.id))
+    void this.storage.keepDraft(draft).then(() => this.tellOthers(sheet.id))
   }
 
-  private keepAll(): void {
+  private tellOthers(id: string): void {
+    try {
+      this.others.postMessage(id)
+    } catch {
+      // The channel was closed by signing out.
+    }
+  }
+
+  private readonly keepAll = (): void => {
     for (const sheet of [...this.due.keys()]) this.keep(sheet)
   }
 
@@ -135,9 +152,13 @@ export class Work {
     manner: Manner = 'rows',
   ): Promise<void> {
     if (sheet.busy.value || statements.length === 0) return
-    const orders = await this.orders(statements, database)
-    if (!orders) return
     sheet.busy.value = true
+    const orders = await this.orders(statements, database)
+    if (orders) await this.runAll(sheet, orders, manner)
+    sheet.busy.value = false
+  }
+
+  private async runAll(sheet: Sheet, orders: readonly Order[], manner: Manner): Promise<void> {
     sheet.interrupted.value = false
     sheet.mark.value = null
     sheet.runs.value = []
@@ -154,7 +175,6 @@ export class Work {
       }
       if (run.state.value !== 'done' || !sheet.busy.value) break
     }
-    sheet.busy.value = false
   }
 
   /** Runs a statement again with a higher limit, in the place of its result. */

@@ -1,0 +1,123 @@
+// @vitest-environment happy-dom
+import 'fake-indexeddb/auto'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { statements } from '../../parts/editor/statements'
+import { Work } from './work'
+
+const done = { done: { rows: 1, truncated: null, command: null, affected: null, notices: [], ms: 1 } }
+const columns = { columns: [{ name: 'n', type: 'int4', table: null, column: null }] }
+const failure = { message: 'no', sqlstate: '42703', position: 8, detail: null, hint: null, code: 'failed' }
+
+let asked: string[] = []
+let people = 0
+
+/** Answers every statement with one row, those with `bad` with an error, and writes with a demand. */
+function answer(_: string, { body }: { body: string }): Promise<Response> {
+  const { sql, confirm } = JSON.parse(body)
+  asked.push(confirm ? `${sql} confirmed` : sql)
+  const lines = sql.includes('bad') ? [{ error: failure }] : [columns, { rows: [[1]] }, done]
+  const demand = { error: 'Confirm it.', code: 'confirm', statement: sql, database: 'shop', confirm: 'seal' }
+  const isWrite = sql.startsWith('delete') && !confirm
+  return Promise.resolve(
+    isWrite
+      ? new Response(JSON.stringify(demand), { status: 409 })
+      : new Response(lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
+  )
+}
+
+async function started(person = `user-${people++}`): Promise<Work> {
+  const work = new Work(person)
+  await work.restore()
+  return work
+}
+
+beforeEach(() => {
+  asked = []
+  sessionStorage.clear()
+  vi.stubGlobal('fetch', answer)
+})
+afterEach(() => vi.unstubAllGlobals())
+
+test('statements run one after another until one fails, and its place is marked', async () => {
+  const work = await started()
+  const sheet = work.add('select 1;\nselect bad; select 3')
+  await work.run(sheet, statements(sheet.text.value), 'shop')
+  expect(asked).toEqual(['select 1', 'select bad'])
+  expect(sheet.runs.value.map(({ state }) => state.value)).toEqual(['done', 'failed'])
+  expect(sheet.mark.value).toBe('select 1;\nselect '.length)
+  expect(sheet.busy.value).toBe(false)
+  expect(work.history.value.map(({ outcome }) => outcome)).toEqual(['failed', 'done'])
+  work.end()
+})
+
+test('a write waits for its confirmation, and declining runs nothing', async () => {
+  const work = await started()
+  const sheet = work.add('delete from t')
+  for (const agreed of [false, true]) {
+    const running = work.run(sheet, statements(sheet.text.value), 'shop')
+    await vi.waitFor(() => expect(work.question.value?.kind).toBe('confirm'))
+    const { value: question } = work.question
+    if (question?.kind === 'confirm') question.answer(agreed)
+    await running
+    expect(sheet.runs.value[0]?.state.value).toBe(agreed ? 'done' : 'stopped')
+  }
+  expect(asked).toEqual(['delete from t', 'delete from t', 'delete from t confirmed'])
+  work.end()
+})
+
+test('values are asked for once for all statements, and not running runs none', async () => {
+  const work = await started()
+  const sheet = work.add('select {{a}}; select {{a}}, {{b}}')
+  const running = work.run(sheet, statements(sheet.text.value), 'shop')
+  const { value: question } = work.question
+  if (question?.kind !== 'values') throw new Error('no values are asked for')
+  expect(question.names).toEqual(['a', 'b'])
+  question.answer(null)
+  await running
+  expect(asked).toEqual([])
+  expect(sheet.busy.value).toBe(false)
+  work.end()
+})
+
+test('a second press while a statement runs does nothing', async () => {
+  const work = await started()
+  const sheet = work.add('select 1')
+  const both = [1, 2].map(() => work.run(sheet, statements('select 1'), 'shop'))
+  await Promise.all(both)
+  expect(asked).toEqual(['select 1'])
+  work.end()
+})
+
+test('a text that is opened takes the empty tab, is opened once, and never runs', async () => {
+  const work = await started()
+  work.open('select 1')
+  work.open('select 2')
+  work.open('select 1')
+  expect(work.sheets.value.map(({ text }) => text.value)).toEqual(['select 1', 'select 2'])
+  expect(work.current.value?.text.value).toBe('select 1')
+  expect(asked).toEqual([])
+  work.end()
+})
+
+test('tabs come back after a reload, and a statement that ran is reported and not repeated', async () => {
+  const before = await started('user-reloading')
+  const sheet = before.add('select 1')
+  dispatchEvent(new Event('pagehide'))
+  sessionStorage.setItem('ziggurat-console-running', sheet.id)
+  const after = new Work('user-reloading')
+  await vi.waitFor(async () => {
+    await after.restore()
+    expect(after.sheets.value.map(({ text }) => text.value)).toContain('select 1')
+  })
+  expect(asked).toEqual([])
+  expect(sessionStorage.getItem('ziggurat-console-running')).toBe(null)
+  before.end()
+  after.end()
+})
+
+test('the last tab that is closed leaves an empty one', async () => {
+  const work = await started()
+  for (const sheet of work.sheets.value) work.close(sheet)
+  expect(work.sheets.value.map(({ text }) => text.value)).toEqual([''])
+  work.end()
+})
