@@ -7,12 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { startModel } from './model.mjs'
 
 const PATIENCE = 60_000 // milliseconds for a program to start
 const PASSWORD = 'a password of many words'
 const programs = process.env.CONSOLE_PROGRAMS
 const folder = mkdtempSync(join(tmpdir(), 'console-'))
 const children = []
+let model
 
 // Resolves with the first line that fits; fails if the program ends or takes too long.
 async function firstLine(child, stream, pattern) {
@@ -38,7 +40,7 @@ async function startDatabase() {
 }
 
 // Both names are the same database: one may write.
-function configuration(url) {
+function configuration(url, model) {
   const database = (name, writes) => ({
     name,
     host: url.hostname,
@@ -60,9 +62,10 @@ function configuration(url) {
         rate_limit_window_minutes: 1,
       },
     },
-    client_ip: undefined,
     data_dir: folder,
     secret_file: join(folder, 'secret'),
+    llm: { enabled: true, provider: 'anthropic', model: 'claude-script', anthropic_api_key: 'none', anthropic_base_url: model },
+    embedding: { enabled: true, provider: 'local' },
     databases: [database('shop', false), database('workshop', true)],
   }
 }
@@ -81,7 +84,8 @@ async function startServer(file) {
 async function main() {
   const file = join(folder, 'tools.yaml')
   // JSON is YAML.
-  writeFileSync(file, JSON.stringify(configuration(await startDatabase())), { mode: 0o600 })
+  model = await startModel()
+  writeFileSync(file, JSON.stringify(configuration(await startDatabase(), model.address)), { mode: 0o600 })
   administer(file, '-add-user', '-username', 'alice', '-password', PASSWORD, '-user-note', 'analyst', '-user-admin')
   administer(file, '-add-user', '-username', 'bob', '-password', PASSWORD, '-user-note', 'developer')
   const made = administer(file, '-add-token', '-token-note', 'reports', '-token-database', 'shop', '-token-expiry', '90d')
@@ -104,6 +108,7 @@ async function stop() {
     else child.kill()
     await gone
   }
+  model?.stop()
   rmSync(folder, { recursive: true, force: true })
 }
 

@@ -1,14 +1,23 @@
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../parts/button'
+import { place, replace } from '../../shell/router'
 import { ask as text } from '../../text/ask'
 import { running, turns } from './dialogue'
 
-/** The field for a question. Enter sends, Shift and Enter begins a line, Esc stops. */
+/** Field for a question. Enter sends, Shift and Enter begins a line, Esc stops. */
 export function Composer({ onSend }: { onSend: (question: string) => void }) {
   const failed = turns.value.at(-1)
   const [draft, setDraft] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
   const busy = running.value !== null
+  const { hash } = place.value
+  // A text behind `#` fills the field. It is never sent by itself.
+  useEffect(() => {
+    if (!hash) return
+    setDraft(hash)
+    replace({ hash: '' })
+    field.current?.focus()
+  }, [hash])
   const send = () => {
     const question = draft.trim()
     if (!question || busy) return

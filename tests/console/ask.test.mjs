@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { base, signIn, until, visit, withBrowser } from './browser.mjs'
+import { keyboard, pointer } from './hands.mjs'
+
+withBrowser()
+
+const question = (page) => page.getByRole('textbox', { name: 'Question' })
+
+for (const hand of [pointer, keyboard]) {
+  describe(`by ${hand.name}`, () => {
+    test('an analyst asks, sees the statement behind the answer, changes it, and finds the conversation again', () =>
+      visit({}, async (page) => {
+        await signIn(page, '/console/ask?db=shop')
+        await hand.fill(page, question(page), `Which category earned most? (${hand.name})`)
+        await hand.press(page, page.getByRole('button', { name: 'Send' }))
+        await page.getByText('earned most.').waitFor()
+        await page.getByText('Ran query_database in shop').waitFor()
+        await page.getByRole('columnheader', { name: 'revenue' }).waitFor()
+        await hand.press(page, page.getByRole('button', { name: 'Edit' }))
+        await hand.fill(page, page.getByLabel('Statement', { exact: true }).last(), 'select 6 * 7 as revenue')
+        await hand.press(page, page.getByRole('button', { name: 'Run', exact: true }))
+        await page.getByText('edited by alice').waitFor()
+        await page.getByRole('cell', { name: '42' }).waitFor()
+        await until(() => new URL(page.url()).searchParams.has('open'), 'a kept conversation')
+        await page.reload()
+        await page.getByText('edited by alice').waitFor()
+        await page.getByRole('link', { name: new RegExp(hand.name) }).waitFor()
+      }))
+
+    test('a write that a model wants waits, with the focus on not running it', () =>
+      visit({}, async (page) => {
+        await signIn(page, '/console/ask?db=workshop')
+        await hand.fill(page, question(page), 'Please write a new name')
+        await page.keyboard.press('Enter')
+        const dialog = page.getByRole('dialog', { name: 'The model wants to write' })
+        await dialog.getByText("update products set name = 'changed' where id = 1").waitFor()
+        assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Do not run')
+        await page.keyboard.press('Enter')
+        await page.getByText('declined').waitFor()
+        await page.goto(`${base}/console/tools?open=tool%2Fquery_database&db=workshop`)
+        await page.getByLabel('query', { exact: true }).fill("select count(*) from products where name = 'changed'")
+        await page.getByRole('button', { name: 'Call' }).click()
+        await page.getByRole('cell', { name: '0', exact: true }).waitFor()
+      }))
+  })
+}
+
+for (const bypassPolicy of [false, true]) {
+  test(`what a model writes from hostile rows loads and runs nothing, ${bypassPolicy ? 'without' : 'with'} the policy`, () =>
+    visit({ bypassPolicy }, async (page) => {
+      await signIn(page, '/console/ask?db=shop')
+      await question(page).fill('Please inject')
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Ask again' }).waitFor()
+      assert.equal(await page.locator('#console :is(img, script, iframe, a[href^="https:"], a[href^="javascript:"])').count(), 0)
+      await page.getByRole('button', { name: /click/ }).click()
+      const dialog = page.getByRole('dialog', { name: 'Open a link' })
+      await dialog.getByText('https://198.51.100.1/leak?rows=1').waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }))
+}
+
+test('a question behind # fills the field and is not sent', () =>
+  visit({}, async (page) => {
+    const asked = []
+    page.on('request', (request) => asked.push(request.url()))
+    await signIn(page, '/console/ask?db=shop#Which%20one%3F')
+    await until(async () => (await question(page).inputValue()) === 'Which one?', 'the question in the field')
+    assert.ok(!asked.some((url) => url.includes('/api/llm/chat')))
+    assert.equal(new URL(page.url()).hash, '')
+  }))
