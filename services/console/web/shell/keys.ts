@@ -8,7 +8,7 @@ export const COMMAND_KEY = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform
 /** Moves the focus to the next region of the page, or back with Shift. */
 export function nextRegion(back: boolean): void {
   const regions = [...document.querySelectorAll<HTMLElement>('[data-region]')].filter((region) => region.checkVisibility())
-  const at = regions.findIndex((region) => region.contains(document.activeElement))
+  const at = regions.findLastIndex((region) => region.contains(document.activeElement))
   const to = regions[(at + (back ? -1 : 1) + regions.length) % regions.length]
   if (!to) return
   const inside = to.querySelector<HTMLElement>('[tabindex="0"], a[href], button:not([tabindex="-1"]), input, select, textarea')

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { models, providers } from '../../api/chat'
 import { conversations, type Listed } from '../../api/conversations'
 import { ProblemBanner } from '../../parts/banner'
-import { Button } from '../../parts/button'
+import { Button, IconButton } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
 import { Dialog } from '../../parts/dialog'
 import { Select, type Choice } from '../../parts/field'
@@ -103,9 +103,7 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
           {known.providers.length > 1 && <Select label={text.provider} value={known.provider} choices={known.providers} onChoose={choose} />}
           {known.models.length > 0 && <Select label={text.model} value={known.model} choices={known.models} onChoose={setModel} />}
           {turns.value.length > 0 && (
-            <Button icon="download" onClick={() => download(markdownOf(text.title, turns.peek()))}>
-              {text.exportMarkdown}
-            </Button>
+            <IconButton icon="download" name={text.exportMarkdown} tip="end" onClick={() => download(markdownOf(text.title, turns.peek()))} />
           )}
         </div>
         <div class="ask-turns">

@@ -69,7 +69,7 @@ function list({ items, ordered, start }: Tokens.List, hooks: Hooks, at: number, 
 
 function table({ header, rows }: Tokens.Table, hooks: Hooks, at: number, depth: number): ComponentChild {
   return (
-    <div key={at} class="markdown-table" tabIndex={0} role="region" aria-label={text.table}>
+    <div key={at} class="markdown-table" tabIndex={0} role="group" aria-label={text.table}>
       <table>
         <thead>
           <tr>

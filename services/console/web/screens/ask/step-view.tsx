@@ -53,7 +53,7 @@ export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; 
           </form>
         ) : (
           <>
-            <CodeText text={statement ?? JSON.stringify(step.input, null, 2)} language={statement ? 'plain' : 'json'} copies={false} label={text.statement} />
+            <CodeText text={statement ?? JSON.stringify(step.input, null, 2)} language={statement ? 'plain' : 'json'} copies={false} label={`${text.statement} ${number + 1}`} />
             <div class="button-row">
               {statement && (
                 <Button icon="edit" onClick={() => setDraft(statement)} disabled={busy}>
@@ -78,10 +78,10 @@ export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; 
             </div>
           </>
         )}
-        {rows ? <StepTable step={step} rows={rows} /> : step.text && <CodeText text={step.text} label={text.text} />}
+        {rows ? <StepTable step={step} rows={rows} name={`${title}, ${number + 1}`} /> : step.text && <CodeText text={step.text} label={`${text.text} ${number + 1}`} />}
         <details class="ask-raw">
           <summary>{text.raw}</summary>
-          <CodeText text={JSON.stringify({ tool: step.tool, input: step.input, text: step.text, structured: step.structured }, null, 2)} language="json" label={text.raw} />
+          <CodeText text={JSON.stringify({ tool: step.tool, input: step.input, text: step.text, structured: step.structured }, null, 2)} language="json" label={`${text.raw} ${number + 1}`} />
         </details>
       </div>
     </details>
@@ -95,9 +95,9 @@ function StateBadge({ step: { state } }: { step: Step }) {
   return null
 }
 
-function StepTable({ step, rows: { columns, rows } }: { step: Step; rows: Rows }) {
+function StepTable({ step, rows: { columns, rows }, name }: { step: Step; rows: Rows; name: string }) {
   return (
-    <div class="ask-table" tabIndex={0} role="region" aria-label={text.table}>
+    <div class="ask-table" tabIndex={0} role="region" aria-label={name}>
       <table>
         <thead>
           <tr>

@@ -41,12 +41,14 @@ function PassageView({ passage: { text: words, score, path, id, rank }, question
       </div>
       <div class="passage-body">
         <p class="passage-path">
-          {path.map((part, at) => (
-            <span key={at}>
-              {at > 0 && <span class="muted"> › </span>}
-              <Foreign text={part} />
-            </span>
-          ))}
+          <span>
+            {path.map((part, at) => (
+              <span key={at}>
+                {at > 0 && <span class="muted"> › </span>}
+                <Foreign text={part} />
+              </span>
+            ))}
+          </span>
           {id !== null && (
             <span class="mono passage-row">
               <Foreign text={text.row(id)} />

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-7QO3RMDQ.js";import"/console/assets/chunk-FAMZ46HD.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-SKVMIO7R.js";export{a as Rows,b as arrange};
