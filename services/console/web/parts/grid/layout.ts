@@ -1,5 +1,6 @@
 /** Places of the columns of a grid, and the parts of it that can be seen. */
 import { cellText, isFolded, PAINTED_CHARACTERS, type Column } from './cell'
+import { markedParts, needsMarks } from './marks'
 import type { Row } from './rows'
 
 export const MIN_WIDTH = 48
@@ -106,8 +107,8 @@ export function fittingWidth(
     folds ||= isFolded(cell, column.type)
     if (text.length > longest.length) longest = text.slice(0, PAINTED_CHARACTERS)
   }
-  const name = Math.max(measure(column.name), measure(column.type)) + NAME_SPACE
-  const wanted = Math.ceil(Math.max(name, measure(longest) + CELL_SPACE + (folds ? FOLD_SPACE : 0)))
+  const name = Math.max(measure(painted(column.name)), measure(column.type)) + NAME_SPACE
+  const wanted = Math.ceil(Math.max(name, measure(painted(longest)) + CELL_SPACE + (folds ? FOLD_SPACE : 0)))
   return Math.max(MIN_WIDTH, Math.min(limit, wanted))
 }
 
@@ -116,4 +117,12 @@ export function scrolledTo(from: number, view: number, start: number, end: numbe
   if (start < from) return start
   if (end > from + view) return Math.max(0, end - view)
   return from
+}
+
+/** A text with its marks, which have a border and so the space of about one more character. */
+function painted(text: string): string {
+  if (!needsMarks(text)) return text
+  return markedParts(text)
+    .map((part) => (part.mark ? `${part.text} ` : part.text))
+    .join('')
 }

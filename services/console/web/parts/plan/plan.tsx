@@ -143,9 +143,13 @@ function StepRow({
       </td>
       {isMeasured && (
         <td>
-          {(node.hit !== null || node.read !== null) && texts.blocksOf(node.hit ?? 0, node.read ?? 0)}
-          {(node.batches ?? 0) > 1 && <Badge kind="warn">{texts.batches(node.batches ?? 0)}</Badge>}
-          {node.sorted_on_disk && <Badge kind="warn">{texts.onDisk}</Badge>}
+          <span class="plan-blocks">
+            {(node.hit !== null || node.read !== null) && (
+              <span>{texts.blocksOf(node.hit ?? 0, node.read ?? 0)}</span>
+            )}
+            {(node.batches ?? 0) > 1 && <Badge kind="warn">{texts.batches(node.batches ?? 0)}</Badge>}
+            {node.sorted_on_disk && <Badge kind="warn">{texts.onDisk}</Badge>}
+          </span>
         </td>
       )}
     </tr>
