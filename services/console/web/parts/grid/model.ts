@@ -68,8 +68,11 @@ export class GridModel {
 
   readonly shownRows = computed(() => this.order.value?.length ?? this.rows.count.value)
 
+  /** Digits of the largest row number; it changes far less often than the number of rows. */
+  private readonly digits = computed(() => String(Math.max(this.rows.count.value, 1)).length)
+
   readonly layout = computed(() => {
-    const digits = String(Math.max(this.rows.count.value, 1)).length
+    const digits = this.digits.value
     const choices = { widths: this.widths.value, hidden: this.hidden.value, pinned: this.pinned.value }
     return layoutOf(this.rows.columns.length, choices, Math.max(36, digits * DIGIT + NUMBER_SPACE))
   })

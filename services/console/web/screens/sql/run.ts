@@ -19,6 +19,15 @@ export interface Order {
   readonly from: number
 }
 
+/** Milliseconds of reading after which the page may paint. */
+const LONGEST_TASK = 25
+
+/** Lets the page paint. A page that is not seen has nothing to paint, and its timers are slow. */
+function pause(): Promise<void> {
+  if (globalThis.document?.hidden) return Promise.resolve()
+  return new Promise((resolve) => setTimeout(resolve))
+}
+
 let next = 1
 
 /** A statement that runs or ran, with what came of it. */
@@ -67,11 +76,17 @@ export class Run {
       ...(confirm === undefined ? {} : { confirm }),
     }
     try {
+      let paintedAt = performance.now()
       for await (const line of query(request, this.stopping.signal)) {
         if (line.columns) this.rows.value = new Rows(line.columns)
         if (line.rows) this.rows.value?.append(line.rows)
         if (line.done) this.done.value = line.done
         if (line.error) this.failure.value = line.error
+        // An answer that arrives at once would keep the page from showing its first rows, or from stopping it.
+        if (performance.now() - paintedAt > LONGEST_TASK) {
+          await pause()
+          paintedAt = performance.now()
+        }
       }
       this.end(this.failure.value ? 'failed' : 'done')
     } catch (problem) {
