@@ -30,6 +30,9 @@ export const schema = {
       .filter(Boolean)
       .join(' · '),
   query: 'Query',
+  ask: 'Ask about it',
+  question: (table: string) => `What is in the table ${table}, and what is it used for?`,
+  searchByMeaning: 'Search by meaning',
   views: {
     columns: 'Columns',
     keys: 'Keys',

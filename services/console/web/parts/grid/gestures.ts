@@ -18,6 +18,7 @@ export class Gestures {
   private readonly actions: GridActions
   private readonly measure: Measure
   private readonly ending = new AbortController()
+  private tappedAgain = false
 
   constructor(model: GridModel, view: GridView, measure: Measure, actions: GridActions) {
     this.model = model
@@ -101,6 +102,9 @@ export class Gestures {
     if (!place) return
     if (event.target.classList.contains('grid-width')) return this.dragWidth(event, place.column)
     if (place.row === HEADER) return
+    const { active } = this.model.selection.value
+    this.tappedAgain =
+      event.pointerType === 'touch' && active.row === place.row && active.column === place.column
     this.selectAt(place, event.shiftKey)
     // A finger scrolls; a mouse or pen selects.
     if (event.pointerType !== 'touch') this.dragSelection(event)
@@ -184,6 +188,8 @@ export class Gestures {
   private click(event: MouseEvent): void {
     if (!(event.target instanceof Element)) return
     const place = this.view.placeOf(event.target)
+    // A finger has no double click: a second tap shows the value.
+    if (place && place.row !== HEADER && this.tappedAgain) return this.actions.openCell(place)
     if (place?.row !== HEADER || event.target.classList.contains('grid-width')) return
     this.model.selection.value = at(HEADER, place.column)
     const index = this.model.columnAt(place.column)?.index

@@ -4,6 +4,7 @@ import { tableName } from '../../parts/editor/identifier'
 import { Foreign } from '../../parts/foreign'
 import { Tabs } from '../../parts/tabs'
 import { go, place, replace } from '../../shell/router'
+import { isIn, session } from '../../shell/session'
 import { schema as texts } from '../../text/schema'
 import { definitionOf } from './definition'
 import { keyOf, type Graph } from './graph'
@@ -30,13 +31,7 @@ export function TablePage({ found, graph }: { readonly found: Named; readonly gr
           </h2>
           <p class="muted">{texts.facts(table.kind, table.rows, table.bytes)}</p>
         </div>
-        <Button
-          kind="main"
-          icon="sql"
-          onClick={() => go({ screen: 'sql', hash: `select *\nfrom ${tableName(schema, table.name)}` })}
-        >
-          {texts.query}
-        </Button>
+        <Actions found={found} />
       </header>
       {table.comment && (
         <p class="table-comment">
@@ -71,4 +66,31 @@ function titleOf(view: View, { table }: Named): string {
   if (view === 'columns') return `${texts.views.columns} ${table.columns.length}`
   if (view === 'indexes' && table.indexes.length > 0) return `${texts.views.indexes} ${table.indexes.length}`
   return texts.views[view]
+}
+
+/** The ways from a table to the other screens. */
+function Actions({ found: { schema, table } }: { readonly found: Named }) {
+  const name = tableName(schema, table.name)
+  const hasVectors = table.columns.some(({ dimensions }) => dimensions !== null)
+  const caller = session.value
+  return (
+    <div class="button-row">
+      <Button kind="main" icon="sql" onClick={() => go({ screen: 'sql', hash: `select *\nfrom ${name}` })}>
+        {texts.query}
+      </Button>
+      {isIn(caller) && caller.features.llm && (
+        <Button icon="ask" onClick={() => go({ screen: 'ask', hash: texts.question(name) })}>
+          {texts.ask}
+        </Button>
+      )}
+      {hasVectors && (
+        <Button
+          icon="search"
+          onClick={() => go({ screen: 'search', query: { table: `${schema}.${table.name}` } })}
+        >
+          {texts.searchByMeaning}
+        </Button>
+      )}
+    </div>
+  )
 }

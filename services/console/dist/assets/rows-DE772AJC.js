@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-E35PHI6A.js";import"/console/assets/chunk-LKBHEKHR.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-EHILJSLT.js";export{a as Rows,b as arrange};
