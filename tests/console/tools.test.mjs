@@ -34,8 +34,11 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, page.getByRole('tab', { name: 'Claude Code' }))
         await hand.press(page, page.getByRole('tabpanel').getByRole('button', { name: 'Copy' }))
         await page.getByText('Copied').waitFor()
-        const copied = await page.evaluate(() => navigator.clipboard.readText())
-        assert.match(copied, /^claude mcp add --transport http ziggurat 'http:\/\/localhost:\d+\/mcp' --header/)
+        // The policy lets pages write to the clipboard and not read it; a person can paste.
+        const filter = page.getByRole('searchbox', { name: 'Filter' })
+        await filter.focus()
+        await page.keyboard.press('Control+v')
+        assert.match(await filter.inputValue(), /^claude mcp add --transport http ziggurat 'http:\/\/localhost:\d+\/mcp' --header/)
       }))
 
     test('a write that the server asks about runs only when it is confirmed', () =>

@@ -17,7 +17,7 @@ pub const OPEN_PATHS: [&str; 2] = ["/console", "/console/*"];
 const PAGE: &str = "index.html";
 
 /// Paths of the screens below [`HOME`], which one script shows.
-const SCREENS: [&str; 5] = ["", "sign-in", "sql", "schema", "tools"];
+const SCREENS: [&str; 7] = ["", "sign-in", "ask", "sql", "schema", "search", "tools"];
 
 /// Folder of the files whose names change with their content.
 const ASSETS: &str = "assets/";

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { wasStopped } from '../../api/problem'
+import { type Catalogue, catalogueOf } from '../../api/schema'
 import { ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
@@ -12,7 +13,6 @@ import { isIn, session } from '../../shell/session'
 import { search as text } from '../../text/search'
 import { Passages } from './passages'
 import { type Found, type Product, products, searchDocuments, searchTable } from './search-call'
-import { tablesWithVectors } from './vector-tables'
 
 type State = { found: Found; question: string } | { problem: unknown } | { running: AbortController } | null
 
@@ -86,18 +86,11 @@ function Answer({ state, start }: { state: State; start: string }) {
 function Tables() {
   const { state, run } = useSearch()
   const [question, setQuestion] = useState('')
-  const [tables, setTables] = useState<string[]>([])
-  const [table, setTable] = useState(place.peek().query.get('table') ?? '')
+  const tables = withVectors(catalogueOf(database.value).value.catalogue)
+  const [chosen, setTable] = useState(place.peek().query.get('table') ?? '')
+  const table = chosen || (tables[0] ?? '')
   const [settings, setSettings] = useState({ top_n: '10', chunk_size_tokens: '100', lambda: '0.6', max_output_tokens: '1000', distance_metric: 'cosine' })
   const set = (name: keyof typeof settings) => (value: string) => setSettings({ ...settings, [name]: value })
-  useEffect(() => {
-    const stop = new AbortController()
-    tablesWithVectors(database.value, stop.signal).then((found) => {
-      setTables(found)
-      setTable((current) => current || (found[0] ?? ''))
-    }, () => {})
-    return () => stop.abort()
-  }, [])
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
     if (!question.trim()) return
@@ -137,6 +130,12 @@ function Tables() {
     </div>
   )
 }
+
+/** Names the tables that have vectors, with their schema. */
+const withVectors = (catalogue: Catalogue | null): string[] =>
+  (catalogue?.schemas ?? []).flatMap(({ name, tables }) =>
+    tables.filter(({ columns }) => columns.some(({ dimensions }) => dimensions !== null)).map((table) => `${name}.${table.name}`),
+  )
 
 function Documents() {
   const { state, run } = useSearch()
