@@ -50,7 +50,11 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &["services/databases"],
     &["services/answers"],
-    &["services/schema-tools", "services/sql-tools"],
+    &[
+        "services/query-api",
+        "services/schema-tools",
+        "services/sql-tools",
+    ],
     &[
         "services/account-service",
         "services/chat-api",

@@ -11,6 +11,7 @@ use ziggurat_http::Refusal;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_limits::CallerId;
 use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
+use ziggurat_query_api::QueryRights;
 use ziggurat_tokens::{Identity, TokenFile};
 
 use crate::{
@@ -26,6 +27,12 @@ const CALLS: &str = "/mcp";
 
 /// Beginning of the paths for calls with one toolset.
 const NARROWED: &str = "/mcp/x/";
+
+/// The tool whose callers may run statements.
+const QUERY_DATABASE: &str = "query_database";
+
+/// The tool with which an operator switches off what shows tables.
+const GET_SCHEMA_INFO: &str = "get_schema_info";
 
 /// A path that does not exist, for requests that find nothing.
 const NOWHERE: &str = "/nowhere";
@@ -85,6 +92,18 @@ impl ToolAccess {
     pub(crate) fn has_tool(&self, caller: &CallerId<'_>, tool: &str) -> bool {
         let toolsets = self.toolsets.as_ref();
         toolsets.is_none_or(|it| it.view(caller, None).has_tool(tool))
+    }
+
+    /// Returns what a caller may do at the endpoints for statements. Where there are toolsets, one of
+    /// the caller's names the area, or it would not come so far.
+    fn query_rights(&self, caller: &CallerId<'_>) -> QueryRights {
+        let is_person = matches!(caller, CallerId::Local | CallerId::User(_));
+        let is_on = !self.names.tools_off.contains(&QUERY_DATABASE);
+        QueryRights {
+            has_query: is_on && self.has_tool(caller, QUERY_DATABASE),
+            has_schema: !self.names.tools_off.contains(&GET_SCHEMA_INFO),
+            is_unlimited: is_person || self.toolsets.is_some(),
+        }
     }
 
     /// Returns what a caller sees; `None` if it sees everything.
@@ -149,6 +168,19 @@ impl RequestAccess {
             redirect(request, CALLS);
         }
         Ok(())
+    }
+
+    /// Tells the endpoints for statements what the caller of a request may do, and gives them the
+    /// databases of the same configuration.
+    pub(crate) fn admit_query<B>(&self, request: &mut http::Request<B>) {
+        let catalogue = self.catalogue.of(request.extensions());
+        let rights = {
+            let caller = id(request.extensions().get::<Identity>());
+            catalogue.access.query_rights(&caller)
+        };
+        let databases = catalogue.databases.clone();
+        request.extensions_mut().insert(rights);
+        request.extensions_mut().insert(databases);
     }
 
     /// Refuses a request to the databases endpoints as if they were not there, unless its caller sees
@@ -289,6 +321,8 @@ fn area(path: &str) -> Option<Area> {
         "conversations" => Area::Conversations,
         "llm" => Area::Llm,
         "chat" => Area::Compact,
+        "query" | "exports" => Area::Query,
+        "schema" => Area::Schema,
         _ => return None,
     })
 }

@@ -13,6 +13,7 @@ use ziggurat_layers::shutdown::CutOff;
 use ziggurat_mcp::DetachedCalls;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
+use ziggurat_query_api::{QueryApi, QueryLimits};
 use ziggurat_state::{Conversations, Shared};
 use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
@@ -51,6 +52,8 @@ pub(crate) struct App {
     pub(crate) definition_files: Option<DefinitionFiles>,
     pub(crate) conversations: Option<Conversations>,
     pub(crate) proxy: Option<Proxy>,
+    /// Statements over HTTP.
+    pub(crate) query: QueryApi,
     /// Readiness of the databases, for `/ready`.
     pub(crate) readiness: Readiness,
     /// Cuts off requests in flight when their time at shutdown is over.
@@ -105,6 +108,12 @@ impl App {
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
+        let limits = QueryLimits {
+            max_rows: configuration.limits.max_rows,
+            max_export_rows: configuration.limits.max_export_rows,
+            max_query_bytes: configuration.limits.max_query_bytes,
+        };
+        let query = QueryApi::new(databases.clone(), builder.signer(), limits);
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.
@@ -120,6 +129,7 @@ impl App {
             definition_files,
             conversations: state.conversations,
             proxy,
+            query,
             readiness,
             cut_off,
             observation,
@@ -146,6 +156,7 @@ impl App {
             definition_files: _,
             conversations,
             proxy,
+            query,
             readiness: _,
             cut_off: _,
             observation,
@@ -157,7 +168,7 @@ impl App {
         tasks.shutdown().await;
         pools.close_all();
         drop((databases, accounts, guard, catalogue, builder));
-        drop((conversations, proxy, pools));
+        drop((conversations, proxy, query, pools));
         let connections_closed = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, connections_closed)
             .await

@@ -508,7 +508,8 @@ impl Deref for Text<'_> {
     }
 }
 
-fn verdict(outcome: Outcome, reason: Option<ErrorReason>) -> Verdict {
+/// Returns the verdict on a call from how it ended.
+pub(crate) fn verdict(outcome: Outcome, reason: Option<ErrorReason>) -> Verdict {
     match (outcome, reason) {
         (Outcome::Ok, _) => Verdict::Ok,
         (Outcome::Asked, _) => Verdict::Asked,

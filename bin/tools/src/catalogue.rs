@@ -107,6 +107,11 @@ impl CatalogueBuilder {
         }
     }
 
+    /// Returns the signer of confirmations.
+    pub(crate) fn signer(&self) -> StateSigner {
+        self.signer.clone()
+    }
+
     /// Sets when calls are cut off, who finishes calls whose clients are gone, and the observer.
     pub(crate) fn with_serving(
         mut self,
@@ -161,7 +166,7 @@ impl CatalogueBuilder {
             databases,
             sql_tools: own.tools().clone(),
             limits,
-            has_comments,
+            sql_comment: configuration.sql_comment,
         };
         Ok((catalogue, warnings))
     }

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::{extract::Request, response::IntoResponse as _, response::Response};
+use axum::{
+    body::Body,
+    extract::Request,
+    response::{IntoResponse as _, Response},
+};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_http::Refusal;
+use ziggurat_layers::reject::{ErrorString, Render};
 use ziggurat_limits::{Allowance, CallerId, Refused};
 use ziggurat_telemetry::Metrics;
 use ziggurat_tokens::Identity;
@@ -48,27 +53,27 @@ impl RequestLimits {
     }
 
     /// Counts a request that is a call of its own.
-    pub(crate) fn count(
+    pub(crate) fn count<R: Render<Body> + Default>(
         &self,
         request: &Request,
-    ) -> Result<impl FnOnce(Response) -> Response + use<>, Box<Response>> {
+    ) -> Result<impl FnOnce(Response) -> Response + use<R>, Box<Response>> {
         if let Some(allowance) = request.extensions().get::<Arc<Allowance>>() {
             let admitted = allowance.call().and_then(|()| allowance.day());
-            admitted.map_err(|refused| Box::new(self.refusal(refused)))?;
+            admitted.map_err(|refused| Box::new(self.refusal::<R>(refused)))?;
         }
         Ok(|response| response)
     }
 
     fn refuse(&self, allowance: &Allowance, refused: Refused) -> Response {
-        let mut response = self.refusal(refused);
+        let mut response = self.refusal::<ErrorString>(refused);
         allowance.append_fields(response.headers_mut());
         response
     }
 
-    fn refusal(&self, refused: Refused) -> Response {
+    fn refusal<R: Render<Body> + Default>(&self, refused: Refused) -> Response {
         self.metrics.limit_reached(refused.key());
         let status = StatusCode::TOO_MANY_REQUESTS;
-        let refusal = <Refusal>::new(status, "too_many_requests", "Too many requests");
+        let refusal = Refusal::<R>::new(status, "too_many_requests", "Too many requests");
         let mut response = refusal.into_response();
         if let Some(seconds) = refused.retry_after_seconds() {
             let headers = response.headers_mut();

@@ -1,5 +1,7 @@
 //! Observation of HTTP requests, for the audit trail, the metrics and the traces.
 
+mod statements;
+
 use std::{net::IpAddr, time::Instant};
 
 use axum::{
@@ -29,6 +31,8 @@ use crate::{
     current::CurrentCatalogue,
     metrics,
 };
+
+pub(crate) use self::statements::observe_statement;
 
 /// Name of the span of a request that is not described: its path is made up by a client.
 const OTHER_ROUTE: &str = "_OTHER";
@@ -113,7 +117,7 @@ impl RequestObserver {
             .metrics
             .is_on()
             .then(|| count_request(self.metrics.clone(), FACES, request));
-        let has_ids = self.has_ids || self.catalogue.get().has_comments;
+        let has_ids = self.has_ids || self.catalogue.get().has_comments();
         let id = has_ids.then(|| {
             let given = request.extensions().get().cloned();
             let id: RequestId = given.unwrap_or_else(RequestId::generate);

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use axum::{
     Router,
     handler::Handler,
-    middleware::from_fn_with_state,
+    middleware::{from_fn_with_state, map_response},
     routing::{MethodRouter, get, post_service},
 };
 use http::{Request, header::ALLOW};
@@ -14,8 +14,8 @@ use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_chat_api as chat_api;
 use ziggurat_console as pages;
 use ziggurat_http::{
-    AdmitLayer, AroundLayer, CountedRefusal, Document, ExceptLayer, PreflightLayer, Refusal,
-    headers, health,
+    AdmitLayer, AroundLayer, CountedRefusal, Document, ErrorAndCode, ExceptLayer, PreflightLayer,
+    Refusal, headers, health,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -46,7 +46,7 @@ use crate::{
     configuration::{Configuration, Http},
     limits::RequestLimits,
     logs::log_traffic,
-    requests::{RequestObserver, observe_request, show_unavailable},
+    requests::{RequestObserver, observe_request, observe_statement, show_unavailable},
     web_console::{Console, home},
 };
 
@@ -237,6 +237,7 @@ fn others(
     let [own, usual, page] = DESCRIPTION;
     let [alive, ready] = PROBES;
     let mut router = chat(app)
+        .merge(statements(app))
         .route(LEGACY, legacy_calls(app, challenge, max_bytes))
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
@@ -293,12 +294,26 @@ fn chat(app: &App) -> Router {
     recorded(areas.fold(Router::new(), Router::merge), app)
 }
 
+/// Serves statements over HTTP. Each request counts as a call of its caller, and is observed until
+/// the last row was sent.
+fn statements(app: &App) -> Router {
+    let (limits, access) = (request_limits(app), request_access(app));
+    ziggurat_query_api::routes(app.query.clone())
+        .layer(AdmitLayer::new(move |request: &mut Request<_>| {
+            let counted = limits.count::<ErrorAndCode>(request)?;
+            access.admit_query(request);
+            Ok(counted)
+        }))
+        .layer(from_fn_with_state(observer(app), observe_statement))
+        .layer(map_response(ziggurat_query_api::unstored))
+}
+
 /// Counts each request to these routes as a call of its caller, and observes it if there is an audit
 /// trail, or metrics or traces are on.
 fn recorded(routes: Router, app: &App) -> Router {
     let limits = request_limits(app);
     let routes = routes.layer(AdmitLayer::new(move |request: &mut Request<_>| {
-        limits.count(request)
+        limits.count::<ErrorString>(request)
     }));
     let observer = observer(app);
     if observer.is_on() {

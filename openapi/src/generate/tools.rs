@@ -5,6 +5,7 @@ mod mcp;
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use ziggurat_chat_api::{compact, conversations, databases, llm, user};
+use ziggurat_query_api::{exports, query, schema};
 
 use super::{
     members,
@@ -37,6 +38,9 @@ pub(super) fn document() -> Result<Value, Unknown> {
     schemas.extend(mcp::schemas());
     let areas = [
         databases::Description::openapi(),
+        query::Description::openapi(),
+        schema::Description::openapi(),
+        exports::Description::openapi(),
         user::Description::openapi(),
         conversations::Description::openapi(),
         compact::Description::openapi(),
@@ -59,6 +63,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
         "tags": [
             {"name": "MCP", "description": "The Model Context Protocol"},
             {"name": "Databases", "description": "Databases, and the selected one"},
+            {"name": "Query", "description": "Tables and statements, with rows as they come"},
             {"name": "User", "description": "The caller"},
             {"name": "Conversations", "description": "Stored conversations of users. \
                 API tokens have none, and neither have servers without authentication."},

@@ -19,6 +19,10 @@ pub enum Area {
     Llm,
     /// Compaction of messages.
     Compact,
+    /// Statements over HTTP, with their rows as they come.
+    Query,
+    /// The tables that statements may name.
+    Schema,
 }
 
 /// A toolset.
@@ -36,11 +40,13 @@ pub(crate) struct Toolset {
 
 impl Area {
     /// All areas.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Databases,
         Self::Conversations,
         Self::Llm,
         Self::Compact,
+        Self::Query,
+        Self::Schema,
     ];
 
     /// Returns the name in configurations.
@@ -51,6 +57,8 @@ impl Area {
             Self::Conversations => "conversations",
             Self::Llm => "llm",
             Self::Compact => "compact",
+            Self::Query => "query",
+            Self::Schema => "schema",
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use ziggurat_limits::Refused;
 use ziggurat_mcp::{Caller, Reported, ToolRequest};
 use ziggurat_postgres::{call_context::CallContext, database::Database, error::QueryError};
 use ziggurat_runtime::lock;
@@ -102,12 +103,24 @@ impl CallFacts {
         let Some(facts) = caller.extension::<Self>() else {
             return Ok(());
         };
+        let admitted = facts.admit_statement(database).await;
+        admitted.map_err(|refused| Reported::new(refused.to_string()))
+    }
+
+    /// Waits like [`admit`](Self::admit), for a caller that is not one of the protocol.
+    ///
+    /// # Errors
+    /// Fails if a limit of the caller is reached.
+    pub async fn admit_statement(&self, database: &Database) -> Result<(), Refused> {
         let patience = database.settings().lease_timeout;
-        let admitted = facts.limits.admit(patience).await;
-        admitted.map_err(|refused| {
-            facts.set_reason(ErrorReason::Limited(refused.key()));
-            Reported::new(refused.to_string())
-        })
+        let admitted = self.limits.admit(patience).await;
+        admitted.inspect_err(|refused| self.set_reason(ErrorReason::Limited(refused.key())))
+    }
+
+    /// Returns the context for the statements of this call.
+    #[must_use]
+    pub fn own_context(&self) -> &CallContext {
+        &self.context
     }
 
     /// Returns the facts of a call, if it has an observer.
@@ -123,7 +136,7 @@ impl CallFacts {
     }
 
     /// Sets the database.
-    pub(crate) fn set_database(&self, database: &Arc<Database>) {
+    pub fn set_database(&self, database: &Arc<Database>) {
         lock(&self.facts).database = Some(Arc::clone(database));
     }
 

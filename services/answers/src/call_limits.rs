@@ -58,7 +58,8 @@ impl CallLimits {
     }
 
     /// Returns the limit on the cost of a statement.
-    pub(crate) fn max_cost(&self) -> Option<f64> {
+    #[must_use]
+    pub fn max_cost(&self) -> Option<f64> {
         self.0.as_ref()?.allowance.max_cost()
     }
 

@@ -138,6 +138,13 @@ impl Cache {
         loaded.map_err(MetadataError::Load)
     }
 
+    /// Returns the cached metadata of any age, and its age.
+    pub(super) fn cached(&self) -> Option<(Arc<Metadata>, Duration)> {
+        let state = lock(&self.state);
+        let latest = state.latest.as_ref()?;
+        Some((Arc::clone(&latest.metadata), latest.since.elapsed()))
+    }
+
     /// Waits for the first load.
     async fn wait(&self, mut load: Shared<Load>) -> Result<Loaded, MetadataError> {
         match time::timeout(MAX_WAIT, &mut load).await {

@@ -71,6 +71,19 @@ impl Current {
         self.cache.metadata(&self.pools, max_age, call).await
     }
 
+    /// Returns its tables if they are cached, of any age; nothing is loaded.
+    #[must_use]
+    pub fn cached_metadata(&self) -> Option<Arc<Metadata>> {
+        self.cache.cached().map(|(metadata, _)| metadata)
+    }
+
+    /// Returns the age of its cached tables, if they are these.
+    #[must_use]
+    pub fn metadata_age(&self, metadata: &Arc<Metadata>) -> Option<Duration> {
+        let (cached, age) = self.cache.cached()?;
+        Arc::ptr_eq(&cached, metadata).then_some(age)
+    }
+
     /// Returns its tables, at most `age` old; for callers that are about to report a missing table.
     ///
     /// # Errors

@@ -330,7 +330,12 @@ impl Databases {
         Ok(())
     }
 
-    fn check(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+    /// Checks that a caller could [select](Self::select) a database.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database does not exist, or the caller may not use it.
+    pub fn check(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
         let list = self.list();
         if !list.iter().any(|known| known.database.name() == name) {
             return Err(SelectError::NotFound);

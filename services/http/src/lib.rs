@@ -62,7 +62,7 @@ pub use self::{
     payload::{Malformed, Payload},
     preflight::{Preflight, PreflightLayer},
     ready::{Readiness, Report, Status},
-    refusal::Refusal,
+    refusal::{ErrorAndCode, Refusal},
     telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings, TraceExport},
     tls::{OptionalTls, Tls, TlsError},
 };

@@ -3,10 +3,12 @@
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use axum::{
+    Json,
     body::Body,
     response::{IntoResponse, Response},
 };
 use http::StatusCode;
+use serde::Serialize;
 use ziggurat_layers::{
     reject::{ErrorString, Rejection, Render},
     sanitize::ErrorDetail,
@@ -21,6 +23,44 @@ pub struct Refusal<R = ErrorString> {
     // Boxed, because it determines the size of every `Result` that holds it.
     parts: Box<(Rejection, Option<ErrorDetail>)>,
     render: PhantomData<fn() -> R>,
+}
+
+/// Renders `{"error": "<message>", "code": "<code>"}`.
+///
+/// ```
+/// use axum::body::{Body, to_bytes};
+/// use http::StatusCode;
+/// use ziggurat_http::ErrorAndCode;
+/// use ziggurat_layers::reject::Rejection;
+///
+/// # tokio_test::block_on(async {
+/// let no = Rejection::new(StatusCode::CONFLICT, "closed", "This order is closed");
+/// let response = no.into_response::<Body>(&ErrorAndCode);
+/// let body = to_bytes(response.into_body(), 100).await?;
+/// assert_eq!(body, r#"{"error":"This order is closed","code":"closed"}"#);
+/// # Ok::<_, axum::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ErrorAndCode;
+
+/// Body of a response of [`ErrorAndCode`].
+#[derive(Serialize)]
+struct Coded<'a> {
+    error: &'a str,
+    code: &'a str,
+}
+
+// === impl ErrorAndCode ===
+
+impl Render<Body> for ErrorAndCode {
+    fn render(&self, rejection: &Rejection) -> Response {
+        let coded = Coded {
+            error: rejection.message(),
+            code: rejection.code(),
+        };
+        Json(coded).into_response()
+    }
 }
 
 // === impl Refusal ===

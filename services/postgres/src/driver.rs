@@ -55,7 +55,10 @@ pub use self::{
     error::{DriverError, ServerError},
     tls::{SslMode, UnknownSslMode},
 };
-use super::large_rows::{LargeRowPermit, LargeRows};
+use super::{
+    large_rows::{LargeRowPermit, LargeRows},
+    notices::{NoticeSink, Notices},
+};
 
 /// Limit on the size of a message that is no row.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -92,6 +95,8 @@ pub struct Client {
     max_row_bytes: usize,
     /// Limit on the memory of large rows, shared by several connections.
     large_rows: Option<LargeRows>,
+    /// List for the notices of the statement, if they are wanted.
+    notices: Option<NoticeSink>,
     /// Size of a large row that waits for a permit.
     waiting: Option<usize>,
     /// Permit of the large row that is being read.
@@ -146,6 +151,7 @@ impl Client {
             columns: Arc::default(),
             max_row_bytes: DEFAULT_MAX_ROW,
             large_rows: None,
+            notices: None,
             waiting: None,
             permit: None,
             deadline: None,
@@ -171,6 +177,11 @@ impl Client {
     /// Sets the shared limit for large rows; each waits for a permit before it is read.
     pub(crate) fn set_large_rows(&mut self, large_rows: Option<&LargeRows>) {
         self.large_rows = large_rows.cloned();
+    }
+
+    /// Sets the list that gets the notices, or none.
+    pub(crate) fn set_notices(&mut self, notices: Option<&Notices>) {
+        self.notices = notices.map(Notices::sink);
     }
 
     /// Sets the deadline for answers, or none. After the deadline every wait still takes up to
@@ -413,6 +424,12 @@ impl Client {
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
                 return Err(DriverError::Protocol("COPY through the client"));
             }
+            Message::NoticeResponse(body) => {
+                if let Some(notices) = &self.notices {
+                    notices.add(|| ServerError::notice(&body));
+                }
+                return Ok(None);
+            }
             Message::NotificationResponse(_) => {
                 self.is_notified = true;
                 return Ok(None);
@@ -424,7 +441,6 @@ impl Client {
             | Message::ParameterDescription(_)
             | Message::EmptyQueryResponse
             | Message::PortalSuspended
-            | Message::NoticeResponse(_)
             | Message::ParameterStatus(_) => return Ok(None),
             _ => return Err(DriverError::Protocol("an unexpected message")),
         }))

@@ -6,10 +6,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock},
 };
 
-use super::driver::{Client, DriverError};
+use super::{
+    driver::{Client, DriverError},
+    type_name,
+};
 
 /// Maximum number of user-defined types that a pool remembers.
 const MAX_KNOWN: usize = 4096;
@@ -63,10 +66,16 @@ pub(crate) enum Scalar {
     Number,
 }
 
-/// Kinds of the user-defined types that were looked up.
+/// The user-defined types that were looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
-    known: RwLock<HashMap<u32, Kind>>,
+    known: RwLock<HashMap<u32, KnownType>>,
+}
+
+#[derive(Debug)]
+struct KnownType {
+    kind: Kind,
+    name: Arc<str>,
 }
 
 // === impl Kind ===
@@ -106,19 +115,29 @@ impl Catalogue {
     pub(crate) fn kind(&self, oid: u32) -> Option<Kind> {
         Kind::built_in(oid).or_else(|| {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            known.get(&oid).copied()
+            known.get(&oid).map(|known| known.kind)
         })
     }
 
-    /// Looks up types in PostgreSQL, and remembers their kinds.
+    /// Returns the short name of a type, if it is known.
+    pub(crate) fn name(&self, oid: u32) -> Option<Arc<str>> {
+        type_name::built_in(oid).map(Arc::from).or_else(|| {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.get(&oid).map(|known| Arc::clone(&known.name))
+        })
+    }
+
+    /// Looks up types in PostgreSQL, and remembers their kinds and names.
     pub(crate) async fn learn(&self, oids: &[u32], from: &mut Client) -> Result<(), DriverError> {
         let asked: Vec<_> = oids.iter().map(u32::to_string).collect();
         // A domain has the category of its base type.
-        let arrays = from
+        let types = from
             .ask(&format!(
-                "SELECT a.oid, e.typcategory, e.typdelim
-                 FROM pg_catalog.pg_type a JOIN pg_catalog.pg_type e ON e.oid = a.typelem
-                 WHERE a.oid IN ({}) AND a.typcategory = 'A' AND a.typlen = -1",
+                "SELECT a.oid, e.typcategory, e.typdelim,
+                     coalesce(e.typname || '[]', a.typname::text)
+                 FROM pg_catalog.pg_type a LEFT JOIN pg_catalog.pg_type e
+                     ON e.oid = a.typelem AND a.typcategory = 'A' AND a.typlen = -1
+                 WHERE a.oid IN ({})",
                 asked.join(", ")
             ))
             .await?;
@@ -126,17 +145,29 @@ impl Catalogue {
         if known.len() + oids.len() > MAX_KNOWN {
             known.clear();
         }
-        known.extend(oids.iter().map(|&oid| (oid, Kind::Text)));
-        for array in arrays {
-            let oid = array.text(0)?.parse().map_err(DriverError::value)?;
-            let scalar = match array.text(1)? {
-                "B" => Scalar::Bool,
-                "D" => Scalar::Timestamp,
-                "N" => Scalar::Number,
-                _ => Scalar::Text,
+        for found in types {
+            let oid = found.text(0)?.parse().map_err(DriverError::value)?;
+            let scalar = match found.text(1)? {
+                "B" => Some(Scalar::Bool),
+                "D" => Some(Scalar::Timestamp),
+                "N" => Some(Scalar::Number),
+                "" => None,
+                _ => Some(Scalar::Text),
             };
-            let delimiter = array.text(2)?.bytes().next().unwrap_or(b',');
-            known.insert(oid, Kind::Array(Element { scalar, delimiter }));
+            let delimiter = found.text(2)?.bytes().next().unwrap_or(b',');
+            let kind = scalar.map_or(Kind::Text, |scalar| {
+                Kind::Array(Element { scalar, delimiter })
+            });
+            // With the encoding `SQL_ASCII` a name need not be UTF-8.
+            let name = String::from_utf8_lossy(found.value(3)?.unwrap_or_default()).into();
+            known.insert(oid, KnownType { kind, name });
+        }
+        // A type that is gone meanwhile is not looked up again.
+        for &oid in oids {
+            known.entry(oid).or_insert_with(|| KnownType {
+                kind: Kind::Text,
+                name: "".into(),
+            });
         }
         Ok(())
     }

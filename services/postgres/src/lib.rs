@@ -45,6 +45,7 @@ pub mod kind;
 pub mod large_rows;
 pub mod metadata;
 pub mod name;
+pub mod notices;
 pub mod pool;
 pub mod rows;
 pub mod scalar;
@@ -52,8 +53,10 @@ pub mod server;
 pub mod single_round_trip;
 pub mod statement;
 mod statement_log;
+pub mod storage;
 pub mod table_details;
 pub mod tsv;
+pub mod type_name;
 pub mod url;
 
 #[cfg(any(test, feature = "test-support"))]

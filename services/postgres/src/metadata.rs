@@ -30,7 +30,7 @@
 //! # Memory
 //!
 //! It stays in memory while the database is in use, so it is compact: all texts are in one buffer,
-//! equal ones only once, and a column takes 32 bytes in addition. Comments and defaults are cut at
+//! equal ones only once, and a column takes 36 bytes in addition. Comments and defaults are cut at
 //! 2,000 characters. Reading stops at 100,000 tables, a million columns or 64 MiB of text, and
 //! [`is_cut`](Metadata::is_cut) reports it; a table is kept completely or not at all. Of 10,000
 //! enums, 1,000 labels each are kept.
@@ -125,6 +125,8 @@ struct ColumnEntry {
     vector_dims: Option<u32>,
     identity: Option<Identity>,
     facts: u8,
+    /// Number in its table.
+    number: u16,
     /// Position in the enums, counted from one.
     enum_type: Option<NonZeroU16>,
 }
@@ -150,6 +152,12 @@ impl Metadata {
         self.entries(&self.tables)
     }
 
+    /// Returns the tables from a position on, in the order of [`tables`](Self::tables).
+    #[must_use]
+    pub fn tables_from(&self, start: usize) -> impl ExactSizeIterator<Item = Table<'_>> {
+        self.entries(&self.tables[start.min(self.tables.len())..])
+    }
+
     /// Returns the tables of a schema, sorted by name.
     #[must_use]
     pub fn schema(&self, schema: &str) -> impl ExactSizeIterator<Item = Table<'_>> {
@@ -173,9 +181,21 @@ impl Metadata {
         })
     }
 
+    /// Returns the table with an OID, after a look at all tables.
+    #[must_use]
+    pub fn table_with_oid(&self, oid: u32) -> Option<Table<'_>> {
+        let mut tables = self.entries(&self.tables);
+        tables.find(|table| table.entry.oid == oid)
+    }
+
     /// Returns all enums in the schemas that the role may use, sorted by schema and name.
     pub fn enums(&self) -> impl Iterator<Item = EnumType<'_>> {
         self.enums.all(self)
+    }
+
+    /// Returns the schemas on which the role lacks USAGE, sorted by name.
+    pub fn denied(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.denied.iter().map(|&schema| self.words.text(schema))
     }
 
     /// Returns whether the role lacks USAGE on an existing schema, whose tables are then unknown.
@@ -236,6 +256,10 @@ impl<'a> Table<'a> {
         self.metadata.words.text(self.entry.name)
     }
 
+    pub(crate) fn oid(self) -> u32 {
+        self.entry.oid
+    }
+
     /// Returns its comment; empty if there is none.
     #[must_use]
     pub fn comment(self) -> &'a str {
@@ -287,6 +311,13 @@ impl<'a> Table<'a> {
     /// Returns the foreign keys of known tables that refer to it, sorted by table and columns.
     pub fn referenced_by(self) -> impl Iterator<Item = ForeignKey<'a>> {
         self.metadata.references(&self.entry.referenced_by)
+    }
+
+    /// Returns the column with a number of PostgreSQL.
+    #[must_use]
+    pub fn column_with_number(self, number: u16) -> Option<Column<'a>> {
+        let mut columns = self.columns();
+        columns.find(|column| column.entry.number == number)
     }
 
     /// Returns its columns in their order; there may be none.

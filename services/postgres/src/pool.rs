@@ -419,6 +419,14 @@ impl Pool {
         &self.inner.catalogue
     }
 
+    /// Returns the short name of a type, such as `int8` or `text[]`, if it is known: it is built in,
+    /// or a result of this pool had it.
+    #[must_use]
+    pub fn type_name(&self, oid: u32) -> Option<Arc<str>> {
+        let name = self.inner.catalogue.name(oid);
+        name.filter(|name| !name.is_empty())
+    }
+
     /// Opens a second connection, for one short query while a lease is in the middle of a result.
     ///
     /// It is not counted, since the caller holds a lease and could wait for itself.

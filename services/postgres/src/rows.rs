@@ -30,6 +30,7 @@ pub struct Column {
     name: String,
     type_oid: u32,
     kind: Kind,
+    origin: (u32, i16),
 }
 
 /// Columns of a result, and its rows as they arrive.
@@ -79,6 +80,9 @@ pub struct Summary {
     pub command: String,
     /// Number of rows that a statement without columns changed.
     pub affected: u64,
+    /// Number of rows that PostgreSQL reported for a statement with rows: with `RETURNING` those
+    /// that it changed, more than were asked for included.
+    pub processed: u64,
 }
 
 /// Runs the statement to its end, and passes its columns and rows through a [`Handoff`].
@@ -125,6 +129,7 @@ impl Column {
             name: field.name.clone(),
             type_oid: field.type_oid,
             kind: kind(field.type_oid).unwrap_or(Kind::Text),
+            origin: field.origin,
         }
     }
 
@@ -135,6 +140,7 @@ impl Column {
             name: name.to_owned(),
             type_oid: TEXT,
             kind: Kind::Text,
+            origin: (0, 0),
         }
     }
 
@@ -148,6 +154,21 @@ impl Column {
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Returns the OID of its type, or of the base type of its domain.
+    #[must_use]
+    pub fn type_oid(&self) -> u32 {
+        self.type_oid
+    }
+
+    /// Returns the OID of the table whose column it is, and the number of the column there; `None`
+    /// if it is computed.
+    #[must_use]
+    pub fn origin(&self) -> Option<(u32, u16)> {
+        let (table, number) = self.origin;
+        let number = u16::try_from(number).ok().filter(|number| *number > 0)?;
+        (table != 0).then_some((table, number))
     }
 }
 

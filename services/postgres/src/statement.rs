@@ -90,6 +90,7 @@ use super::{
     driver::Value,
     error::QueryError,
     large_rows::LargeRows,
+    notices::Notices,
     pool::Lease,
     rows::{Handoff, Rows},
 };
@@ -118,6 +119,9 @@ pub struct Statement {
     outlives: bool,
     max_row_bytes: usize,
     large_rows: Option<LargeRows>,
+    notices: Option<Notices>,
+    /// Its rows are sent as they come, however many they are.
+    is_streamed: bool,
     max_cost: Option<f64>,
     /// Values for `$1`, `$2` and so on.
     values: Arc<[Value]>,
@@ -241,6 +245,8 @@ impl Statement {
             outlives: shape.outlives(),
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
+            notices: None,
+            is_streamed: false,
             max_cost: None,
             values: Arc::default(),
             text: text.into(),
@@ -265,6 +271,25 @@ impl Statement {
             offset: 0,
             rows: rows.clamp(1, self.most),
         };
+        self
+    }
+
+    /// Sets the number of rows to return, also for a text with its own LIMIT and beyond what the
+    /// operator allows for one call. They are sent as they come: PostgreSQL neither counts nor keeps
+    /// them first.
+    pub fn with_streamed_rows(mut self, rows: u32) -> Self {
+        self.window = Window {
+            offset: 0,
+            // One more is asked for.
+            rows: rows.clamp(1, u32::MAX - 1),
+        };
+        self.is_streamed = true;
+        self
+    }
+
+    /// Sets the list that gets the notices of PostgreSQL.
+    pub fn with_notices(mut self, notices: &Notices) -> Self {
+        self.notices = Some(notices.clone());
         self
     }
 
@@ -307,6 +332,12 @@ impl Statement {
         matches!(&*self.command, "SET" | "RESET")
     }
 
+    /// Returns its command, such as `SELECT` or `CREATE TABLE`.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
     /// Returns the text as it is sent, without the `;` at its end.
     #[must_use]
     pub fn text(&self) -> &Arc<str> {
@@ -347,7 +378,7 @@ impl Statement {
             // The extended protocol takes one statement, and returns its first rows without a cursor.
             Route::Script | Route::CursorAtOnce | Route::Cursor if self.is_bound() => Route::Plain,
             Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
-                if self.window.rows > MAX_ROWS && !self.is_bound() =>
+                if self.window.rows > MAX_ROWS && !self.is_bound() && !self.is_streamed =>
             {
                 Route::Spool
             }

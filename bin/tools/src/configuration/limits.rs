@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use ziggurat_accounts as accounts;
+use ziggurat_query_api::QueryLimits;
 use ziggurat_runtime::config::Section;
 
 const MAX_BODY: u64 = 1 << 30;
+const MAX_QUERY_ROWS: u32 = 100_000_000;
+const MAX_QUERY_BYTES: u64 = 1 << 40;
 
 /// Limits for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,12 @@ pub(crate) struct Limits {
     pub(crate) shutdown_grace: Duration,
     /// Maximum size of the rows in one result, in bytes.
     pub(crate) max_result_bytes: u64,
+    /// Maximum number of rows of a query over HTTP.
+    pub(crate) max_rows: u32,
+    /// Maximum number of rows of an export; 0 for no limit.
+    pub(crate) max_export_rows: u32,
+    /// Maximum size of the rows of a query over HTTP, in bytes.
+    pub(crate) max_query_bytes: u64,
     /// Number of passwords checked at once; each takes almost half a second of processor time.
     pub(crate) max_login_workers: usize,
     /// Maximum number of sessions per user; a further one ends the oldest.
@@ -33,6 +42,7 @@ pub(crate) struct Limits {
 impl Limits {
     pub(super) fn read(file: &Section<'_>) -> Self {
         let accounts = accounts::Settings::default();
+        let query = QueryLimits::default();
         let count = |key: &str, most, usual| file.key(key).whole(1..=most).unwrap_or(usual);
         let bytes = |key: &str, usual| file.key(key).whole(1024..=MAX_BODY).unwrap_or(usual);
         let time = |key: &str, least: Duration, usual: u64, problem| {
@@ -57,6 +67,18 @@ impl Limits {
                 "must be at most an hour",
             ),
             max_result_bytes: bytes("max_result_bytes", 4 << 20),
+            max_rows: file
+                .key("max_rows")
+                .whole(1..=MAX_QUERY_ROWS)
+                .unwrap_or(query.max_rows),
+            max_export_rows: file
+                .key("max_export_rows")
+                .whole(0..=u32::MAX)
+                .unwrap_or(query.max_export_rows),
+            max_query_bytes: file
+                .key("max_query_bytes")
+                .whole(1024..=MAX_QUERY_BYTES)
+                .unwrap_or(query.max_query_bytes),
             max_login_workers: count("max_login_workers", 1024, accounts.concurrent_logins),
             max_sessions_per_user: count("max_sessions_per_user", 10_000, accounts.max_sessions),
         }

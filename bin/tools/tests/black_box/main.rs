@@ -30,6 +30,7 @@ mod metrics;
 mod order;
 mod probes;
 mod prompts;
+mod query_api;
 mod reload;
 mod reload_definitions;
 mod replicas;

@@ -13,7 +13,7 @@ pub(crate) use ziggurat_black_box::{
 };
 
 pub(crate) use self::{
-    program::Home,
+    program::{Home, memory},
     schema::{assert_conforms, assert_plain},
     stdio::StdioClient,
     tcp_proxy::{TcpProxy, exchange},

@@ -34,7 +34,7 @@ const TOOLSETS: &str = r#"toolsets:
   tools: [execute_explain, "list_*"]
   resources: [custom://limits, "pg://main/*"]
   prompts: [zzz]
-  rest: [conversations, llm, compact]
+  rest: [conversations, llm, compact, query]
   for: {users: [alice, bob]}
 "#;
 
@@ -85,6 +85,7 @@ const AREAS: Names = &[
     ("/api/llm/models", &["keeper"]),
     ("/api/llm/chat", &["keeper"]),
     ("/api/chat/compact", &["keeper"]),
+    ("/api/query", &["keeper"]),
 ];
 
 /// A server, and its callers with the names of their sets.

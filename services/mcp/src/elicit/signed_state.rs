@@ -98,6 +98,46 @@ impl StateSigner {
         self
     }
 
+    /// Seals the consent to an action that is no call of the protocol. The seal is valid for ten
+    /// minutes, for one run of this action by this principal, with these facts.
+    ///
+    /// ```
+    /// use ziggurat_mcp::StateSigner;
+    ///
+    /// # tokio_test::block_on(async {
+    /// let signer = StateSigner::random();
+    /// let seal = signer.seal("ann", "delete", b"row 7");
+    /// assert!(!signer.redeem(&seal, "bob", "delete", b"row 7").await?);
+    /// assert!(signer.redeem(&seal, "ann", "delete", b"row 7").await?);
+    /// assert!(!signer.redeem(&seal, "ann", "delete", b"row 7").await?, "it is used up");
+    /// # Ok::<_, ziggurat_mcp::RecordUnreachable>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn seal(&self, principal: &str, action: &str, facts: &[u8]) -> String {
+        let scope = StateScope::of_action(principal, action, facts);
+        self.sign_at("", &scope, now())
+    }
+
+    /// Uses up a seal. Returns whether it was valid and unused.
+    ///
+    /// # Errors
+    /// Fails if it is not known whether it was used before.
+    pub async fn redeem(
+        &self,
+        seal: &str,
+        principal: &str,
+        action: &str,
+        facts: &[u8],
+    ) -> Result<bool, RecordUnreachable> {
+        let scope = StateScope::of_action(principal, action, facts);
+        let Some(state) = self.verify_at(seal, &scope, now()) else {
+            return Ok(false);
+        };
+        let principal = principal.as_bytes();
+        self.used_states.use_up(state.id, principal, now()).await
+    }
+
     /// Uses up a state. Returns whether it was still valid.
     pub(crate) async fn use_up(
         &self,
@@ -174,6 +214,14 @@ impl<'a> StateScope<'a> {
             principal: principal.as_bytes(),
             method: call.method(),
             params: params::digest(call),
+        }
+    }
+
+    fn of_action(principal: &'a str, action: &'a str, facts: &[u8]) -> Self {
+        Self {
+            principal: principal.as_bytes(),
+            method: action,
+            params: Sha256::digest(facts).into(),
         }
     }
 }

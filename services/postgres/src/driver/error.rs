@@ -3,8 +3,10 @@
 use std::io;
 
 use fallible_iterator::FallibleIterator as _;
-use postgres_protocol::message::backend::ErrorResponseBody;
+use postgres_protocol::message::backend::{ErrorFields, ErrorResponseBody, NoticeResponseBody};
 use thiserror::Error;
+
+use crate::notices::Notice;
 
 /// Reason for a missing answer.
 ///
@@ -75,8 +77,30 @@ impl DriverError {
 
 impl ServerError {
     pub(super) fn new(body: &ErrorResponseBody) -> io::Result<Self> {
+        Self::read(body.fields())
+    }
+
+    /// Returns a notice, which has the fields of an error.
+    pub(super) fn notice(body: &NoticeResponseBody) -> Notice {
+        let Self {
+            severity,
+            code: sqlstate,
+            message,
+            detail,
+            hint,
+            ..
+        } = Self::read(body.fields()).unwrap_or_default();
+        Notice {
+            severity,
+            message,
+            sqlstate,
+            detail,
+            hint,
+        }
+    }
+
+    fn read(mut fields: ErrorFields<'_>) -> io::Result<Self> {
         let mut error = Self::default();
-        let mut fields = body.fields();
         while let Some(field) = fields.next()? {
             // With the encoding `SQL_ASCII` the text need not be UTF-8.
             let text = || String::from_utf8_lossy(field.value_bytes()).into_owned();

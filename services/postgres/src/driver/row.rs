@@ -15,6 +15,8 @@ pub struct Field {
     pub(crate) name: String,
     /// The OID of its type, or of the base type of its domain.
     pub(crate) type_oid: u32,
+    /// The OID of the table that it is a column of, and its number there; zeros if it is none.
+    pub(crate) origin: (u32, i16),
 }
 
 /// Row, as it was received.
@@ -179,6 +181,7 @@ pub(super) fn fields(body: &RowDescriptionBody) -> io::Result<Arc<[Field]>> {
         Ok(Field {
             name: field.name().to_owned(),
             type_oid: field.type_oid(),
+            origin: (field.table_oid(), field.column_id()),
         })
     });
     fields.collect::<Vec<_>>().map(Into::into)

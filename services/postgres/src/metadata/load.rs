@@ -224,6 +224,7 @@ impl Reader {
                 _ => None,
             },
             facts: number(row, 3)?,
+            number: number(row, 10)?,
             enum_type: self.enums.find(&text(row, 9)?),
         }))
     }

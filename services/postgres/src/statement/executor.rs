@@ -80,6 +80,7 @@ struct Progress {
     rows: u32,
     has_more: bool,
     affected: u64,
+    processed: u64,
     /// Size of a row that was skipped.
     oversized: Option<usize>,
 }
@@ -388,6 +389,7 @@ impl Execution {
         let client = self.lease.begin();
         client.set_max_row_bytes(self.statement.max_row_bytes);
         client.set_large_rows(self.statement.large_rows.as_ref());
+        client.set_notices(self.statement.notices.as_ref());
         while let Some(event) = client.next().await? {
             match event {
                 Event::Ready => break,
@@ -488,6 +490,7 @@ impl Execution {
             has_more: progress.has_more,
             oversized: progress.oversized,
             affected: if is_command { progress.affected } else { 0 },
+            processed: progress.processed,
             command: if is_command {
                 tag(&self.statement.command, progress.affected)
             } else {
@@ -504,6 +507,7 @@ impl Progress {
         self.completed += 1;
         if self.set == RowsState::Arriving {
             self.set = RowsState::Over;
+            self.processed = rows;
         } else {
             self.affected += rows;
         }

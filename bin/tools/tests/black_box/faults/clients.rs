@@ -17,7 +17,7 @@ use super::{
     load::{during, until},
     scaled, wire,
 };
-use crate::support::{Home, PATIENCE, Postgres, Program};
+use crate::support::{Home, PATIENCE, Postgres, Program, memory};
 
 /// Raises the limit of open files of this process to the system's maximum.
 fn allow_open_files() {
@@ -150,17 +150,6 @@ fn clients_that_disconnect_in_the_middle_of_a_request_leak_nothing() {
     until("their connections are closed", || {
         files().expect("it runs") <= before + 2
     });
-}
-
-/// Returns the peak and the current memory of a program in kilobytes; `None` if the system does not
-/// show it.
-fn memory(program: &Program) -> Option<(u64, u64)> {
-    let status = fs::read_to_string(format!("/proc/{}/status", program.id())).ok()?;
-    let number = |name| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches(" kB").parse().ok()
-    };
-    Some((number("VmHWM:")?, number("VmRSS:")?))
 }
 
 #[test]

@@ -157,3 +157,14 @@ impl Home {
         Self::talking(&mut self.command(arguments))
     }
 }
+
+/// Returns the peak and the current memory of a program in kilobytes; `None` if the system does not
+/// show it.
+pub(crate) fn memory(program: &Program) -> Option<(u64, u64)> {
+    let status = fs::read_to_string(format!("/proc/{}/status", program.id())).ok()?;
+    let number = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    };
+    Some((number("VmHWM:")?, number("VmRSS:")?))
+}

@@ -45,11 +45,12 @@ const TABLES: [&str; 4] = [
     "pg://two/public/orders/id",
 ];
 
-const AREAS: [(&str, &str); 4] = [
+const AREAS: [(&str, &str); 5] = [
     ("databases", "/api/databases"),
     ("conversations", "/api/conversations"),
     ("llm", "/api/llm/providers"),
     ("compact", "/api/chat/compact"),
+    ("query", "/api/query"),
 ];
 
 /// Random numbers, the same at each run.
@@ -489,12 +490,12 @@ fn check_areas(caller: &Caller, sets: &[Set]) {
     };
     let absent = whole(&caller.client.get("/api/nothing"));
     for (area, path) in AREAS {
-        // The only method of compaction.
+        // The only method of these.
         let get = |path: &str| match area {
-            "compact" => whole(&caller.client.post(path, "{}")),
+            "compact" | "query" => whole(&caller.client.post(path, "{}")),
             _ => whole(&caller.client.get(path)),
         };
-        let absent = if area == "compact" {
+        let absent = if ["compact", "query"].contains(&area) {
             whole(&caller.client.post("/api/nothing", "{}"))
         } else {
             absent.clone()

@@ -1,0 +1,219 @@
+//! Observation of requests that run a statement and send its rows.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::StatusCode;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use ziggurat_answers::{CallFacts, CallLimits, ErrorReason};
+use ziggurat_audit::{Call as AuditCall, Verdict};
+use ziggurat_http::SqlCommentKind;
+use ziggurat_layers::sanitize::{RequestId, TraceId};
+use ziggurat_limits::Allowance;
+use ziggurat_mcp::Outcome;
+use ziggurat_postgres::call_context::{CallComment, CallContext};
+use ziggurat_query_api::ObservedQuery;
+use ziggurat_telemetry::{
+    Call as EndedCall, Metrics,
+    traces::{ServerSpan, Trace},
+};
+use ziggurat_tokens::Identity;
+
+use super::{OTHER_ROUTE, RequestObserver, target};
+use crate::{
+    callers::{kind, shown},
+    calls, metrics,
+};
+
+/// A request that runs a statement, until its response has been sent.
+struct RunningRequest {
+    observed: ObservedQuery,
+    record: Option<AuditCall>,
+    span: ServerSpan,
+    metrics: Metrics,
+    route: &'static str,
+    caller_kind: &'static str,
+    began: Instant,
+    /// Bytes of the response so far.
+    bytes: u64,
+}
+
+/// The body of a response that ends the observation with it.
+struct ObservedBody {
+    inner: Body,
+    request: Option<RunningRequest>,
+}
+
+/// Records and measures a request that runs a statement, until the last of its rows was sent. The
+/// endpoint learns the limits of the caller, and adds what only it knows.
+pub(crate) async fn observe_statement(
+    State(observer): State<RequestObserver>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let method = target(request.method(), request.uri());
+    let described = metrics::described(&method);
+    let span = observer.begin_span(&mut request, described.unwrap_or(OTHER_ROUTE));
+    let record = observer.record(&request, span.trace());
+    let context = observer.context(&request, &method, span.trace());
+    let allowance: Option<&std::sync::Arc<Allowance>> = request.extensions().get();
+    let limits = allowance.cloned().map(CallLimits::new).unwrap_or_default();
+    let observed = ObservedQuery::new(CallFacts::new(context, limits), record.clone());
+    let running = RunningRequest {
+        observed: observed.clone(),
+        record,
+        metrics: observer.metrics.clone(),
+        route: described.unwrap_or("other"),
+        caller_kind: kind(request.extensions().get()),
+        began,
+        bytes: 0,
+        span,
+    };
+    request.extensions_mut().insert(observed);
+    let mut response = next.run(request).await;
+    // For the log of a fault.
+    if let Some(id) = running.span.trace().id() {
+        let trace_id = TraceId::new(id.to_string());
+        response.extensions_mut().insert(trace_id);
+    }
+    if !response.status().is_success() {
+        running.refused(response.status());
+        return response;
+    }
+    response.map(|inner| {
+        let request = Some(running);
+        Body::new(ObservedBody { inner, request })
+    })
+}
+
+// === impl RequestObserver ===
+
+impl RequestObserver {
+    /// Returns what PostgreSQL is told about a request.
+    fn context(&self, request: &Request, method: &str, trace: &Trace) -> CallContext {
+        let sql_comment = self.catalogue.of(request.extensions()).sql_comment;
+        let comment = (sql_comment != SqlCommentKind::Off).then(|| CallComment {
+            caller: shown(request.extensions().get::<Identity>(), &self.local.get()),
+            request: request.extensions().get().map(RequestId::to_string),
+            tool: Some(method.to_owned()),
+            pipeline: None,
+            has_trace: sql_comment == SqlCommentKind::Trace,
+        });
+        CallContext::new(trace.clone(), comment)
+    }
+}
+
+// === impl RunningRequest ===
+
+impl RunningRequest {
+    /// Ends the observation of a request that ran no statement.
+    fn refused(self, status: StatusCode) {
+        let reason = self.observed.facts().facts().reason;
+        let verdict = match (self.observed.outcome(), reason) {
+            (Some(Outcome::Asked), _) => Verdict::Asked,
+            (_, Some(ErrorReason::Limited(_))) => Verdict::Limited,
+            _ => super::verdict(status),
+        };
+        self.end(verdict, Some(status.as_str()));
+    }
+
+    /// Ends the observation of a response.
+    fn sent(self) {
+        let outcome = self.observed.outcome().unwrap_or(Outcome::Cancelled);
+        let reason = self.observed.facts().facts().reason;
+        self.end(calls::verdict(outcome, reason), None);
+    }
+
+    fn end(mut self, verdict: Verdict, code: Option<&str>) {
+        let facts = self.observed.facts();
+        facts.own_limits().count_rest(self.bytes);
+        let facts = facts.facts();
+        let database = facts.database.as_ref().map_or("", |it| it.name());
+        self.metrics.call_ended(&EndedCall {
+            method: self.route,
+            database,
+            verdict: verdict.as_str(),
+            caller_kind: self.caller_kind,
+            duration: self.began.elapsed(),
+            ..EndedCall::default()
+        });
+        self.metrics.result_bytes(database, self.bytes);
+        if let Some(ErrorReason::Limited(limit)) = facts.reason {
+            self.metrics.limit_reached(limit);
+        }
+        self.span.set_verdict(verdict.as_str());
+        if let Some(database) = &facts.database {
+            self.span.set_database(database.name());
+        }
+        if let Some(rows) = facts.rows {
+            self.span.set_rows(rows);
+        }
+        let code = facts.code.as_deref().or(code);
+        match code {
+            _ if matches!(verdict, Verdict::Ok | Verdict::Asked) => {}
+            Some(code) => self.span.set_error(code),
+            None => self.span.set_error(verdict.as_str()),
+        }
+        let Some(record) = self.record else {
+            return;
+        };
+        if let Some(rows) = facts.rows {
+            record.rows(rows);
+        }
+        if let Some(code) = code {
+            record.code(code);
+        }
+        if self.bytes > 0 {
+            record.bytes(self.bytes);
+        }
+        record.end(verdict);
+    }
+}
+
+// === impl ObservedBody ===
+
+impl HttpBody for ObservedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
+        if let (Some(request), Some(Ok(frame))) = (&mut this.request, &frame) {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            request.bytes += length as u64;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Drop for ObservedBody {
+    fn drop(&mut self) {
+        // The rows go first, with what they note of their end.
+        self.inner = Body::empty();
+        if let Some(request) = self.request.take() {
+            request.sent();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Errors of statements, for programs.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use ziggurat_answers::SqlErrors;
+use ziggurat_databases::Current;
+use ziggurat_postgres::error::QueryError;
+
+/// Error of a statement.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = QueryError)]
+pub(crate) struct ErrorLine {
+    /// The message, of PostgreSQL if that reported the error.
+    pub(crate) message: String,
+    /// The five-character code of PostgreSQL.
+    sqlstate: Option<String>,
+    /// Position in the statement, in characters, counted from one.
+    position: Option<usize>,
+    /// The detail of PostgreSQL.
+    detail: Option<String>,
+    /// The hint of PostgreSQL.
+    hint: Option<String>,
+    /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `busy`, `not_text`
+    /// or `connection_lost`.
+    pub(crate) code: &'static str,
+}
+
+// === impl ErrorLine ===
+
+impl ErrorLine {
+    /// Describes an error of a statement, which `lead` characters precede in the text of the caller.
+    pub(crate) fn new(error: &QueryError, current: &Current, lead: usize) -> Self {
+        let QueryError::Failed { report, .. } = error else {
+            let message = match error {
+                QueryError::Refused(refusal) => refusal.to_string(),
+                error => {
+                    let errors = SqlErrors::new(current, "");
+                    errors.unreported(error).as_str().to_owned()
+                }
+            };
+            return Self {
+                message,
+                sqlstate: None,
+                position: None,
+                detail: None,
+                hint: None,
+                code: code(error),
+            };
+        };
+        Self {
+            message: report.message.clone(),
+            sqlstate: Some(report.sqlstate.clone()),
+            position: report.position.map(|position| position + lead),
+            detail: report.detail.clone(),
+            hint: report.hint.clone(),
+            code: code(error),
+        }
+    }
+}
+
+fn code(error: &QueryError) -> &'static str {
+    match error {
+        QueryError::Failed { report, .. } if report.sqlstate == "57014" => "timeout",
+        QueryError::Silent => "timeout",
+        QueryError::Refused(_) => "refused",
+        QueryError::TooCostly { .. } => "too_costly",
+        QueryError::NoRoom => "busy",
+        QueryError::Row(_) => "not_text",
+        QueryError::Connection(_) | QueryError::Lease(_) => "connection_lost",
+        _ => "failed",
+    }
+}

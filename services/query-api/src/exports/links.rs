@@ -1,0 +1,123 @@
+//! The links of exports that were not fetched yet.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use http::StatusCode;
+use ziggurat_runtime::lock;
+
+use super::format::ExportFormat;
+use crate::{request::Owner, stop::Stop};
+
+/// Time in which a link works.
+pub(super) const LIFETIME: Duration = Duration::from_secs(60);
+
+/// Maximum number of links of one session, and of all sessions.
+const MAX_OF_SESSION: usize = 16;
+const MAX_LINKS: usize = 4096;
+
+/// Number of random bytes of an id.
+const ID_BYTES: usize = 24;
+
+/// Links by their ids. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links(Arc<Mutex<HashMap<String, (Export, Instant)>>>);
+
+/// A query whose rows become a file.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Export {
+    pub(super) owner: Owner,
+    pub(super) database: String,
+    pub(super) sql: String,
+    pub(super) format: ExportFormat,
+    pub(super) max_rows: u64,
+    pub(super) is_guarded: bool,
+}
+
+// === impl Links ===
+
+impl Links {
+    /// Keeps an export, and returns its id.
+    pub(super) fn add(&self, export: Export) -> Result<String, Stop> {
+        let mut id = [0; ID_BYTES];
+        getrandom::fill(&mut id).expect("the system makes random numbers");
+        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let now = Instant::now();
+        let mut links = lock(&self.0);
+        links.retain(|_, (_, since)| now.duration_since(*since) < LIFETIME);
+        let of_session = links.values().filter(|(it, _)| it.owner == export.owner);
+        if links.len() >= MAX_LINKS || of_session.count() >= MAX_OF_SESSION {
+            let message = "Too many exports wait to be fetched. Try again in a minute.";
+            return Err(Stop::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
+        }
+        links.insert(id.clone(), (export, now));
+        Ok(id)
+    }
+
+    /// Takes an export of its owner, unless its link has ended.
+    pub(super) fn take(&self, id: &str, owner: &Owner) -> Option<Export> {
+        let mut links = lock(&self.0);
+        let (export, since) = links.get(id)?;
+        if export.owner != *owner {
+            return None;
+        }
+        let has_ended = since.elapsed() >= LIFETIME;
+        let (export, _) = links.remove(id)?;
+        (!has_ended).then_some(export)
+    }
+}
+
+impl std::fmt::Debug for Export {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The statement does not belong in a log.
+        f.debug_struct("Export")
+            .field("database", &self.database)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(owner: &str) -> Export {
+        Export {
+            owner: Owner::of_session(owner),
+            database: "main".to_owned(),
+            sql: "SELECT 1".to_owned(),
+            format: ExportFormat::Csv,
+            max_rows: 1,
+            is_guarded: false,
+        }
+    }
+
+    #[test]
+    fn a_link_works_once_and_for_its_owner() {
+        let links = Links::default();
+        let id = links.add(export("a")).expect("room");
+        assert_eq!(links.take(&id, &Owner::of_session("b")), None);
+        assert_eq!(links.take("other", &Owner::of_session("a")), None);
+        assert_eq!(links.take(&id, &Owner::of_session("a")), Some(export("a")));
+        assert_eq!(links.take(&id, &Owner::of_session("a")), None);
+    }
+
+    #[test]
+    fn a_link_ends_and_makes_room() {
+        let links = Links::default();
+        let ids: Vec<_> = (0..MAX_OF_SESSION)
+            .map(|_| links.add(export("a")).expect("room"))
+            .collect();
+        assert!(links.add(export("a")).is_err());
+        assert!(links.add(export("b")).is_ok());
+        for (_, since) in lock(&links.0).values_mut() {
+            *since = since.checked_sub(LIFETIME).expect("a time");
+        }
+        assert_eq!(links.take(&ids[0], &Owner::of_session("a")), None);
+        assert!(links.add(export("a")).is_ok());
+        assert_eq!(lock(&links.0).len(), 1);
+    }
+}

@@ -1,0 +1,322 @@
+//! The lines of a response, as its rows come.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, TryStreamExt as _, stream};
+use serde::Serialize;
+use serde_json::json;
+use tokio::time;
+use ziggurat_answers::Left;
+use ziggurat_layers::sanitize::RequestId;
+use ziggurat_limits::Refused;
+use ziggurat_mcp::Outcome;
+use ziggurat_postgres::{
+    error::QueryError,
+    large_rows::LargeRowPermit,
+    notices::Notice,
+    pool::Lease,
+    rows::{Row, Rows},
+    statement::Statement,
+};
+use ziggurat_text::Text;
+
+use crate::{
+    cell::write_row,
+    columns,
+    error_line::ErrorLine,
+    prepare::{Prepared, RunningStatement},
+};
+
+/// Maximum number of rows of a piece.
+const PIECE_ROWS: u64 = 500;
+
+/// Size from which a piece is sent.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Time for which rows wait for others of their piece.
+const PIECE_TIME: Duration = Duration::from_millis(50);
+
+const BEFORE_ROWS: &str = r#"{"rows":["#;
+
+/// The part of a response that comes next.
+enum Stage {
+    /// The line that says which statement runs.
+    Start(Result<(Statement, Lease), QueryError>),
+    /// The columns, once the statement has begun.
+    Run(Statement, Lease),
+    /// The error of a statement that is not sent.
+    Fail(QueryError),
+    /// Rows, and the end.
+    // Boxed: it is much larger than the others.
+    Read(Box<Reader>),
+}
+
+/// A response in progress.
+struct Response {
+    running: RunningStatement,
+    stage: Stage,
+}
+
+/// Reads rows into pieces.
+struct Reader {
+    rows: Rows,
+    piece: Text,
+    /// Rows of the piece.
+    in_piece: u64,
+    /// Rows and bytes before the piece.
+    sent: u64,
+    sent_bytes: u64,
+    max_bytes: u64,
+    left: Left,
+    truncated: Option<&'static str>,
+    /// The limit of the caller that ended the rows.
+    refused: Option<Refused>,
+    /// True once no more rows are sent, though the statement goes on.
+    is_full: bool,
+    /// The memory of a large row in the piece.
+    permit: Option<Arc<LargeRowPermit>>,
+}
+
+/// End of a piece.
+enum PieceEnd {
+    /// More rows may follow.
+    Open,
+    /// All rows were read.
+    Over,
+}
+
+/// The last line of a statement that ran.
+#[derive(Serialize)]
+struct Done<'a> {
+    rows: u64,
+    truncated: Option<&'static str>,
+    command: Option<&'a str>,
+    affected: Option<u64>,
+    notices: &'a [Notice],
+    ms: f64,
+}
+
+/// Runs a prepared statement, and returns its lines.
+pub(crate) fn lines(
+    prepared: Prepared,
+    max_bytes: u64,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
+    let Prepared { running, statement } = prepared;
+    let response = Response {
+        running,
+        stage: Stage::Start(statement),
+    };
+    stream::unfold(Some(response), move |response| async move {
+        let (line, rest) = response?.next(max_bytes).await;
+        Some((Ok(line), rest))
+    })
+}
+
+// === impl Response ===
+
+impl Response {
+    /// Returns the next line, and the rest of the response.
+    async fn next(self, max_bytes: u64) -> (Bytes, Option<Self>) {
+        let running = self.running;
+        match self.stage {
+            Stage::Start(statement) => {
+                let stage = match statement {
+                    Ok((statement, lease)) => Stage::Run(statement, lease),
+                    Err(error) => Stage::Fail(error),
+                };
+                (started(&running), Some(Self { running, stage }))
+            }
+            Stage::Fail(error) => (failed(&running, &error), None),
+            Stage::Run(statement, lease) => match statement.run(lease).await {
+                Ok(rows) => {
+                    let columns = columns::described(&running.current, rows.columns());
+                    let line = line(&json!({"columns": columns}));
+                    let reader = Reader::new(rows, max_bytes, running.left());
+                    let stage = Stage::Read(Box::new(reader));
+                    (line, Some(Self { running, stage }))
+                }
+                Err(error) => {
+                    running.finish();
+                    (failed(&running, &error), None)
+                }
+            },
+            Stage::Read(mut reader) => match reader.read(&running).await {
+                Ok(PieceEnd::Open) => {
+                    let piece = reader.take(&running);
+                    let stage = Stage::Read(reader);
+                    (piece, Some(Self { running, stage }))
+                }
+                Ok(PieceEnd::Over) => {
+                    running.finish();
+                    (reader.end(&running), None)
+                }
+                Err(error) => {
+                    running.finish();
+                    (failed(&running, &error), None)
+                }
+            },
+        }
+    }
+}
+
+// === impl Reader ===
+
+impl Reader {
+    fn new(rows: Rows, max_bytes: u64, left: Left) -> Self {
+        Self {
+            rows,
+            piece: Text::new(),
+            in_piece: 0,
+            sent: 0,
+            sent_bytes: 0,
+            max_bytes,
+            left,
+            truncated: None,
+            refused: None,
+            is_full: false,
+            permit: None,
+        }
+    }
+
+    /// Reads rows until the piece is large enough, none has come for a while, or they end.
+    async fn read(&mut self, running: &RunningStatement) -> Result<PieceEnd, QueryError> {
+        self.permit = None;
+        let mut until = None;
+        while self.in_piece < PIECE_ROWS && self.piece.len() < PIECE_BYTES && self.permit.is_none()
+        {
+            let next = self.rows.try_next();
+            let next = match until {
+                None => next.await?,
+                Some(until) => match time::timeout_at(until, next).await {
+                    Ok(next) => next?,
+                    Err(_) => return Ok(PieceEnd::Open),
+                },
+            };
+            let Some(row) = next else {
+                self.note_end();
+                return Ok(PieceEnd::Over);
+            };
+            if self.is_full {
+                continue;
+            }
+            self.add(&row)?;
+            if self.is_full && running.only_reads {
+                // The rows are dropped, which cancels the statement.
+                return Ok(PieceEnd::Over);
+            }
+            if until.is_none() && self.in_piece > 0 {
+                until = Some(time::Instant::now() + PIECE_TIME);
+            }
+        }
+        Ok(PieceEnd::Open)
+    }
+
+    /// Adds a row, unless it exceeds a limit.
+    fn add(&mut self, row: &Row) -> Result<(), QueryError> {
+        let before = self.piece.mark();
+        self.piece
+            .push_json(if self.in_piece == 0 { BEFORE_ROWS } else { "," });
+        write_row(&mut self.piece, row)?;
+        let bytes = self.piece.len();
+        let rows = self.sent + self.in_piece + 1;
+        let total = self.sent_bytes + bytes as u64;
+        let is_large = total > self.max_bytes && rows > 1;
+        let refused = self.left.exceeded(self.in_piece + 1, bytes);
+        if is_large || refused.is_some() {
+            self.piece.cut(before);
+            self.is_full = true;
+            self.truncated = Some(match refused {
+                Some(Refused::RowsPerDay { .. }) => "rows",
+                _ => "bytes",
+            });
+            self.refused = refused;
+            return Ok(());
+        }
+        self.in_piece += 1;
+        self.permit = row.permit().cloned();
+        Ok(())
+    }
+
+    /// Notes what is known when all rows were read.
+    fn note_end(&mut self) {
+        let Some(summary) = self.rows.summary() else {
+            return;
+        };
+        if summary.oversized.is_some() {
+            self.truncated = Some("bytes");
+        } else if summary.has_more && self.truncated.is_none() {
+            self.truncated = Some("rows");
+        }
+    }
+
+    /// Takes the piece, and counts it for the limits of the caller.
+    fn take(&mut self, running: &RunningStatement) -> Bytes {
+        if self.in_piece == 0 {
+            return Bytes::new();
+        }
+        let mut piece = std::mem::take(&mut self.piece);
+        piece.push_json("]}\n");
+        running.count(self.in_piece, piece.len());
+        self.sent += self.in_piece;
+        self.sent_bytes += piece.len() as u64;
+        self.in_piece = 0;
+        self.left = running.left();
+        piece.into_bytes()
+    }
+
+    /// Returns the last rows and the last line.
+    fn end(mut self, running: &RunningStatement) -> Bytes {
+        let rows = self.take(running);
+        let summary = self.rows.summary();
+        let is_command = self.rows.is_command();
+        let (command, affected) = running.changes(summary, is_command);
+        let count = affected.filter(|_| is_command).unwrap_or(self.sent);
+        running.caller.observed.facts().set_rows(count);
+        running.caller.observed.end(Outcome::Ok);
+        let mut notices = running.notices.take();
+        notices.extend(self.refused.map(|refused| Notice {
+            severity: "WARNING".to_owned(),
+            message: format!("The rows end here. {refused}"),
+            ..Notice::default()
+        }));
+        let done = line(&json!({"done": Done {
+            rows: self.sent,
+            truncated: self.truncated,
+            command: command.as_deref(),
+            affected,
+            notices: &notices,
+            ms: milliseconds(running.began),
+        }}));
+        [rows, done].concat().into()
+    }
+}
+
+fn started(running: &RunningStatement) -> Bytes {
+    let database = running.current.database();
+    line(&json!({"started": {
+        "id": RequestId::generate().as_str(),
+        "database": database.name(),
+        "read_only": !database.allows_writes(),
+    }}))
+}
+
+/// Returns the last line of a statement that failed.
+fn failed(running: &RunningStatement, error: &QueryError) -> Bytes {
+    running.fail(error);
+    let error = ErrorLine::new(error, &running.current, running.lead);
+    line(&json!({"error": error}))
+}
+
+fn line(json: &serde_json::Value) -> Bytes {
+    format!("{json}\n").into()
+}
+
+/// Returns the milliseconds since a moment, with three digits behind the point.
+fn milliseconds(began: Instant) -> f64 {
+    (began.elapsed().as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,78 @@
+//! Facts about a statement for the program.
+
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_answers::CallFacts;
+use ziggurat_audit::Call as AuditCall;
+use ziggurat_http::{ErrorAndCode, Refusal};
+use ziggurat_layers::reject::Rejection;
+use ziggurat_mcp::Outcome;
+use ziggurat_postgres::database::Database;
+
+/// Seconds after which a client may try again when no record can be written.
+const RETRY_SECONDS: u16 = 5;
+
+/// Observes one request. The program adds it to the extensions of the request, and reads it after
+/// the response was sent; by default nothing is observed.
+#[derive(Clone, Debug, Default)]
+pub struct ObservedQuery {
+    facts: CallFacts,
+    record: Option<AuditCall>,
+    outcome: Arc<OnceLock<Outcome>>,
+}
+
+// === impl ObservedQuery ===
+
+impl ObservedQuery {
+    /// Observes a request with these facts, which have the limits of the caller, and a record of the
+    /// audit trail if there is one.
+    #[must_use]
+    pub fn new(facts: CallFacts, record: Option<AuditCall>) -> Self {
+        Self {
+            facts,
+            record,
+            outcome: Arc::default(),
+        }
+    }
+
+    /// Returns the facts.
+    #[must_use]
+    pub fn facts(&self) -> &CallFacts {
+        &self.facts
+    }
+
+    /// Returns the outcome; `None` if the response was refused, or not sent to its end.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome.get().copied()
+    }
+
+    /// Notes the statement and its database.
+    pub(crate) fn begin(&self, database: &Arc<Database>, statement: &str) {
+        self.facts.set_database(database);
+        if let Some(record) = &self.record {
+            record.database(database.name());
+            record.statement(statement);
+        }
+    }
+
+    /// Waits until the audit trail says that the statement is about to run, if that is required.
+    pub(crate) async fn open(&self) -> Result<(), Refusal<ErrorAndCode>> {
+        let Some(record) = &self.record else {
+            return Ok(());
+        };
+        record.open().await.map_err(|_| {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let seconds = HeaderValue::from(RETRY_SECONDS);
+            Rejection::new(status, "audit_unavailable", "Audit is unavailable")
+                .with_header(RETRY_AFTER, seconds)
+                .into()
+        })
+    }
+
+    /// Notes the outcome; only the first counts.
+    pub(crate) fn end(&self, outcome: Outcome) {
+        self.outcome.set(outcome).ok();
+    }
+}

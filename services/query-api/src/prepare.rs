@@ -1,0 +1,289 @@
+//! Checks before a statement runs.
+
+use std::time::{Duration, Instant};
+
+use http::StatusCode;
+use serde_json::json;
+use tracing::warn;
+use ziggurat_answers::{ErrorReason, Left};
+use ziggurat_databases::Current;
+use ziggurat_limits::Refused;
+use ziggurat_mcp::Outcome;
+use ziggurat_postgres::{
+    error::QueryError, notices::Notices, pool::Lease, rows::Summary, statement::Statement,
+};
+
+use crate::{
+    QueryApi,
+    request::QueryCaller,
+    running::RunningQuery,
+    stop::{ConfirmationDemand, Stop},
+};
+
+/// Maximum number of rows for API tokens and clients of an issuer, unless a toolset gives them more.
+const MAX_PROGRAM_ROWS: u32 = 1000;
+
+/// Maximum size of a row; the result ends before a larger one.
+const MAX_ROW_BYTES: usize = 16 << 20;
+
+/// Action that a seal is for.
+const ACTION: &str = "POST /api/query";
+
+/// Contents of a request.
+pub(crate) struct Asked<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) database: Option<&'a str>,
+    pub(crate) max_rows: u64,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) confirm: Option<&'a str>,
+}
+
+/// A statement that is about to run.
+pub(crate) struct Prepared {
+    pub(crate) running: RunningStatement,
+    /// An error if the statement is not sent.
+    pub(crate) statement: Result<(Statement, Lease), QueryError>,
+}
+
+/// Statement while it runs.
+pub(crate) struct RunningStatement {
+    pub(crate) caller: QueryCaller,
+    pub(crate) current: Current,
+    pub(crate) notices: Notices,
+    /// Number of characters before the first one that is sent.
+    pub(crate) lead: usize,
+    pub(crate) began: Instant,
+    pub(crate) only_reads: bool,
+    may_define: bool,
+    command: String,
+    /// Counted until this is dropped.
+    _running: RunningQuery,
+}
+
+impl QueryApi {
+    /// Prepares a statement for its caller.
+    pub(crate) async fn prepare(
+        &self,
+        caller: QueryCaller,
+        asked: &Asked<'_>,
+    ) -> Result<Prepared, Stop> {
+        let current = caller.available(asked.sql, asked.database).await?;
+        let notices = Notices::default();
+        let statement = match Statement::new(current.database(), asked.sql) {
+            Ok(statement) => {
+                let most = self.most_rows(&caller);
+                let statement = self.limited(statement, &caller, asked, most);
+                Ok(statement.with_notices(&notices))
+            }
+            Err(QueryError::Empty) => return Err(Stop::no_sql()),
+            Err(error) => Err(error),
+        };
+        if let Ok(statement) = &statement {
+            self.confirmed(&caller, &current, statement, asked).await?;
+        }
+        let running = self.enter(&caller)?;
+        let sent = statement.as_ref().ok();
+        let running = running.begin(caller, current, asked.sql, sent, notices);
+        let statement = match statement {
+            Ok(statement) => {
+                let lease = running.admitted().await?;
+                Ok((statement, lease))
+            }
+            Err(error) => Err(error),
+        };
+        Ok(Prepared { running, statement })
+    }
+
+    /// Counts a statement of a session.
+    pub(crate) fn enter(&self, caller: &QueryCaller) -> Result<RunningQuery, Stop> {
+        let running = self.running.enter(&caller.session());
+        running.ok_or_else(Stop::busy)
+    }
+
+    fn most_rows(&self, caller: &QueryCaller) -> u32 {
+        if caller.rights.is_unlimited {
+            self.limits.max_rows
+        } else {
+            self.limits.max_rows.min(MAX_PROGRAM_ROWS)
+        }
+    }
+
+    /// Applies the limits of the server, the caller and the request; `most` is the limit on rows.
+    pub(crate) fn limited(
+        &self,
+        statement: Statement,
+        caller: &QueryCaller,
+        asked: &Asked<'_>,
+        most: u32,
+    ) -> Statement {
+        let rows = u32::try_from(asked.max_rows).unwrap_or(most).min(most);
+        let statement = statement
+            .with_streamed_rows(rows)
+            .with_max_row_bytes(MAX_ROW_BYTES)
+            .with_large_rows(self.large_rows.clone())
+            .with_max_cost(caller.observed.facts().own_limits().max_cost());
+        match asked.timeout {
+            Some(timeout) => statement.with_timeout(timeout),
+            None => statement,
+        }
+    }
+
+    /// Demands a confirmation for what may write, unless the request has one.
+    async fn confirmed(
+        &self,
+        caller: &QueryCaller,
+        current: &Current,
+        statement: &Statement,
+        asked: &Asked<'_>,
+    ) -> Result<(), Stop> {
+        if !current.database().allows_writes() || statement.only_reads() {
+            return Ok(());
+        }
+        let (database, session) = (current.label(), caller.session());
+        let facts = json!([database, asked.sql]).to_string();
+        if let Some(seal) = asked.confirm {
+            let redeemed = self.signer.redeem(seal, &session, ACTION, facts.as_bytes());
+            match redeemed.await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    warn!(error, "cannot mark a confirmation as used");
+                    let message = "It is not known whether this confirmation was used before, and \
+                                   the statement was not run. Try again later.";
+                    let status = StatusCode::SERVICE_UNAVAILABLE;
+                    return Err(Stop::new(status, "unreachable", message));
+                }
+            }
+        }
+        caller.observed.end(Outcome::Asked);
+        Err(Stop::Confirm(Box::new(ConfirmationDemand {
+            error: "This statement may change data. Confirm it to run it.",
+            code: "confirm",
+            statement: asked.sql.to_owned(),
+            database: database.to_owned(),
+            confirm: self.signer.seal(&session, ACTION, facts.as_bytes()),
+        })))
+    }
+}
+
+// === impl RunningQuery ===
+
+impl RunningQuery {
+    /// Begins a statement; without one, its text is not sent.
+    pub(crate) fn begin(
+        self,
+        caller: QueryCaller,
+        current: Current,
+        sql: &str,
+        statement: Option<&Statement>,
+        notices: Notices,
+    ) -> RunningStatement {
+        let command = statement.map(Statement::command).unwrap_or_default();
+        RunningStatement {
+            lead: leading_white_space(sql),
+            notices,
+            began: Instant::now(),
+            only_reads: statement.is_none_or(Statement::only_reads),
+            may_define: statement.is_some_and(Statement::may_define),
+            command: command.to_owned(),
+            _running: self,
+            caller,
+            current,
+        }
+    }
+}
+
+// === impl RunningStatement ===
+
+impl RunningStatement {
+    /// Waits until the caller may run the statement, and returns the connection for it.
+    pub(crate) async fn admitted(&self) -> Result<Lease, Stop> {
+        let observed = &self.caller.observed;
+        let admitted = observed.facts().admit_statement(self.current.database());
+        admitted.await?;
+        observed.open().await?;
+        Ok(self.current.pool().lease().await?)
+    }
+
+    /// Notes that the statement has failed.
+    pub(crate) fn fail(&self, error: &QueryError) {
+        self.caller.observed.facts().set_error(error);
+        self.caller.observed.end(Outcome::Reported);
+    }
+
+    /// Returns what the caller may still be sent.
+    pub(crate) fn left(&self) -> Left {
+        self.caller.observed.facts().own_limits().left()
+    }
+
+    /// Counts rows and bytes for the limits of the caller.
+    pub(crate) fn count(&self, rows: u64, bytes: usize) {
+        let facts = self.caller.observed.facts();
+        facts.own_limits().count(rows, bytes);
+    }
+
+    /// Notes that a limit of the caller has ended the rows.
+    pub(crate) fn refuse(&self, refused: Refused) {
+        let facts = self.caller.observed.facts();
+        facts.set_reason(ErrorReason::Limited(refused.key()));
+        self.caller.observed.end(Outcome::Reported);
+    }
+
+    /// Notes that the statement has ended, with or without an error.
+    pub(crate) fn finish(&self) {
+        if self.may_define {
+            self.caller.changed(&self.current);
+        }
+    }
+
+    /// Returns the command tag of a statement that may write, and the number of rows it changed.
+    pub(crate) fn changes(
+        &self,
+        summary: Option<&Summary>,
+        is_command: bool,
+    ) -> (Option<String>, Option<u64>) {
+        let Some(summary) = summary.filter(|_| !self.only_reads || is_command) else {
+            return (None, None);
+        };
+        let counts = ["INSERT", "UPDATE", "DELETE", "MERGE"];
+        if is_command {
+            let is_counted = counts.contains(&&*self.command) || summary.affected > 0;
+            let affected = is_counted.then_some(summary.affected);
+            return (Some(summary.command.clone()), affected);
+        }
+        let affected = counts
+            .contains(&&*self.command)
+            .then_some(summary.processed);
+        (Some(self.command.clone()), affected)
+    }
+}
+
+// === impl QueryCaller ===
+
+impl QueryCaller {
+    /// Returns the database of a request, if its caller may run statements there, and notes the
+    /// statement.
+    pub(crate) async fn available(
+        &self,
+        sql: &str,
+        database: Option<&str>,
+    ) -> Result<Current, Stop> {
+        if !self.rights.has_query {
+            let message = "Statements are not available to you: query_database is switched off";
+            return Err(Stop::new(StatusCode::FORBIDDEN, "not_available", message));
+        }
+        if sql.trim().is_empty() {
+            return Err(Stop::no_sql());
+        }
+        let current = self.database(database).await?;
+        self.observed.begin(current.database(), sql);
+        Ok(current)
+    }
+}
+
+/// Returns the number of characters before the first one of a statement.
+pub(crate) fn leading_white_space(sql: &str) -> usize {
+    let length = sql.len() - sql.trim_start().len();
+    sql[..length].chars().count()
+}

@@ -1,0 +1,87 @@
+//! The caller of a request, and what the program has added to it.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use ziggurat_databases::{Current, Databases};
+use ziggurat_tokens::Identity;
+
+use crate::{ObservedQuery, QueryApi, QueryRights, stop::Stop};
+
+/// Name of the session of all callers without authentication.
+const ANONYMOUS: &str = "default";
+
+/// The session that something belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(String);
+
+/// The caller of a request, and what it may do.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryCaller {
+    identity: Option<Identity>,
+    databases: Databases,
+    pub(crate) rights: QueryRights,
+    pub(crate) observed: ObservedQuery,
+}
+
+// === impl QueryCaller ===
+
+impl QueryCaller {
+    /// Returns the name of its session.
+    pub(crate) fn session(&self) -> String {
+        let identity = self.identity.as_ref();
+        identity.map_or_else(|| ANONYMOUS.to_owned(), |it| it.token().to_string())
+    }
+
+    /// Returns the owner of what it makes.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner(self.session())
+    }
+
+    /// Returns the database with a name, or the selected one, once the server has connected to it.
+    pub(crate) async fn database(&self, name: Option<&str>) -> Result<Current, Stop> {
+        let identity = self.identity.as_ref();
+        let current = match name.filter(|name| !name.is_empty()) {
+            None => self.databases.current(identity)?,
+            Some(name) => {
+                self.databases.check(identity, name)?;
+                let named = self.databases.named(identity, name);
+                named.ok_or(ziggurat_databases::SelectError::NotFound)?
+            }
+        };
+        current.ready().await?;
+        let context = self.observed.facts().own_context().clone();
+        Ok(current.with_call(context))
+    }
+
+    /// Drops the cached tables of a database, whose definitions may have changed.
+    pub(crate) fn changed(&self, current: &Current) {
+        self.databases.changed(current);
+    }
+}
+
+// === impl Owner ===
+
+#[cfg(test)]
+impl Owner {
+    /// Makes an owner of any name.
+    pub(crate) fn of_session(session: &str) -> Self {
+        Self(session.to_owned())
+    }
+}
+
+impl FromRequestParts<QueryApi> for QueryCaller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, api: &QueryApi) -> Result<Self, Infallible> {
+        let extensions = &parts.extensions;
+        let own: Option<&Databases> = extensions.get();
+        Ok(Self {
+            identity: extensions.get().cloned(),
+            databases: own.unwrap_or(&api.databases).clone(),
+            rights: extensions.get().copied().unwrap_or_default(),
+            observed: extensions.get().cloned().unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Responses to requests that run no statement.
+
+use std::borrow::Cow;
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use serde::Serialize;
+use utoipa::ToSchema;
+use ziggurat_databases::{MetadataError, NoDatabase, SelectError};
+use ziggurat_http::{ErrorAndCode, Refusal};
+use ziggurat_layers::reject::Rejection;
+use ziggurat_limits::Refused;
+use ziggurat_postgres::pool::LeaseError;
+
+/// Reason why a request runs no statement.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The request is refused.
+    Refused(Refusal<ErrorAndCode>),
+    /// The statement may write, and has to be confirmed.
+    // Boxed: it is large, and rare.
+    Confirm(Box<ConfirmationDemand>),
+}
+
+/// A statement that has to be confirmed: send the request again with `confirm`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ConfirmationDemand {
+    /// The sentence for the user.
+    pub(crate) error: &'static str,
+    /// Always `confirm`.
+    pub(crate) code: &'static str,
+    /// The statement.
+    pub(crate) statement: String,
+    /// Name of the database.
+    pub(crate) database: String,
+    /// The seal: valid for ten minutes and for one run of this statement in this database.
+    pub(crate) confirm: String,
+}
+
+// === impl Stop ===
+
+impl Stop {
+    pub(crate) fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Refused(Refusal::new(status, code, message))
+    }
+
+    /// 400: the body is not what the endpoint expects.
+    pub(crate) fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    /// 400: there is no statement.
+    pub(crate) fn no_sql() -> Self {
+        let message = "There is no statement to run";
+        Self::new(StatusCode::BAD_REQUEST, "no_sql", message)
+    }
+
+    /// 503: the session runs as many statements as it may.
+    pub(crate) fn busy() -> Self {
+        let message = "This session already runs two queries. Stop one of them, or wait for it.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+    }
+}
+
+impl From<Refusal<ErrorAndCode>> for Stop {
+    fn from(refusal: Refusal<ErrorAndCode>) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<SelectError> for Stop {
+    fn from(error: SelectError) -> Self {
+        let (status, code) = match error {
+            SelectError::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            SelectError::Bound => (StatusCode::FORBIDDEN, "bound_token"),
+            SelectError::Denied => (StatusCode::FORBIDDEN, "denied"),
+            SelectError::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unreachable"),
+        };
+        // The message of this error is for the caller.
+        Self::new(status, code, error.to_string())
+    }
+}
+
+impl From<NoDatabase> for Stop {
+    fn from(error: NoDatabase) -> Self {
+        // The message of this error is for the caller.
+        Self::new(StatusCode::FORBIDDEN, "denied", error.to_string())
+    }
+}
+
+impl From<MetadataError> for Stop {
+    fn from(error: MetadataError) -> Self {
+        let message = error.public_message();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unreachable", message)
+    }
+}
+
+impl From<LeaseError> for Stop {
+    fn from(error: LeaseError) -> Self {
+        let code = match error {
+            LeaseError::Busy { .. } | LeaseError::Account { .. } | LeaseError::Full { .. } => {
+                "busy"
+            }
+            _ => "unreachable",
+        };
+        let message = error.public_message();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+    }
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let mut rejection = Rejection::new(status, "too_many_requests", refused.to_string());
+        if let Some(seconds) = refused.retry_after_seconds() {
+            rejection = rejection.with_header(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        Self::Refused(rejection.into())
+    }
+}
+
+impl IntoResponse for Stop {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Refused(refusal) => refusal.into_response(),
+            Self::Confirm(demand) => (StatusCode::CONFLICT, Json(demand)).into_response(),
+        }
+    }
+}
