@@ -39,6 +39,9 @@ pub(crate) const NAME: &str = "ziggurat-tools";
 /// Name of the server for users.
 const TITLE: &str = "Ziggurat";
 
+/// Member of `_meta` with which a client asks for the structure of one result.
+const STRUCTURE_KEY: &str = "ziggurat/structured";
+
 const DESCRIPTION: &str = "PostgreSQL for AI clients: queries, schemas, plans and search.";
 
 /// Instructions for the model, sent at initialization.
@@ -259,6 +262,7 @@ impl CatalogueBuilder {
             .with_format(format);
         let tools = Tools::new()
             .with_structured_output(configuration.protocol.structured_output)
+            .with_structure_key(STRUCTURE_KEY)
             .with(query)
             .with(schema)
             .with(search)

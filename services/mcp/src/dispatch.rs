@@ -118,16 +118,18 @@ impl Shared {
         let detached = self.detached.as_ref();
         let detached = detached.filter(|_| context.outlives_connection()).cloned();
         let heartbeat = Heartbeat::of(context);
-        let has_structure = self.tools.output(&tool.descriptor).is_some();
-        let signer = context
-            .revision()
-            .is_modern()
-            .then(|| Arc::clone(&self.signer));
+        let is_modern = context.revision().is_modern();
+        let asks_for_structure = is_modern
+            && tool.descriptor.output.is_some()
+            && self.tools.is_structure_asked(params.get(Member::Meta));
+        let has_structure = asks_for_structure || self.tools.output(&tool.descriptor).is_some();
+        let signer = is_modern.then(|| Arc::clone(&self.signer));
         let result = Arc::clone(&tool.service).start(ToolRequest {
             arguments: params.range(Member::Arguments),
             inputs,
             signer,
             wants_structure: has_structure && encoder.revision.has_structure(),
+            asks_for_structure,
             tools: Arc::clone(&self.tools),
             caller,
             call,

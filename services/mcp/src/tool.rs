@@ -130,6 +130,7 @@ pub struct ToolRequest {
     /// Set if the client's revision has questions.
     pub(super) signer: Option<Arc<StateSigner>>,
     pub(super) wants_structure: bool,
+    pub(super) asks_for_structure: bool,
     pub(super) tools: Arc<Tools>,
 }
 
@@ -269,6 +270,13 @@ impl ToolRequest {
     #[must_use]
     pub fn wants_structure(&self) -> bool {
         self.wants_structure
+    }
+
+    /// Returns whether this call [asks for the structure](Tools::with_structure_key) of its result,
+    /// which may then have more members than the tool declares.
+    #[must_use]
+    pub fn asks_for_structure(&self) -> bool {
+        self.asks_for_structure
     }
 
     /// Returns the answers of the client to earlier questions.

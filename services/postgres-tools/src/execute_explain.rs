@@ -21,7 +21,11 @@ use ziggurat_postgres::{
     statement::{Statement, Window},
 };
 
-use self::{findings::Findings, select::is_select, structured::Explained};
+use self::{
+    findings::Findings,
+    select::is_select,
+    structured::{Explained, PlanNode},
+};
 
 const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
 
@@ -134,6 +138,13 @@ impl ToolHandler for ExecuteExplain {
             query: &question.query,
             plan: &plan,
             findings: &findings,
+            nodes: request.asks_for_structure().then(|| {
+                if question.is_json {
+                    Vec::new()
+                } else {
+                    PlanNode::all(&plan, &findings)
+                }
+            }),
         };
         let structure = request.wants_structure().then(|| explained.structure());
         let heading = client::heading(&self.databases, &request, &current);

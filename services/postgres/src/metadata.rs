@@ -194,6 +194,7 @@ impl Metadata {
     }
 
     /// Returns the schemas on which the role lacks USAGE, sorted by name.
+    #[must_use]
     pub fn denied(&self) -> impl ExactSizeIterator<Item = &str> {
         self.denied.iter().map(|&schema| self.words.text(schema))
     }

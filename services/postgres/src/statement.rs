@@ -120,8 +120,8 @@ pub struct Statement {
     max_row_bytes: usize,
     large_rows: Option<LargeRows>,
     notices: Option<Notices>,
-    /// Its rows are sent as they come, however many they are.
-    is_streamed: bool,
+    /// Number of rows above which PostgreSQL counts and keeps them first.
+    counted_above: u32,
     max_cost: Option<f64>,
     /// Values for `$1`, `$2` and so on.
     values: Arc<[Value]>,
@@ -246,7 +246,7 @@ impl Statement {
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
             notices: None,
-            is_streamed: false,
+            counted_above: MAX_ROWS,
             max_cost: None,
             values: Arc::default(),
             text: text.into(),
@@ -283,7 +283,7 @@ impl Statement {
             // One more is asked for.
             rows: rows.clamp(1, u32::MAX - 1),
         };
-        self.is_streamed = true;
+        self.counted_above = u32::MAX;
         self
     }
 
@@ -378,7 +378,7 @@ impl Statement {
             // The extended protocol takes one statement, and returns its first rows without a cursor.
             Route::Script | Route::CursorAtOnce | Route::Cursor if self.is_bound() => Route::Plain,
             Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
-                if self.window.rows > MAX_ROWS && !self.is_bound() && !self.is_streamed =>
+                if self.window.rows > self.counted_above && !self.is_bound() =>
             {
                 Route::Spool
             }

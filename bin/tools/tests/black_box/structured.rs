@@ -331,3 +331,105 @@ fn counts_and_databases_are_structured_if_the_operator_enables_it() {
         assert_eq!(result.get("structuredContent"), expected, "{revision}");
     }
 }
+
+#[test]
+fn a_call_may_ask_for_the_structure_of_its_result() {
+    let postgres = Postgres::with(SHOP);
+    let home = home(&postgres, false);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let arguments = json!({"query": ROWS});
+    let asking =
+        |meta: Value| json!({"name": "query_database", "arguments": arguments, "_meta": meta});
+    let plain = call(&client, "2026-07-28", "query_database", &arguments);
+    let mut asked = result(
+        &client,
+        "tools/call",
+        &asking(json!({"ziggurat/structured": true})),
+    );
+    let table = asked
+        .as_object_mut()
+        .expect("a result")
+        .remove("structuredContent");
+    let table = table.expect("a table");
+    assert_eq!(
+        (&table["row_count"], &table["rows"][0][1]),
+        (&json!(2), &json!("nut"))
+    );
+    assert_eq!(asked, plain, "the rest is as without");
+    for meta in [
+        json!({"ziggurat/structured": false}),
+        json!({"ziggurat/structured": "true"}),
+        json!({"structured": true, "note": "ziggurat/structured"}),
+    ] {
+        assert_eq!(
+            result(&client, "tools/call", &asking(meta.clone())),
+            plain,
+            "{meta}"
+        );
+    }
+    for revision in &REVISIONS[..4] {
+        let params = asking(json!({"ziggurat/structured": true}));
+        let result = legacy(&client, revision, "tools/call", &params)["result"].clone();
+        assert_eq!(result.get("structuredContent"), None, "{revision}");
+    }
+    assert_eq!(declared(&client, "2026-07-28", "query_database"), None);
+}
+
+#[test]
+fn a_call_that_asks_for_the_structure_of_a_plan_gets_its_steps() {
+    let postgres = Postgres::with(SHOP);
+    for is_on in [false, true] {
+        let home = home(&postgres, is_on);
+        let (_program, client) = home.serve(&["-no-auth"]);
+        let query = "SELECT * FROM item ORDER BY price";
+        let asked = |arguments: Value| {
+            let meta = json!({"ziggurat/structured": true});
+            let params = json!({"name": "execute_explain", "arguments": arguments, "_meta": meta});
+            result(&client, "tools/call", &params)["structuredContent"].clone()
+        };
+        let explained = asked(json!({"query": query}));
+        let nodes = explained["nodes"].as_array().expect("steps");
+        let [sort, scan] = &nodes[..] else {
+            panic!("{nodes:?}");
+        };
+        assert_eq!(
+            (&sort["parent"], &sort["label"]),
+            (&Value::Null, &json!("Sort"))
+        );
+        assert_eq!(
+            (&scan["parent"], &scan["label"]),
+            (&json!(0), &json!("Seq Scan on item"))
+        );
+        assert_eq!((&scan["rows"], &scan["loops"]), (&json!(2.0), &json!(1.0)));
+        assert!(scan["rows_planned"].as_f64() > Some(2.0), "{scan}");
+        assert!(sort["ms"].as_f64() >= scan["ms"].as_f64(), "{nodes:?}");
+        assert!(sort["own_ms"].as_f64() <= sort["ms"].as_f64(), "{sort}");
+        assert_eq!(
+            (&scan["batches"], &scan["sorted_on_disk"]),
+            (&Value::Null, &json!(false))
+        );
+        assert_eq!(
+            (&sort["findings"], &scan["findings"]),
+            (&json!([]), &json!([0]))
+        );
+        assert!(
+            explained["issues"][0]
+                .as_str()
+                .expect("an issue")
+                .contains("item")
+        );
+
+        let planned = asked(json!({"query": query, "analyze": false}));
+        let scan = &planned["nodes"][1];
+        for absent in ["rows", "loops", "ms", "own_ms"] {
+            assert_eq!(scan[absent], Value::Null, "{absent}");
+        }
+        let plain = call(
+            &client,
+            "2026-07-28",
+            "execute_explain",
+            &json!({"query": query}),
+        );
+        assert_eq!(plain["structuredContent"]["nodes"], Value::Null);
+    }
+}

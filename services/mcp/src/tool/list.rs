@@ -1,6 +1,12 @@
 //! The tools of a server.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use serde_json::value::RawValue;
 
 use crate::{
     Caller, EntryKind, Schema, SetupError, Tool, ToolDescriptor, View, sorted_list::SortedList,
@@ -22,6 +28,8 @@ pub struct Tools {
     entries: SortedList<Tool>,
     disabled: BTreeSet<String>,
     structured_output: bool,
+    /// The member of `_meta` with which a client asks for the structure of one result.
+    structure_key: Option<&'static str>,
 }
 
 /// The tools that the client of a call finds in its list.
@@ -82,6 +90,25 @@ impl Tools {
             ..self.clone()
         };
         tools.cloned().fold(none, Self::with)
+    }
+
+    /// Sets the member of `_meta` with which a call of revision 2026-07-28 asks for the structure of
+    /// its result: `true`. Results then have one also where it is
+    /// [on demand](ToolDescriptor::with_output_on_demand); nothing announces this.
+    pub fn with_structure_key(mut self, key: &'static str) -> Self {
+        self.structure_key = Some(key);
+        self
+    }
+
+    /// Returns whether the member `_meta` of a call asks for the structure of its result.
+    pub(crate) fn is_structure_asked(&self, meta: Option<&str>) -> bool {
+        let (Some(key), Some(meta)) = (self.structure_key, meta) else {
+            return false;
+        };
+        // Other calls need not be parsed.
+        meta.contains(key)
+            && serde_json::from_str::<BTreeMap<String, &RawValue>>(meta)
+                .is_ok_and(|meta| meta.get(key).is_some_and(|value| value.get() == "true"))
     }
 
     /// Returns a tool, if it exists; it may be disabled.

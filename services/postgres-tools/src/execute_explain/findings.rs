@@ -17,6 +17,9 @@ const MAX_NAMES: usize = 10;
 pub(super) struct Findings {
     issues: Vec<String>,
     recommendations: Vec<&'static str>,
+    /// Positions of the nodes that each issue is about.
+    #[serde(skip)]
+    nodes: Vec<Vec<usize>>,
 }
 
 // === impl Findings ===
@@ -34,20 +37,30 @@ impl Findings {
         findings
     }
 
+    /// Returns the positions of the issues that are about a node.
+    pub(super) fn of_node(&self, node: usize) -> Vec<usize> {
+        let issues = self.nodes.iter().enumerate();
+        let issues = issues.filter(|(_, nodes)| nodes.contains(&node));
+        issues.map(|(issue, _)| issue).collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.issues.is_empty()
     }
 
-    fn add(&mut self, issue: String, recommendation: &'static str) {
+    fn add(&mut self, nodes: Vec<usize>, issue: String, recommendation: &'static str) {
         self.issues.push(issue);
         self.recommendations.push(recommendation);
+        self.nodes.push(nodes);
     }
 
     fn look_at_scans(&mut self, plan: &Plan<'_>) {
-        let tables = distinct(plan.scanned());
+        let (nodes, tables): (Vec<_>, Vec<_>) = plan.scanned().unzip();
+        let tables = distinct(tables.into_iter());
         if !tables.is_empty() {
             let issue = format!("Sequential scan, every row is read: {}", listed(&tables));
             self.add(
+                nodes,
                 issue,
                 "If the query wants few of the rows, consider an index on the columns it filters, \
                  joins or orders by. For a small table, or for most of a large one, reading all \
@@ -67,13 +80,17 @@ impl Findings {
                 own[parent] -= node.milliseconds;
             }
         }
-        let slow = plan.nodes.iter().zip(own);
-        let slow = slow.filter(|(_, own)| *own >= SLOW_MILLISECONDS);
-        let slow: Vec<String> = slow
-            .map(|(node, _)| format!("{} ({:.1} s)", node.label, node.milliseconds / 1000.0))
-            .collect();
+        let slow = plan.nodes.iter().zip(own).enumerate();
+        let slow = slow.filter(|(_, (_, own))| *own >= SLOW_MILLISECONDS);
+        let (nodes, slow): (Vec<_>, Vec<_>) = slow
+            .map(|(at, (node, _))| {
+                let text = format!("{} ({:.1} s)", node.label, node.milliseconds / 1000.0);
+                (at, text)
+            })
+            .unzip();
         if !slow.is_empty() {
             self.add(
+                nodes,
                 format!("Slow, a second or more: {}", listed(&slow)),
                 "Start with the slow steps: compare the rows each expected (cost) with those it \
                  had (actual). If they are far apart, run ANALYZE on the table.",
@@ -85,6 +102,7 @@ impl Findings {
         let batches = plan.nodes.iter().map(|node| node.batches).max();
         if let Some(batches @ 2..) = batches {
             self.add(
+                plan.positions(|node| node.batches > 1),
                 format!("A hash did not fit into memory: {batches} batches"),
                 "Raise work_mem for this query until the hash needs one batch, or hash fewer rows \
                  and columns.",
@@ -93,9 +111,10 @@ impl Findings {
     }
 
     fn look_at_sorts(&mut self, plan: &Plan<'_>) {
-        let sorts = plan.nodes.iter().filter(|node| node.sorted_on_disk).count();
-        if sorts > 0 {
+        let sorts = plan.positions(|node| node.sorted_on_disk);
+        if !sorts.is_empty() {
             self.add(
+                sorts,
                 "A sort did not fit into memory and went to disk".to_owned(),
                 "Raise work_mem for this query, or add an index that gives the rows in that \
                  order.",
@@ -109,7 +128,12 @@ impl Findings {
         if let Some(Blocks { hit, read }) = all.max_by_key(|blocks| blocks.read)
             && read > 0
         {
+            // Of the steps that read, those that do so themselves.
+            let is_leaf = |at: &usize| plan.nodes.iter().all(|node| node.parent != Some(*at));
+            let mut readers = plan.positions(|node| node.blocks.read > 0);
+            readers.retain(is_leaf);
             self.add(
+                readers,
                 format!("Read from disk: {read} blocks, next to {hit} found in the cache"),
                 "Run it again to see what a warm cache makes of it. If the blocks are read again, \
                  touch fewer of them, or give PostgreSQL more shared_buffers.",

@@ -26,6 +26,12 @@ pub(super) struct Node<'a> {
     /// Blocks found in the cache of PostgreSQL, and blocks read from disk.
     pub(super) blocks: Blocks,
     pub(super) parent: Option<usize>,
+    /// Estimated number of rows of one run.
+    pub(super) rows_planned: Option<f64>,
+    /// Average number of rows of one run; `None` if it was not executed.
+    pub(super) rows: Option<f64>,
+    /// Number of runs; `None` if nothing was measured.
+    pub(super) runs: Option<f64>,
     indent: usize,
     /// Number of processes that ran the step in parallel.
     processes: f64,
@@ -45,6 +51,7 @@ struct Runs {
     /// Average time of one run.
     milliseconds: f64,
     count: f64,
+    rows: Option<f64>,
 }
 
 // === impl Plan ===
@@ -66,13 +73,21 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Returns the tables that were read by a sequential scan.
-    pub(super) fn scanned(&self) -> impl Iterator<Item = &'a str> {
-        let nodes = self.nodes.iter().filter(|node| node.was_executed);
-        nodes.filter_map(|node| {
+    /// Returns the tables that were read by a sequential scan, each with the position of its node.
+    pub(super) fn scanned(&self) -> impl Iterator<Item = (usize, &'a str)> {
+        let nodes = self.nodes.iter().enumerate();
+        let nodes = nodes.filter(|(_, node)| node.was_executed);
+        nodes.filter_map(|(at, node)| {
             let (_, table) = node.label.split_once("Seq Scan on ")?;
-            Some(name(table))
+            Some((at, name(table)))
         })
+    }
+
+    /// Returns the positions of the nodes that meet a condition.
+    pub(super) fn positions(&self, condition: impl Fn(&Node<'a>) -> bool) -> Vec<usize> {
+        let nodes = self.nodes.iter().enumerate();
+        let nodes = nodes.filter(|(_, node)| condition(node));
+        nodes.map(|(at, _)| at).collect()
     }
 
     fn enter(&mut self, indent: usize, line: &'a str) {
@@ -85,10 +100,15 @@ impl<'a> Plan<'a> {
         });
         let (label, measured) = line.rsplit_once("  (cost=").unwrap_or((line, ""));
         let runs = Runs::read(measured);
+        let was_executed = !measured.ends_with("(never executed)");
+        let is_measured = !was_executed || measured.contains("(actual ");
         self.nodes.push(Node {
+            rows_planned: behind(measured, " rows=").and_then(number),
+            rows: runs.rows,
+            runs: is_measured.then_some(runs.count),
             label,
             milliseconds: runs.milliseconds * runs.count / processes.min(runs.count.max(1.0)),
-            was_executed: !measured.ends_with("(never executed)"),
+            was_executed,
             parent,
             indent,
             processes,
@@ -166,6 +186,7 @@ impl Runs {
             Some(Self {
                 milliseconds: number(last)?,
                 count: number(behind(last, "loops=")?)?,
+                rows: behind(last, "rows=").and_then(number),
             })
         };
         read().unwrap_or_default()
