@@ -90,12 +90,8 @@ export class GridModel {
 
   private keepInside(): void {
     const bounds = this.bounds(1)
-    const kept = clamped(this.selection.value, bounds)
-    if (bounds.rows > 0 && kept.active.row === HEADER && this.selection.value.active.row > HEADER) {
-      this.selection.value = at(0, kept.active.column)
-    } else {
-      this.selection.value = kept
-    }
+    // Without rows the selection waits where it is: they may still arrive, or a filter may be taken away.
+    if (bounds.rows > 0) this.selection.value = clamped(this.selection.value, bounds)
   }
 
   bounds(page: number): Bounds {

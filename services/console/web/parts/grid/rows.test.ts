@@ -91,3 +91,15 @@ test('sums have no rounding and count only numbers', () => {
   expect(sumOf([-1, '-0.5'])).toEqual({ numbers: 2, sum: '-1.5' })
   expect(sumOf([])).toEqual({ numbers: 0, sum: '0' })
 })
+
+test('the first cell is selected before rows arrive and after', () => {
+  const rows = new Rows(columns)
+  const model = new GridModel(rows, () => 10)
+  rows.append([[1, 'a']])
+  rows.end()
+  expect(model.selection.value.active).toEqual({ row: 0, column: 0 })
+  model.filter.value = { text: 'nothing has this', column: null }
+  model.filter.value = null
+  expect(model.copyText('tsv')).toBe('1')
+  model.dispose()
+})
