@@ -6,7 +6,7 @@ export interface PlanNode {
   parent: number | null
   label: string
   rows_planned: number | null
-  /** Rows of all loops; null if the statement was not run. */
+  /** Rows of one loop, on average; null if the statement was not run. */
   rows: number | null
   loops: number | null
   /** Time with the steps below, and without. */
@@ -16,9 +16,9 @@ export interface PlanNode {
   hit: number | null
   read: number | null
   batches: number | null
-  sorted_on_disk: boolean | null
-  /** Places in `issues`, or sentences. */
-  findings: readonly (number | string)[] | null
+  sorted_on_disk: boolean
+  /** Places in `issues`. */
+  findings: readonly number[]
 }
 
 /** A plan with what was found in it. */

@@ -113,7 +113,7 @@ export function WorkingParts() {
         <h2>Editor</h2>
         <div class="gallery-editor">
           <Editor
-            text={`select date_trunc('month', created_at), sum(total)\nfrom orders -- of the shop\nwhere id > {{id}};\n\nselect 2`}
+            text={() => `select date_trunc('month', created_at), sum(total)\nfrom orders -- of the shop\nwhere id > {{id}};\n\nselect 2`}
             catalogue={() => catalogue}
             onChange={() => {}}
             onRun={() => {}}

@@ -39,8 +39,8 @@ export interface EditorHandle {
 }
 
 interface Props {
-  /** The text to begin with; later changes come from the person or the handle. */
-  readonly text: string
+  /** Returns the text to begin with; later changes come from the person or the handle. */
+  readonly text: () => string
   readonly catalogue: () => Catalogue | null
   readonly onChange: (text: string) => void
   readonly onRun: () => void
@@ -57,7 +57,7 @@ export function Editor(props: Props) {
     if (!node) return
     const root = node.shadowRoot ?? node.attachShadow({ mode: 'open' })
     const state = EditorState.create({
-      doc: latest.current.text,
+      doc: latest.current.text(),
       extensions: extensions(() => latest.current),
     })
     const view = new EditorView({ state, root, parent: root })

@@ -55,7 +55,7 @@ export function Plan({ explained, actions }: Props) {
           </div>
         )}
         <section class="plan-text" aria-label={texts.text}>
-          <h3>{texts.text}</h3>
+          <h2>{texts.text}</h2>
           <CodeText text={explained.plan} label={texts.text} />
         </section>
       </div>
@@ -113,7 +113,7 @@ function StepRow({
   const { node, depth, number, share } = step
   const indent = `${Math.min(depth, MAX_INDENTED) * INDENT}px`
   return (
-    <tr id={id} tabIndex={-1} class={node.findings?.length ? 'has-finding' : ''}>
+    <tr id={id} tabIndex={-1} class={node.findings.length > 0 ? 'has-finding' : ''}>
       <th scope="row">
         <span class="plan-label" style={{ paddingInlineStart: indent }}>
           <span class="plan-number" aria-hidden="true">

@@ -13,8 +13,8 @@ const node = (part: Partial<PlanNode>): PlanNode => ({
   hit: null,
   read: null,
   batches: null,
-  sorted_on_disk: null,
-  findings: null,
+  sorted_on_disk: false,
+  findings: [],
   ...part,
 })
 
@@ -38,13 +38,13 @@ test('estimates that are off by more than ten times are marked, in both directio
   expect(misjudged(1000, 0, 0)).toBe(null)
 })
 
-test('findings lead to their steps, by place or by text', () => {
+test('findings lead to their steps', () => {
   const explained = {
     database: 'd',
     plan: '',
     issues: ['slow', 'disk'],
     recommendations: ['a'],
-    nodes: [node({ findings: [1] }), node({ parent: 0, findings: ['slow'] }), node({ parent: 0 })],
+    nodes: [node({ findings: [1] }), node({ parent: 0, findings: [0] }), node({ parent: 0 })],
   }
   expect(findingsOf(explained)).toEqual([
     { issue: 'slow', advice: 'a', steps: [2] },

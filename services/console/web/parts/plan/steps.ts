@@ -40,13 +40,11 @@ export interface Finding {
   readonly steps: readonly number[]
 }
 
-/** Ties findings to their steps: a step names its findings by place or by their text. */
+/** Ties findings to their steps. */
 export function findingsOf({ issues, recommendations, nodes }: Explained): Finding[] {
   return issues.map((issue, place) => ({
     issue,
     advice: recommendations[place] ?? null,
-    steps: nodes.flatMap(({ findings }, index) =>
-      findings?.some((finding) => finding === place || finding === issue) ? [index + 1] : [],
-    ),
+    steps: nodes.flatMap(({ findings }, index) => (findings.includes(place) ? [index + 1] : [])),
   }))
 }

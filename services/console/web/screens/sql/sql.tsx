@@ -124,7 +124,7 @@ function Screen({ work }: { readonly work: Work }) {
         <section class="sql-editor" aria-label={texts.editor} data-region id="sql-sheet">
           <Editor
             key={sheet.id}
-            text={sheet.text.peek()}
+            text={() => sheet.text.peek()}
             catalogue={() => catalogue.peek()}
             onChange={(text) => {
               sheet.text.value = text

@@ -102,17 +102,17 @@ test('a text that is opened takes the empty tab, is opened once, and never runs'
 test('tabs come back after a reload, and a statement that ran is reported and not repeated', async () => {
   const before = await started('user-reloading')
   const sheet = before.add('select 1')
+  // The page goes before the text was written to the database of the browser.
   dispatchEvent(new Event('pagehide'))
   sessionStorage.setItem('ziggurat-console-running', sheet.id)
-  const after = new Work('user-reloading')
-  await vi.waitFor(async () => {
-    await after.restore()
-    expect(after.sheets.value.map(({ text }) => text.value)).toContain('select 1')
-  })
+  const after = await started('user-reloading')
+  const found = after.sheets.value.find(({ text }) => text.value === 'select 1')
+  expect(found?.interrupted.value).toBe(true)
   expect(asked).toEqual([])
   expect(sessionStorage.getItem('ziggurat-console-running')).toBe(null)
-  before.end()
-  after.end()
+  const other = await started('user-else')
+  expect(other.sheets.value.map(({ text }) => text.value)).toEqual([''])
+  for (const work of [before, after, other]) work.end()
 })
 
 test('the last tab that is closed leaves an empty one', async () => {

@@ -4,7 +4,7 @@ import type { Statement } from '../../parts/editor/statements'
 import { filled, indexOf, namesIn } from './placeholders'
 import { Run, type Order } from './run'
 import { Sheet } from './sheet'
-import { Storage, type Ran } from './storage'
+import { Storage, type Draft, type Ran } from './storage'
 
 /** Something that a person has to answer before a statement runs. */
 export type Question =
@@ -23,6 +23,7 @@ const DEFAULT_LIMIT = 1000
 const KEEP_AFTER = 300 // milliseconds without a change
 const CURRENT = 'ziggurat-console-sheet'
 const RUNNING = 'ziggurat-console-running'
+const PENDING = 'ziggurat-console-pending'
 
 /** The work of a person in the screen SQL. It stays while other screens are shown. */
 export class Work {
@@ -48,6 +49,7 @@ export class Work {
   end(): void {
     removeEventListener('pagehide', this.keepAll)
     this.others.close()
+    sessionStorage.removeItem(PENDING)
     for (const timer of this.due.values()) clearTimeout(timer)
     this.due.clear()
     for (const sheet of this.sheets.value) sheet.stop()
@@ -55,6 +57,7 @@ export class Work {
 
   /** Restores the tabs. A statement that ran when the page went is reported, not repeated. */
   async restore(): Promise<void> {
+    await this.restorePending()
     const drafts = await this.storage.drafts()
     this.history.value = await this.storage.history()
     const sheets = drafts.map(({ id, text }) => new Sheet(id, text))
@@ -118,9 +121,7 @@ export class Work {
   private keep(sheet: Sheet): void {
     clearTimeout(this.due.get(sheet))
     this.due.delete(sheet)
-    const place = this.sheets.value.indexOf(sheet)
-    const draft = { id: sheet.id, place, text: sheet.text.value }
-    void this.storage.keepDraft(draft).then(() => this.tellOthers(sheet.id))
+    void this.storage.keepDraft(this.draftOf(sheet)).then(() => this.tellOthers(sheet.id))
   }
 
   private tellOthers(id: string): void {
@@ -131,8 +132,26 @@ export class Work {
     }
   }
 
+  /** Keeps what is not kept yet when the page goes. Its databases may be closed already, so the tab keeps it too. */
   private readonly keepAll = (): void => {
-    for (const sheet of [...this.due.keys()]) this.keep(sheet)
+    const sheets = [...this.due.keys()]
+    if (sheets.length === 0) return
+    const drafts = sheets.map((sheet) => this.draftOf(sheet))
+    sessionStorage.setItem(PENDING, JSON.stringify({ person: this.person, drafts }))
+    for (const sheet of sheets) this.keep(sheet)
+  }
+
+  private draftOf(sheet: Sheet): Draft {
+    return { id: sheet.id, place: this.sheets.value.indexOf(sheet), text: sheet.text.value }
+  }
+
+  /** Takes over what the tab kept when its page went. */
+  private async restorePending(): Promise<void> {
+    const kept = sessionStorage.getItem(PENDING)
+    sessionStorage.removeItem(PENDING)
+    const pending = kept === null ? null : (JSON.parse(kept) as { person: string; drafts: Draft[] })
+    if (pending?.person !== this.person) return
+    for (const draft of pending.drafts) await this.storage.keepDraft(draft)
   }
 
   /** Takes over a text that another tab of the browser has changed, unless it is being changed here as well. */

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-CDRKCL53.js";import"/console/assets/chunk-V5BI6HCZ.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-QNM4GW6N.js";export{a as Rows,b as arrange};
