@@ -13,6 +13,11 @@ test('columns with rows are a table, and so is a list of objects', () => {
   expect(rowsOfStructure({ count: 1 })).toBeNull()
 })
 
+test('the lines below the heading of results are the table, also with one column', () => {
+  const text = 'database: shop\n\nSQL Query:\nselect 42 as answer\n\nResults (1 row):\nanswer\n42\n\nmore'
+  expect(rowsOfText(text)).toEqual({ columns: ['answer'], rows: [['42']] })
+})
+
 test('the largest block of lines with tabulators is the table of a text', () => {
   const text = 'database: shop\n\nid\tname\n1\tslug\n2\tsnail\n\nnote\tother\n'
   expect(rowsOfText(text)).toEqual({ columns: ['id', 'name'], rows: [['1', 'slug'], ['2', 'snail']] })

@@ -30,15 +30,25 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 
 const shown = (value: unknown): string => (value === null || value === undefined ? 'NULL' : typeof value === 'object' ? JSON.stringify(value) : String(value))
 
-/** Finds lines with tabulators in a text: the largest block in which all lines have as many columns as its first. */
+/**
+ * Finds a table in a text: the lines below `Results (…):`, else the largest block of lines with tabulators in which
+ * all lines have as many columns as its first.
+ */
 export function rowsOfText(text: string): Rows | null {
+  const lines = text.split('\n')
+  const marked = lines.findIndex((line) => /^Results \(.*\):$/.test(line))
+  if (marked >= 0) {
+    const end = lines.indexOf('', marked)
+    const [columns, ...rows] = lines.slice(marked + 1, end < 0 ? undefined : end).map((line) => line.split('\t'))
+    return columns ? { columns, rows } : null
+  }
   let best: string[][] = []
   let block: string[][] = []
   const end = () => {
     if (block.length > best.length) best = block
     block = []
   }
-  for (const line of text.split('\n')) {
+  for (const line of lines) {
     const cells = line.split('\t')
     if (cells.length < 2) end()
     else {
