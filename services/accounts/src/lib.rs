@@ -43,6 +43,7 @@
 //! the file. Unknown members are kept, comments are not.
 
 mod attempts;
+mod halves;
 mod login;
 mod login_error;
 mod login_limiter;
@@ -88,6 +89,7 @@ use self::{
 
 pub use self::{
     attempts::{PasswordAttempt, PasswordAttempts},
+    halves::{CookieHalf, TokenHalves},
     login::Session,
     login_error::{LoginError, LoginFault},
     password::PasswordError,
@@ -263,6 +265,19 @@ impl Accounts {
         (self.shared.tokens.count(), users)
     }
 
+    /// Verifies a token of which only the digest is known, such as that of an identity which was
+    /// kept for later.
+    #[must_use]
+    pub fn verify_digest(&self, token: TokenHash) -> VerifyFuture {
+        let verdict = self.find(token);
+        if verdict.is_err()
+            && let Some(look_up) = self.shared.sessions.look_up(token)
+        {
+            return VerifyFuture::asking(look_up, token, Arc::clone(&self.shared));
+        }
+        VerifyFuture::known(verdict)
+    }
+
     /// Starts to watch the files: the [`Watch`] applies all later changes once it runs. The files
     /// may be missing.
     pub fn watch(&self) -> Watch<Self> {
@@ -271,7 +286,8 @@ impl Accounts {
 
     fn find(&self, token: TokenHash) -> Result<Identity, Denied> {
         let shared = &self.shared;
-        let session = || shared.known.load().identity(token, || shared.clock.now());
+        let now = || shared.clock.now();
+        let session = || shared.known.load().identity(token, &shared.tokens, now);
         let identity = shared.tokens.find(token).or_else(session);
         identity.ok_or(Denied::Invalid)
     }
@@ -317,14 +333,7 @@ impl Verify for Accounts {
     type Future = VerifyFuture;
 
     fn verify(&self, token: &str) -> VerifyFuture {
-        let token = TokenHash::of(token);
-        let verdict = self.find(token);
-        if verdict.is_err()
-            && let Some(look_up) = self.shared.sessions.look_up(token)
-        {
-            return VerifyFuture::asking(look_up, token, Arc::clone(&self.shared));
-        }
-        VerifyFuture::known(verdict)
+        self.verify_digest(TokenHash::of(token))
     }
 
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {

@@ -94,6 +94,32 @@ impl Accounts {
         result
     }
 
+    /// Opens a session with the rights of an API token, which it does not outlive. Guesses are not
+    /// counted: a token is as hard to guess as its digest.
+    ///
+    /// # Errors
+    /// Fails if no session was opened.
+    pub async fn exchange(&self, api_token: &SecretString) -> Result<Session, LoginError> {
+        let api_token = TokenHash::of(api_token.expose_secret());
+        let identity = self.shared.tokens.find(api_token);
+        let identity = identity.ok_or(LoginError::UnknownToken)?;
+        let token = secret::new_token().map_err(LoginFault::from)?;
+        let hash = TokenHash::of(token.expose_secret());
+        let sessions = &self.shared.sessions;
+        let expires_at = sessions
+            .open_for_token(&self.shared, hash, &identity)
+            .await?;
+        Ok(Session { token, expires_at })
+    }
+
+    /// Ends a session, for all replicas. Without effect on other tokens.
+    ///
+    /// # Errors
+    /// Fails if the session could not be ended.
+    pub async fn log_out(&self, session: TokenHash) -> Result<(), LoginError> {
+        self.shared.sessions.end(&self.shared, session).await
+    }
+
     /// Waits a few seconds at most for a password check. Accounts that have logged in before go
     /// first; the response does not depend on that.
     async fn slot(&self, username: &str) -> Result<Slot, LoginError> {

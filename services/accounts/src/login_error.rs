@@ -29,6 +29,9 @@ pub enum LoginError {
     /// The user does not exist, or the password is wrong.
     #[error("authentication failed: invalid username or password")]
     Invalid,
+    /// The API token is unknown, or has expired.
+    #[error("Invalid or unknown token")]
+    UnknownToken,
     /// The account is disabled, whatever the password.
     #[error("authentication failed: user account is disabled")]
     Disabled,

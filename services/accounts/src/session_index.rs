@@ -5,9 +5,12 @@ use std::{collections::HashMap, sync::Arc};
 use jiff::Timestamp;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::SharedSession;
-use ziggurat_tokens::{Claims, Holder, Identity};
+use ziggurat_tokens::{ApiTokens, Claims, Holder, Identity};
 
-use crate::{sessions::LocalSessions, users::Users};
+use crate::{
+    sessions::{LocalSessions, SessionOwner},
+    users::Users,
+};
 
 /// The currently valid sessions and their identities. Replaced on every change and never modified, so
 /// that checks never wait.
@@ -18,8 +21,16 @@ pub(super) struct SessionIndex {
 }
 
 struct ValidSession {
-    identity: Identity,
+    rights: Rights,
+    opened: Timestamp,
     ends: Timestamp,
+}
+
+/// The rights of a session.
+enum Rights {
+    User(Identity),
+    /// Those of an API token, as long as it is valid.
+    Token(TokenHash),
 }
 
 /// A user who may log in.
@@ -28,6 +39,7 @@ struct IndexedUser {
     made: Option<i64>,
     databases: Arc<[String]>,
     claims: Claims,
+    is_admin: bool,
     has_logged_in: bool,
 }
 
@@ -41,20 +53,32 @@ impl SessionIndex {
 
         let mut by_token = HashMap::new();
         for (&token, session) in sessions.iter() {
-            let user = users[&*session.user];
-            let holder = Holder::User {
-                name: Arc::from(&*user.name),
-                databases: Arc::from(&*user.databases),
+            let rights = match &session.owner {
+                SessionOwner::Token(token) => Rights::Token(*token),
+                SessionOwner::User { name, .. } => {
+                    let user = users[&**name];
+                    let holder = Holder::User {
+                        name: Arc::from(&*user.name),
+                        databases: Arc::from(&*user.databases),
+                    };
+                    let identity = Identity::new(token, holder).with_claims(user.claims.clone());
+                    Rights::User(identity.with_admin(user.is_admin))
+                }
             };
-            let identity = Identity::new(token, holder).with_claims(user.claims.clone());
-            let ends = session.ends;
-            by_token.insert(token, ValidSession { identity, ends });
+            let (opened, ends) = (session.opened, session.ends);
+            let session = ValidSession {
+                rights,
+                opened,
+                ends,
+            };
+            by_token.insert(token, session);
         }
         let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
             let person = IndexedUser {
                 made: user.created_at.map(Timestamp::as_second),
                 databases: Arc::from(&*user.databases),
                 claims: user.claims.clone(),
+                is_admin: user.is_admin,
                 has_logged_in: user.last_login.is_some(),
             };
             (Arc::from(&*user.name), person)
@@ -69,10 +93,19 @@ impl SessionIndex {
     pub(super) fn identity(
         &self,
         token: TokenHash,
+        tokens: &ApiTokens,
         now: impl FnOnce() -> Timestamp,
     ) -> Option<Identity> {
         let session = self.by_token.get(&token)?;
-        (session.ends > now()).then(|| session.identity.clone())
+        if session.ends <= now() {
+            return None;
+        }
+        let identity = match &session.rights {
+            Rights::User(identity) => identity.clone(),
+            Rights::Token(token) => tokens.find(*token)?,
+        };
+        let identity = identity.with_sign_in(session.opened);
+        Some(identity.with_expiry(Some(session.ends)))
     }
 
     /// Returns the identity of a shared session, if its account is valid. The clock of the database
@@ -86,7 +119,11 @@ impl SessionIndex {
             name: Arc::clone(name),
             databases: Arc::clone(&person.databases),
         };
-        let identity = Identity::new(token, holder).with_claims(person.claims.clone());
+        let identity = Identity::new(token, holder)
+            .with_claims(person.claims.clone())
+            .with_admin(person.is_admin)
+            .with_sign_in(session.opened_at)
+            .with_expiry(Some(session.ends_at));
         Some(identity.with_selection(session.selection.clone()))
     }
 
@@ -96,8 +133,12 @@ impl SessionIndex {
         person.has_logged_in.then(|| Arc::clone(name))
     }
 
-    /// Returns whether a shared session belongs to a valid account.
+    /// Returns whether a shared session belongs to a valid account. The API token of any other is
+    /// looked up with every request.
     pub(super) fn is_member(&self, session: &SharedSession) -> bool {
+        if session.api_token.is_some() {
+            return true;
+        }
         let person = self.by_name.get(&*session.user);
         person.is_some_and(|person| person.has(session))
     }

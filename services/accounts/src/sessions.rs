@@ -8,13 +8,17 @@ use std::{sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::spawn_blocking;
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_runtime::lock;
 use ziggurat_state::{self as store, LookUp, StoreError};
-use ziggurat_tokens::whole_seconds;
+use ziggurat_tokens::{Identity, whole_seconds};
 
 use super::{LoginError, LoginFault, Shared};
 use crate::{session_index::SessionIndex, users::UserRecord};
 
-pub(super) use self::{local::LocalSessions, replicated::ReplicatedSessions};
+pub(super) use self::{
+    local::{LocalSessions, SessionOwner},
+    replicated::ReplicatedSessions,
+};
 
 /// Lifetime of a session.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
@@ -91,10 +95,11 @@ impl Sessions {
         let recording = Arc::clone(accounts);
         let is_local = !self.is_replicated();
         let recorded = spawn_blocking(move || {
-            let ends = whole_seconds(recording.clock.now() + LIFETIME);
+            let now = whole_seconds(recording.clock.now());
+            let ends = now + LIFETIME;
             recording.record_login(&user, |sessions, user| {
                 if is_local {
-                    sessions.open(token, user, ends, max);
+                    sessions.open(token, SessionOwner::of(user), (now, ends), max);
                 }
             })?;
             Ok::<_, LoginError>((user, ends))
@@ -103,6 +108,62 @@ impl Sessions {
         match self {
             Self::Local => Ok(ends),
             Self::Replicated(sessions) => sessions.open(token, &user, max).await,
+        }
+    }
+
+    /// Opens a session with the rights of an API token. Returns the end of the session, which is not
+    /// after that of the token.
+    pub(super) async fn open_for_token(
+        &self,
+        accounts: &Arc<Shared>,
+        session: TokenHash,
+        api_token: &Identity,
+    ) -> Result<Timestamp, LoginError> {
+        let (owner, max) = (api_token.token(), accounts.max_sessions);
+        let now = whole_seconds(accounts.clock.now());
+        let ends = api_token
+            .expires_at()
+            .map_or(now + LIFETIME, |ends| ends.min(now + LIFETIME));
+        match self {
+            Self::Local => {
+                let accounts = Arc::clone(accounts);
+                let opened = spawn_blocking(move || {
+                    let mut state = lock(&accounts.state);
+                    let owner = SessionOwner::Token(owner);
+                    state.sessions.open(session, owner, (now, ends), max);
+                    accounts.publish(state);
+                });
+                opened.await.map_err(LoginFault::from)?;
+                Ok(ends)
+            }
+            Self::Replicated(sessions) => {
+                let lifetime = ends.duration_since(now);
+                sessions.open_for_token(session, owner, lifetime, max).await
+            }
+        }
+    }
+
+    /// Ends a session, if there is one.
+    pub(super) async fn end(
+        &self,
+        accounts: &Arc<Shared>,
+        session: TokenHash,
+    ) -> Result<(), LoginError> {
+        match self {
+            Self::Local => {
+                let accounts = Arc::clone(accounts);
+                let ended = spawn_blocking(move || {
+                    let mut state = lock(&accounts.state);
+                    state.sessions.end(session);
+                    accounts.publish(state);
+                });
+                Ok(ended.await.map_err(LoginFault::from)?)
+            }
+            Self::Replicated(sessions) => {
+                sessions.store.end_session(session).await?;
+                accounts.notify_ended(sessions.forget(session));
+                Ok(())
+            }
         }
     }
 

@@ -68,7 +68,8 @@ impl Future for VerifyFuture {
             } => {
                 let answer = ready!(Pin::new(look_up).poll(cx));
                 let (now, known) = (Clock::now(&shared.clock), shared.known.load());
-                let (verdict, gone) = sessions.conclude(*token, answer, now, &known);
+                let (verdict, gone) =
+                    sessions.conclude(*token, answer, now, &known, &shared.tokens);
                 shared.notify_ended(gone);
                 Poll::Ready(verdict)
             }

@@ -44,10 +44,16 @@ pub struct Shared {
 /// A session that all replicas share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSession {
-    /// Name of the user that has logged in.
+    /// Name of the user that has logged in; without a meaning for an API token.
     pub user: Arc<str>,
     /// Creation time of the account, because a new account may get the name of a deleted one.
     pub account_made: Option<Timestamp>,
+    /// API token that was exchanged for this session, if it is not of a user.
+    pub api_token: Option<TokenHash>,
+    /// Time at which it was opened.
+    pub opened_at: Timestamp,
+    /// Time at which it ends.
+    pub ends_at: Timestamp,
     /// Time until the session expires, by the clock of the database.
     pub left: Duration,
     /// Name of the selected database, if any.
@@ -57,10 +63,12 @@ pub struct SharedSession {
 /// A session to open.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSession<'a> {
-    /// Name of the user that has logged in.
+    /// Name of the user that has logged in, or another name for what its sessions are counted by.
     pub user: &'a str,
     /// Time the account was made.
     pub account_made: Option<Timestamp>,
+    /// API token that is exchanged for this session, if it is not of a user.
+    pub api_token: Option<TokenHash>,
     /// Lifetime of the session, in seconds.
     pub seconds: i64,
     /// Maximum number of sessions of the user, including this one.
@@ -105,17 +113,18 @@ impl Shared {
     ) -> Result<Option<Timestamp>, StoreError> {
         let user = storable(new.user.to_owned());
         let insert = query(
-            "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at) \
+            "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at, api_token) \
              SELECT $1, $2, $3, \
-             pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint + $4 \
-             WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
+             pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint + $4, \
+             $5 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
              WHERE username = $2 AND account_made IS NOT DISTINCT FROM $3 AND is_locked) \
              RETURNING ends_at",
         )
         .bind(&token.as_bytes()[..])
         .bind(&user)
         .bind(new.account_made.map(Timestamp::as_second))
-        .bind(new.seconds);
+        .bind(new.seconds)
+        .bind(new.api_token.as_ref().map(|token| &token.as_bytes()[..]));
         let ends: Option<i64> = self.state.value(insert).await?;
         // Runs after the insert, so that one of two parallel logins sees both sessions.
         let sweep = query(
@@ -129,6 +138,16 @@ impl Shared {
         self.state.execute(sweep).await?;
         let ends = ends.map(Timestamp::from_second).transpose();
         Ok(ends.map_err(DriverError::value)?)
+    }
+
+    /// Ends a session for all replicas.
+    ///
+    /// # Errors
+    /// Fails if the database cannot run the statement.
+    pub async fn end_session(&self, token: TokenHash) -> Result<(), StoreError> {
+        let query = query("DELETE FROM ziggurat.sessions WHERE token = $1");
+        let query = query.bind(&token.as_bytes()[..]);
+        self.state.execute(query).await.map(drop)
     }
 
     /// Selects the database of a session, for all replicas. Returns whether the session exists.

@@ -338,6 +338,10 @@ fn migrations() -> Migrator {
         ("shared", include_str!("state_database/0002_shared.sql")),
         ("spent", include_str!("state_database/0003_spent.sql")),
         ("usage", include_str!("state_database/0004_usage.sql")),
+        (
+            "token sessions",
+            include_str!("state_database/0005_token_sessions.sql"),
+        ),
     ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator

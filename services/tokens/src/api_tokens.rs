@@ -234,8 +234,10 @@ fn index(now: Timestamp, tokens: &Tokens) -> TokenIndex {
             id: Arc::from(&*token.id),
             database: token.database.as_deref().map(Arc::from),
         };
-        let identity = Identity::new(token.hash, holder).with_claims(token.claims.clone());
         let ends = token.expires_at;
+        let identity = Identity::new(token.hash, holder)
+            .with_claims(token.claims.clone())
+            .with_expiry(ends);
         (token.hash, ValidToken { identity, ends })
     });
     valid.collect()

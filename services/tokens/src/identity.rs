@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use jiff::Timestamp;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_limits::CallerId;
 
@@ -15,6 +16,9 @@ pub struct Identity {
     holder: Holder,
     claims: Claims,
     selection: Selection,
+    is_admin: bool,
+    signed_in_at: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
 }
 
 /// Storage of the database that a session has selected.
@@ -85,6 +89,9 @@ impl Identity {
             holder,
             claims: Claims::default(),
             selection: Selection::Local,
+            is_admin: false,
+            signed_in_at: None,
+            expires_at: None,
         }
     }
 
@@ -99,6 +106,46 @@ impl Identity {
     pub fn with_selection(self, database: Option<Arc<str>>) -> Self {
         let selection = Selection::Replicated(database);
         Self { selection, ..self }
+    }
+
+    /// Sets whether the holder is a user who administers the server.
+    #[must_use]
+    pub fn with_admin(self, is_admin: bool) -> Self {
+        Self { is_admin, ..self }
+    }
+
+    /// Sets the time at which a session began.
+    #[must_use]
+    pub fn with_sign_in(self, at: Timestamp) -> Self {
+        let signed_in_at = Some(at);
+        Self {
+            signed_in_at,
+            ..self
+        }
+    }
+
+    /// Sets the time at which the token ends, if it does.
+    #[must_use]
+    pub fn with_expiry(self, expires_at: Option<Timestamp>) -> Self {
+        Self { expires_at, ..self }
+    }
+
+    /// Returns whether the holder is a user who administers the server.
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        self.is_admin
+    }
+
+    /// Returns the time at which the session began; none for what is no session.
+    #[must_use]
+    pub fn signed_in_at(&self) -> Option<Timestamp> {
+        self.signed_in_at
+    }
+
+    /// Returns the time at which the token ends; none if it does not, or if its issuer decides.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.expires_at
     }
 
     /// Returns the storage of the selected database.

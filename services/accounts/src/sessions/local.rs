@@ -17,11 +17,23 @@ pub(crate) struct LocalSessions {
 
 /// The session of a token.
 pub(crate) struct LocalSession {
-    pub(crate) user: String,
-    /// Creation date of the account: a new account of the same name does not match.
-    account_made: Option<Timestamp>,
+    pub(crate) owner: SessionOwner,
+    pub(crate) opened: Timestamp,
     pub(crate) ends: Timestamp,
     serial: u64,
+}
+
+/// Holder of the rights of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SessionOwner {
+    /// A user.
+    User {
+        name: String,
+        /// Creation date of the account: a new account of the same name does not match.
+        account_made: Option<Timestamp>,
+    },
+    /// An API token.
+    Token(TokenHash),
 }
 
 // === impl LocalSessions ===
@@ -31,17 +43,17 @@ impl LocalSessions {
         self.by_token.iter()
     }
 
-    /// Opens a session, and ends the oldest one of a user who already has `max`.
+    /// Opens a session, and ends the oldest one of an owner who already has `max`.
     pub(crate) fn open(
         &mut self,
         token: TokenHash,
-        user: &UserRecord,
-        ends: Timestamp,
+        owner: SessionOwner,
+        (opened, ends): (Timestamp, Timestamp),
         max: usize,
     ) {
         let own = || {
             let all = self.by_token.iter();
-            all.filter(|(_, session)| session.user == user.name)
+            all.filter(|(_, session)| session.owner.is_same(&owner))
         };
         if own().count() >= max
             && let Some((&oldest, _)) = own().min_by_key(|(_, session)| session.serial)
@@ -50,22 +62,51 @@ impl LocalSessions {
         }
         self.opened += 1;
         let session = LocalSession {
-            user: user.name.clone(),
-            account_made: user.created_at,
+            owner,
+            opened,
             ends,
             serial: self.opened,
         };
         self.by_token.insert(token, session);
     }
 
+    /// Ends a session, if there is one.
+    pub(crate) fn end(&mut self, token: TokenHash) {
+        self.by_token.remove(&token);
+    }
+
     /// Removes expired sessions, and those of disabled or deleted accounts. They stay removed when
     /// an account is enabled again.
     pub(crate) fn retain_good(&mut self, now: Timestamp, users: &HashMap<&str, &UserRecord>) {
         self.by_token.retain(|_, session| {
-            let user = users.get(&*session.user);
-            let is_same =
-                |user: &&UserRecord| user.is_enabled && user.created_at == session.account_made;
-            session.ends > now && user.is_some_and(is_same)
+            let is_good = match &session.owner {
+                SessionOwner::User { name, account_made } => {
+                    let user = users.get(&**name);
+                    user.is_some_and(|user| user.is_enabled && user.created_at == *account_made)
+                }
+                // Looked up with every request.
+                SessionOwner::Token(_) => true,
+            };
+            session.ends > now && is_good
         });
+    }
+}
+
+// === impl SessionOwner ===
+
+impl SessionOwner {
+    pub(crate) fn of(user: &UserRecord) -> Self {
+        Self::User {
+            name: user.name.clone(),
+            account_made: user.created_at,
+        }
+    }
+
+    /// Returns whether sessions of both count together.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::User { name, .. }, Self::User { name: other, .. }) => name == other,
+            _ => self == other,
+        }
     }
 }

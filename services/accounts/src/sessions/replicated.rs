@@ -6,12 +6,12 @@
 
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tracing::warn;
 use ziggurat_layers::bearer::{Denied, TokenHash};
 use ziggurat_runtime::lock;
 use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{ApiTokens, Identity};
 
 use super::LIFETIME;
 use crate::{LoginError, attempts::log_error, session_index::SessionIndex, users::UserRecord};
@@ -55,6 +55,7 @@ impl ReplicatedSessions {
         let new = NewSession {
             user: &user.name,
             account_made: user.created_at,
+            api_token: None,
             seconds: LIFETIME.as_secs(),
             max_per_user,
         };
@@ -63,6 +64,31 @@ impl ReplicatedSessions {
         // The session is open even if the counter cannot be reset.
         log_error(self.store.account_succeeded(&user.name).await);
         Ok(ends)
+    }
+
+    /// Opens a session with the rights of an API token. Returns its end.
+    pub(super) async fn open_for_token(
+        &self,
+        session: TokenHash,
+        api_token: TokenHash,
+        lifetime: SignedDuration,
+        max_per_token: usize,
+    ) -> Result<Timestamp, LoginError> {
+        let new = NewSession {
+            // Its sessions are counted by the digest; no account is looked up for them.
+            user: &api_token.to_string(),
+            account_made: None,
+            api_token: Some(api_token),
+            seconds: lifetime.as_secs(),
+            max_per_user: max_per_token,
+        };
+        let ends = self.store.open_session(session, &new).await?;
+        ends.ok_or(LoginError::Disabled)
+    }
+
+    /// Drops a session from the cache, and returns it if it was there.
+    pub(super) fn forget(&self, token: TokenHash) -> Option<TokenHash> {
+        lock(&self.remembered).remove(&token).map(|_| token)
     }
 
     /// Counts a wrong password, and locks the account at the limit.
@@ -87,6 +113,7 @@ impl ReplicatedSessions {
         answer: Answer,
         now: Duration,
         known: &SessionIndex,
+        tokens: &ApiTokens,
     ) -> (Result<Identity, Denied>, Vec<TokenHash>) {
         let (session, is_new) = match answer {
             Answer::Session(session) => (Some(session), true),
@@ -96,15 +123,15 @@ impl ReplicatedSessions {
                 None => return (Err(Denied::Unavailable), Vec::new()),
             },
         };
-        let valid = session.and_then(|session| Some((known.member(token, &session)?, session)));
+        let valid =
+            session.and_then(|session| Some((holder(token, &session, known, tokens)?, session)));
         match valid {
             Some((identity, session)) if is_new => {
                 (Ok(identity), self.remember(token, session, now))
             }
             Some((identity, _)) => (Ok(identity), Vec::new()),
             None => {
-                let forgotten = lock(&self.remembered).remove(&token);
-                let gone = forgotten.map(|_| token).into_iter().collect();
+                let gone = self.forget(token).into_iter().collect();
                 (Err(Denied::Invalid), gone)
             }
         }
@@ -153,6 +180,26 @@ impl ReplicatedSessions {
             stays
         });
         gone
+    }
+}
+
+/// Returns the identity of a session, if its account or its API token is valid.
+fn holder(
+    token: TokenHash,
+    session: &SharedSession,
+    known: &SessionIndex,
+    tokens: &ApiTokens,
+) -> Option<Identity> {
+    match session.api_token {
+        None => known.member(token, session),
+        Some(api_token) => {
+            let identity = tokens.find(api_token)?;
+            Some(
+                identity
+                    .with_sign_in(session.opened_at)
+                    .with_expiry(Some(session.ends_at)),
+            )
+        }
     }
 }
 

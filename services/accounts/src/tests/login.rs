@@ -447,3 +447,87 @@ async fn wrong_passwords_of_databases_and_of_users_share_one_limit() {
     let login = setup.accounts.login("alice", "right".into(), Some(guesser));
     assert!(matches!(login.await, Err(LoginError::RateLimited { .. })));
 }
+
+#[tokio::test]
+async fn a_session_of_an_api_token_has_its_identity_and_ends_with_it() {
+    let setup = TestAccounts::new();
+    let token = setup.token(Some(DAY / 2));
+    let error = setup.accounts.exchange(&token).await;
+    assert_eq!(
+        said(error),
+        "Invalid or unknown token",
+        "the server has not looked yet"
+    );
+    setup.reload();
+    let session = setup.accounts.exchange(&token).await.expect("opened");
+    let (own, theirs) = (setup.whose(&session.token), setup.whose(&token));
+    let (own, theirs) = (own.expect("valid"), theirs.expect("valid"));
+    assert_eq!(own.holder(), theirs.holder());
+    assert_eq!(own.account(), theirs.account());
+    assert_eq!(own.signed_in_at(), Some(setup.clock.now()));
+    assert_eq!(own.expires_at(), Some(session.expires_at));
+    assert_eq!(own.expires_at(), theirs.expires_at());
+    assert_eq!(theirs.signed_in_at(), None);
+    // A session is no API token.
+    let error = setup.accounts.exchange(&session.token).await;
+    assert_eq!(said(error), "Invalid or unknown token");
+
+    let forever = setup.token(None);
+    setup.reload();
+    let long = setup.accounts.exchange(&forever).await.expect("opened");
+    assert_eq!(long.expires_at, setup.clock.now() + DAY);
+    fs::write(setup.path("tokens.yaml"), "tokens: []\n").expect("written");
+    setup.reload();
+    assert!(!setup.is_good(&session.token) && !setup.is_good(&long.token));
+}
+
+#[tokio::test]
+async fn a_token_has_as_many_sessions_as_a_user_and_the_oldest_ends() {
+    let setup = TestAccounts::with(|settings| settings.max_sessions = 2);
+    let (one, other) = (setup.token(None), setup.token(None));
+    setup.reload();
+    let mut sessions = Vec::new();
+    for token in [&other, &one, &one, &one] {
+        sessions.push(setup.accounts.exchange(token).await.expect("opened").token);
+    }
+    let good: Vec<_> = sessions.iter().map(|token| setup.is_good(token)).collect();
+    assert_eq!(good, [true, false, true, true]);
+}
+
+#[tokio::test]
+async fn a_session_that_is_logged_out_is_over_and_no_other() {
+    let setup = TestAccounts::new();
+    let (one, other) = (setup.session().await, setup.session().await);
+    let token = setup.token(None);
+    setup.reload();
+    for ended in [&one, &token] {
+        let ended = TokenHash::of(ended.expose_secret());
+        setup.accounts.log_out(ended).await.expect("ended");
+    }
+    assert!(!setup.is_good(&one));
+    assert!(setup.is_good(&other) && setup.is_good(&token));
+    assert_eq!(setup.gone(), [key(&one)]);
+}
+
+#[tokio::test]
+async fn a_session_knows_when_it_began_and_if_its_user_is_an_administrator() {
+    let setup = TestAccounts::new();
+    let session = setup.log_in("right").await.expect("logged in");
+    let began = setup.clock.now();
+    setup.clock.advance(DAY / 2);
+    let identity = setup.whose(&session.token).expect("valid");
+    assert_eq!(identity.signed_in_at(), Some(began));
+    assert_eq!(identity.expires_at(), Some(session.expires_at));
+    assert!(!identity.is_admin());
+    for is_admin in [true, false] {
+        let changes = UserChanges {
+            is_admin: Some(is_admin),
+            ..UserChanges::default()
+        };
+        setup.users.update("alice", &changes).expect("written");
+        setup.reload();
+        let identity = setup.whose(&session.token).expect("valid");
+        assert_eq!(identity.is_admin(), is_admin);
+    }
+    assert_eq!(setup.gone(), [""; 0], "the session stays");
+}

@@ -210,3 +210,45 @@ async fn claims_of_a_user_reach_its_open_sessions() {
     let identity = replica.verdict(&session.token).await.expect("good");
     assert_eq!(identity.claims().names().collect::<Vec<_>>(), ["tenant"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_an_api_token_is_shared_and_ends_with_the_token() {
+    let replica = Replica::new().await;
+    let (setup, accounts) = (&replica.setup, &replica.setup.accounts);
+    let token = setup.token(None);
+    setup.reload();
+    let theirs = setup.whose(&token).expect("valid");
+    let session = accounts.exchange(&token).await.expect("opened");
+    let identity = replica.verdict(&session.token).await.expect("good");
+    assert_eq!(identity.holder(), theirs.holder());
+    assert_eq!(identity.account(), theirs.account());
+    assert_eq!(identity.expires_at(), Some(session.expires_at));
+    assert!(identity.signed_in_at().is_some());
+    fs::write(setup.path("tokens.yaml"), "tokens: []\n").expect("written");
+    setup.reload();
+    let verdict = replica.verdict(&session.token).await;
+    assert_eq!(verdict, Err(Denied::Invalid));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_logged_out_is_over_on_every_replica() {
+    let mut replica = Replica::new().await;
+    let session = replica.setup.log_in("right").await.expect("logged in");
+    let identity = replica.verdict(&session.token).await.expect("good");
+    assert_eq!(identity.expires_at(), Some(session.expires_at));
+    let began = identity.signed_in_at().expect("a time");
+    let lasts = session.expires_at.duration_since(began).as_secs();
+    assert!((24 * 3600 - 1..=24 * 3600).contains(&lasts), "{lasts}");
+    let ended = replica.setup.accounts.log_out(identity.token()).await;
+    ended.expect("ended");
+    assert_eq!(
+        replica
+            .fixture
+            .count("SELECT count(*) FROM ziggurat.sessions")
+            .await,
+        0
+    );
+    assert_eq!(replica.setup.gone(), [key(&session.token)]);
+    let verdict = replica.verdict(&session.token).await;
+    assert_eq!(verdict, Err(Denied::Invalid));
+}

@@ -139,6 +139,12 @@ impl From<&[u8]> for Value {
     }
 }
 
+impl From<Option<&[u8]>> for Value {
+    fn from(bytes: Option<&[u8]>) -> Self {
+        bytes.map_or(Self::Null(BYTEA), Self::from)
+    }
+}
+
 impl From<i64> for Value {
     fn from(number: i64) -> Self {
         Self::Integer(number)

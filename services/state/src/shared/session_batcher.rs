@@ -192,8 +192,9 @@ async fn find(
     let tokens = Value::ManyBytes(tokens.collect());
     let query = query(
         "SELECT pg_catalog.encode(token, 'base64'), username, account_made, \
-         ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection \
-         FROM ziggurat.sessions WHERE token = ANY($1) \
+         ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection, ends_at, \
+         pg_catalog.floor(pg_catalog.date_part('epoch', opened_at))::bigint, \
+         pg_catalog.encode(api_token, 'base64') FROM ziggurat.sessions WHERE token = ANY($1) \
          AND ends_at > pg_catalog.date_part('epoch', statement_timestamp())",
     )
     .bind(tokens);
@@ -203,9 +204,14 @@ async fn find(
 fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
     let moment = |seconds: i64| Timestamp::from_second(seconds).map_err(DriverError::value);
     let account_made: Option<i64> = row.get(2)?;
+    let api_token = row.get::<Option<String>>(7)?;
+    let api_token = api_token.map(|_| digest(row, 7)).transpose()?;
     let session = SharedSession {
         user: row.get::<String>(1)?.into(),
         account_made: account_made.map(moment).transpose()?,
+        api_token: api_token.map(TokenHash::from_bytes),
+        opened_at: moment(row.get(6)?)?,
+        ends_at: moment(row.get(5)?)?,
         left: Duration::try_from_secs_f64(row.get(3)?).unwrap_or_default(),
         selection: row.get::<Option<String>>(4)?.map(Arc::from),
     };

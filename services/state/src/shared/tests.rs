@@ -36,6 +36,7 @@ fn session(user: &str) -> NewSession<'_> {
     NewSession {
         user,
         account_made: Some(now()),
+        api_token: None,
         seconds: 3600,
         max_per_user: MAX,
     }
