@@ -25,8 +25,5 @@ pub const RAG: &str = include_str!("../ziggurat-rag.json");
 /// The document of the account service, JSON.
 pub const PLATFORM: &str = include_str!("../ziggurat-platform.json");
 
-/// A page that shows the document of its server. It loads nothing from other hosts.
-pub const PAGE: &str = include_str!("page.html");
-
-/// The path from which the page loads the document.
+/// The path of the document of a server.
 pub const PATH: &str = "/api/openapi.json";

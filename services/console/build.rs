@@ -1,7 +1,5 @@
 //! Compresses the files of `dist/`, and writes the table of them.
 
-#![expect(clippy::print_stdout, reason = "Cargo reads it")]
-
 use std::{
     env,
     error::Error,
@@ -34,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut encoder = GzEncoder::new(File::create(&compressed)?, Compression::best());
         encoder.write_all(&fs::read(path)?)?;
         encoder.finish()?;
+        let compressed = compressed.to_str().ok_or("OUT_DIR is not UTF-8")?;
         let content_type = content_type(path)?;
         writeln!(
             table,

@@ -208,15 +208,22 @@ fn token(folder: &Path) -> anyhow::Result<SecretString> {
 /// Returns the stored password, or sets a new one, and makes the user if needed.
 fn password(folder: &Path) -> anyhow::Result<SecretString> {
     let (file, plain) = (UserFile::new(user_file(folder)), folder.join("password"));
-    let is_there = file.list()?.iter().any(|user| user.name == USER);
-    match read(&plain)? {
-        Some(password) if is_there => return Ok(password),
-        _ => {}
+    let users = file.list()?;
+    let user = users.iter().find(|user| user.name == USER);
+    if let (Some(password), Some(user)) = (read(&plain)?, user) {
+        if !user.is_admin {
+            let changes = UserChanges {
+                is_admin: Some(true),
+                ..UserChanges::default()
+            };
+            file.update(USER, &changes)?;
+        }
+        return Ok(password);
     }
     let mut bytes = [0; 9];
     io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut bytes)?;
     let password = SecretString::from(bytes.map(|byte| format!("{byte:02x}")).concat());
-    if is_there {
+    if user.is_some() {
         let changes = UserChanges {
             password: Some(&password),
             is_admin: Some(true),

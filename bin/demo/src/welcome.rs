@@ -48,9 +48,10 @@ impl fmt::Display for Welcome<'_> {
 The Ziggurat demo is up: a small shop in PostgreSQL {server}, and in front of it ziggurat-tools,
 for MCP clients, and ziggurat-rag, which answers questions from its handbook.
 
+  Console   http://{address}/console/ for {user} (password {password})
   Address   {url}
   Token     {token}
-  User      {user} (password {password}), for authenticate_user on {url}/v1
+  User      {user}, an administrator; for programs with authenticate_user on {url}/v1
   Tables    customers, products, orders, order_items, handbook (with embeddings), passages
             (what was loaded from the folder handbook); and a view, revenue_by_month
   Vectors   made by the server itself, of words: for trying out similarity_search

@@ -55,6 +55,10 @@ pub(crate) struct RequestObserver {
     pub(crate) has_ids: bool,
 }
 
+/// Marks the response to a request that has a record as a call, such as that of a failed sign-in.
+#[derive(Clone, Copy)]
+struct Recorded;
+
 // === impl RequestObserver ===
 
 impl RequestObserver {
@@ -135,6 +139,7 @@ impl RequestObserver {
             }
             if let Some((audit, (method, uri), ip)) = recorded
                 && response.status() == StatusCode::UNAUTHORIZED
+                && response.extensions().get::<Recorded>().is_none()
             {
                 let method = target(&method, &uri);
                 audit.denied(&CallStart {
@@ -197,6 +202,7 @@ pub(crate) async fn observe_request(
             record.code(status.as_str());
         }
         record.end(verdict);
+        response.extensions_mut().insert(Recorded);
     }
     response
 }

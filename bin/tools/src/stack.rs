@@ -12,7 +12,7 @@ use axum::{
 use http::{Request, header::ALLOW};
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_chat_api as chat_api;
-use ziggurat_console as pages;
+use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
     AdmitLayer, AroundLayer, CountedRefusal, Document, ErrorAndCode, ExceptLayer, PreflightLayer,
     Refusal, headers, health,
@@ -50,11 +50,11 @@ use crate::{
     web_console::{Console, home},
 };
 
-/// Paths of the description of the server: the document under two names, and its page.
+/// Paths of the description of the server.
 ///
-/// They need no token: the document is the same on every server and holds no secret, a client
-/// reads it to learn how to authenticate, and a browser sends no token for an address.
-const DESCRIPTION: [&str; 3] = [ziggurat_openapi::PATH, "/openapi.json", "/docs"];
+/// They need no token: the document is the same on every server and holds no secret, and a client
+/// reads it to learn how to authenticate.
+const DESCRIPTION: [&str; 2] = [ziggurat_openapi::PATH, "/openapi.json"];
 
 /// Paths of probes, which send any host and no token.
 const PROBES: [&str; 2] = ["/health", "/ready"];
@@ -86,6 +86,9 @@ pub(crate) fn build(
         Some(console) => console.add_origins(origins).context("http.public_url")?,
         None => origins,
     };
+    let sign_in = console
+        .as_ref()
+        .map(|console| console.sign_in(configuration, app));
     let has_console = console.is_some();
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
@@ -111,7 +114,7 @@ pub(crate) fn build(
     let routes = Router::new()
         .merge(calls(app, max_bytes))
         .merge(databases(app, bearer.clone(), max_bytes))
-        .merge(others(app, issuer, &challenge, has_console, max_bytes));
+        .merge(others(app, issuer, &challenge, sign_in, max_bytes));
     let console = console
         .map(|console| AdmitLayer::new(move |request: &mut Request<_>| console.admit(request)));
 
@@ -145,7 +148,8 @@ pub(crate) fn build(
         // Lets the pages that are left read responses; before authentication, because a preflight
         // carries no token.
         .layer(PreflightLayer)
-        // Before authentication, because a browser that opens an address has no token.
+        // Before authentication, because a browser that opens an address has no token, and the
+        // token of a page is in two halves.
         .layer(option_layer(console))
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
@@ -181,6 +185,8 @@ fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLa
         .with_exempt(["/.well-known/*"])
         .with_exempt(PROBES)
         .with_exempt(DESCRIPTION)
+        // The page that shows it: a browser sends no token for an address.
+        .with_exempt(pages::DOCS_PATHS)
         .with_exempt([databases, "/api/databases/*"])
         // The call of the login tool comes without one.
         .with_optional([LEGACY])
@@ -230,11 +236,11 @@ fn others(
     app: &App,
     issuer: Option<&TrustedIssuer>,
     challenge: &Challenge,
-    has_console: bool,
+    sign_in: Option<SignIn>,
     max_bytes: u64,
 ) -> Router {
     let document = Document::new("application/json", ziggurat_openapi::TOOLS);
-    let [own, usual, page] = DESCRIPTION;
+    let [own, usual] = DESCRIPTION;
     let [alive, ready] = PROBES;
     let mut router = chat(app)
         .merge(statements(app))
@@ -242,10 +248,15 @@ fn others(
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
         .route(own, reading(document.clone()))
-        .route(usual, reading(document))
-        .route(page, reading(Document::page(ziggurat_openapi::PAGE)));
-    if has_console {
-        router = router.route(pages::OPEN_PATHS[0], reading(home));
+        .route(usual, reading(document));
+    for (path, file) in pages::docs() {
+        router = router.route(&path, reading(file));
+    }
+    if let Some(sign_in) = sign_in {
+        let sign_in = sign_in.routes(|routes| recorded(routes, app));
+        router = router
+            .merge(sign_in)
+            .route(pages::OPEN_PATHS[0], reading(home));
         for (path, file) in pages::pages() {
             router = router.route(&path, reading(file));
         }

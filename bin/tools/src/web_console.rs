@@ -4,10 +4,23 @@ use std::net::SocketAddr;
 
 use axum::response::{Redirect, Response};
 use tracing::warn;
-use ziggurat_console::{HOME, Sites, redirect};
+use ziggurat_access::Area;
+use ziggurat_audit::Destination;
+use ziggurat_console::{
+    HOME, SignIn, Sites, redirect,
+    session::{Facts, Features, RowLimits},
+};
 use ziggurat_layers::origin::{InvalidOrigin, Origins};
+use ziggurat_query_api::MAX_PROGRAM_ROWS;
+use ziggurat_tokens::Identity;
 
-use crate::configuration::Http;
+use crate::{
+    app::App,
+    catalogue::{NAME, VERSION},
+    configuration::{Configuration, Http},
+    current::CurrentCatalogue,
+    limits::id,
+};
 
 /// The console of a running server.
 #[derive(Clone, Debug)]
@@ -39,14 +52,97 @@ impl Console {
         own.try_fold(origins, |origins, origin| origins.and(origin))
     }
 
-    /// Sends a browser that opens the address of the server to the console.
+    /// Makes the endpoints of signing in.
+    pub(crate) fn sign_in(&self, configuration: &Configuration, app: &App) -> SignIn {
+        let accounts = app.accounts.clone().zip(app.guard.clone());
+        let offered = Offered::new(configuration, app);
+        SignIn::new(
+            (NAME, VERSION),
+            self.sites.clone(),
+            accounts,
+            move |caller| offered.to(caller),
+        )
+    }
+
+    /// Sends a browser that opens the address of the server to the console, and gives requests of
+    /// its pages the token of their session.
     pub(crate) fn admit<B>(
         &self,
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         match redirect(request) {
             Some(response) => Err(Box::new(response)),
-            None => Ok(|response| response),
+            None => {
+                self.sites.join(request);
+                Ok(|response| response)
+            }
+        }
+    }
+}
+
+/// Parts and limits of the server for callers.
+struct Offered {
+    catalogue: CurrentCatalogue,
+    features: Features,
+    limits: RowLimits,
+}
+
+// === impl Offered ===
+
+impl Offered {
+    fn new(configuration: &Configuration, app: &App) -> Self {
+        let audit = configuration.audit.as_ref();
+        let has_file =
+            |audit: &ziggurat_audit::Settings| matches!(audit.destination, Destination::File(_));
+        let database = configuration.databases.first();
+        let row_limit = database.map_or(0, |entry| entry.database.row_limit());
+        Self {
+            catalogue: app.catalogue.clone(),
+            features: Features {
+                llm: app.proxy.is_some(),
+                embedding: configuration.embedding.is_enabled,
+                knowledgebase: configuration.knowledgebase.is_enabled,
+                conversations: app.conversations.is_some(),
+                library: false,
+                audit: audit.is_some_and(has_file),
+            },
+            limits: RowLimits {
+                row_limit,
+                max_rows: configuration.limits.max_rows,
+                max_export_rows: configuration.limits.max_export_rows,
+            },
+        }
+    }
+
+    /// Returns what a caller may use.
+    fn to(&self, caller: Option<&Identity>) -> Facts {
+        let catalogue = self.catalogue.get();
+        let areas = catalogue.access.areas(&id(caller));
+        let rights = catalogue.access.query_rights(&id(caller));
+        let Self {
+            features, limits, ..
+        } = *self;
+        let is_user = caller.is_some_and(|caller| caller.user().is_some());
+        let is_admin = caller.is_some_and(Identity::is_admin);
+        let limits = if rights.is_unlimited {
+            limits
+        } else {
+            RowLimits {
+                max_rows: limits.max_rows.min(MAX_PROGRAM_ROWS),
+                max_export_rows: 0,
+                ..limits
+            }
+        };
+        Facts {
+            features: Features {
+                llm: features.llm && areas.contains(&Area::Llm),
+                conversations: features.conversations
+                    && is_user
+                    && areas.contains(&Area::Conversations),
+                audit: features.audit && is_admin,
+                ..features
+            },
+            limits,
         }
     }
 }

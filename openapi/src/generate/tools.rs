@@ -5,6 +5,7 @@ mod mcp;
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use ziggurat_chat_api::{compact, conversations, databases, llm, user};
+use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
 
 use super::{
@@ -45,6 +46,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
         conversations::Description::openapi(),
         compact::Description::openapi(),
         llm::Description::openapi(),
+        session::Description::openapi(),
     ];
     for mut area in areas.map(|area| json!(area)) {
         paths.append(&mut members(area["paths"].take()));
@@ -70,6 +72,8 @@ pub(super) fn document() -> Result<Value, Unknown> {
             {"name": "Chat", "description": "Chats with models"},
             {"name": "LLM", "description": "Models of the configured providers, if the model \
                 proxy is enabled"},
+            {"name": "Console", "description": "Signing in with a browser. Its requests have a \
+                cookie, and its other half in the header `Ziggurat-Console`."},
             {"name": "Health", "description": "Probes; any host may ask, without a token"},
         ],
         "security": [{"bearer": []}],

@@ -24,13 +24,19 @@
 
 mod browser;
 mod embedded_file;
+mod halves;
 mod pages;
 mod policy;
+mod public_url;
+mod refusals;
+pub mod session;
 mod sites;
 
 pub use self::{
     browser::redirect,
     embedded_file::EmbeddedFile,
-    pages::{HOME, OPEN_PATHS, pages},
-    sites::{InvalidPublicUrl, PublicUrl, Sites},
+    pages::{DOCS_PATHS, HOME, OPEN_PATHS, docs, pages},
+    public_url::{InvalidPublicUrl, PublicUrl},
+    session::SignIn,
+    sites::{Problem, Sites},
 };

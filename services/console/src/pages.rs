@@ -4,14 +4,17 @@ use http::{HeaderMap, HeaderValue, header};
 
 use crate::{
     embedded_file::{EmbeddedFile, FILES},
-    policy::policy,
+    policy::{policy, policy_of_docs},
 };
 
 /// Path of the console.
 pub const HOME: &str = "/console/";
 
 /// Paths that need no token. What does not exist there is not found, and asks for none either.
-pub const OPEN_PATHS: [&str; 2] = ["/console", "/console/*"];
+pub const OPEN_PATHS: [&str; 3] = ["/console", "/console/*", "/api/console/session"];
+
+/// Paths of the page that shows the description of the API, and of its files. They need no token.
+pub const DOCS_PATHS: [&str; 2] = ["/docs", "/docs/assets/*"];
 
 /// The page, which every screen has.
 const PAGE: &str = "index.html";
@@ -22,6 +25,9 @@ const SCREENS: [&str; 7] = ["", "sign-in", "ask", "sql", "schema", "search", "to
 /// Folder of the files whose names change with their content.
 const ASSETS: &str = "assets/";
 
+/// Folder of the page that shows the description of the API.
+const DOCS: &str = "docs/";
+
 /// Browsers ask again each time, and mostly learn that nothing has changed.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 
@@ -31,7 +37,7 @@ const KEEP: HeaderValue = HeaderValue::from_static("public, max-age=31536000, im
 /// Returns the paths of the screens and of their files, each with its handler.
 pub fn pages() -> impl Iterator<Item = (String, EmbeddedFile)> {
     let page = FILES.iter().find(|file| file.path == PAGE);
-    let page = page.map(|file| EmbeddedFile::new(file, headers(ASK_AGAIN)));
+    let page = page.map(|file| EmbeddedFile::new(file, with_cache(policy(), ASK_AGAIN)));
     let screens = SCREENS.into_iter().flat_map(move |screen| {
         let page = page.clone();
         page.map(|page| (format!("{HOME}{screen}"), page))
@@ -39,13 +45,28 @@ pub fn pages() -> impl Iterator<Item = (String, EmbeddedFile)> {
     let assets = FILES.iter().filter(|file| file.path.starts_with(ASSETS));
     let assets = assets.map(|file| {
         let path = format!("{HOME}{}", file.path);
-        (path, EmbeddedFile::new(file, headers(KEEP)))
+        (path, EmbeddedFile::new(file, with_cache(policy(), KEEP)))
     });
     screens.chain(assets)
 }
 
-fn headers(cache_control: HeaderValue) -> HeaderMap {
-    let mut headers = policy();
+/// Returns the paths of the page that shows the description of the API, and of its files, each with
+/// its handler.
+pub fn docs() -> impl Iterator<Item = (String, EmbeddedFile)> {
+    FILES.iter().filter_map(|file| {
+        let name = file.path.strip_prefix(DOCS)?;
+        let [page, assets] = DOCS_PATHS;
+        let (path, cache_control) = if name == PAGE {
+            (page.to_owned(), ASK_AGAIN)
+        } else {
+            (assets.replace('*', name), KEEP)
+        };
+        let headers = with_cache(policy_of_docs(), cache_control);
+        Some((path, EmbeddedFile::new(file, headers)))
+    })
+}
+
+fn with_cache(mut headers: HeaderMap, cache_control: HeaderValue) -> HeaderMap {
     headers.insert(header::CACHE_CONTROL, cache_control);
     headers
 }
@@ -56,11 +77,11 @@ mod tests {
 
     #[test]
     fn every_screen_and_every_file_has_a_path_of_its_own() {
-        let mut paths: Vec<_> = pages().map(|(path, _)| path).collect();
-        for screen in ["/console/", "/console/sign-in", "/console/sql"] {
-            assert!(paths.iter().any(|path| path == screen), "{screen}");
+        let files = pages().chain(docs());
+        let mut paths: Vec<_> = files.map(|(path, _)| path).collect();
+        for page in ["/console/", "/console/sign-in", "/console/sql", "/docs"] {
+            assert!(paths.iter().any(|path| path == page), "{page}");
         }
-        assert!(paths.iter().all(|path| path.starts_with(HOME)));
         let all = paths.len();
         paths.sort();
         paths.dedup();

@@ -7,6 +7,12 @@ const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; 
     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/// The same for the page of the API, whose library sets styles of elements, shows pictures that it
+/// has in itself, and makes markup.
+const CONTENT_OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    style-src-attr 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 /// Forbids every feature of a browser that a page could ask for, but for writing to the clipboard
 /// and reading it.
 const PERMISSIONS: &str = "accelerometer=(), autoplay=(), bluetooth=(), browsing-topics=(), \
@@ -24,6 +30,11 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 /// Returns the headers of every page and file of the console.
 pub(crate) fn policy() -> HeaderMap {
     with_content(CONTENT)
+}
+
+/// Returns the headers of the page that shows the description of the API, and of its files.
+pub(crate) fn policy_of_docs() -> HeaderMap {
+    with_content(CONTENT_OF_DOCS)
 }
 
 fn with_content(content: &'static str) -> HeaderMap {

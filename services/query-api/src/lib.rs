@@ -55,7 +55,9 @@ use ziggurat_mcp::StateSigner;
 use ziggurat_postgres::large_rows::LargeRows;
 
 use self::{exports::Links, running::RunningQueries, schema::Catalogues};
-pub use self::{limits::QueryLimits, observed::ObservedQuery, rights::QueryRights};
+pub use self::{
+    limits::QueryLimits, observed::ObservedQuery, prepare::MAX_PROGRAM_ROWS, rights::QueryRights,
+};
 
 /// Limit on the memory for large rows of all answers.
 const MAX_LARGE_ROWS: usize = 64 << 20;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Maximum number of rows for API tokens and clients of an issuer, unless a toolset gives them more.
-const MAX_PROGRAM_ROWS: u32 = 1000;
+pub const MAX_PROGRAM_ROWS: u32 = 1000;
 
 /// Maximum size of a row; the result ends before a larger one.
 const MAX_ROW_BYTES: usize = 16 << 20;

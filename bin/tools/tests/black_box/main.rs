@@ -11,6 +11,7 @@ mod configuration;
 mod confirmations;
 mod connection_url;
 mod console;
+mod console_session;
 mod custom;
 mod databases;
 mod dba;

@@ -1,0 +1,96 @@
+//! The committed files of the console, held against their manifest and against their sources.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+const MANIFEST: &str = "manifest.json";
+
+/// The document from which the build makes types.
+const DOCUMENT: &str = "openapi/ziggurat-tools.json";
+
+#[derive(Deserialize)]
+struct Manifest {
+    /// Digest over everything that the build reads.
+    inputs: String,
+    /// Digests of the files, by their path below `dist`.
+    files: BTreeMap<String, String>,
+}
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn manifest() -> Manifest {
+    let text = fs::read_to_string(folder().join("dist").join(MANIFEST)).expect("a manifest");
+    serde_json::from_str(&text).expect("JSON of this form")
+}
+
+/// Returns the digest of a file in hexadecimal digits.
+fn digest(path: &Path) -> String {
+    hex(&Sha256::digest(fs::read(path).expect("a file")))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the paths of all files below a folder, but for installed packages.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.file_name().is_some_and(|name| name == "node_modules") {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Returns a path below a folder as the build writes it.
+fn below(folder: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(folder).expect("below");
+    path.to_str().expect("UTF-8").replace('\\', "/")
+}
+
+#[test]
+fn the_manifest_names_every_file_with_its_digest() {
+    let dist = folder().join("dist");
+    let found = files(&dist).into_iter();
+    let found = found.map(|path| (below(&dist, &path), digest(&path)));
+    let mut found: BTreeMap<_, _> = found.collect();
+    found.remove(MANIFEST);
+    assert_eq!(found, manifest().files);
+}
+
+#[test]
+fn the_files_are_made_from_the_sources_that_are_here() {
+    let root = folder()
+        .join("../..")
+        .canonicalize()
+        .expect("the repository");
+    let mut inputs = files(&root.join("services/console/web"));
+    inputs.push(root.join(DOCUMENT));
+    let inputs = inputs.iter().map(|path| (below(&root, path), digest(path)));
+    // Sorted by path.
+    let inputs: BTreeMap<_, _> = inputs.collect();
+    let lines: String = inputs
+        .iter()
+        .map(|(path, digest)| format!("{digest}  {path}\n"))
+        .collect();
+    assert_eq!(
+        hex(&Sha256::digest(lines)),
+        manifest().inputs,
+        "run `npm run build` in services/console/web, and commit dist"
+    );
+}
