@@ -21,7 +21,7 @@ for (const hand of [pointer, keyboard]) {
         await hand.fill(page, page.getByLabel('Statement', { exact: true }).last(), 'select 6 * 7 as revenue')
         await hand.press(page, page.getByRole('button', { name: 'Run', exact: true }))
         await page.getByText('edited by alice').waitFor()
-        await page.getByRole('cell', { name: '42' }).waitFor()
+        await page.getByRole('cell', { name: '42', exact: true }).waitFor()
         await until(() => new URL(page.url()).searchParams.has('open'), 'a kept conversation')
         await page.reload()
         await page.getByText('edited by alice').waitFor()

@@ -26,7 +26,7 @@ test('a developer calls a tool on a telephone: the list is a drawer', () =>
     await drawer.waitFor({ state: 'detached' })
     await page.getByLabel('query', { exact: true }).fill('select 40 + 2 as answer')
     await page.getByRole('button', { name: 'Call' }).tap()
-    await page.getByRole('cell', { name: '42' }).waitFor()
+    await page.getByRole('cell', { name: '42', exact: true }).waitFor()
     const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
     assert.ok(over <= 0, `${over} pixels too wide`)
   }))

@@ -68,7 +68,7 @@ test('each revision lists its tools and answers a call', () =>
       else await page.goto(base + path)
       await page.getByLabel('query', { exact: true }).fill('select 6 * 7 as answer')
       await page.getByRole('button', { name: 'Call' }).click()
-      await page.getByRole('cell', { name: '42' }).or(page.getByText('42')).first().waitFor()
+      await page.getByRole('cell', { name: '42', exact: true }).or(page.getByText('42')).first().waitFor()
       assert.ok((await called(page)).result, revision)
     }
   }))
