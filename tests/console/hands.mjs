@@ -24,7 +24,14 @@ export const keyboard = {
   },
 }
 
-const hasFocus = (target) => target.evaluate((element) => element === document.activeElement || element.contains(document.activeElement))
+// The focus of an element in a shadow root is known to that root; the document knows only its host.
+const hasFocus = (target) => target.evaluate((element) => element.contains(element.getRootNode().activeElement))
+
+/** Leaves an editor, in which Tab indents. */
+const leaveEditor = async (page) => {
+  const inside = await page.evaluate(() => document.activeElement?.shadowRoot?.activeElement?.getAttribute('role') === 'textbox')
+  if (inside) await page.keyboard.press('Escape')
+}
 
 const WIDGETS = 'menu tablist tree grid listbox'.split(' ')
 
@@ -35,6 +42,7 @@ export async function reach(page, target) {
   const widget = WIDGETS.includes(role)
   for (let step = 0; step < MOST_TABS; step += 1) {
     if (await hasFocus(target)) return
+    await leaveEditor(page)
     const inside = widget && (await target.evaluate((element, role) => element.closest(`[role=${role}]`)?.contains(document.activeElement), role))
     await page.keyboard.press(inside ? (role === 'tablist' ? 'ArrowRight' : 'ArrowDown') : 'Tab')
   }

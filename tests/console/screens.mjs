@@ -10,6 +10,42 @@ export const SCREENS = [
     },
   },
   {
+    name: 'sql',
+    path: `/console/sql?db=shop#${encodeURIComponent('select id, name, city from customers order by id')}`,
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Run', exact: true }).click()
+      await page.getByRole('status').filter({ hasText: '200 rows' }).waitFor()
+    },
+  },
+  {
+    name: 'sql-plan',
+    path: `/console/sql?db=shop#${encodeURIComponent('select count(*) from orders')}`,
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Explain', exact: true }).click()
+      await page.getByRole('menuitem', { name: /Explain analyse/ }).click()
+      await page.getByRole('rowheader', { name: /Seq Scan on orders/ }).waitFor()
+    },
+  },
+  {
+    name: 'sql-chart',
+    path: `/console/sql?db=shop#${encodeURIComponent('select city, count(*) from customers group by 1')}`,
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Run', exact: true }).click()
+      await page.getByRole('tab', { name: 'Chart' }).click()
+      await page.getByText('The numbers as a table').waitFor()
+    },
+  },
+  {
+    name: 'schema',
+    path: '/console/schema?db=shop',
+    ready: (page) => page.getByText(/^As a list/).waitFor(),
+  },
+  {
+    name: 'schema-table',
+    path: '/console/schema?db=shop&schema=public&table=orders',
+    ready: (page) => page.getByRole('row', { name: /customer_id/ }).waitFor(),
+  },
+  {
     name: 'search',
     path: '/console/search',
     ready: (page) => page.getByRole('searchbox', { name: 'Question' }).waitFor(),

@@ -104,7 +104,11 @@ function extensions(props: () => Props): Extension {
     typing,
     placeholder(texts.placeholder),
     completion(() => props().catalogue()),
-    EditorView.contentAttributes.of({ 'aria-label': texts.label, 'aria-description': texts.leave }),
+    EditorView.contentAttributes.of({
+      'aria-label': texts.label,
+      'aria-description': texts.leave,
+      tabindex: '0',
+    }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) props().onChange(update.state.doc.toString())
     }),

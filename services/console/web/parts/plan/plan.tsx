@@ -54,10 +54,10 @@ export function Plan({ explained, actions }: Props) {
             </table>
           </div>
         )}
-        <section class="plan-text" aria-label={texts.text}>
+        <div class="plan-text">
           <h2>{texts.text}</h2>
           <CodeText text={explained.plan} label={texts.text} />
-        </section>
+        </div>
       </div>
     </div>
   )
