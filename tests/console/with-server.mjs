@@ -58,8 +58,6 @@ function configuration(url, model) {
       auth: {
         token_file: join(folder, 'tokens.yaml'),
         user_file: join(folder, 'users.yaml'),
-        rate_limit_max_attempts: 3,
-        rate_limit_window_minutes: 1,
       },
     },
     data_dir: folder,
