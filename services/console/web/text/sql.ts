@@ -115,6 +115,5 @@ export const sql = {
   tablesNone: 'No table has these words.',
   tablesEmpty: 'The role of the server sees no tables here.',
   tablesCut: 'There are more tables than are listed.',
-  insertName: (name: string) => `Insert ${name}`,
-  queryTable: (name: string) => `Query ${name}`,
+  query: 'Query this table',
 }

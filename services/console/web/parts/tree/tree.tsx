@@ -16,6 +16,8 @@ export interface TreeLine {
   /** Absent for lines without others below. */
   readonly open?: boolean
   readonly disabled?: boolean
+  /** Shown under the pointer. */
+  readonly hint?: string
 }
 
 interface Props {
@@ -100,6 +102,7 @@ export function Tree({ label, lines, selected, onChoose, onToggle }: Props) {
             aria-selected={line.key === selected}
             {...(line.open !== undefined && { 'aria-expanded': line.open })}
             {...(line.disabled && { 'aria-disabled': true })}
+            {...(line.hint && { title: line.hint })}
             style={{
               insetBlockStart: `${(from + place) * LINE}px`,
               paddingInlineStart: `${line.level * 14 - 6}px`,

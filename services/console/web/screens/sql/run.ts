@@ -20,7 +20,7 @@ export interface Order {
 }
 
 /** Milliseconds of reading after which the page may paint. */
-const LONGEST_TASK = 25
+const LONGEST_TASK = 16
 
 /** Lets the page paint. A page that is not seen has nothing to paint, and its timers are slow. */
 function pause(): Promise<void> {

@@ -1,39 +1,34 @@
 import { useSignal } from '@preact/signals'
-import { catalogueOf, type SchemaTable } from '../../api/schema'
+import { catalogueOf, type Catalogue, type SchemaTable } from '../../api/schema'
 import { ProblemBanner } from '../../parts/banner'
-import { IconButton } from '../../parts/button'
 import { identifier, tableName } from '../../parts/editor/identifier'
 import { Empty } from '../../parts/facts'
 import { TextField } from '../../parts/field'
 import { Foreign } from '../../parts/foreign'
-import { Icon } from '../../parts/icon'
+import { Icon, type IconName } from '../../parts/icon'
 import { Loading } from '../../parts/loading'
+import { Tree, type TreeLine } from '../../parts/tree/tree'
 import { database } from '../../shell/router'
 import { editor as editorTexts } from '../../text/editor'
 import { sql as texts } from '../../text/sql'
-
-/** Tables in the document at a time; the filter finds the others. */
-const SHOWN = 300
 
 interface Props {
   readonly onText: (text: string) => void
   readonly onInsert: (name: string) => void
 }
 
-/** The tables of the database with their columns. A name is put into the text; the sign beside it makes a query. */
+/** The tables of the database with their columns. A column is put into the text; a table can be queried. */
 export function TableList({ onText, onInsert }: Props) {
   const words = useSignal('')
+  const opened = useSignal<ReadonlySet<string>>(new Set())
   const { catalogue, problem, loading } = catalogueOf(database.value).value
   if (!catalogue)
     return problem ? <ProblemBanner problem={problem} /> : loading ? <Loading lines={8} /> : null
-  const wanted = words.value.trim().toLowerCase()
-  const all = catalogue.schemas.flatMap((schema) =>
-    schema.tables.map((table) => ({ schema: schema.name, table })),
-  )
-  if (all.length === 0) return <Empty icon="table" title={texts.tablesEmpty} />
-  const found = all.filter(({ schema, table }) => `${schema}.${table.name}`.toLowerCase().includes(wanted))
+  if (catalogue.schemas.every(({ tables }) => tables.length === 0))
+    return <Empty icon="table" title={texts.tablesEmpty} />
+  const { lines, actions } = linesOf(catalogue, words.value.trim().toLowerCase(), opened.value)
   return (
-    <div class="sql-list">
+    <div class="table-list">
       <TextField
         label={texts.tableFilter}
         quiet
@@ -42,61 +37,79 @@ export function TableList({ onText, onInsert }: Props) {
         value={words.value}
         onText={(text) => (words.value = text)}
       />
-      {found.length === 0 && <p class="muted">{texts.tablesNone}</p>}
-      <ul class="table-list">
-        {found.slice(0, SHOWN).map(({ schema, table }) => (
-          <TableEntry
-            key={`${schema}.${table.name}`}
-            schema={schema}
-            table={table}
-            onText={onText}
-            onInsert={onInsert}
+      {lines.length === 0 ? (
+        <p class="muted">{texts.tablesNone}</p>
+      ) : (
+        <div class="table-tree">
+          <Tree
+            label={texts.tables}
+            lines={lines}
+            selected={null}
+            onToggle={(key, open) => {
+              const next = new Set(opened.value)
+              if (open) next.add(key)
+              else next.delete(key)
+              opened.value = next
+            }}
+            onChoose={(key) => {
+              const action = actions.get(key)
+              if (action?.text !== undefined) onText(action.text)
+              else if (action) onInsert(action.name)
+            }}
           />
-        ))}
-      </ul>
-      {(catalogue.cut || found.length > SHOWN) && <p class="muted">{texts.tablesCut}</p>}
+        </div>
+      )}
+      {catalogue.cut && <p class="muted">{texts.tablesCut}</p>}
     </div>
   )
 }
 
-function TableEntry({
-  schema,
-  table,
-  onText,
-  onInsert,
-}: Props & { readonly schema: string; readonly table: SchemaTable }) {
-  const name = tableName(schema, table.name)
-  return (
-    <li>
-      <details class="table-entry">
-        <summary title={editorTexts.table(table)}>
-          <Icon name={table.kind.includes('view') ? 'view' : 'table'} size={16} />
-          <span class="table-name">
-            <Foreign text={schema === 'public' ? table.name : `${schema}.${table.name}`} />
-          </span>
-        </summary>
-        <ul>
-          {table.columns.map((column) => (
-            <li key={column.name}>
-              <button
-                type="button"
-                class="column-entry"
-                title={texts.insertName(column.name)}
-                onClick={() => onInsert(identifier(column.name))}
-              >
-                <Foreign text={column.name} />
-                <span class="muted mono">{column.type}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-      </details>
-      <IconButton
-        icon="sql"
-        name={texts.queryTable(name)}
-        tip="end"
-        onClick={() => onText(`select * from ${name}`)}
-      />
-    </li>
-  )
+/** Effect of choosing a line: a text is opened, or else a name is inserted. */
+interface Action {
+  readonly text?: string
+  readonly name: string
+}
+
+function linesOf({ schemas }: Catalogue, words: string, opened: ReadonlySet<string>) {
+  const lines: TreeLine[] = []
+  const actions = new Map<string, Action>()
+  for (const { name: schema, tables } of schemas) {
+    for (const table of tables) {
+      if (!`${schema}.${table.name}`.toLowerCase().includes(words)) continue
+      const name = tableName(schema, table.name)
+      const open = opened.has(name)
+      lines.push(tableLine(schema, table, name, open))
+      if (!open) continue
+      const query = `query ${name}`
+      lines.push(line(query, 2, 'sql', texts.query, ''))
+      actions.set(query, { name, text: `select *\nfrom ${name}` })
+      for (const column of table.columns) {
+        const key = `column ${name} ${column.name}`
+        lines.push(line(key, 2, column.key === 'primary' ? 'key' : 'column', column.name, column.type))
+        actions.set(key, { name: identifier(column.name) })
+      }
+    }
+  }
+  return { lines, actions }
+}
+
+function tableLine(schema: string, table: SchemaTable, key: string, open: boolean): TreeLine {
+  const name = schema === 'public' ? table.name : `${schema}.${table.name}`
+  const icon = table.kind.includes('view') ? 'view' : 'table'
+  return { ...line(key, 1, icon, name, ''), open, hint: editorTexts.table(table) }
+}
+
+function line(key: string, level: number, icon: IconName, text: string, note: string): TreeLine {
+  return {
+    key,
+    level,
+    text,
+    content: (
+      <>
+        <Icon name={icon} size={16} />
+        <Foreign text={text} />
+        {note && <span class="tree-note mono">{note}</span>}
+      </>
+    ),
+  }
 }

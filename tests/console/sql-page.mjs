@@ -1,0 +1,21 @@
+// The parts of the screen SQL that its walks use.
+export const grid = (page) => page.getByRole('grid', { name: 'Rows' })
+export const editor = (page) => page.getByRole('textbox', { name: 'SQL', exact: true })
+export const facts = (page, words) => page.getByRole('status').filter({ hasText: words }).waitFor()
+
+/** Replaces the text of the editor. */
+export async function write(page, text) {
+  await editor(page).click()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(text)
+  await page.keyboard.press('Escape')
+}
+
+export async function run(page, text) {
+  await write(page, text)
+  await page.keyboard.press('Control+Enter')
+}
+
+/** The cell that has the focus of a grid. */
+export const active = (page) =>
+  grid(page).evaluate((node) => document.getElementById(node.getAttribute('aria-activedescendant') ?? '')?.textContent ?? '')
