@@ -14,9 +14,9 @@ const ran = (at: number): Ran => ({
 
 test('drafts come back in the order of their tabs, and only to their person', async () => {
   const alice = new Storage('user-alice')
-  await alice.keepDraft({ id: 'b', place: 1, text: 'select 2' })
-  await alice.keepDraft({ id: 'a', place: 0, text: 'select 1' })
-  await alice.keepDraft({ id: 'b', place: 1, text: 'select 3' })
+  await alice.keepDraft({ id: 'b', tab: '', place: 1, text: 'select 2' })
+  await alice.keepDraft({ id: 'a', tab: '', place: 0, text: 'select 1' })
+  await alice.keepDraft({ id: 'b', tab: '', place: 1, text: 'select 3' })
   expect((await new Storage('user-alice').drafts()).map(({ text }) => text)).toEqual(['select 1', 'select 3'])
   expect(await new Storage('user-bob').drafts()).toEqual([])
   await alice.deleteDraft('a')
@@ -35,7 +35,7 @@ test('the history keeps the latest statements and forgets the oldest', async () 
 
 test('signing out deletes drafts and history, and later writes of an open page do not fail', async () => {
   const storage = new Storage('user-dora')
-  await storage.keepDraft({ id: 'a', place: 0, text: 'select 1' })
+  await storage.keepDraft({ id: 'a', tab: '', place: 0, text: 'select 1' })
   await forgetDrafts()
   await storage.addRan(ran(1))
   expect(await new Storage('user-dora').drafts()).toEqual([])

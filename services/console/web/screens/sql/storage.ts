@@ -3,7 +3,9 @@ import { DRAFTS } from '../../shell/drafts'
 /** A text that a person works on. */
 export interface Draft {
   id: string
-  /** Order of the tabs. */
+  /** The tab of the browser that it belongs to. */
+  tab: string
+  /** Order among those of its tab. */
   place: number
   text: string
 }

@@ -2,6 +2,7 @@
 import 'fake-indexeddb/auto'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { statements } from '../../parts/editor/statements'
+import { Storage } from './storage'
 import { Work } from './work'
 
 const done = { done: { rows: 1, truncated: null, command: null, affected: null, notices: [], ms: 1 } }
@@ -119,5 +120,23 @@ test('the last tab that is closed leaves an empty one', async () => {
   const work = await started()
   for (const sheet of work.sheets.value) work.close(sheet)
   expect(work.sheets.value.map(({ text }) => text.value)).toEqual([''])
+  work.end()
+})
+
+test('another tab of the browser has drafts of its own, and takes over those of closed tabs', async () => {
+  const open = new Set(['elsewhere'])
+  const locks = {
+    request: (name: string, _: unknown, held: () => Promise<never>) => {
+      open.add(name.replace('ziggurat-console-tab-', ''))
+      return held()
+    },
+    query: () => Promise.resolve({ held: [...open].map((id) => ({ name: `ziggurat-console-tab-${id}` })) }),
+  }
+  vi.stubGlobal('navigator', { locks })
+  const storage = new Storage('user-with-tabs')
+  await storage.keepDraft({ id: 'a', tab: 'elsewhere', place: 0, text: 'select 1' })
+  await storage.keepDraft({ id: 'b', tab: 'closed', place: 1, text: 'select 2' })
+  const work = await started('user-with-tabs')
+  expect(work.sheets.value.map(({ text }) => text.value)).toEqual(['select 2'])
   work.end()
 })

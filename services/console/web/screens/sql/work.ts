@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { demandOf, type Demand } from '../../api/query'
 import type { Statement } from '../../parts/editor/statements'
+import { openTabs, thisTab } from './browser-tab'
 import { filled, indexOf, namesIn } from './placeholders'
 import { Run, type Order } from './run'
 import { Sheet } from './sheet'
@@ -35,20 +36,18 @@ export class Work {
   readonly timeLimit = signal<number | null>(null)
   readonly question = signal<Question | null>(null)
   private readonly storage: Storage
-  private readonly others = new BroadcastChannel('ziggurat-console-drafts')
+  private tab = ''
   private readonly due = new Map<Sheet, ReturnType<typeof setTimeout>>()
   private readonly values = new Map<string, string | null>()
 
   constructor(readonly person: string) {
     this.storage = new Storage(person)
-    this.others.onmessage = ({ data }) => void this.follow(String(data))
     addEventListener('pagehide', this.keepAll)
   }
 
   /** Stops what runs and keeps nothing any more. */
   end(): void {
     removeEventListener('pagehide', this.keepAll)
-    this.others.close()
     sessionStorage.removeItem(PENDING)
     for (const timer of this.due.values()) clearTimeout(timer)
     this.due.clear()
@@ -57,18 +56,29 @@ export class Work {
 
   /** Restores the tabs. A statement that ran when the page went is reported, not repeated. */
   async restore(): Promise<void> {
+    this.tab = await thisTab()
     await this.restorePending()
-    const drafts = await this.storage.drafts()
+    const drafts = await this.ownDrafts()
     this.history.value = await this.storage.history()
     const sheets = drafts.map(({ id, text }) => new Sheet(id, text))
     this.sheets.value = sheets
     const interrupted = sessionStorage.getItem(RUNNING)
     sessionStorage.removeItem(RUNNING)
-    for (const sheet of sheets) sheet.interrupted.value = sheet.id === interrupted
+    for (const sheet of sheets) {
+      sheet.interrupted.value = sheet.id === interrupted
+      // A draft of a closed tab belongs to this one from now on.
+      this.keep(sheet)
+    }
     const last = sessionStorage.getItem(CURRENT)
     const current = sheets.find(({ id }) => id === last) ?? sheets.at(-1)
     if (current) this.choose(current)
     else this.add('')
+  }
+
+  /** The drafts of this tab of the browser, and those of tabs that were closed. */
+  private async ownDrafts(): Promise<Draft[]> {
+    const [drafts, open] = await Promise.all([this.storage.drafts(), openTabs()])
+    return drafts.filter(({ tab }) => tab === this.tab || !open.has(tab))
   }
 
   choose(sheet: Sheet): void {
@@ -121,15 +131,7 @@ export class Work {
   private keep(sheet: Sheet): void {
     clearTimeout(this.due.get(sheet))
     this.due.delete(sheet)
-    void this.storage.keepDraft(this.draftOf(sheet)).then(() => this.tellOthers(sheet.id))
-  }
-
-  private tellOthers(id: string): void {
-    try {
-      this.others.postMessage(id)
-    } catch {
-      // The channel was closed by signing out.
-    }
+    void this.storage.keepDraft(this.draftOf(sheet))
   }
 
   /** Keeps what is not kept yet when the page goes. Its databases may be closed already, so the tab keeps it too. */
@@ -142,7 +144,7 @@ export class Work {
   }
 
   private draftOf(sheet: Sheet): Draft {
-    return { id: sheet.id, place: this.sheets.value.indexOf(sheet), text: sheet.text.value }
+    return { id: sheet.id, tab: this.tab, place: this.sheets.value.indexOf(sheet), text: sheet.text.value }
   }
 
   /** Takes over what the tab kept when its page went. */
@@ -152,15 +154,6 @@ export class Work {
     const pending = kept === null ? null : (JSON.parse(kept) as { person: string; drafts: Draft[] })
     if (pending?.person !== this.person) return
     for (const draft of pending.drafts) await this.storage.keepDraft(draft)
-  }
-
-  /** Takes over a text that another tab of the browser has changed, unless it is being changed here as well. */
-  private async follow(id: string): Promise<void> {
-    const draft = (await this.storage.drafts()).find((found) => found.id === id)
-    const sheet = this.sheets.value.find((found) => found.id === id)
-    if (!draft || (sheet && (this.due.has(sheet) || sheet.text.value === draft.text))) return
-    if (sheet) sheet.replaceText(draft.text)
-    else this.sheets.value = [...this.sheets.value, new Sheet(draft.id, draft.text)]
   }
 
   /** Runs statements one after another and stops at the first that fails. */

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-JD3MQDVZ.js";import"/console/assets/chunk-PPT7ZVBK.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-RVKWD4RB.js";export{a as Rows,b as arrange};
