@@ -51,12 +51,12 @@ async function startDemo() {
   let said = ''
   for await (const piece of demo.stdout) {
     said += piece
-    const address = /(http:\/\/[\w.[\]:]+)\/(?:console|mcp)/.exec(said)?.[1]
-    const user = /(?:User|Console)[^\n]*?([a-z]+)[\s,]*\(?password (\S+?)[),\s]/.exec(said)
-    if (!address || !user) continue
+    const found = /Console\s+(http:\/\/[^/\s]+)\/console\/ for (\S+) \(password (\S+)\)/.exec(said)
+    if (!found) continue
     clearTimeout(late)
     demo.stdout.resume()
-    return { demo, address, user: user[1], password: user[2] }
+    const [, address, user, password] = found
+    return { demo, address, user, password }
   }
   throw new Error(`the demo has ended:\n${said}`)
 }

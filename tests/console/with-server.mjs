@@ -87,7 +87,7 @@ async function main() {
   administer(file, '-add-user', '-username', 'alice', '-password', PASSWORD, '-user-note', 'analyst', '-user-admin')
   administer(file, '-add-user', '-username', 'bob', '-password', PASSWORD, '-user-note', 'developer')
   const made = administer(file, '-add-token', '-token-note', 'reports', '-token-database', 'shop', '-token-expiry', '90d')
-  const token = /zig_[\w-]+/.exec(made)?.[0]
+  const token = /zig_[\w=-]+/.exec(made)?.[0]
   const [command, ...words] = process.argv.slice(2)
   const child = spawn(command, words, {
     stdio: 'inherit',

@@ -15,13 +15,13 @@ const CONTENT_OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 
 
 /// Forbids every feature of a browser that a page could ask for, but for writing to the clipboard
 /// and reading it.
-const PERMISSIONS: &str = "accelerometer=(), autoplay=(), bluetooth=(), browsing-topics=(), \
+const PERMISSIONS: &str = "accelerometer=(), autoplay=(), browsing-topics=(), \
     camera=(), clipboard-read=(self), clipboard-write=(self), display-capture=(), \
     encrypted-media=(), fullscreen=(), gamepad=(), geolocation=(), gyroscope=(), hid=(), \
     identity-credentials-get=(), idle-detection=(), local-fonts=(), magnetometer=(), \
     microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-create=(), \
     publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), usb=(), \
-    web-share=(), window-management=(), xr-spatial-tracking=()";
+    window-management=(), xr-spatial-tracking=()";
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
