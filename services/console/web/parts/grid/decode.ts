@@ -83,15 +83,9 @@ function dump(bytes: Uint8Array): string {
 }
 
 function pretty(text: string): string {
-  const value = parsed(text)
-  return value === undefined ? text : JSON.stringify(value, null, 2)
-}
-
-/** The value of a JSON text, or undefined. */
-export function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.stringify(JSON.parse(text), null, 2)
   } catch {
-    return undefined
+    return text
   }
 }

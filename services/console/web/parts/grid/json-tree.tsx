@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { number } from '../../text/format'
 import { grid as texts } from '../../text/grid'
 import { Foreign } from '../foreign'
+import { ExactNumber } from './exact-json'
 
 /** Members shown before a button asks for more. */
 const SHOWN_MEMBERS = 100
@@ -22,7 +23,7 @@ export function JsonTree({ value }: { readonly value: unknown }) {
 }
 
 function Branch({ name, value, depth }: BranchProps) {
-  if (typeof value !== 'object' || value === null) {
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) {
     return (
       <div class="json-leaf">
         <Name name={name} />
@@ -77,5 +78,5 @@ function Leaf({ value }: { readonly value: unknown }) {
       </span>
     )
   }
-  return <span class="json-value">{String(value)}</span>
+  return <span class="json-value">{value instanceof ExactNumber ? value.digits : String(value)}</span>
 }

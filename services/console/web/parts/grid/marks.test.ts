@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { decoded } from './decode'
+import { ExactNumber, parsed } from './exact-json'
 import { markedParts, needsMarks } from './marks'
 
 test('hidden and bidirectional characters become marks, other scripts stay', () => {
@@ -22,4 +23,14 @@ test('values that hold another text are decoded', () => {
   const token = `${btoa('{"alg":"none"}')}.${btoa('{"sub":"x"}')}.`.replaceAll('=', '')
   expect(decoded(token)?.text).toContain('"sub": "x"')
   for (const text of ['', 'plain', '100%', 'Administrator123']) expect(decoded(text), text).toBe(null)
+})
+
+test('numbers in JSON keep all their digits, where the engine tells them', () => {
+  const digits = '12345678901234567890.10'
+  const value = parsed(`{"n": ${digits}, "m": 1.5}`) as { n: unknown; m: unknown }
+  expect(value.m).toBe(1.5)
+  const tellsSource =
+    JSON.parse('1', ((_: string, __: unknown, context?: object) => context) as never) !== undefined
+  expect(value.n).toEqual(tellsSource ? new ExactNumber(digits) : Number(digits))
+  expect(parsed('{')).toBe(undefined)
 })

@@ -7,7 +7,8 @@ import { Foreign } from '../foreign'
 import { Tabs } from '../tabs'
 import { copy } from '../toast'
 import { cellText, isCut, isJsonType, type Cell, type Column } from './cell'
-import { decoded, parsed } from './decode'
+import { decoded } from './decode'
+import { ExactNumber, parsed } from './exact-json'
 import { JsonTree } from './json-tree'
 
 export interface Shown {
@@ -66,7 +67,7 @@ export function ValueDialog({ shown, onClose }: Props) {
 
 function formsOf(cell: Cell, type: string, text: string): Form[] {
   const value = treeOf(cell, text)
-  const isTree = typeof value === 'object' && value !== null
+  const isTree = typeof value === 'object' && value !== null && !(value instanceof ExactNumber)
   const forms: Form[] = isTree || (isJsonType(type) && value !== undefined) ? ['tree', 'raw'] : ['raw']
   return typeof cell === 'string' && decoded(text) ? [...forms, 'decoded'] : forms
 }
