@@ -57,7 +57,7 @@ export const sql = {
   detail: 'Detail',
   hint: 'Hint',
   showPosition: 'Show the place',
-  loadMore: (rows: number) => `Load ${number(rows)}`,
+  loadMore: (rows: number) => `Load ${number(rows)} (runs again)`,
   loadMoreHint: 'Runs the statement again with a higher limit',
   noColumns: (done: Done) =>
     done.command === null

@@ -96,7 +96,14 @@ function linesOf({ schemas }: Catalogue, words: string, opened: ReadonlySet<stri
 function tableLine(schema: string, table: SchemaTable, key: string, open: boolean): TreeLine {
   const name = schema === 'public' ? table.name : `${schema}.${table.name}`
   const icon = table.kind.includes('view') ? 'view' : 'table'
-  return { ...line(key, 1, icon, name, ''), open, hint: editorTexts.table(table) }
+  const content = (
+    <>
+      <Icon name={open ? 'down' : 'right'} size={14} />
+      <Icon name={icon} size={16} />
+      <Foreign text={name} />
+    </>
+  )
+  return { key, level: 1, text: name, content, open, hint: editorTexts.table(table) }
 }
 
 function line(key: string, level: number, icon: IconName, text: string, note: string): TreeLine {
