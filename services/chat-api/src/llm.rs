@@ -10,6 +10,7 @@
 
 mod ask;
 mod reply;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
 use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
-use ziggurat_llm::{self as llm, Completer, Deadline};
+use ziggurat_llm::{self as llm, Completer, Deadline, Prompt};
+use ziggurat_telemetry::traces::Trace;
 
 use self::{ask::ChatRequest, reply::Answer};
 use super::caller::RequestTrace;
@@ -59,7 +61,7 @@ struct Inner {
 
 /// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]
-#[openapi(paths(providers, models, chat))]
+#[openapi(paths(providers, models, chat, stream::chat))]
 pub struct Description;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -112,6 +114,7 @@ pub fn routes(proxy: Proxy) -> Router {
         .route("/api/llm/providers", get(providers))
         .route("/api/llm/models", get(models))
         .route("/api/llm/chat", post(chat))
+        .route("/api/llm/chat/stream", post(stream::chat))
         .with_state(proxy)
 }
 
@@ -193,16 +196,8 @@ async fn chat(
     payload: Payload,
 ) -> Result<Json<Answer>, Refusal> {
     let ask: ChatRequest<'_> = payload.object()?;
-    let inner = &*proxy.inner;
-    let completer = proxy.completer(ask.provider().unwrap_or(inner.provider))?;
-    let model = ask.model().unwrap_or(&inner.model);
     let has_usage = ask.debug();
-    let completer = completer.with_model(model).with_trace(trace);
-    let prompt = ask
-        .prompt()?
-        .with_system(SYSTEM)
-        .with_max_tokens(inner.max_tokens)
-        .with_temperature(inner.temperature);
+    let (completer, prompt) = proxy.prepare(ask, trace)?;
     let reply = completer.complete_by(&prompt, Deadline::after(TIME)).await;
     let reply = reply.map_err(|error| fault("LLM error", &completer, &error))?;
     Ok(Json(Answer::new(reply, completer.provider(), has_usage)))
@@ -244,6 +239,20 @@ impl Proxy {
         self
     }
 
+    /// Returns the provider for a request, and the prompt.
+    fn prepare(&self, ask: ChatRequest<'_>, trace: Trace) -> Result<(Completer, Prompt), Refusal> {
+        let inner = &*self.inner;
+        let completer = self.completer(ask.provider().unwrap_or(inner.provider))?;
+        let model = ask.model().unwrap_or(&inner.model);
+        let completer = completer.with_model(model).with_trace(trace);
+        let prompt = ask
+            .prompt()?
+            .with_system(SYSTEM)
+            .with_max_tokens(inner.max_tokens)
+            .with_temperature(inner.temperature);
+        Ok((completer, prompt))
+    }
+
     fn completer(&self, name: &str) -> Result<&Completer, Refusal> {
         let mut completers = self.inner.completers.iter();
         completers
@@ -271,9 +280,16 @@ fn display(provider: &str) -> &'static str {
     }
 }
 
-/// Builds the error of a provider, in the provider's own words and without keys.
+/// Builds the error of a provider.
 fn fault(what: &str, completer: &Completer, error: &llm::Error) -> Refusal {
-    let told = match error.refusal() {
+    let told = described(what, completer, error);
+    let detail = ErrorDetail::new(format!("{}: {error}", completer.provider()));
+    Refusal::fault(told, detail)
+}
+
+/// Describes the error of a provider, in its own words and without keys.
+fn described(what: &str, completer: &Completer, error: &llm::Error) -> String {
+    match error.refusal() {
         Some(refusal) => {
             let who = match completer.provider() {
                 "ollama" => "Ollama",
@@ -283,7 +299,5 @@ fn fault(what: &str, completer: &Completer, error: &llm::Error) -> Refusal {
             format!("{what}: {who} error ({status}): {}", refusal.message())
         }
         None => format!("{what}: {error}"),
-    };
-    let detail = ErrorDetail::new(format!("{}: {error}", completer.provider()));
-    Refusal::fault(told, detail)
+    }
 }

@@ -4,7 +4,7 @@ use std::{io::Write as _, net::TcpStream};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use ziggurat_fake_providers::{Answer, Api, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Answer as FakeAnswer, Api, Fake, Gate, Turn};
 
 use crate::support::{Client, Home, Program};
 
@@ -98,7 +98,8 @@ fn a_tool_is_asked_for_and_its_result_goes_back() {
     let fake = Fake::start();
     let more = "  temperature: 0.5\n  max_tokens: 77\n";
     let (_home, _program, client) = started(&fake, more);
-    let look = Answer::silent().with_tool("toolu_1", "count_rows", json!({"table_name": "fern"}));
+    let look =
+        FakeAnswer::silent().with_tool("toolu_1", "count_rows", json!({"table_name": "fern"}));
     fake.next(Turn::saying(look));
     let tool =
         json!({"name": "count_rows", "description": "Counts.", "inputSchema": {"type": "object"}});
@@ -251,4 +252,98 @@ fn calls_of_providers_are_logged_as_configured_and_without_their_texts() {
             assert_eq!(log.contains(words), is_there, "{level}, {words}: {log}");
         }
     }
+}
+
+/// Streams an answer, and returns its events.
+fn streamed(client: &Client, provider: &str) -> Vec<Value> {
+    let body = question(provider).replacen('{', r#"{"debug":true,"#, 1);
+    let answer = client.post("/api/llm/chat/stream", &body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let events = answer.body.split_terminator("\n\n");
+    let events = events.filter_map(|event| event.strip_prefix("data: "));
+    events
+        .map(|event| serde_json::from_str(event).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn an_answer_is_streamed_with_one_end() {
+    let fake = Fake::start();
+    let (_home, _program, client) = started(&fake, "");
+    for provider in ["anthropic", "openai", "ollama"] {
+        let call = FakeAnswer::text("I look.").with_tool(
+            "toolu_1",
+            "query_database",
+            json!({"query": "SELECT 1"}),
+        );
+        fake.next(Turn::saying(call).in_pieces(7));
+        let events = streamed(&client, provider);
+        let texts = events.iter().filter(|event| event["type"] == "text");
+        let text: String = texts.filter_map(|event| event["text"].as_str()).collect();
+        assert_eq!(text, "I look.", "{provider}");
+        let called = events.iter().filter(|event| event["type"] != "text");
+        let [begun, call, done] = called.collect::<Vec<_>>()[..] else {
+            panic!("{provider}: {events:?}");
+        };
+        assert_eq!(begun["type"], "tool_use_started");
+        assert_eq!(
+            (&call["type"], &call["input"]),
+            (&json!("tool_use"), &json!({"query": "SELECT 1"}))
+        );
+        assert_eq!(
+            (&begun["id"], &begun["name"]),
+            (&call["id"], &json!("query_database"))
+        );
+        assert_eq!(
+            (&done["type"], &done["stop_reason"]),
+            (&json!("done"), &json!("tool_use"))
+        );
+        assert_eq!(done["token_usage"]["provider"], provider);
+        assert_eq!(events.last(), Some(done));
+    }
+}
+
+#[test]
+fn a_stream_that_breaks_off_ends_with_an_error_and_one_that_never_began_is_refused() {
+    let fake = Fake::start();
+    let (_home, _program, client) = started(&fake, "");
+    fake.next(Turn::text("Ferns like shade.").cut_after(400));
+    let events = streamed(&client, "anthropic");
+    let error = events.last().expect("an end");
+    assert_eq!(error["type"], "error", "{events:?}");
+    assert!(
+        error["error"]
+            .as_str()
+            .expect("a text")
+            .starts_with("LLM error: ")
+    );
+    assert!(["provider", "unreachable"].contains(&error["code"].as_str().expect("a code")));
+    let ends = events
+        .iter()
+        .filter(|event| ["done", "error"].contains(&event["type"].as_str().unwrap_or_default()));
+    assert_eq!(ends.count(), 1);
+
+    fake.next(Turn::refusal_with(401, "bad key"));
+    let refused = client.post("/api/llm/chat/stream", &question("anthropic"));
+    assert_eq!(refused.status, 500);
+    assert_eq!(
+        refused.json(),
+        json!({"error": "LLM error: API error (401): bad key"})
+    );
+    let refused = client.post("/api/llm/chat/stream", &question("gemini"));
+    assert_eq!(refused.status, 400);
+}
+
+#[test]
+fn hanging_up_in_the_middle_of_a_stream_ends_the_request_to_the_provider() {
+    let fake = Fake::start();
+    let (_home, _program, client) = started(&fake, "");
+    let gate = Gate::new();
+    fake.next(Turn::text("Ferns like shade.").held_after(600, &gate));
+    let body = question("anthropic");
+    let stream = client.open("/api/llm/chat/stream", "", &body, "text/event-stream");
+    fake.wait_for(1);
+    drop(stream);
+    fake.wait_for_leaving(1);
 }

@@ -36,7 +36,7 @@ enum Piece {
 
 /// Numbers of tokens, as counted by the provider.
 #[derive(Debug, Serialize, ToSchema)]
-struct TokenUsage {
+pub(super) struct TokenUsage {
     provider: &'static str,
     #[serde(flatten)]
     counts: Option<Counts>,
@@ -58,19 +58,33 @@ struct Counts {
 
 impl Answer {
     pub(super) fn new(reply: Reply, provider: &'static str, has_usage: bool) -> Self {
-        let stop = match (provider, reply.stop) {
-            // Only Anthropic's own reasons are passed on.
-            ("anthropic", stop) => stop.as_str().to_owned(),
-            (_, Stop::ToolUse) => Stop::ToolUse.as_str().to_owned(),
-            _ => Stop::EndTurn.as_str().to_owned(),
-        };
         Self {
+            stop_reason: stop_reason(provider, &reply.stop),
             content: reply.blocks.into_iter().filter_map(Piece::of).collect(),
-            stop_reason: stop,
-            token_usage: has_usage.then(|| TokenUsage {
-                provider,
-                counts: (!matches!(provider, "ollama" | "local")).then(|| Counts::of(reply.usage)),
-            }),
+            token_usage: has_usage.then(|| TokenUsage::of(provider, reply.usage)),
+        }
+    }
+}
+
+/// Returns the reason why a model stopped, in the words of clients.
+pub(super) fn stop_reason(provider: &str, stop: &Stop) -> String {
+    let stop = match (provider, stop) {
+        // Only Anthropic's own reasons are passed on.
+        ("anthropic", stop) => stop,
+        (_, Stop::ToolUse) => &Stop::ToolUse,
+        _ => &Stop::EndTurn,
+    };
+    stop.as_str().to_owned()
+}
+
+// === impl TokenUsage ===
+
+impl TokenUsage {
+    pub(super) fn of(provider: &'static str, usage: Usage) -> Self {
+        let is_counted = !matches!(provider, "ollama" | "local");
+        Self {
+            provider,
+            counts: is_counted.then(|| Counts::of(usage)),
         }
     }
 }

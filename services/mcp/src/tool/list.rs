@@ -180,6 +180,7 @@ impl fmt::Debug for Tools {
             .field("tools", &self.entries)
             .field("disabled", &self.disabled)
             .field("structured_output", &self.structured_output)
+            .field("structure_key", &self.structure_key)
             .finish()
     }
 }
