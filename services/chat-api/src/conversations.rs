@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
 use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
-use ziggurat_state::{Conversation, Conversations, Draft, Listed, Page, StoreError};
+use ziggurat_state::{Conversation, Conversations, Draft, Listed, Page, StoreError, Words};
 
 use super::Caller;
 
@@ -41,6 +41,8 @@ struct PageQuery {
     limit: Option<String>,
     /// Number of conversations to skip: none unless this is a number.
     offset: Option<String>,
+    /// Words that the titles or messages must have; without any, all conversations are listed.
+    q: Option<String>,
 }
 
 /// Page of the list of conversations.
@@ -121,7 +123,11 @@ async fn list(
 ) -> Result<Json<List>, Refusal> {
     let owner = owner(&caller)?;
     let Query(query) = query.unwrap_or_default();
-    let listed = store.list(owner, query.page()).await;
+    let words = query.q.as_deref().and_then(Words::of);
+    let listed = match words {
+        Some(words) => store.search(owner, &words, query.page()).await,
+        None => store.list(owner, query.page()).await,
+    };
     let conversations = listed.map_err(failed("list conversations"))?;
     Ok(Json(List { conversations }))
 }
@@ -347,6 +353,7 @@ mod tests {
             let query = PageQuery {
                 limit: limit.map(str::to_owned),
                 offset: offset.map(str::to_owned),
+                q: None,
             };
             let page = query.page();
             assert_eq!((page.limit, page.offset), expected, "{limit:?} {offset:?}");

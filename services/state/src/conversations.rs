@@ -10,9 +10,16 @@ use tokio::sync::mpsc;
 use crate::{
     Conversation, Listed, Revision, StateDatabase, StoreError, Writer,
     conversation::{storable, written},
+    conversation_words::Words,
     sqlite::{self, Job},
     statement::{Row, Value, postgres_rows, sqlite_query, sqlite_rows},
 };
+
+/// Number of conversations that a search reads at once, since their messages may be long.
+const AT_ONCE: i64 = 8;
+
+/// Text after all times.
+const LAST: &str = "~";
 
 /// Stores the conversations of users.
 ///
@@ -85,6 +92,51 @@ impl Conversations {
         let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
         let values = [owner.into(), i64::from(page.limit).into(), offset.into()];
         self.read(sql, values).await?.iter().map(listed).collect()
+    }
+
+    /// Lists a page of the conversations that have these words, the most recently changed first.
+    ///
+    /// All conversations of the owner are read, a few at a time.
+    pub async fn search(
+        &self,
+        owner: &str,
+        words: &Words,
+        page: Page,
+    ) -> Result<Vec<Listed>, StoreError> {
+        let sql = "SELECT id, title, connection, created_at, updated_at, preview, messages \
+             FROM ziggurat.conversations WHERE username = $1 \
+             AND (updated_at < $2 OR updated_at = $3 AND id < $4) \
+             ORDER BY updated_at DESC, id DESC LIMIT $5";
+        let limit = page.limit.try_into().unwrap_or(usize::MAX);
+        let (mut found, mut before) = (Vec::new(), page.offset);
+        let mut last = (LAST.to_owned(), String::new());
+        while found.len() < limit {
+            let (at, id) = &last;
+            let values = [
+                owner.into(),
+                at.into(),
+                at.into(),
+                id.into(),
+                AT_ONCE.into(),
+            ];
+            let rows = self.read(sql, values).await?;
+            let Some(end) = rows.last() else {
+                break;
+            };
+            last = (end.get(4)?, end.get(0)?);
+            for row in &rows {
+                let (title, messages): (String, String) = (row.get(1)?, row.get(6)?);
+                if !words.are_in(&title, &messages) {
+                    continue;
+                }
+                if before > 0 {
+                    before -= 1;
+                } else if found.len() < limit {
+                    found.push(listed(row)?);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Finds a conversation with its messages.

@@ -33,6 +33,7 @@
 //! Acknowledged changes are on disk: a crash of the process or of the machine loses none of them.
 
 mod conversation;
+mod conversation_words;
 mod conversations;
 mod id;
 mod shared;
@@ -50,6 +51,7 @@ pub use ziggurat_postgres::{driver::DriverError, pool::LeaseError};
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
+    conversation_words::Words,
     conversations::{Conversations, Page},
     shared::{
         Answer, Attempt, CallerUsage, LookUp, NewSession, SessionBatcher, Shared, SharedSession,

@@ -220,6 +220,40 @@ async fn keeps_what_is_large(store: Conversations) {
     assert_eq!(found.messages.get(), new.messages.get());
 }
 
+async fn finds_what_has_the_words(store: Conversations) {
+    let mut ids = Vec::new();
+    // Several have the same time.
+    for number in 0..20 {
+        let at = now() + SignedDuration::from_secs(number / 3);
+        let text = if number % 2 == 0 {
+            "Green FERNS"
+        } else {
+            "moss"
+        };
+        let new = made("alice", text, at);
+        if number % 2 == 0 {
+            ids.push((new.updated_at.clone(), new.id.clone()));
+        }
+        store.create(new).await.expect("created");
+    }
+    store
+        .create(made("bob", "green ferns", now()))
+        .await
+        .expect("created");
+    ids.sort();
+    let ids: Vec<_> = ids.into_iter().rev().map(|(_, id)| id).collect();
+    let search = async |text, limit, offset| -> Vec<String> {
+        let words = Words::of(text).expect("words");
+        let page = Page { limit, offset };
+        let found = store.search("alice", &words, page).await.expect("searched");
+        found.into_iter().map(|one| one.id).collect()
+    };
+    assert_eq!(search("ferns GREEN", 50, 0).await, ids);
+    assert_eq!(search("ferns", 3, 4).await, ids[4..7]);
+    assert_eq!(search("ferns", 3, 9).await, ids[9..]);
+    assert_eq!(search("ferns moss", 50, 0).await, [""; 0]);
+}
+
 macro_rules! for_every_store {
     ($($name:ident),* $(,)?) => {
         $(
@@ -246,6 +280,7 @@ for_every_store!(
     keeps_users_apart,
     takes_many_at_once,
     keeps_what_is_large,
+    finds_what_has_the_words,
 );
 
 #[tokio::test]

@@ -286,6 +286,10 @@ fn a_list_is_read_in_pages_and_the_last_change_comes_first() {
         assert_eq!(titles("?limit=2&limit=3&%ff"), "43210");
         send(&alice, "PATCH", &place(&made[0]), r#"{"title":"new"}"#);
         assert_eq!(titles("?limit=1"), "new");
+        assert_eq!(titles("?q=NEW"), "new");
+        assert_eq!(titles("?q=2&limit=5"), "2");
+        assert_eq!(titles("?q=nothing+like+it"), "");
+        assert_eq!(titles("?q=%20&limit=1"), "new");
     });
 }
 
