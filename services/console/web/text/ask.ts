@@ -42,7 +42,7 @@ export const ask = {
   declinedStep: 'declined',
   stoppedStep: 'stopped',
   editedBy: (name: string) => `edited by ${name}`,
-  you_: 'you',
+  yourself: 'you',
   edit: 'Edit',
   run: 'Run',
   cancel: 'Cancel',

@@ -36,5 +36,4 @@ export const search = {
   offTitle: 'Searching by meaning is off',
   offTables: 'The server makes no vectors. An operator can switch it on; questions then go to the provider that is named, unless it is local or static.',
   offDocuments: 'The server has no documentation to search. An operator can build a file of it and name it:',
-  manual: 'API reference',
 }

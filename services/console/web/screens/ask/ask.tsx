@@ -23,7 +23,7 @@ import { answerOf, markdownOf } from './turns'
 export default function Ask() {
   const caller = session.value
   if (!isIn(caller)) return null
-  return caller.features.llm ? <Asking keeps={caller.features.conversations && caller.kind === 'user'} user={caller.user ?? text.you_} /> : <Without />
+  return caller.features.llm ? <Asking keeps={caller.features.conversations && caller.kind === 'user'} user={caller.user ?? text.yourself} /> : <Without />
 }
 
 const Without = () => (

@@ -111,7 +111,9 @@ export function Call({ item, revision }: { item: Item; revision: Revision }) {
           } else if (event.key === 'Escape' && running.current) running.current.abort()
         }}
       >
-        {!hasArguments ? null : asJson ? (
+        {!hasArguments ? (
+          <p class="muted whole">{text.noArguments}</p>
+        ) : asJson ? (
           <TextArea label={text.argumentsJson} class="mono" rows={10} value={json} onText={setJson} error={jsonError} />
         ) : (
           <SchemaForm schema={item.schema} draft={draft} errors={errors} onChange={setDraft} complete={complete} />

@@ -25,7 +25,10 @@ export function Elicitation({ asks, onReply }: { asks: Ask[]; onReply: (replies:
   }
   return (
     <section ref={group} class="elicitation" aria-label={text.asks} role="group">
-      <h3>{text.asks}</h3>
+      <div>
+        <h3>{text.asks}</h3>
+        <p class="muted">{text.asksText}</p>
+      </div>
       {asks.map(({ key, message, schema }) => (
         <div key={key} class="elicitation-ask">
           <p class="elicitation-message">
