@@ -10,7 +10,7 @@ export const schema = {
   none: 'No table, column or comment has these words.',
   denied: 'no access',
   deniedHint: 'The role of the server may not use this schema.',
-  cut: 'There are more tables than the server lists. Raise schema.max_tables to see them.',
+  cut: 'There are more tables than the server lists. Those that are left out can still be queried.',
   loadedAt: (at: string) => `Read ${date(at)}`,
   refresh: 'Read the tables again',
   overview: (tables: number, schemas: number) =>
