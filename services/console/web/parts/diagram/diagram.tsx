@@ -1,17 +1,10 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { relations as texts } from '../../text/schema'
 import { IconButton } from '../button'
-import {
-  fitting,
-  LINE_HEIGHT,
-  pathOf,
-  placed,
-  TITLE_HEIGHT,
-  type Box,
-  type Edge,
-  type PlacedBox,
-} from './layout'
-import { fitted, PAN, panned, zoomed, ZOOM, type View } from './view'
+import { fitting, LINE_HEIGHT, pathOf, placed, TITLE_HEIGHT } from './layout'
+import type { Box, Edge, Placed, PlacedBox } from './layout'
+import { keyMoves, useDrag, useView } from './use-view'
+import { ZOOM, type View } from './view'
 
 interface Props {
   readonly boxes: readonly Box[]
@@ -26,47 +19,8 @@ interface Props {
 export default function Diagram({ boxes, edges, current, label, onChoose }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const drawing = useMemo(() => placed(boxes, edges), [boxes, edges])
-  const [view, setView] = useState<View>({ x: 0, y: 0, scale: 1 })
-  const drag = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null)
-
-  const size = () => ({ width: host.current?.clientWidth ?? 600, height: host.current?.clientHeight ?? 400 })
-  const fit = (): void => setView(fitted(drawing, size()))
-  const middle = () => ({ x: size().width / 2, y: size().height / 2 })
-  const zoom = (factor: number): void => setView((old) => zoomed(old, factor, middle()))
-
-  useEffect(fit, [drawing])
-  useEffect(() => {
-    const node = host.current
-    if (!node) return
-    // Only with Ctrl, which a pinch sends as well, so that the page can be scrolled past the diagram.
-    const wheel = (event: WheelEvent): void => {
-      if (!event.ctrlKey && !event.metaKey) return
-      event.preventDefault()
-      const { left, top } = node.getBoundingClientRect()
-      const at = { x: event.clientX - left, y: event.clientY - top }
-      setView((old) => zoomed(old, Math.exp(-event.deltaY / 300), at))
-    }
-    node.addEventListener('wheel', wheel, { passive: false })
-    return () => node.removeEventListener('wheel', wheel)
-  }, [])
-
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    const moves: Record<string, () => void> = {
-      ArrowLeft: () => setView((old) => panned(old, PAN, 0)),
-      ArrowRight: () => setView((old) => panned(old, -PAN, 0)),
-      ArrowUp: () => setView((old) => panned(old, 0, PAN)),
-      ArrowDown: () => setView((old) => panned(old, 0, -PAN)),
-      '+': () => zoom(ZOOM),
-      '=': () => zoom(ZOOM),
-      '-': () => zoom(1 / ZOOM),
-      Home: fit,
-    }
-    const move = moves[event.key]
-    if (!move) return
-    event.preventDefault()
-    move()
-  }
+  const { view, setView, fit, zoom } = useView(host, drawing)
+  const drag = useDrag(view, setView)
   return (
     <div class="diagram">
       <div class="diagram-buttons">
@@ -80,47 +34,47 @@ export default function Diagram({ boxes, edges, current, label, onChoose }: Prop
         role="img"
         aria-label={label}
         tabIndex={0}
-        onKeyDown={onKeyDown}
-        onPointerDown={(event) => {
-          if (event.button !== 0) return
-          drag.current = { x: event.clientX, y: event.clientY, view, moved: false }
+        onKeyDown={(event) => {
+          const move = keyMoves(setView, zoom, fit)[event.key]
+          if (!move || event.ctrlKey || event.metaKey || event.altKey) return
+          event.preventDefault()
+          move()
         }}
-        onPointerMove={(event) => {
-          const start = drag.current
-          if (!start || event.buttons === 0) return
-          const [x, y] = [event.clientX - start.x, event.clientY - start.y]
-          if (!start.moved && Math.hypot(x, y) > 4) {
-            start.moved = true
-            event.currentTarget.setPointerCapture(event.pointerId)
-          }
-          if (start.moved) setView(panned(start.view, x, y))
-        }}
-        onPointerUp={() => (drag.current = drag.current?.moved ? drag.current : null)}
+        onPointerDown={drag.start}
+        onPointerMove={drag.move}
         onClick={(event) => {
-          const moved = drag.current?.moved ?? false
-          drag.current = null
           const box = event.target instanceof Element ? event.target.closest<SVGElement>('[data-key]') : null
-          if (!moved && box?.dataset.key !== undefined) onChoose(box.dataset.key)
+          if (!drag.end() && box?.dataset.key !== undefined) onChoose(box.dataset.key)
         }}
       >
-        <svg width="100%" height="100%" aria-hidden="true" focusable="false">
-          <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>
-            {drawing.edges.map((edge, place) => (
-              <path
-                key={place}
-                class={
-                  edge.from === current || edge.to === current ? 'diagram-edge is-current' : 'diagram-edge'
-                }
-                d={pathOf(edge.points) + toesOf(edge.points)}
-              />
-            ))}
-            {drawing.boxes.map((box) => (
-              <BoxDrawing key={box.key} box={box} isCurrent={box.key === current} />
-            ))}
-          </g>
-        </svg>
+        <Drawing drawing={drawing} view={view} current={current} />
       </div>
     </div>
+  )
+}
+
+interface DrawingProps {
+  readonly drawing: Placed
+  readonly view: View
+  readonly current: string | null
+}
+
+function Drawing({ drawing, view, current }: DrawingProps) {
+  return (
+    <svg width="100%" height="100%" aria-hidden="true" focusable="false">
+      <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>
+        {drawing.edges.map((edge, place) => (
+          <path
+            key={place}
+            class={edge.from === current || edge.to === current ? 'diagram-edge is-current' : 'diagram-edge'}
+            d={pathOf(edge.points) + toesOf(edge.points)}
+          />
+        ))}
+        {drawing.boxes.map((box) => (
+          <BoxDrawing key={box.key} box={box} isCurrent={box.key === current} />
+        ))}
+      </g>
+    </svg>
   )
 }
 

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import { grid as texts } from '../../text/grid'
@@ -57,28 +57,7 @@ function OneGrid({ rows, label, children, onModel }: Props) {
   const model = useMemo(() => modelOf(rows), [rows])
 
   useEffect(() => {
-    const view = new GridView(id, model, {
-      label,
-      keys: texts.keys,
-      number: texts.rowNumber,
-      menu: texts.columnMenu,
-      width: texts.width,
-    })
-    const openCell = (place: Place): void => {
-      const [at, found] = [model.columnAt(place.column), model.rowAt(place.row)]
-      if (at && found) {
-        shown.value = { cell: found.row[at.index] ?? null, column: at.column, row: found.number + 1 }
-      }
-    }
-    const gestures = new Gestures(model, view, measure, {
-      openMenu: (column, anchor) => {
-        menu.value = { column, anchor: anchor ?? view.node }
-      },
-      openCell,
-      copied: (count, columns) => {
-        said.value = texts.copied(count, columns)
-      },
-    })
+    const { view, gestures } = partsOf(id, model, label, { menu, shown, said })
     parts.current = { view, gestures }
     host.current?.append(view.node)
     const width = host.current?.clientWidth ?? 0
@@ -107,29 +86,62 @@ function OneGrid({ rows, label, children, onModel }: Props) {
       <p class="grid-said" role="status">
         {said.value}
       </p>
-      {menu.value && (
-        <ColumnMenu
-          model={model}
-          column={menu.value.column}
-          anchor={menu.value.anchor}
-          onFit={(column) => parts.current?.gestures.fit(column)}
-          onClose={() => {
-            menu.value = null
-            focus()
-          }}
-        />
-      )}
-      {shown.value && (
-        <ValueDialog
-          shown={shown.value}
-          onClose={() => {
-            shown.value = null
-            focus()
-          }}
-        />
-      )}
+      <Opened
+        model={model}
+        shows={{ menu, shown, said }}
+        onFit={(column) => parts.current?.gestures.fit(column)}
+        onClose={focus}
+      />
     </div>
   )
+}
+
+/** The places where a grid shows what was asked for. */
+interface Shows {
+  readonly menu: Signal<OpenMenu | null>
+  readonly shown: Signal<Shown | null>
+  readonly said: Signal<string>
+}
+
+interface OpenedProps {
+  readonly model: GridModel
+  readonly shows: Shows
+  readonly onFit: (column: number) => void
+  readonly onClose: () => void
+}
+
+/** The menu of a column or the value of a cell, while one is open. */
+function Opened({ model, shows: { menu, shown }, onFit, onClose }: OpenedProps) {
+  const close = (): void => {
+    menu.value = null
+    shown.value = null
+    onClose()
+  }
+  if (shown.value) return <ValueDialog shown={shown.value} onClose={close} />
+  if (!menu.value) return null
+  const { column, anchor } = menu.value
+  return <ColumnMenu model={model} column={column} anchor={anchor} onFit={onFit} onClose={close} />
+}
+
+/** Makes the part that scrolls and its gestures, and ties them to what they open. */
+function partsOf(id: string, model: GridModel, label: string, { menu, shown, said }: Shows) {
+  const { keys, rowNumber: number, columnMenu, width } = texts
+  const view = new GridView(id, model, { label, keys, number, menu: columnMenu, width })
+  const openCell = (place: Place): void => {
+    const [at, found] = [model.columnAt(place.column), model.rowAt(place.row)]
+    if (!at || !found) return
+    shown.value = { cell: found.row[at.index] ?? null, column: at.column, row: found.number + 1 }
+  }
+  const gestures = new Gestures(model, view, measure, {
+    openMenu: (column, anchor) => {
+      menu.value = { column, anchor: anchor ?? view.node }
+    },
+    openCell,
+    copied: (count, columns) => {
+      said.value = texts.copied(count, columns)
+    },
+  })
+  return { view, gestures }
 }
 
 /** Says what of the loaded rows is shown and in which order, and sums the selection up. */

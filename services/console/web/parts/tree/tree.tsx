@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 
 /** Height of a line in pixels; the style sheet has the same. */
@@ -34,25 +34,12 @@ export function Tree({ label, lines, selected, onChoose, onToggle }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600 })
   const [active, setActive] = useState<string | null>(selected)
-  const at = Math.max(
-    0,
-    lines.findIndex(({ key }) => key === active),
-  )
-  const measure = (): void => {
-    const node = host.current
-    if (node) setView({ top: node.scrollTop, height: node.clientHeight })
-  }
-  useEffect(() => {
-    const node = host.current
-    if (!node) return
-    const resized = new ResizeObserver(measure)
-    resized.observe(node)
-    return () => resized.disconnect()
-  }, [])
+  const at = Math.max(0, placeOf(lines, active))
+  const measure = useWindow(host, setView)
   useEffect(() => {
     if (selected === null) return
     setActive(selected)
-    const place = lines.findIndex(({ key }) => key === selected)
+    const place = placeOf(lines, selected)
     if (place >= 0) reveal(host.current, place)
   }, [selected])
   const move = (to: number): void => {
@@ -61,22 +48,15 @@ export function Tree({ label, lines, selected, onChoose, onToggle }: Props) {
     setActive(line.key)
     reveal(host.current, lines.indexOf(line))
   }
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const line = lines[at]
-    if (!line || event.ctrlKey || event.metaKey || event.altKey) return
-    const to = target(event.key, lines, at, Math.floor(view.height / LINE))
-    if (to !== null) move(to)
-    else if (event.key === 'ArrowRight' && line.open === false) onToggle(line.key, true)
-    else if (event.key === 'ArrowRight' && line.open) move(at + 1)
-    else if (event.key === 'ArrowLeft' && line.open) onToggle(line.key, false)
-    else if (event.key === 'ArrowLeft') move(parentOf(lines, at))
-    else if (event.key === 'Enter' || event.key === ' ') choose(line)
-    else return
-    event.preventDefault()
-  }
   const choose = (line: TreeLine): void => {
     if (line.open !== undefined) onToggle(line.key, !line.open)
     else if (!line.disabled) onChoose(line.key)
+  }
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const line = lines[at]
+    if (!line || event.ctrlKey || event.metaKey || event.altKey) return
+    const page = Math.floor(view.height / LINE)
+    if (press(event.key, { lines, at, page, move, choose, onToggle })) event.preventDefault()
   }
   const from = Math.max(0, Math.floor(view.top / LINE) - SPARE)
   const to = Math.min(lines.length, Math.ceil((view.top + view.height) / LINE) + SPARE)
@@ -93,37 +73,105 @@ export function Tree({ label, lines, selected, onChoose, onToggle }: Props) {
     >
       <div class="tree-body" role="none" style={{ blockSize: `${lines.length * LINE}px` }}>
         {lines.slice(from, to).map((line, place) => (
-          <div
+          <Line
             key={line.key}
+            line={line}
             id={`${id}-${from + place}`}
-            role="treeitem"
-            class={`tree-line ${from + place === at ? 'is-active' : ''}`}
-            aria-level={line.level}
-            aria-selected={line.key === selected}
-            {...(line.open !== undefined && { 'aria-expanded': line.open })}
-            {...(line.disabled && { 'aria-disabled': true })}
-            {...(line.hint && { title: line.hint })}
-            style={{
-              insetBlockStart: `${(from + place) * LINE}px`,
-              paddingInlineStart: `${line.level * 14 - 6}px`,
-            }}
+            place={from + place}
+            isActive={from + place === at}
+            isSelected={line.key === selected}
             onClick={() => {
               setActive(line.key)
               choose(line)
             }}
-          >
-            {line.content}
-          </div>
+          />
         ))}
       </div>
     </div>
   )
 }
 
+const placeOf = (lines: readonly TreeLine[], wanted: string | null): number =>
+  lines.findIndex(({ key }) => key === wanted)
+
+interface LineProps {
+  readonly line: TreeLine
+  readonly id: string
+  readonly place: number
+  readonly isActive: boolean
+  readonly isSelected: boolean
+  readonly onClick: () => void
+}
+
+function Line({ line, id, place, isActive, isSelected, onClick }: LineProps) {
+  return (
+    <div
+      id={id}
+      role="treeitem"
+      class={`tree-line ${isActive ? 'is-active' : ''}`}
+      aria-level={line.level}
+      aria-selected={isSelected}
+      {...(line.open !== undefined && { 'aria-expanded': line.open })}
+      {...(line.disabled && { 'aria-disabled': true })}
+      {...(line.hint && { title: line.hint })}
+      style={{ insetBlockStart: `${place * LINE}px`, paddingInlineStart: `${line.level * 14 - 6}px` }}
+      onClick={onClick}
+    >
+      {line.content}
+    </div>
+  )
+}
+
+interface Shown {
+  readonly top: number
+  readonly height: number
+}
+
+/** Follows the size of an element. Returns what measures it again, for scrolling. */
+function useWindow(host: RefObject<HTMLElement | null>, setShown: (shown: Shown) => void): () => void {
+  const measure = (): void => {
+    const node = host.current
+    if (node) setShown({ top: node.scrollTop, height: node.clientHeight })
+  }
+  useEffect(() => {
+    const node = host.current
+    if (!node) return
+    const resized = new ResizeObserver(measure)
+    resized.observe(node)
+    return () => resized.disconnect()
+  }, [])
+  return measure
+}
+
 /** The line that the line at a place is below of, or the line itself. */
 function parentOf(lines: readonly TreeLine[], at: number): number {
   const parent = lines.findLastIndex(({ level }, place) => place < at && level < (lines[at]?.level ?? 1))
   return parent < 0 ? at : parent
+}
+
+interface Keys {
+  readonly lines: readonly TreeLine[]
+  /** The place of the active line. */
+  readonly at: number
+  readonly page: number
+  readonly move: (to: number) => void
+  readonly choose: (line: TreeLine) => void
+  readonly onToggle: (key: string, open: boolean) => void
+}
+
+/** Does what a key does in a tree. Returns false for other keys. */
+function press(key: string, { lines, at, page, move, choose, onToggle }: Keys): boolean {
+  const line = lines[at]
+  const to = target(key, lines, at, page)
+  if (!line) return false
+  if (to !== null) move(to)
+  else if (key === 'ArrowRight' && line.open === false) onToggle(line.key, true)
+  else if (key === 'ArrowRight' && line.open) move(at + 1)
+  else if (key === 'ArrowLeft' && line.open) onToggle(line.key, false)
+  else if (key === 'ArrowLeft') move(parentOf(lines, at))
+  else if (key === 'Enter' || key === ' ') choose(line)
+  else return false
+  return true
 }
 
 function target(key: string, lines: readonly TreeLine[], at: number, page: number): number | null {

@@ -13,7 +13,7 @@ import { schema as texts } from '../../text/schema'
 import { useTableCommands } from './commands'
 import { grantsFor } from './grants'
 import { graphOf } from './graph'
-import { allTables } from './ranking'
+import { allTables, type Named } from './ranking'
 import { Relations } from './relations'
 import { TablePage } from './table-page'
 import { TableTree } from './table-tree'
@@ -69,26 +69,23 @@ function Refresh({ loading }: { readonly loading: boolean }) {
   )
 }
 
-/** Opens a table, or the overview of a schema. */
-export function openTable(schema: string, table: string | null): void {
-  go({ query: { schema, table } })
+interface ListProps {
+  readonly catalogue: Catalogue
+  readonly loading: boolean
+  readonly current: Named | null
+  readonly onOpen: () => void
 }
 
-function Tables({ catalogue, loading }: { readonly catalogue: Catalogue; readonly loading: boolean }) {
-  const listOpen = useSignal(false)
-  const graph = useComputed(() => graphOf(catalogueOf(database.value).value.catalogue ?? catalogue))
-  const { query } = place.value
-  const [schema, table] = [query.get('schema'), query.get('table')]
-  const named = allTables(catalogue)
-  const found = named.find((candidate) => candidate.schema === schema && candidate.table.name === table)
-  const tree = (
+/** The tree of tables, and when they were read. */
+function List({ catalogue, loading, current, onOpen }: ListProps) {
+  return (
     <div class="schema-list">
       <TableTree
         catalogue={catalogue}
-        current={found ?? null}
-        onOpen={(opened) => {
-          listOpen.value = false
-          openTable(opened.schema, opened.table.name)
+        current={current}
+        onOpen={({ schema, table }) => {
+          onOpen()
+          go({ query: { schema, table: table.name } })
         }}
       />
       <p class="schema-loaded muted">
@@ -102,6 +99,23 @@ function Tables({ catalogue, loading }: { readonly catalogue: Catalogue; readonl
         />
       </p>
     </div>
+  )
+}
+
+function Tables({ catalogue, loading }: { readonly catalogue: Catalogue; readonly loading: boolean }) {
+  const listOpen = useSignal(false)
+  const graph = useComputed(() => graphOf(catalogueOf(database.value).value.catalogue ?? catalogue))
+  const { query } = place.value
+  const [schema, table] = [query.get('schema'), query.get('table')]
+  const named = allTables(catalogue)
+  const found = named.find((candidate) => candidate.schema === schema && candidate.table.name === table)
+  const tree = (
+    <List
+      catalogue={catalogue}
+      loading={loading}
+      current={found ?? null}
+      onOpen={() => (listOpen.value = false)}
+    />
   )
   return (
     <div class="schema-panes">

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { makeExport, type ExportFormat } from '../../api/query'
 import { ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
@@ -53,7 +53,6 @@ export function ExportDialog({ run, model, onClose }: Props) {
     }
     busy.value = false
   }
-  const hasFormulas = format.value === 'csv' || format.value === 'tsv'
   return (
     <Dialog
       title={texts.exportTitle}
@@ -77,6 +76,20 @@ export function ExportDialog({ run, model, onClose }: Props) {
         ]}
         onChoose={(value) => (what.value = value as 'loaded' | 'all')}
       />
+      <Format format={format} guard={guard} />
+    </Dialog>
+  )
+}
+
+interface FormatProps {
+  readonly format: Signal<ExportFormat>
+  readonly guard: Signal<boolean>
+}
+
+function Format({ format, guard }: FormatProps) {
+  const hasFormulas = format.value === 'csv' || format.value === 'tsv'
+  return (
+    <>
       <Select
         label={texts.exportForm}
         value={format.value}
@@ -89,7 +102,7 @@ export function ExportDialog({ run, model, onClose }: Props) {
           <p class="hint">{texts.exportGuardHint}</p>
         </>
       )}
-    </Dialog>
+    </>
   )
 }
 

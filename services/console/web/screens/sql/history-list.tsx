@@ -24,7 +24,6 @@ export function HistoryList({
   readonly onText: (text: string) => void
 }) {
   const words = useSignal('')
-  const asking = useSignal(false)
   const all = work.history.value
   if (all.length === 0) return <Empty icon="clock" title={texts.historyEmpty} />
   const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean)
@@ -55,34 +54,42 @@ export function HistoryList({
           </li>
         ))}
       </ul>
+      <ClearHistory work={work} />
+    </div>
+  )
+}
+
+/** Deletes the history after a question. */
+function ClearHistory({ work }: { readonly work: Work }) {
+  const asking = useSignal(false)
+  const close = (): void => {
+    asking.value = false
+  }
+  const clear = (): void => {
+    close()
+    void work.clearHistory()
+  }
+  const actions = (
+    <>
+      <Button autofocus onClick={close}>
+        {texts.cancel}
+      </Button>
+      <Button kind="danger" onClick={clear}>
+        {texts.historyDelete}
+      </Button>
+    </>
+  )
+  return (
+    <>
       <Button kind="quiet" icon="trash" onClick={() => (asking.value = true)}>
         {texts.historyClear}
       </Button>
       {asking.value && (
-        <Dialog
-          title={texts.historyClearTitle}
-          onClose={() => (asking.value = false)}
-          actions={
-            <>
-              <Button autofocus onClick={() => (asking.value = false)}>
-                {texts.cancel}
-              </Button>
-              <Button
-                kind="danger"
-                onClick={() => {
-                  asking.value = false
-                  void work.clearHistory()
-                }}
-              >
-                {texts.historyDelete}
-              </Button>
-            </>
-          }
-        >
-          <p>{texts.historyClearText(all.length)}</p>
+        <Dialog title={texts.historyClearTitle} onClose={close} actions={actions}>
+          <p>{texts.historyClearText(work.history.value.length)}</p>
         </Dialog>
       )}
-    </div>
+    </>
   )
 }
 

@@ -55,9 +55,6 @@ function Values({
   const values = useSignal(
     new Map(names.map((name) => [name, work.valueOf(name) ?? ''] as [string, string | null])),
   )
-  const set = (name: string, value: string | null): void => {
-    values.value = new Map(values.value).set(name, value)
-  }
   return (
     <Dialog
       title={texts.valuesTitle}
@@ -80,35 +77,52 @@ function Values({
           answer(values.value)
         }}
       >
-        {names.map((name, place) => {
-          const value = values.value.get(name) ?? null
-          return (
-            <div key={name} class="sql-value">
-              <TextField
-                label={name}
-                value={value ?? ''}
-                disabled={value === null}
-                autofocus={place === 0}
-                autocomplete="off"
-                class="mono"
-                onText={(text) => set(name, text)}
-              />
-              <label class="sql-null">
-                <input
-                  type="checkbox"
-                  aria-label={texts.valueNull(name)}
-                  checked={value === null}
-                  onChange={(event) => set(name, event.currentTarget.checked ? null : '')}
-                />{' '}
-                NULL
-              </label>
-            </div>
-          )
-        })}
+        {names.map((name, place) => (
+          <Value
+            key={name}
+            name={name}
+            value={values.value.get(name) ?? null}
+            isFirst={place === 0}
+            onChange={(value) => (values.value = new Map(values.value).set(name, value))}
+          />
+        ))}
         <button type="submit" class="spoken" tabIndex={-1} aria-hidden="true" />
       </form>
       <h3>{texts.valuesPreview}</h3>
       <CodeText text={filled(sql, values.value).sql} label={texts.valuesPreview} copies={false} />
     </Dialog>
+  )
+}
+
+interface ValueProps {
+  readonly name: string
+  readonly value: string | null
+  readonly isFirst: boolean
+  readonly onChange: (value: string | null) => void
+}
+
+/** A field for a value, which may be NULL instead. */
+function Value({ name, value, isFirst, onChange }: ValueProps) {
+  return (
+    <div class="sql-value">
+      <TextField
+        label={name}
+        value={value ?? ''}
+        disabled={value === null}
+        autofocus={isFirst}
+        autocomplete="off"
+        class="mono"
+        onText={onChange}
+      />
+      <label class="sql-null">
+        <input
+          type="checkbox"
+          aria-label={texts.valueNull(name)}
+          checked={value === null}
+          onChange={(event) => onChange(event.currentTarget.checked ? null : '')}
+        />{' '}
+        NULL
+      </label>
+    </div>
   )
 }

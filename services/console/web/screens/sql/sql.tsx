@@ -1,4 +1,5 @@
 import { effect, useComputed, useSignal, useSignalEffect } from '@preact/signals'
+import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { catalogueOf, forgetCatalogues } from '../../api/schema'
 import { Dialog } from '../../parts/dialog'
@@ -59,17 +60,11 @@ export default function Sql() {
   return <Screen work={work} key={person} />
 }
 
-function Screen({ work }: { readonly work: Work }) {
-  const editor = useRef<(EditorHandle & { sheet: Sheet }) | null>(null)
-  const sideOpen = useSignal(false)
-  const sheet = work.current.value
-  const catalogue = useComputed(() => catalogueOf(database.value).value.catalogue)
-  const run = (manner: Manner = 'rows'): void => {
-    if (!sheet || !editor.current) return
-    const statements = editor.current.toRun()
-    if (statements.length === 0) toast(texts.nothingToRun, 'danger')
-    else void work.run(sheet, statements, database.value, manner)
-  }
+type Shown = EditorHandle & { readonly sheet: Sheet }
+
+/** Keeps an editor in step with the tab that it shows. */
+function useEditor(work: Work) {
+  const editor = useRef<Shown | null>(null)
   /** The editor, if it shows the current tab: right after a change of tabs it still shows the one before. */
   const shown = (): EditorHandle | null =>
     editor.current?.sheet === work.current.value ? editor.current : null
@@ -81,22 +76,20 @@ function Screen({ work }: { readonly work: Work }) {
     const { value: current } = work.current
     if (current && current.revision.value > 0) shown()?.setText(current.text.peek())
   })
+  return editor
+}
+
+function Screen({ work }: { readonly work: Work }) {
+  const editor = useEditor(work)
+  const sideOpen = useSignal(false)
+  const sheet = work.current.value
   if (!sheet) return <div class="screen sql" />
-  const side = (
-    <SidePanel
-      work={work}
-      onText={(text) => {
-        sideOpen.value = false
-        work.open(text)
-        editor.current?.focus()
-      }}
-      onInsert={(name) => {
-        sideOpen.value = false
-        editor.current?.insert(name)
-        editor.current?.focus()
-      }}
-    />
-  )
+  const run = (manner: Manner = 'rows'): void => {
+    const statements = editor.current?.toRun() ?? []
+    if (statements.length === 0) toast(texts.nothingToRun, 'danger')
+    else void work.run(sheet, statements, database.value, manner)
+  }
+  const side = <Side work={work} editor={editor} onDone={() => (sideOpen.value = false)} />
   return (
     <div
       class="screen sql"
@@ -121,22 +114,7 @@ function Screen({ work }: { readonly work: Work }) {
             text={() => editor.current?.text() ?? ''}
           />
         </div>
-        <section class="sql-editor" aria-label={texts.editor} data-region id="sql-sheet">
-          <Editor
-            key={sheet.id}
-            text={() => sheet.text.peek()}
-            catalogue={() => catalogue.peek()}
-            onChange={(text) => {
-              sheet.text.value = text
-              work.changed(sheet)
-            }}
-            onRun={() => run()}
-            onReady={(handle) => {
-              editor.current = { ...handle, sheet }
-              handle.markFailure(sheet.mark.peek())
-            }}
-          />
-        </section>
+        <SheetEditor key={sheet.id} work={work} sheet={sheet} editor={editor} onRun={run} />
         <Splitter
           name="sql-editor"
           label={texts.editorHeight}
@@ -154,5 +132,58 @@ function Screen({ work }: { readonly work: Work }) {
       )}
       <Questions work={work} />
     </div>
+  )
+}
+
+interface SideProps {
+  readonly work: Work
+  readonly editor: RefObject<Shown | null>
+  readonly onDone: () => void
+}
+
+function Side({ work, editor, onDone }: SideProps) {
+  return (
+    <SidePanel
+      work={work}
+      onText={(text) => {
+        onDone()
+        work.open(text)
+        editor.current?.focus()
+      }}
+      onInsert={(name) => {
+        onDone()
+        editor.current?.insert(name)
+        editor.current?.focus()
+      }}
+    />
+  )
+}
+
+interface SheetEditorProps {
+  readonly work: Work
+  readonly sheet: Sheet
+  readonly editor: RefObject<Shown | null>
+  readonly onRun: () => void
+}
+
+/** The editor of one tab. */
+function SheetEditor({ work, sheet, editor, onRun }: SheetEditorProps) {
+  const catalogue = useComputed(() => catalogueOf(database.value).value.catalogue)
+  return (
+    <section class="sql-editor" aria-label={texts.editor} data-region id="sql-sheet">
+      <Editor
+        text={() => sheet.text.peek()}
+        catalogue={() => catalogue.peek()}
+        onChange={(text) => {
+          sheet.text.value = text
+          work.changed(sheet)
+        }}
+        onRun={() => onRun()}
+        onReady={(handle) => {
+          editor.current = { ...handle, sheet }
+          handle.markFailure(sheet.mark.peek())
+        }}
+      />
+    </section>
   )
 }
