@@ -26,6 +26,10 @@ for (const hand of [pointer, keyboard]) {
         await page.reload()
         await page.getByText('edited by alice').waitFor()
         await page.getByRole('link', { name: new RegExp(hand.name) }).waitFor()
+        await hand.fill(page, page.getByRole('searchbox', { name: 'Filter' }), 'words of no conversation')
+        await page.getByText('No conversation has all these words.').waitFor()
+        await hand.fill(page, page.getByRole('searchbox', { name: 'Filter' }), `earned ${hand.name}`)
+        await page.getByRole('link', { name: new RegExp(hand.name) }).waitFor()
       }))
 
     test('a write that a model wants waits, with the focus on not running it', () =>

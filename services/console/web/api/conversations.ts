@@ -9,9 +9,10 @@ export type Kept = Schemas['ConversationToKeep']
 
 const at = (id: string) => `/api/conversations/${encodeURIComponent(id)}`
 
-/** Lists conversations of the user, with the last changed ones first. */
-export async function conversations(): Promise<Listed[]> {
-  return (await call<Schemas['Conversations']>('/api/conversations?limit=100')).conversations
+/** Lists conversations of the user that have all words in title or messages, with the last changed ones first. */
+export async function conversations(words: string): Promise<Listed[]> {
+  const query = new URLSearchParams({ limit: '100', ...(words.trim() && { q: words.trim() }) })
+  return (await call<Schemas['Conversations']>(`/api/conversations?${query}`)).conversations
 }
 
 /** Reads a conversation. */

@@ -9,6 +9,7 @@ export const ask = {
   filter: 'Filter',
   today: 'Today',
   earlier: 'Earlier',
+  noneFound: 'No conversation has all these words.',
   noneYet: 'No conversation is kept yet.',
   notKept: 'Conversations are kept for users. You have signed in with a token: this one stays until the page is closed.',
   actions: (title: string) => `Actions for ${title}`,

@@ -68,10 +68,19 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
   const [opening, setOpening] = useState<unknown>(null)
   const foot = useRef<HTMLDivElement>(null)
   const open = place.value.query.get('open') ?? ''
-  const refresh = () => void (keeps && conversations().then(setList, () => {}))
+  const [words, setWords] = useState('')
+  const refresh = () => void (keeps && conversations(words).then(setList, () => {}))
 
   useEffect(() => void toolsForModel().then(setTools, setToolProblem), [])
-  useEffect(refresh, [keptId.value])
+  useEffect(() => {
+    if (!keeps) return
+    let current = true
+    const timer = setTimeout(() => conversations(words).then((found) => current && setList(found), () => {}), 200)
+    return () => {
+      current = false
+      clearTimeout(timer)
+    }
+  }, [words, keptId.value])
   useEffect(() => {
     if (!open || !keeps) return
     setOpening(null)
@@ -87,7 +96,7 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
   if (!known) return <Loading />
   const isLocal = known.provider === 'local'
   const choices: Choices = { provider: known.provider, model: known.model, database: database.value, tools: isLocal ? [] : tools, keeps }
-  const conversation = keeps ? <ConversationList list={list} onChange={refresh} onChoose={() => setDrawer(false)} /> : <NotKept onChoose={() => setDrawer(false)} />
+  const conversation = keeps ? <ConversationList list={list} words={words} onWords={setWords} onChange={refresh} onChoose={() => setDrawer(false)} /> : <NotKept onChoose={() => setDrawer(false)} />
   return (
     <div class="screen ask-screen">
       <aside class="ask-list" aria-label={text.conversations} data-region>

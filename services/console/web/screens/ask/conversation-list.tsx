@@ -12,15 +12,12 @@ import { ask as text } from '../../text/ask'
 import { keptId, startNew } from './dialogue'
 
 /** Conversations that the server keeps of this user, newest first. */
-export function ConversationList({ list, onChange, onChoose }: { list: Listed[]; onChange: () => void; onChoose?: () => void }) {
-  const [words, setWords] = useState('')
+export function ConversationList({ list, words, onWords, onChange, onChoose }: { list: Listed[]; words: string; onWords: (words: string) => void; onChange: () => void; onChoose?: () => void }) {
   const [renaming, setRenaming] = useState<Listed | null>(null)
-  const wanted = words.trim().toLowerCase()
-  const found = list.filter(({ title, preview }) => `${title} ${preview}`.toLowerCase().includes(wanted))
   const today = new Date().toDateString()
   const groups = [
-    { name: text.today, own: found.filter((item) => new Date(item.updated_at).toDateString() === today) },
-    { name: text.earlier, own: found.filter((item) => new Date(item.updated_at).toDateString() !== today) },
+    { name: text.today, own: list.filter((item) => new Date(item.updated_at).toDateString() === today) },
+    { name: text.earlier, own: list.filter((item) => new Date(item.updated_at).toDateString() !== today) },
   ]
   const drop = async (item: Listed) => {
     try {
@@ -47,8 +44,12 @@ export function ConversationList({ list, onChange, onChoose }: { list: Listed[];
       >
         {text.newOne}
       </Button>
-      {list.length > 0 && <TextField label={text.filter} quiet type="search" placeholder={text.filter} value={words} onText={setWords} autocomplete="off" />}
-      {list.length === 0 && <p class="muted">{text.noneYet}</p>}
+      <TextField label={text.filter} quiet type="search" placeholder={text.filter} value={words} onText={onWords} autocomplete="off" />
+      {list.length === 0 && (
+        <p class="muted" role="status">
+          {words ? text.noneFound : text.noneYet}
+        </p>
+      )}
       {groups.map(({ name, own }) =>
         own.length ? (
           <section key={name}>
