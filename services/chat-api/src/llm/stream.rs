@@ -136,23 +136,23 @@ impl Answering {
     /// Returns the next events, framed.
     async fn next(&mut self) -> Vec<Event> {
         match self.chunks.next().await {
-            Some(Ok(Chunk::Text(text))) => framed([ChatEvent::Text { text: &text }]),
+            Some(Ok(Chunk::Text(text))) => framed(&[ChatEvent::Text { text: &text }]),
             Some(Ok(Chunk::ToolUse(block))) => called(&block),
             Some(Ok(Chunk::End { stop, usage })) => {
                 self.is_over = true;
                 let provider = self.completer.provider();
-                framed([ChatEvent::Done {
+                framed(&[ChatEvent::Done {
                     stop_reason: stop_reason(provider, &stop),
                     token_usage: self.has_usage.then(|| TokenUsage::of(provider, usage)),
                 }])
             }
             Some(Err(error)) => {
                 self.is_over = true;
-                framed([self.failed(&error)])
+                framed(&[self.failed(&error)])
             }
             None => {
                 self.is_over = true;
-                framed([ChatEvent::Error {
+                framed(&[ChatEvent::Error {
                     error: "LLM error: the answer is incomplete".to_owned(),
                     code: "provider",
                 }])
@@ -183,7 +183,7 @@ fn called(block: &Block) -> Vec<Event> {
     match block {
         Block::ToolUse {
             id, name, input, ..
-        } => framed([
+        } => framed(&[
             ChatEvent::ToolUseStarted { id, name },
             ChatEvent::ToolUse { id, name, input },
         ]),
@@ -191,7 +191,7 @@ fn called(block: &Block) -> Vec<Event> {
     }
 }
 
-fn framed<const N: usize>(events: [ChatEvent<'_>; N]) -> Vec<Event> {
+fn framed(events: &[ChatEvent<'_>]) -> Vec<Event> {
     let events = events.iter().map(Event::json);
     events
         .collect::<Result<_, _>>()
