@@ -53,8 +53,7 @@ export function Tree({ label, lines, selected, onChoose, onToggle }: Props) {
     else if (!line.disabled) onChoose(line.key)
   }
   const onKeyDown = (event: KeyboardEvent): void => {
-    const line = lines[at]
-    if (!line || event.ctrlKey || event.metaKey || event.altKey) return
+    if (event.ctrlKey || event.metaKey || event.altKey) return
     const page = Math.floor(view.height / LINE)
     if (press(event.key, { lines, at, page, move, choose, onToggle })) event.preventDefault()
   }
