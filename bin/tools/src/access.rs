@@ -145,6 +145,10 @@ impl RequestAccess {
         let caller = id(request.extensions().get::<Identity>());
         let path = request.uri().path();
         if let Some(area) = area(path) {
+            if is_export(path) && request.extensions().get::<Identity>().is_none() {
+                // Its caller is found later.
+                return Ok(());
+            }
             if !toolsets.view(&caller, None).has_area(area) {
                 self.observer.record_hidden(request);
                 redirect(request, NOWHERE);
@@ -172,15 +176,29 @@ impl RequestAccess {
 
     /// Tells the endpoints for statements what the caller of a request may do, and gives them the
     /// databases of the same configuration.
-    pub(crate) fn admit_query<B>(&self, request: &mut http::Request<B>) {
+    ///
+    /// # Errors
+    /// Returns the response of a path that does not exist, if the caller does not see this one.
+    pub(crate) fn admit_query<B>(
+        &self,
+        request: &mut http::Request<B>,
+    ) -> Result<(), Box<Response>> {
         let catalogue = self.catalogue.of(request.extensions());
         let rights = {
             let caller = id(request.extensions().get::<Identity>());
+            let toolsets = catalogue.access.toolsets.as_ref();
+            let view = toolsets.map(|toolsets| toolsets.view(&caller, None));
+            let area = area(request.uri().path());
+            if area.is_some_and(|area| view.is_some_and(|view| !view.has_area(area))) {
+                self.observer.record_hidden(request);
+                return Err(Box::new(not_found()));
+            }
             catalogue.access.query_rights(&caller)
         };
         let databases = catalogue.databases.clone();
         request.extensions_mut().insert(rights);
         request.extensions_mut().insert(databases);
+        Ok(())
     }
 
     /// Refuses a request to the databases endpoints as if they were not there, unless its caller sees
@@ -325,6 +343,11 @@ fn area(path: &str) -> Option<Area> {
         "schema" => Area::Schema,
         _ => return None,
     })
+}
+
+/// Returns whether a path is that of an export.
+pub(crate) fn is_export(path: &str) -> bool {
+    path.starts_with("/api/exports/")
 }
 
 /// Sends a request to another path, with the same query.

@@ -15,6 +15,7 @@ mod check;
 mod configuration;
 mod current;
 mod definitions;
+mod exports;
 mod knowledge;
 mod limits;
 mod logs;

@@ -6,11 +6,14 @@ use anyhow::Context as _;
 use axum::{
     Router,
     handler::Handler,
-    middleware::{from_fn_with_state, map_response},
+    middleware::from_fn_with_state,
     routing::{MethodRouter, get, post_service},
 };
 use http::{Request, header::ALLOW};
-use tower::{ServiceBuilder, util::option_layer};
+use tower::{
+    ServiceBuilder,
+    util::{MapResponseLayer, option_layer},
+};
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
@@ -44,6 +47,7 @@ use crate::{
     app::{App, Verifier},
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http},
+    exports::{ExportCallers, identify_export},
     limits::RequestLimits,
     logs::log_traffic,
     requests::{RequestObserver, observe_request, observe_statement, show_unavailable},
@@ -190,6 +194,8 @@ fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLa
         .with_exempt([databases, "/api/databases/*"])
         // The call of the login tool comes without one.
         .with_optional([LEGACY])
+        // A browser sends the cookie alone for a download; without one a token is required.
+        .with_optional(["/api/exports/*"])
 }
 
 /// Serves calls of all revisions on one path. No login is possible here, so a token is required.
@@ -243,7 +249,7 @@ fn others(
     let [own, usual] = DESCRIPTION;
     let [alive, ready] = PROBES;
     let mut router = chat(app)
-        .merge(statements(app))
+        .merge(statements(app, challenge))
         .route(LEGACY, legacy_calls(app, challenge, max_bytes))
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
@@ -307,16 +313,19 @@ fn chat(app: &App) -> Router {
 
 /// Serves statements over HTTP. Each request counts as a call of its caller, and is observed until
 /// the last row was sent.
-fn statements(app: &App) -> Router {
+fn statements(app: &App, challenge: &Challenge) -> Router {
     let (limits, access) = (request_limits(app), request_access(app));
+    let (query, accounts) = (app.query.clone(), app.accounts.clone());
+    let callers = ExportCallers::new(query, accounts, challenge, limits.clone());
     ziggurat_query_api::routes(app.query.clone())
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
             let counted = limits.count::<ErrorAndCode>(request)?;
-            access.admit_query(request);
+            access.admit_query(request)?;
             Ok(counted)
         }))
         .layer(from_fn_with_state(observer(app), observe_statement))
-        .layer(map_response(ziggurat_query_api::unstored))
+        .layer(from_fn_with_state(callers, identify_export))
+        .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
 
 /// Counts each request to these routes as a call of its caller, and observes it if there is an audit

@@ -114,6 +114,7 @@ pub(crate) async fn create(
     caller.observed.end(Outcome::Ok);
     let id = api.links.add(Export {
         owner: caller.owner(),
+        maker: caller.identity.clone(),
         database: current.label().to_owned(),
         sql,
         format: request.format,
@@ -159,10 +160,7 @@ pub(crate) async fn fetch(
     let running = api.enter(&caller)?;
     let id = id.ok().map(|Path(id)| id);
     let export = id.and_then(|id| api.links.take(&id, &caller.owner()));
-    let export = export.ok_or_else(|| {
-        let message = "This link was used, has ended, or belongs to another session";
-        Stop::new(StatusCode::NOT_FOUND, "gone", message)
-    })?;
+    let export = export.ok_or_else(gone)?;
     let current = caller
         .available(&export.sql, Some(&export.database))
         .await?;
@@ -198,6 +196,13 @@ pub(crate) async fn fetch(
     ];
     let file = file::pieces(running, rows, export.format, export.is_guarded);
     Ok((headers, Body::from_stream(file)).into_response())
+}
+
+/// Refuses a request for an export that does not exist for its caller.
+#[must_use]
+pub fn gone() -> Refusal<ErrorAndCode> {
+    let message = "This link was used, has ended, or belongs to another session";
+    Refusal::new(StatusCode::NOT_FOUND, "gone", message)
 }
 
 // === impl Export ===

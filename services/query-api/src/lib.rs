@@ -50,9 +50,11 @@ use axum::{
     routing::{get, post},
 };
 use http::{HeaderValue, header::CACHE_CONTROL};
+use ziggurat_accounts::CookieHalf;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::StateSigner;
 use ziggurat_postgres::large_rows::LargeRows;
+use ziggurat_tokens::Identity;
 
 use self::{exports::Links, running::RunningQueries, schema::Catalogues};
 pub use self::{
@@ -92,6 +94,15 @@ impl QueryApi {
     }
 }
 
+impl QueryApi {
+    /// Returns the caller that made an export in the browser with this cookie. Its download has the
+    /// cookie alone, and the program gives it that identity if the session has not ended.
+    #[must_use]
+    pub fn maker_of_export(&self, id: &str, browser: CookieHalf) -> Option<Identity> {
+        self.links.maker(id, browser)
+    }
+}
+
 /// Returns the routes of this area. Their responses have to be [`unstored`].
 pub fn routes(api: QueryApi) -> Router {
     Router::new()
@@ -103,7 +114,8 @@ pub fn routes(api: QueryApi) -> Router {
 }
 
 /// Forbids caches to store a response.
-pub async fn unstored(mut response: Response) -> Response {
+#[must_use]
+pub fn unstored(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
+use ziggurat_accounts::CookieHalf;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_tokens::Identity;
 
@@ -14,12 +15,18 @@ const ANONYMOUS: &str = "default";
 
 /// The session that something belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Owner(String);
+pub(crate) enum Owner {
+    /// That of a browser, known by its cookie.
+    Browser(CookieHalf),
+    /// That of a token.
+    Session(String),
+}
 
 /// The caller of a request, and what it may do.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryCaller {
-    identity: Option<Identity>,
+    pub(crate) identity: Option<Identity>,
+    browser: Option<CookieHalf>,
     databases: Databases,
     pub(crate) rights: QueryRights,
     pub(crate) observed: ObservedQuery,
@@ -36,7 +43,10 @@ impl QueryCaller {
 
     /// Returns the owner of what it makes.
     pub(crate) fn owner(&self) -> Owner {
-        Owner(self.session())
+        match self.browser {
+            Some(browser) => Owner::Browser(browser),
+            None => Owner::Session(self.session()),
+        }
     }
 
     /// Returns the database with a name, or the selected one, once the server has connected to it.
@@ -67,7 +77,7 @@ impl QueryCaller {
 impl Owner {
     /// Makes an owner of any name.
     pub(crate) fn of_session(session: &str) -> Self {
-        Self(session.to_owned())
+        Self::Session(session.to_owned())
     }
 }
 
@@ -79,6 +89,7 @@ impl FromRequestParts<QueryApi> for QueryCaller {
         let own: Option<&Databases> = extensions.get();
         Ok(Self {
             identity: extensions.get().cloned(),
+            browser: extensions.get().copied(),
             databases: own.unwrap_or(&api.databases).clone(),
             rights: extensions.get().copied().unwrap_or_default(),
             observed: extensions.get().cloned().unwrap_or_default(),

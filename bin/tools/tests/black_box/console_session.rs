@@ -531,3 +531,92 @@ fn no_half_of_a_session_is_in_logs_and_records() {
     assert_eq!(of("POST /api/console/session"), ["ok", "denied"], "{trail}");
     assert_eq!(of("DELETE /api/console/session"), ["ok"], "{trail}");
 }
+
+/// Creates an export in a browser, and returns its path.
+fn export(browser: &Browser<'_>) -> String {
+    let body = json!({"sql": "SELECT 1 AS one", "format": "csv"}).to_string();
+    let headers = format!("{}content-type: application/json\r\n", browser.halves());
+    let client = &browser.server.client;
+    let answer = client.send("POST", "/api/exports", &headers, &body);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.json()["href"].as_str().expect("a path").to_owned()
+}
+
+#[test]
+fn a_download_has_the_cookie_alone_and_belongs_to_it() {
+    let postgres = Postgres::new();
+    let entry = postgres.entry("main");
+    let sets =
+        "toolsets:\n- {name: a, tools: [query_database], rest: [query], for: {users: [ada]}}\n";
+    let server = Server::configured(
+        &format!(
+            "databases:\n{entry}{sets}limits: {{callers: [{{for: {{users: [ada]}}, \
+             rows_per_day: 2}}]}}\naudit: {{file: audit.jsonl}}\n"
+        ),
+        &[],
+    );
+    let (ada, other) = (server.ada(), server.ada());
+    let path = export(&ada);
+    let get = |headers: &str| server.client.send("GET", &path, headers, "");
+    let missing = get("");
+    assert_eq!(missing.status, 401);
+    assert_eq!(
+        missing.json(),
+        json!({"error": "Missing Authorization header"})
+    );
+    assert_eq!(
+        missing.header("www-authenticate"),
+        server.client.get(INFO).header("www-authenticate")
+    );
+    let cookie = |browser: &Browser<'_>| format!("cookie: {}\r\n", browser.cookie);
+    let elsewhere = format!("{}sec-fetch-site: cross-site\r\n", cookie(&ada));
+    assert_eq!(get(&elsewhere).status, 401);
+    check(&get(&cookie(&other)), 404, "gone");
+    check(&get(&other.halves()), 404, "gone");
+    assert_eq!(
+        server.client.send("HEAD", &path, &cookie(&ada), "").status,
+        405
+    );
+    let file = get(&cookie(&ada));
+    assert_eq!(
+        (file.status, &*file.body),
+        (200, "one\r\n1\r\n"),
+        "{file:?}"
+    );
+    check(&get(&cookie(&ada)), 404, "gone");
+
+    // The limits are those of the user, and the session must not have ended.
+    let [second, third] = [export(&ada), export(&ada)];
+    assert_eq!(
+        server.client.send("GET", &second, &cookie(&ada), "").status,
+        200
+    );
+    check(
+        &server.client.send("GET", &third, &cookie(&ada), ""),
+        429,
+        "too_many_requests",
+    );
+    assert_eq!(ada.send("DELETE", PATH, "").status, 204);
+    let ended = server.client.send("GET", &third, &cookie(&ada), "");
+    check(&ended, 404, "gone");
+
+    server.program.signal(Signal::TERM);
+    let Server {
+        home, mut program, ..
+    } = server;
+    assert!(program.ended().success());
+    let trail = fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
+    let lines = trail
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut downloads = lines.filter(|line| {
+        let method = line["method"].as_str().unwrap_or_default();
+        method.starts_with("GET /api/exports/") && line["verdict"] == "ok"
+    });
+    let line = downloads.next().expect("a record");
+    assert_eq!(
+        (&line["caller"]["name"], &line["rows"]),
+        (&json!("ada"), &json!(1)),
+        "{line}"
+    );
+}

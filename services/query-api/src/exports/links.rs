@@ -6,14 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::StatusCode;
+use ziggurat_accounts::CookieHalf;
 use ziggurat_runtime::lock;
+use ziggurat_tokens::Identity;
 
 use super::format::ExportFormat;
 use crate::{request::Owner, stop::Stop};
 
 /// Time in which a link works.
-pub(super) const LIFETIME: Duration = Duration::from_secs(60);
+pub(super) const LIFETIME: Duration = Duration::from_mins(1);
 
 /// Maximum number of links of one session, and of all sessions.
 const MAX_OF_SESSION: usize = 16;
@@ -30,6 +33,8 @@ pub(crate) struct Links(Arc<Mutex<HashMap<String, (Export, Instant)>>>);
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Export {
     pub(super) owner: Owner,
+    /// The caller that made it; without authentication there is none.
+    pub(super) maker: Option<Identity>,
     pub(super) database: String,
     pub(super) sql: String,
     pub(super) format: ExportFormat,
@@ -44,7 +49,7 @@ impl Links {
     pub(super) fn add(&self, export: Export) -> Result<String, Stop> {
         let mut id = [0; ID_BYTES];
         getrandom::fill(&mut id).expect("the system makes random numbers");
-        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = BASE64_URL_SAFE_NO_PAD.encode(id);
         let now = Instant::now();
         let mut links = lock(&self.0);
         links.retain(|_, (_, since)| now.duration_since(*since) < LIFETIME);
@@ -55,6 +60,14 @@ impl Links {
         }
         links.insert(id.clone(), (export, now));
         Ok(id)
+    }
+
+    /// Returns the caller that made an export in a browser.
+    pub(crate) fn maker(&self, id: &str, browser: CookieHalf) -> Option<Identity> {
+        let links = lock(&self.0);
+        let (export, _) = links.get(id)?;
+        let is_same = export.owner == Owner::Browser(browser);
+        export.maker.clone().filter(|_| is_same)
     }
 
     /// Takes an export of its owner, unless its link has ended.
@@ -82,11 +95,15 @@ impl std::fmt::Debug for Export {
 
 #[cfg(test)]
 mod tests {
+    use ziggurat_layers::bearer::TokenHash;
+    use ziggurat_tokens::Holder;
+
     use super::*;
 
     fn export(owner: &str) -> Export {
         Export {
             owner: Owner::of_session(owner),
+            maker: None,
             database: "main".to_owned(),
             sql: "SELECT 1".to_owned(),
             format: ExportFormat::Csv,
@@ -103,6 +120,28 @@ mod tests {
         assert_eq!(links.take("other", &Owner::of_session("a")), None);
         assert_eq!(links.take(&id, &Owner::of_session("a")), Some(export("a")));
         assert_eq!(links.take(&id, &Owner::of_session("a")), None);
+    }
+
+    #[test]
+    fn the_maker_is_found_by_the_cookie_of_its_browser() {
+        let links = Links::default();
+        let [own, other] = ["one", "two"].map(CookieHalf::of);
+        let holder = Holder::User {
+            name: "alice".into(),
+            databases: [].into(),
+        };
+        let alice = Identity::new(TokenHash::of("a token"), holder);
+        let export = Export {
+            owner: Owner::Browser(own),
+            maker: Some(alice.clone()),
+            ..export("")
+        };
+        let id = links.add(export).expect("room");
+        assert_eq!(links.maker(&id, other), None);
+        assert_eq!(links.maker("other", own), None);
+        assert_eq!(links.maker(&id, own), Some(alice));
+        assert_eq!(links.take(&id, &Owner::of_session("a token")), None);
+        assert!(links.take(&id, &Owner::Browser(own)).is_some());
     }
 
     #[test]

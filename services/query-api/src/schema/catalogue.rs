@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::HeaderValue;
 use jiff::Timestamp;
@@ -87,11 +88,10 @@ impl Catalogue {
         }
         digest.update([u8::from(self.is_cut)]);
         let digest = digest.finalize();
-        let digits = digest.iter().take(TAG_BYTES);
-        let digits: String = digits.map(|byte| format!("{byte:02x}")).collect();
+        let tag = BASE64_URL_SAFE_NO_PAD.encode(&digest[..TAG_BYTES]);
         // Weak, because the moment of the load is not named.
-        let etag = HeaderValue::try_from(format!("W/\"{digits}\""));
-        self.etag = etag.expect("digits and quotes");
+        let etag = HeaderValue::try_from(format!("W/\"{tag}\""));
+        self.etag = etag.expect("letters, digits and quotes");
     }
 
     /// Returns whether it was made from this.
