@@ -53,8 +53,6 @@ pub mod server;
 pub mod single_round_trip;
 pub mod statement;
 mod statement_log;
-pub mod storage;
-pub mod table_details;
 pub mod tsv;
 pub mod type_name;
 pub mod url;

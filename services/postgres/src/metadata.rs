@@ -38,14 +38,19 @@
 mod enums;
 mod interner;
 mod keys;
-pub(crate) mod load;
-pub(crate) mod query;
+mod load;
+mod query;
 #[cfg(test)]
 mod tests;
 
 use std::{fmt, num::NonZeroU16, ops::Range};
 
-pub use self::{enums::EnumType, keys::ForeignKey};
+pub use self::{
+    enums::EnumType,
+    keys::ForeignKey,
+    load::{number, text},
+    query::SCHEMAS,
+};
 use self::{
     enums::Enums,
     interner::{Interner, TextId},
@@ -257,7 +262,9 @@ impl<'a> Table<'a> {
         self.metadata.words.text(self.entry.name)
     }
 
-    pub(crate) fn oid(self) -> u32 {
+    /// Returns its OID.
+    #[must_use]
+    pub fn oid(self) -> u32 {
         self.entry.oid
     }
 

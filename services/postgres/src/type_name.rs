@@ -164,7 +164,7 @@ const BUILT_IN: &[(u32, &str)] = &[
 
 /// Returns the name of a built-in type.
 #[must_use]
-pub fn built_in(oid: u32) -> Option<&'static str> {
+pub(crate) fn built_in(oid: u32) -> Option<&'static str> {
     let at = BUILT_IN.binary_search_by_key(&oid, |(oid, _)| *oid).ok()?;
     Some(BUILT_IN[at].1)
 }

@@ -7,6 +7,7 @@
 
 mod catalogue;
 mod described;
+mod storage;
 
 use std::{
     collections::HashMap,
@@ -29,12 +30,12 @@ use http::{
 use serde::Deserialize;
 use utoipa::{IntoParams, OpenApi};
 use ziggurat_databases::{Current, MetadataError};
-use ziggurat_postgres::storage::Storage;
 use ziggurat_runtime::lock;
 
 use self::{
     catalogue::Catalogue,
     described::{CatalogueDescription, ColumnDescription, SchemaDescription, TableDescription},
+    storage::Storage,
 };
 use crate::{QueryApi, request::QueryCaller, stop::Stop};
 

@@ -7,6 +7,7 @@ mod get_schema_info;
 mod glossary;
 mod glossary_info;
 mod search_schema;
+mod table_details;
 mod table_info;
 
 pub use self::{

@@ -97,7 +97,8 @@ impl Row {
     }
 
     /// Returns the number of bytes of the message.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         self.body.len()
     }
 

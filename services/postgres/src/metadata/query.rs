@@ -41,7 +41,7 @@ const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATER
 
 /// The schemas that are not the system's, and whether the role may use them. Temporary tables are
 /// in schemas of the system.
-pub(crate) const SCHEMAS: &str = "SELECT n.oid, n.nspname,
+pub const SCHEMAS: &str = "SELECT n.oid, n.nspname,
         pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS is_open
     FROM pg_catalog.pg_namespace n
     WHERE left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'";

@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::task;
-use ziggurat_postgres::{
-    metadata::{Metadata, Table},
+use ziggurat_postgres::metadata::{Metadata, Table};
+
+use super::{
+    described::{CatalogueDescription, SchemaDescription, TableDescription},
     storage::Storage,
 };
-
-use super::described::{CatalogueDescription, SchemaDescription, TableDescription};
 
 /// Maximum number of bytes of the tables that are shown.
 const MAX_BYTES: usize = 32 << 20;

@@ -11,9 +11,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_postgres::{
     metadata::{Column, Table},
-    storage::{Index, Storage},
     type_name,
 };
+
+use super::storage::{Index, Storage};
 
 /// The tables of a database.
 #[derive(Debug, Serialize, ToSchema)]

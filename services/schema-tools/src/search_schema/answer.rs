@@ -5,10 +5,7 @@ use std::sync::Arc;
 use tokio::task;
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, Structure};
-use ziggurat_postgres::{
-    metadata::{ForeignKey, Metadata, Table},
-    table_details::DetailOptions,
-};
+use ziggurat_postgres::metadata::{ForeignKey, Metadata, Table};
 
 use super::{
     SearchSchema,
@@ -21,6 +18,7 @@ use super::{
     ranking::{Ranking, rank},
     structured,
 };
+use crate::table_details::DetailOptions;
 
 /// With more entries, a search does not run between other tasks.
 const LARGE: usize = 20_000;

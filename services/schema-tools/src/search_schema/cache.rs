@@ -9,15 +9,14 @@ use tokio::{sync::OnceCell, task};
 use ziggurat_answers::client;
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported};
-use ziggurat_postgres::{
-    error::QueryError,
-    metadata::Metadata,
-    table_details::{DetailOptions, TableDetails},
-};
+use ziggurat_postgres::{error::QueryError, metadata::Metadata};
 use ziggurat_runtime::lock;
 
 use super::{index::Index, lines::Lines};
-use crate::Glossary;
+use crate::{
+    Glossary,
+    table_details::{DetailOptions, TableDetails},
+};
 
 /// Limit on the indexes; a database has one.
 const MAX_INDEXES: usize = 100;

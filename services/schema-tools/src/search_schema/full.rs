@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use ziggurat_postgres::{
     metadata::{Column, Table},
-    table_details::{Policy, RowSecurity, TableDetails},
     tsv,
 };
 
 use super::{lines::STRING, name};
+use crate::table_details::{Policy, RowSecurity, TableDetails};
 
 /// Limit on the items of a line: indexes, foreign keys of other tables.
 const MAX_ITEMS: usize = 20;

@@ -4,12 +4,11 @@ use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use ziggurat_postgres::{
     metadata::{Column, EnumType, ForeignKey, Metadata, Table, TableKind},
-    table_details::TableDetails,
     tsv,
 };
 
 use super::{arguments::Kind, full, index::Entry, name};
-use crate::Glossary;
+use crate::{Glossary, table_details::TableDetails};
 
 /// Limit on the characters of a comment at the level `summary`.
 const SHORT_COMMENT: usize = 200;

@@ -8,11 +8,13 @@ use ziggurat_postgres::{
     error::QueryError,
     metadata::{Column, Table},
     pool::LeaseError,
-    table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
 };
 use ziggurat_tokens::Identity;
 
-use crate::Glossary;
+use crate::{
+    Glossary,
+    table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
+};
 
 /// The members; those that are empty are absent.
 #[derive(Default, Serialize)]

@@ -2,8 +2,9 @@
 
 mod values;
 
+use ziggurat_postgres::{fixture::Fixture, pool::Pool};
+
 use super::*;
-use crate::{fixture::Fixture, pool::Pool};
 
 const OPTIONS: DetailOptions = DetailOptions { values_max: 20 };
 

@@ -1,24 +1,7 @@
 //! Constraints, indexes, policies and usual values of single tables.
 //!
-//! [`Metadata`](super::metadata::Metadata) has what is short and needed of all tables;
+//! [`Metadata`](ziggurat_postgres::metadata::Metadata) has what is short and needed of all tables;
 //! [`TableDetails`] has the rest, and is read for the tables that are shown.
-//!
-//! ```no_run
-//! use ziggurat_postgres::{
-//!     error::QueryError,
-//!     pool::Pool,
-//!     table_details::{DetailOptions, TableDetails},
-//! };
-//!
-//! # async fn example(pool: Pool) -> Result<(), QueryError> {
-//! let options = DetailOptions { values_max: 20 };
-//! let tables = [("public", "orders")];
-//! for table in TableDetails::load(pool.lease().await?, &tables, options).await? {
-//!     println!("{}.{}: {}", table.schema, table.name, table.indexes.join(", "));
-//! }
-//! # Ok(())
-//! # }
-//! ```
 //!
 //! Expressions are written as PostgreSQL prints them, but on one line, in lower case where case has
 //! no meaning, and without the casts that it adds to constants. Each text is cut at 4,000 characters
@@ -30,7 +13,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use super::{
+use ziggurat_postgres::{
     error::{Phase, QueryError},
     pool::Lease,
     single_round_trip::ReadOnlyQuery,
@@ -41,65 +24,65 @@ const MAX_TABLES: usize = 20;
 
 /// Limits on details.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DetailOptions {
+pub(crate) struct DetailOptions {
     /// The largest number of distinct values of a column whose values are read; with 0 none are.
-    pub values_max: u32,
+    pub(crate) values_max: u32,
 }
 
 /// Details of a table, in addition to its metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct TableDetails {
+pub(crate) struct TableDetails {
     /// The name of its schema.
-    pub schema: String,
+    pub(crate) schema: String,
     /// Its name in the schema.
-    pub name: String,
+    pub(crate) name: String,
     /// Its check constraints and those of the domains of its columns.
-    pub checks: Vec<Constraint>,
+    pub(crate) checks: Vec<Constraint>,
     /// The columns of each unique constraint and unique index, without the primary key and without
     /// indexes on expressions or on some of the rows.
-    pub uniques: Vec<Vec<String>>,
+    pub(crate) uniques: Vec<Vec<String>>,
     /// Its indexes, without that of the primary key:
     /// `orders_open unique btree (customer_id, day desc) where closed_at is null`.
-    pub indexes: Vec<String>,
+    pub(crate) indexes: Vec<String>,
     /// The state of its row security.
-    pub row_security: RowSecurity,
+    pub(crate) row_security: RowSecurity,
     /// Its policies, which have no effect while its row security is off.
-    pub policies: Vec<Policy>,
+    pub(crate) policies: Vec<Policy>,
     /// The names of its triggers.
-    pub triggers: Vec<String>,
+    pub(crate) triggers: Vec<String>,
     /// The query of a view that the role may read.
-    pub view_definition: Option<String>,
+    pub(crate) view_definition: Option<String>,
     /// Its partitions, if it is partitioned.
-    pub partitions: Option<Partitions>,
+    pub(crate) partitions: Option<Partitions>,
     /// The table that it is a partition of, as `schema.table`, and its bounds:
     /// `from ('2024-01-01') to ('2025-01-01')`.
-    pub partition_of: Option<(String, String)>,
+    pub(crate) partition_of: Option<(String, String)>,
     /// The values of columns with few distinct ones, as far as the role may see them.
-    pub values: Vec<ColumnValues>,
+    pub(crate) values: Vec<ColumnValues>,
     /// The privileges that the role has, of `SELECT`, `INSERT`, `UPDATE` and `DELETE`. The first
     /// three may be limited to some columns.
-    pub privileges: Vec<&'static str>,
+    pub(crate) privileges: Vec<&'static str>,
     /// The columns that the role may not read, if it may read others.
-    pub unreadable_columns: Vec<String>,
+    pub(crate) unreadable_columns: Vec<String>,
     /// Details are missing because there are too many.
-    pub is_cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 /// Check constraint of a table or a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Constraint {
+pub(crate) struct Constraint {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its condition: `status <> ''`. A domain calls the value of the column `value`.
-    pub definition: String,
+    pub(crate) definition: String,
     /// The column that it is about, if it is only one.
-    pub column: Option<String>,
+    pub(crate) column: Option<String>,
 }
 
 /// State of the row security of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RowSecurity {
+pub(crate) enum RowSecurity {
     /// Policies have no effect.
     #[default]
     Off,
@@ -111,37 +94,37 @@ pub enum RowSecurity {
 
 /// Policy of row security.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub(crate) struct Policy {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// `SELECT`, `INSERT`, `UPDATE`, `DELETE` or `ALL`.
-    pub command: String,
+    pub(crate) command: String,
     /// The roles that it holds for; `PUBLIC` for all.
-    pub roles: Vec<String>,
+    pub(crate) roles: Vec<String>,
     /// The condition for rows that are read or changed.
-    pub using: Option<String>,
+    pub(crate) using: Option<String>,
     /// The condition for rows that are written.
-    pub with_check: Option<String>,
+    pub(crate) with_check: Option<String>,
     /// One permissive policy is enough for a row, while every restrictive one has to hold.
-    pub is_permissive: bool,
+    pub(crate) is_permissive: bool,
 }
 
 /// Partitions of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partitions {
+pub(crate) struct Partitions {
     /// The number of its direct partitions.
-    pub count: u32,
+    pub(crate) count: u32,
     /// Its strategy and key: `range (day)`.
-    pub key: String,
+    pub(crate) key: String,
 }
 
 /// Values of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ColumnValues {
+pub(crate) struct ColumnValues {
     /// The name of the column.
-    pub column: String,
+    pub(crate) column: String,
     /// The most common values, and the part of the rows that has each: 0.25 for a quarter.
-    pub values: Vec<(String, f32)>,
+    pub(crate) values: Vec<(String, f32)>,
 }
 
 // === impl TableDetails ===
@@ -153,7 +136,7 @@ impl TableDetails {
     ///
     /// # Errors
     /// Fails when PostgreSQL refuses it or takes too long, and when the connection breaks.
-    pub async fn load(
+    pub(crate) async fn load(
         lease: Lease,
         tables: &[(&str, &str)],
         options: DetailOptions,

@@ -1,35 +1,18 @@
 //! Sizes and indexes of all tables.
 //!
-//! [`Metadata`](super::metadata::Metadata) has what every call may need; this is read only where a
-//! catalogue is shown. Sizes are the planner's: to ask for the present ones would wait for each
-//! table that another session has locked.
-//!
-//! ```no_run
-//! use ziggurat_postgres::{error::QueryError, metadata::Metadata, pool::Pool, storage::Storage};
-//!
-//! # async fn example(pool: Pool, metadata: &Metadata) -> Result<(), QueryError> {
-//! let storage = Storage::load(pool.lease().await?).await?;
-//! for table in metadata.tables() {
-//!     let indexes: Vec<_> = storage.indexes(table).iter().map(|index| &*index.name).collect();
-//!     println!("{}: {:?} bytes, {}", table.name(), storage.bytes(table), indexes.join(", "));
-//! }
-//! # Ok(())
-//! # }
-//! ```
+//! [`Metadata`](ziggurat_postgres::metadata::Metadata) has what every call may need; this is read
+//! only where a catalogue is shown. Sizes are the planner's: to ask for the present ones would wait
+//! for each table that another session has locked.
 
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use super::{
+use ziggurat_postgres::{
     driver::{DriverError, Row},
     error::QueryError,
-    metadata::{
-        Table,
-        load::{number, text},
-        query::SCHEMAS,
-    },
+    metadata::{SCHEMAS, Table, number, text},
     pool::Lease,
     single_round_trip::ReadOnlyQuery,
 };
@@ -46,7 +29,7 @@ const LONGEST: u32 = 4000;
 
 /// Sizes and indexes of the tables of a database.
 #[derive(Debug, Default)]
-pub struct Storage {
+pub(crate) struct Storage {
     /// By the OID of the table.
     bytes: HashMap<u32, u64>,
     indexes: HashMap<u32, Vec<Index>>,
@@ -55,18 +38,17 @@ pub struct Storage {
 
 /// Index of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Index {
+pub(crate) struct Index {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The columns and expressions of its key.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// True if no two rows have the same key.
-    pub is_unique: bool,
+    pub(crate) is_unique: bool,
     /// Its method, such as `btree`.
-    pub method: String,
+    pub(crate) method: String,
     /// The statement that makes it.
-    pub definition: String,
+    pub(crate) definition: String,
 }
 
 /// Row of the query.
@@ -85,7 +67,7 @@ impl Storage {
     ///
     /// # Errors
     /// Fails when PostgreSQL refuses it or takes too long, and when the connection breaks.
-    pub async fn load(lease: Lease) -> Result<Self, QueryError> {
+    pub(crate) async fn load(lease: Lease) -> Result<Self, QueryError> {
         let query = ReadOnlyQuery {
             name: "SELECT",
             before: Some("SET LOCAL jit = off".to_owned()),
@@ -110,20 +92,20 @@ impl Storage {
     /// Returns the planner's estimate of the size of a table with its indexes, of a partitioned table
     /// that of its partitions; `None` if it was never vacuumed nor analyzed.
     #[must_use]
-    pub fn bytes(&self, table: Table<'_>) -> Option<u64> {
+    pub(crate) fn bytes(&self, table: Table<'_>) -> Option<u64> {
         self.bytes.get(&table.oid()).copied()
     }
 
     /// Returns the indexes of a table, sorted by name.
     #[must_use]
-    pub fn indexes(&self, table: Table<'_>) -> &[Index] {
+    pub(crate) fn indexes(&self, table: Table<'_>) -> &[Index] {
         let indexes = self.indexes.get(&table.oid());
         indexes.map_or(&[], Vec::as_slice)
     }
 
     /// Returns whether indexes are missing because a limit was reached.
     #[must_use]
-    pub fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 }

@@ -1,13 +1,14 @@
 //! Details from the rows of the query.
 
+use ziggurat_postgres::{
+    driver::{DriverError, Row},
+    metadata::{number, text},
+};
+
 use super::{
     ColumnValues, Constraint, Partitions, Policy, RowSecurity, TableDetails,
     expression::{compact, cut},
     query::{CHECK, INDEX, MAX_BYTES, POLICY, TABLE, TRIGGER, UNIQUE, UNREADABLE, VALUES},
-};
-use crate::{
-    driver::{DriverError, Row},
-    metadata::load::{number, text},
 };
 
 const PRIVILEGES: [&str; 4] = ["SELECT", "INSERT", "UPDATE", "DELETE"];
