@@ -57,6 +57,7 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &[
         "services/account-service",
+        "services/admin-api",
         "services/chat-api",
         "services/console",
         "services/postgres-tools",

@@ -10,10 +10,15 @@ use axum::{
     routing::{MethodRouter, get, post_service},
 };
 use http::{Request, header::ALLOW};
+<<<<<<< HEAD
 use tower::{
     ServiceBuilder,
     util::{MapResponseLayer, option_layer},
 };
+=======
+use tower::{ServiceBuilder, util::option_layer};
+use ziggurat_admin_api::AdminApi;
+>>>>>>> 7d384f16 (Let administrators list, make and remove API tokens over HTTP)
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
@@ -27,7 +32,7 @@ use ziggurat_layers::{
     host::HostLayer,
     json_rpc::JsonRpcLayer,
     link::{LinkLayer, LinkValue},
-    origin::OriginLayer,
+    origin::{OriginLayer, Origins},
     rate_limit::{RateLimitLayer, Steady},
     reject::{ErrorString, SuccessFlag},
     sanitize::SanitizeLayer,
@@ -84,16 +89,9 @@ pub(crate) fn build(
     app: &App,
 ) -> anyhow::Result<impl HttpService> {
     let hosts = http.hosts(address.ip()).context("http.allowed_hosts")?;
-    let origins = http.origins().context("http.allowed_origins")?;
     let console = Console::new(http, address, app.guard.is_some());
-    let origins = match &console {
-        Some(console) => console.add_origins(origins).context("http.public_url")?,
-        None => origins,
-    };
-    let sign_in = console
-        .as_ref()
-        .map(|console| console.sign_in(configuration, app));
-    let has_console = console.is_some();
+    let (origins, has_console) = (page_origins(http, console.as_ref())?, console.is_some());
+    let sign_in = console.as_ref().map(|it| it.sign_in(configuration, app));
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = TrustedIssuer::challenge(issuer)?;
@@ -118,9 +116,11 @@ pub(crate) fn build(
     let routes = Router::new()
         .merge(calls(app, max_bytes))
         .merge(databases(app, bearer.clone(), max_bytes))
+        .merge(administration(app, configuration))
         .merge(others(app, issuer, &challenge, sign_in, max_bytes));
     let console = console
         .map(|console| AdmitLayer::new(move |request: &mut Request<_>| console.admit(request)));
+    let bearer = bearer.map(|bearer| with_open_paths(bearer, has_console));
 
     Ok(ServiceBuilder::new()
         // Sees every request and response as the client does; for debugging only.
@@ -157,9 +157,7 @@ pub(crate) fn build(
         .layer(option_layer(console))
         // Authentication runs before the body limit, so that unauthenticated clients always get
         // 401 and never learn the limit.
-        .layer(option_layer(
-            bearer.map(|bearer| with_open_paths(bearer, has_console)),
-        ))
+        .layer(option_layer(bearer))
         // Limits callers by the identity that their token proves, and what they see.
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
             let limited = limits.admit(request)?;
@@ -167,6 +165,15 @@ pub(crate) fn build(
             Ok(limited)
         }))
         .service(routes))
+}
+
+/// Returns the origins whose pages may call the server, with those of the console.
+fn page_origins(http: &Http, console: Option<&Console>) -> anyhow::Result<Origins> {
+    let origins = http.origins().context("http.allowed_origins")?;
+    match console {
+        Some(console) => console.add_origins(origins).context("http.public_url"),
+        None => Ok(origins),
+    }
 }
 
 /// Builds the layer that demands a token.
@@ -235,6 +242,18 @@ fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, max_bytes: u64) -
     paths.fold(Router::new(), |router, path| {
         router.route_service(path, endpoints.clone())
     })
+}
+
+/// Serves the endpoints of administrators, who are users: without authentication there are none.
+fn administration(app: &App, configuration: &Configuration) -> Router {
+    let Some(accounts) = app.accounts.clone() else {
+        return Router::new();
+    };
+    let tokens = configuration.auth.token_file.clone();
+    let api = AdminApi::new(tokens, accounts, app.databases.clone());
+    recorded(ziggurat_admin_api::routes(api), app)
+        .method_not_allowed_fallback(async || <Refusal>::no_such_method())
+        .layer(map_response(ziggurat_query_api::unstored))
 }
 
 /// Serves everything else behind the body limit, paths that do not exist included.

@@ -4,6 +4,7 @@ mod mcp;
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
+use ziggurat_admin_api::tokens;
 use ziggurat_chat_api::{compact, conversations, databases, llm, user};
 use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
@@ -47,6 +48,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
         compact::Description::openapi(),
         llm::Description::openapi(),
         session::Description::openapi(),
+        tokens::Description::openapi(),
     ];
     for mut area in areas.map(|area| json!(area)) {
         paths.append(&mut members(area["paths"].take()));
@@ -74,6 +76,9 @@ pub(super) fn document() -> Result<Value, Unknown> {
                 proxy is enabled"},
             {"name": "Console", "description": "Signing in with a browser. Its requests have a \
                 cookie, and its other half in the header `Ziggurat-Console`."},
+            {"name": "Administration", "description": "For users who are administrators. Changes \
+                need a sign-in within the last 15 minutes. Servers without authentication have \
+                none of it."},
             {"name": "Health", "description": "Probes; any host may ask, without a token"},
         ],
         "security": [{"bearer": []}],

@@ -278,6 +278,12 @@ impl Accounts {
         VerifyFuture::known(verdict)
     }
 
+    /// Returns the last time at which a valid API token was used in this process, to the second.
+    #[must_use]
+    pub fn last_use(&self, api_token: TokenHash) -> Option<Timestamp> {
+        self.shared.tokens.last_use(api_token)
+    }
+
     /// Starts to watch the files: the [`Watch`] applies all later changes once it runs. The files
     /// may be missing.
     pub fn watch(&self) -> Watch<Self> {

@@ -8,7 +8,10 @@ use std::{
     fmt,
     future::{Ready, ready},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -84,7 +87,11 @@ type TokenIndex = HashMap<TokenHash, ValidToken>;
 struct ValidToken {
     identity: Identity,
     ends: Option<Timestamp>,
+    last_use: LastUse,
 }
+
+/// Second of the last use in this process; 0 before the first. The indexes of a token share it.
+type LastUse = Arc<AtomicI64>;
 
 // === impl ApiTokens ===
 
@@ -136,10 +143,23 @@ impl ApiTokens {
     pub fn find(&self, token: TokenHash) -> Option<Identity> {
         let known = self.shared.known.load();
         let token = known.get(&token)?;
-        match token.ends {
-            Some(ends) if ends <= self.shared.clock.now() => None,
-            _ => Some(token.identity.clone()),
+        let now = self.shared.clock.now();
+        if token.ends.is_some_and(|ends| ends <= now) {
+            return None;
         }
+        // Written once in a second, so that cores do not wait for each other.
+        if token.last_use.load(Ordering::Relaxed) != now.as_second() {
+            token.last_use.store(now.as_second(), Ordering::Relaxed);
+        }
+        Some(token.identity.clone())
+    }
+
+    /// Returns the last time at which a valid token was used in this process, to the second.
+    #[must_use]
+    pub fn last_use(&self, token: TokenHash) -> Option<Timestamp> {
+        let known = self.shared.known.load();
+        let second = known.get(&token)?.last_use.load(Ordering::Relaxed);
+        Timestamp::from_second(second).ok().filter(|_| second != 0)
     }
 
     /// Starts to watch the file: the [`Watch`] applies all later changes once it runs.
@@ -213,7 +233,8 @@ impl fmt::Debug for ApiTokens {
 impl Shared {
     /// Replaces the index, and reports the tokens that are no longer valid.
     fn publish(&self, file: MutexGuard<'_, WatchedFile<Tokens>>) {
-        let known = Arc::new(index(self.clock.now(), file.table()));
+        let known = index(self.clock.now(), file.table(), &self.known.load());
+        let known = Arc::new(known);
         let before = self.known.swap(Arc::clone(&known));
         // Unlocked first, because the callback may be slow or take a lock.
         drop(file);
@@ -226,8 +247,8 @@ impl Shared {
     }
 }
 
-/// Returns the valid tokens.
-fn index(now: Timestamp, tokens: &Tokens) -> TokenIndex {
+/// Returns the valid tokens, with the last uses of those that were valid before.
+fn index(now: Timestamp, tokens: &Tokens, before: &TokenIndex) -> TokenIndex {
     let valid = tokens.records().filter(|token| !token.is_expired(now));
     let valid = valid.map(|token| {
         let holder = Holder::Program {
@@ -238,7 +259,13 @@ fn index(now: Timestamp, tokens: &Tokens) -> TokenIndex {
         let identity = Identity::new(token.hash, holder)
             .with_claims(token.claims.clone())
             .with_expiry(ends);
-        (token.hash, ValidToken { identity, ends })
+        let last_use = before.get(&token.hash).map(|old| Arc::clone(&old.last_use));
+        let valid = ValidToken {
+            identity,
+            ends,
+            last_use: last_use.unwrap_or_default(),
+        };
+        (token.hash, valid)
     });
     valid.collect()
 }

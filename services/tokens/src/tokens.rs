@@ -307,7 +307,8 @@ impl StoredToken {
 
 impl TokenRecord {
     /// Returns whether the token has expired.
-    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 

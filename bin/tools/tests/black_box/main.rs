@@ -1,6 +1,7 @@
 //! Black-box tests of the program.
 
 mod admin;
+mod admin_tokens;
 mod answers;
 mod audit;
 mod bearer;

@@ -1,0 +1,228 @@
+//! `/api/admin/tokens`: lists, makes and removes API tokens.
+
+use axum::{
+    Json,
+    extract::{Path, State, rejection::PathRejection},
+    response::{IntoResponse as _, Response},
+};
+use http::StatusCode;
+use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use utoipa::{OpenApi, ToSchema};
+use ziggurat_databases::SelectError;
+use ziggurat_http::{ErrorAndCode, Payload};
+use ziggurat_layers::sanitize::ErrorDetail;
+use ziggurat_tokens::{Expiry, NewToken, TokenError, TokenFile, TokenRecord};
+
+use crate::{
+    AdminApi, Refusal,
+    administrator::{Administrator, RecentAdministrator},
+};
+
+/// Lifetime of a token if the request names none.
+const USUAL_EXPIRY: &str = "90d";
+
+/// Length of the beginning of a digest that is shown.
+const PREFIX: usize = 12;
+
+/// OpenAPI description of this area.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(list, create, remove))]
+pub struct Description;
+
+/// API tokens.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AdminTokens)]
+pub(crate) struct Tokens {
+    /// The tokens, the oldest first.
+    tokens: Vec<Shown>,
+}
+
+/// An API token, without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AdminToken)]
+struct Shown {
+    id: String,
+    /// Note of an administrator about its use.
+    note: String,
+    /// Beginning of the SHA-256 digest of the token.
+    hash_prefix: String,
+    /// Database it is bound to; null for the first configured one.
+    database: Option<String>,
+    /// Toolsets of the token itself; null, because the configuration gives tokens their toolsets.
+    toolsets: Option<Vec<String>>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    created_at: Option<Timestamp>,
+    /// Null if the token does not end.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// Is true if the token has ended.
+    expired: bool,
+    /// Last use in this process, to the second; null for none.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used_at: Option<Timestamp>,
+}
+
+/// An API token to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NewAdminToken)]
+struct TokenRequest {
+    /// Note about its use.
+    note: Option<String>,
+    /// Database to bind it to; the first configured one by default.
+    database: Option<String>,
+    /// Lifetime: `12h`, `90d` (the default), `2w`, `1y`, or `never`.
+    expiry: Option<String>,
+    /// Must be absent or empty: the configuration gives tokens their toolsets.
+    toolsets: Option<Vec<String>>,
+}
+
+/// A new API token.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CreatedAdminToken)]
+struct Created {
+    /// The token. It is in this answer and nowhere else.
+    #[schema(format = Password)]
+    token: String,
+    record: Shown,
+}
+
+// === impl Shown ===
+
+impl Shown {
+    fn new(record: TokenRecord, now: Timestamp, api: &AdminApi) -> Self {
+        let mut hash_prefix = record.hash.to_string();
+        hash_prefix.truncate(PREFIX);
+        Self {
+            hash_prefix,
+            toolsets: None,
+            expired: record.is_expired(now),
+            last_used_at: api.0.accounts.last_use(record.hash),
+            id: record.id,
+            note: record.note,
+            database: record.database,
+            created_at: record.created_at,
+            expires_at: record.expires_at,
+        }
+    }
+}
+
+/// Lists the API tokens
+#[utoipa::path(get, path = "/api/admin/tokens", tag = "Administration",
+    operation_id = "admin_list_tokens",
+    responses(
+        (status = 200, description = "The tokens, without their secrets", body = Tokens),
+        (status = 403, description = "`not_admin`: for administrators only"),
+    ),
+)]
+pub(crate) async fn list(
+    _: Administrator,
+    State(api): State<AdminApi>,
+) -> Result<Json<Tokens>, Refusal> {
+    let path = api.0.token_file.clone();
+    let records = spawn_blocking(move || TokenFile::new(path).list()).await;
+    let records = records.map_err(unreadable)?.map_err(unreadable)?;
+    let now = Timestamp::now();
+    let tokens = records.into_iter();
+    let tokens = tokens.map(|record| Shown::new(record, now, &api)).collect();
+    Ok(Json(Tokens { tokens }))
+}
+
+/// Makes an API token
+///
+/// The server knows it within 100 ms.
+#[utoipa::path(post, path = "/api/admin/tokens", tag = "Administration",
+    operation_id = "admin_create_token", request_body = TokenRequest,
+    responses(
+        (status = 201, description = "The token, shown once", body = Created),
+        (status = 400, description = "`bad_request`, `bad_expiry`, `unknown_database`, \
+            `unknown_toolset`"),
+        (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
+            sign-in is older than 15 minutes"),
+    ),
+)]
+pub(crate) async fn create(
+    _: RecentAdministrator,
+    State(api): State<AdminApi>,
+    payload: Payload<ErrorAndCode>,
+) -> Result<Response, Refusal> {
+    let invalid = |code, message| Refusal::new(StatusCode::BAD_REQUEST, code, message);
+    let request: TokenRequest = payload
+        .object()
+        .map_err(|error| invalid("bad_request", format!("Invalid request body: {error}")))?;
+    let expiry = request.expiry.as_deref().unwrap_or(USUAL_EXPIRY);
+    let expiry: Expiry = expiry
+        .parse()
+        .map_err(|error| invalid("bad_expiry", format!("Invalid expiry duration: {error}")))?;
+    if let Some(name) = request.toolsets.iter().flatten().next() {
+        let message = format!("unknown toolset: {name} (the configuration gives tokens theirs)");
+        return Err(invalid("unknown_toolset", message));
+    }
+    let database = request.database.filter(|name| !name.is_empty());
+    if let Some(name) = &database
+        && api.0.databases.check(None, name) == Err(SelectError::NotFound)
+    {
+        return Err(invalid(
+            "unknown_database",
+            format!("unknown database: {name}"),
+        ));
+    }
+    let now = Timestamp::now();
+    let new = NewToken {
+        note: request.note.unwrap_or_default(),
+        database,
+        expires_at: expiry.after(now),
+        ..NewToken::default()
+    };
+    let path = api.0.token_file.clone();
+    let created = spawn_blocking(move || TokenFile::new(path).add(new, now)).await;
+    let created = created.map_err(unwritten)?.map_err(unwritten)?;
+    let created = Created {
+        token: created.token.expose_secret().to_owned(),
+        record: Shown::new(created.record, now, &api),
+    };
+    Ok((StatusCode::CREATED, Json(created)).into_response())
+}
+
+/// Removes an API token
+///
+/// Its connections and its sessions end within 100 ms.
+#[utoipa::path(delete, path = "/api/admin/tokens/{id}", tag = "Administration",
+    operation_id = "admin_remove_token",
+    params(("id" = String, Path, description = "The id of the token, or the beginning of its digest")),
+    responses(
+        (status = 204, description = "The token is removed"),
+        (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
+            sign-in is older than 15 minutes"),
+        (status = 404, description = "`not_found`: there is no such token"),
+    ),
+)]
+pub(crate) async fn remove(
+    _: RecentAdministrator,
+    State(api): State<AdminApi>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Refusal> {
+    let Ok(Path(id)) = id else {
+        return Err(Refusal::not_found());
+    };
+    let path = api.0.token_file.clone();
+    let removed = spawn_blocking(move || TokenFile::new(path).remove(&id)).await;
+    match removed.map_err(unwritten)? {
+        Ok(_) => Ok(StatusCode::NO_CONTENT),
+        Err(error @ (TokenError::NotFound(_) | TokenError::Ambiguous(_))) => {
+            let status = StatusCode::NOT_FOUND;
+            Err(Refusal::new(status, "not_found", error.to_string()))
+        }
+        Err(error) => Err(unwritten(error)),
+    }
+}
+
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Refusal {
+    Refusal::fault("The token file cannot be read", ErrorDetail::new(error))
+}
+
+fn unwritten(error: impl std::error::Error + Send + Sync + 'static) -> Refusal {
+    Refusal::fault("The token file cannot be written", ErrorDetail::new(error))
+}
