@@ -38,9 +38,9 @@ const KEEP: HeaderValue = HeaderValue::from_static("public, max-age=31536000, im
 pub fn pages() -> impl Iterator<Item = (String, EmbeddedFile)> {
     let page = FILES.iter().find(|file| file.path == PAGE);
     let page = page.map(|file| EmbeddedFile::new(file, with_cache(policy(), ASK_AGAIN)));
-    let screens = SCREENS.into_iter().flat_map(move |screen| {
-        let page = page.clone();
-        page.map(|page| (format!("{HOME}{screen}"), page))
+    let screens = SCREENS.into_iter().filter_map(move |screen| {
+        let page = page.clone()?;
+        Some((format!("{HOME}{screen}"), page))
     });
     let assets = FILES.iter().filter(|file| file.path.starts_with(ASSETS));
     let assets = assets.map(|file| {

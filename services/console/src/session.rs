@@ -106,14 +106,14 @@ struct Server {
 #[serde(untagged)]
 #[schema(as = ConsoleState)]
 enum CallerState {
-    SignedIn(Box<SignedIn>),
+    SignedIn(Box<CallerSession>),
     SignedOut(SignedOut),
 }
 
 /// A caller who is signed in, or needs no sign-in.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ConsoleSession)]
-struct SignedIn {
+struct CallerSession {
     /// Always true.
     signed_in: bool,
     /// Is true if the server asks for a sign-in.
@@ -210,9 +210,9 @@ impl SignIn {
             .layer(from_fn_with_state(self, identify))
     }
 
-    fn signed_in(&self, identity: Option<&Identity>, key: Option<String>) -> SignedIn {
+    fn signed_in(&self, identity: Option<&Identity>, key: Option<String>) -> CallerSession {
         let Facts { features, limits } = (self.0.facts)(identity);
-        SignedIn {
+        CallerSession {
             signed_in: true,
             auth: self.0.accounts.is_some(),
             kind: identity.map_or("open", Identity::kind),
@@ -321,7 +321,7 @@ async fn show(
 #[utoipa::path(post, path = "/api/console/session", tag = "Console",
     operation_id = "console_sign_in", security(()), request_body = Credentials,
     responses(
-        (status = 200, description = "The browser is signed in", body = SignedIn),
+        (status = 200, description = "The browser is signed in", body = CallerSession),
         (status = 400, description = "The body has neither a name and a password nor a token"),
         (status = 401, description = "The password or the token is wrong, or the account is \
             disabled"),
