@@ -10,15 +10,11 @@ use axum::{
     routing::{MethodRouter, get, post_service},
 };
 use http::{Request, header::ALLOW};
-<<<<<<< HEAD
 use tower::{
     ServiceBuilder,
     util::{MapResponseLayer, option_layer},
 };
-=======
-use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_admin_api::AdminApi;
->>>>>>> 7d384f16 (Let administrators list, make and remove API tokens over HTTP)
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
@@ -253,7 +249,7 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
     let api = AdminApi::new(tokens, accounts, app.databases.clone());
     recorded(ziggurat_admin_api::routes(api), app)
         .method_not_allowed_fallback(async || <Refusal>::no_such_method())
-        .layer(map_response(ziggurat_query_api::unstored))
+        .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
 
 /// Serves everything else behind the body limit, paths that do not exist included.
