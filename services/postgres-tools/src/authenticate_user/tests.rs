@@ -6,7 +6,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::{Layer as _, ServiceExt as _};
-use ziggurat_accounts::{Settings, UserFile};
+use ziggurat_accounts::{NewUser, Settings, UserFile};
 use ziggurat_layers::{bearer::Verify as _, client_ip::ClientIp, json_rpc::JsonRpcLayer};
 use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
 use ziggurat_tokens::{Claims, NewToken, TokenFile};
@@ -27,7 +27,16 @@ fn accounts(folder: &TempDir) -> Accounts {
         .with_cost(4)
         .with_min_length(1);
     users
-        .add("alice", &"right".into(), "", Claims::default(), now)
+        .add(
+            NewUser {
+                name: "alice",
+                password: &"right".into(),
+                note: "",
+                claims: Claims::default(),
+                is_admin: false,
+            },
+            now,
+        )
         .expect("a user");
     Accounts::open(settings, |_| {}).expect("good files")
 }
