@@ -108,11 +108,7 @@ impl App {
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
-        let limits = QueryLimits {
-            max_rows: configuration.limits.max_rows,
-            max_export_rows: configuration.limits.max_export_rows,
-            max_query_bytes: configuration.limits.max_query_bytes,
-        };
+        let limits = query_limits(configuration);
         let query = QueryApi::new(databases.clone(), builder.signer(), limits);
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
@@ -182,6 +178,15 @@ impl App {
         }
         // Last, so that the calls that were cut off have their records.
         observation.close(CLOSE_TIMEOUT).await;
+    }
+}
+
+/// Returns the limits on statements of `/api/query` and on exports.
+fn query_limits(configuration: &Configuration) -> QueryLimits {
+    QueryLimits {
+        max_rows: configuration.limits.max_rows,
+        max_export_rows: configuration.limits.max_export_rows,
+        max_query_bytes: configuration.limits.max_query_bytes,
     }
 }
 

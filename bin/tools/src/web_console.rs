@@ -49,7 +49,7 @@ impl Console {
     /// page is from.
     pub(crate) fn add_origins(&self, origins: Origins) -> Result<Origins, InvalidOrigin> {
         let mut own = self.sites.origins();
-        own.try_fold(origins, |origins, origin| origins.and(origin))
+        own.try_fold(origins, Origins::and)
     }
 
     /// Makes the endpoints of signing in.
@@ -70,13 +70,11 @@ impl Console {
         &self,
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
-        match redirect(request) {
-            Some(response) => Err(Box::new(response)),
-            None => {
-                self.sites.join(request);
-                Ok(|response| response)
-            }
+        if let Some(response) = redirect(request) {
+            return Err(Box::new(response));
         }
+        self.sites.join(request);
+        Ok(|response| response)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -37,7 +38,10 @@ fn digest(path: &Path) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").expect("memory");
+        digits
+    })
 }
 
 /// Returns the paths of all files below a folder, but for installed packages.
@@ -84,10 +88,12 @@ fn the_files_are_made_from_the_sources_that_are_here() {
     let inputs = inputs.iter().map(|path| (below(&root, path), digest(path)));
     // Sorted by path.
     let inputs: BTreeMap<_, _> = inputs.collect();
-    let lines: String = inputs
+    let lines = inputs
         .iter()
-        .map(|(path, digest)| format!("{digest}  {path}\n"))
-        .collect();
+        .fold(String::new(), |mut lines, (path, digest)| {
+            writeln!(lines, "{digest}  {path}").expect("memory");
+            lines
+        });
     assert_eq!(
         hex(&Sha256::digest(lines)),
         manifest().inputs,

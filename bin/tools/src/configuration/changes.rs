@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ziggurat_audit::Destination;
 
-use super::{Configuration, Entry, TelemetrySettings};
+use super::{Configuration, Entry, Http, TelemetrySettings};
 
 /// Difference between the running and the new configuration.
 #[derive(Clone, Debug)]
@@ -27,42 +27,28 @@ impl Changes {
         // HTTP keys are compared only if HTTP is on in both; otherwise `http.enabled` names the
         // change.
         let both = old.zip(new);
+        let same = |is_same: fn(&Http, &Http) -> bool| both.is_none_or(|(a, b)| is_same(a, b));
         let sections = [
             ("http.enabled", old.is_some() == new.is_some()),
-            (
-                "http.address",
-                both.is_none_or(|(a, b)| a.address == b.address),
-            ),
+            ("http.address", same(|a, b| a.address == b.address)),
             (
                 "http.allow_public",
-                both.is_none_or(|(a, b)| a.allow_public == b.allow_public),
+                same(|a, b| a.allow_public == b.allow_public),
             ),
-            ("http.tls", both.is_none_or(|(a, b)| a.tls == b.tls)),
+            ("http.tls", same(|a, b| a.tls == b.tls)),
             ("http.auth", one.auth == two.auth),
-            (
-                "http.client_ip",
-                both.is_none_or(|(a, b)| a.client_ip == b.client_ip),
-            ),
+            ("http.client_ip", same(|a, b| a.client_ip == b.client_ip)),
             (
                 "http.allowed_origins",
-                both.is_none_or(|(a, b)| a.allowed_origins == b.allowed_origins),
+                same(|a, b| a.allowed_origins == b.allowed_origins),
             ),
             (
                 "http.allowed_hosts",
-                both.is_none_or(|(a, b)| a.allowed_hosts == b.allowed_hosts),
+                same(|a, b| a.allowed_hosts == b.allowed_hosts),
             ),
-            (
-                "http.rate_limit",
-                both.is_none_or(|(a, b)| a.rate_limit == b.rate_limit),
-            ),
-            (
-                "http.console",
-                both.is_none_or(|(a, b)| a.console == b.console),
-            ),
-            (
-                "http.public_url",
-                both.is_none_or(|(a, b)| a.public_url == b.public_url),
-            ),
+            ("http.rate_limit", same(|a, b| a.rate_limit == b.rate_limit)),
+            ("http.console", same(|a, b| a.console == b.console)),
+            ("http.public_url", same(|a, b| a.public_url == b.public_url)),
             ("embedding", one.embedding == two.embedding),
             ("llm", one.llm == two.llm),
             ("knowledgebase", one.knowledgebase == two.knowledgebase),

@@ -68,9 +68,9 @@ pub(crate) async fn observe_statement(
     let context = observer.context(&request, &method, span.trace());
     let allowance: Option<&std::sync::Arc<Allowance>> = request.extensions().get();
     let limits = allowance.cloned().map(CallLimits::new).unwrap_or_default();
-    let observed = ObservedQuery::new(CallFacts::new(context, limits), record.clone());
+    let query = ObservedQuery::new(CallFacts::new(context, limits), record.clone());
     let running = RunningRequest {
-        observed: observed.clone(),
+        observed: query.clone(),
         record,
         metrics: observer.metrics.clone(),
         route: described.unwrap_or("other"),
@@ -79,7 +79,7 @@ pub(crate) async fn observe_statement(
         bytes: 0,
         span,
     };
-    request.extensions_mut().insert(observed);
+    request.extensions_mut().insert(query);
     let mut response = next.run(request).await;
     // For the log of a fault.
     if let Some(id) = running.span.trace().id() {
