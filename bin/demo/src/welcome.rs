@@ -40,8 +40,7 @@ impl fmt::Display for Welcome<'_> {
         } = *self;
         let (profile, audit) = (profile.display(), audit.display());
         let url = format!("http://{address}/mcp");
-        let http = Server::http(&url, token);
-        let stdio = Server::stdio(program, kept);
+        let (http, stdio) = (Server::http(&url, token), Server::stdio(program, kept));
         write!(
             f,
             r#"

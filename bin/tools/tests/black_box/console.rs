@@ -228,7 +228,6 @@ fn the_pages_of_the_server_may_call_it() {
         check(&answer, 403, NO_PAGE);
     }
     // Its name is one of the hosts.
-    let request =
-        format!("GET /health HTTP/1.1\r\nhost: tools.example\r\nconnection: close\r\n\r\n");
+    let request = "GET /health HTTP/1.1\r\nhost: tools.example\r\nconnection: close\r\n\r\n";
     assert_eq!(client.exchange(request.as_bytes()).status, 200);
 }

@@ -128,6 +128,7 @@ fn a_statement_has_its_columns_its_rows_and_one_end() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn rows_come_in_pieces_up_to_the_limit_whatever_the_statement_looks_like() {
     let postgres = Postgres::new();
     let home = Home::new();
@@ -370,7 +371,7 @@ fn a_client_that_reads_slowly_makes_postgresql_wait() {
     lines(&ask(&client, "SELECT 1", &json!({})));
     let before = memory(&program);
     let mut stream = begin(&client, sql);
-    stream.read_exact(&mut [0; 100_000]).expect("rows");
+    stream.read_exact(&mut vec![0; 100_000]).expect("rows");
     // All buffers between PostgreSQL and this client are full, and it still has most of a gigabyte.
     postgres.wait_until(
         "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'ClientWrite'

@@ -41,6 +41,7 @@ fn link(client: &Client, sql: &str, more: &Value) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of formats")]
 fn each_format_has_its_form() {
     let postgres = Postgres::with(TABLE);
     let home = Home::with(&postgres);
@@ -233,7 +234,7 @@ fn a_large_file_needs_little_memory() {
             break;
         }
         bytes += read;
-        found += piece[..read].iter().filter(|byte| **byte == b'x').count();
+        found += piece[..read].split(|byte| *byte == b'x').count() - 1;
     }
     // The head of the response has a few more.
     assert_eq!(found / 100, 1_000_000, "a million rows in {bytes} bytes");

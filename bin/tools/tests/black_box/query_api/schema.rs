@@ -38,6 +38,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of columns")]
 fn the_tables_have_columns_keys_indexes_and_estimates() {
     let mut postgres = Postgres::with(TABLES);
     let role = postgres.role();
