@@ -81,7 +81,8 @@ pub struct Summary {
     /// Number of rows that a statement without columns changed.
     pub affected: u64,
     /// Number of rows that PostgreSQL reported for a statement with rows: with `RETURNING` those
-    /// that it changed, more than were asked for included.
+    /// that it changed, more than were asked for included. It is 0 for a statement that only reads
+    /// and whose rows are fetched in pieces.
     pub processed: u64,
 }
 

@@ -1,4 +1,4 @@
-import { result } from './mcp'
+import { inDatabase, result } from './mcp'
 
 /** A step of a plan. Its parent is the step that takes its rows. */
 export interface PlanNode {
@@ -43,7 +43,8 @@ export async function explain(
   analyze: boolean,
   signal: AbortSignal,
 ): Promise<Explained> {
-  const params = { name: 'execute_explain', arguments: { query, analyze, database } }
+  const values = await inDatabase('execute_explain', { query, analyze }, database, signal)
+  const params = { name: 'execute_explain', arguments: values }
   const answer = await result<Answer>('tools/call', params, { signal, meta: { 'ziggurat/structured': true } })
   const text = answer.content?.map((part) => part.text ?? '').join('\n') ?? ''
   if (answer.isError) throw new Error(text)

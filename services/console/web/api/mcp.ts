@@ -100,6 +100,23 @@ export async function result<T>(method: string, params: Record<string, unknown> 
   throw new Error(answer.message?.error?.message ?? sentenceIn(answer))
 }
 
+/** Returns the arguments of a tool with the database of the tab, if the tool takes one: where there is a single database it does not. */
+export async function inDatabase(tool: string, values: Record<string, unknown>, database: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+  let cursor: string | undefined
+  do {
+    const page: ToolPage = await result<ToolPage>('tools/list', cursor === undefined ? {} : { cursor }, { signal })
+    const found = page.tools.find(({ name }) => name === tool)
+    if (found) return found.inputSchema.properties?.database === undefined ? values : { ...values, database }
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return values
+}
+
+interface ToolPage {
+  tools: { name: string; inputSchema: { properties?: Record<string, unknown> } }[]
+  nextCursor?: string
+}
+
 function sentenceIn({ text, status, statusText }: McpResponse): string {
   try {
     const { error } = JSON.parse(text)

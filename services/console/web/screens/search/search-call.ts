@@ -1,4 +1,4 @@
-import { result } from '../../api/mcp'
+import { inDatabase, result } from '../../api/mcp'
 
 /** A passage that was found, of a row of a table or of a document. */
 export interface Passage {
@@ -60,8 +60,8 @@ async function ask(name: string, values: Record<string, unknown>, signal: AbortS
 const textOf = ({ content }: ToolResult): string => (content ?? []).map(({ text }) => text ?? '').join('\n\n')
 
 /** Searches a table of the database that is named. */
-export async function searchTable(values: Record<string, unknown>, signal: AbortSignal): Promise<Found> {
-  const answer = await ask('similarity_search', values, signal)
+export async function searchTable(values: Record<string, unknown>, database: string, signal: AbortSignal): Promise<Found> {
+  const answer = await ask('similarity_search', await inDatabase('similarity_search', values, database, signal), signal)
   const { table = '', passages = [] } = answer.structuredContent ?? {}
   const found = passages.map(({ text, score = 0, id, column, rank }) => ({ text, score, id: id ?? null, rank: rank ?? null, path: [table, column ?? ''].filter(Boolean) }))
   return { passages: found, rows: new Set(found.map(({ rank }) => rank)).size, text: textOf(answer), milliseconds: answer.milliseconds }

@@ -95,8 +95,8 @@ function Tables() {
     event.preventDefault()
     if (!question.trim()) return
     const numbers = Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (name === 'distance_metric' || value.trim() === '' ? [] : [[name, Number(value)]])))
-    const values = { query_text: question, database: database.value, distance_metric: settings.distance_metric, output_format: 'full', ...numbers, ...(table && { table_name: table }) }
-    void run(question, (signal) => searchTable(values, signal))
+    const values = { query_text: question, distance_metric: settings.distance_metric, output_format: 'full', ...numbers, ...(table && { table_name: table }) }
+    void run(question, (signal) => searchTable(values, database.peek(), signal))
   }
   return (
     <div class="search-work">

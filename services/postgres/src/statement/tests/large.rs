@@ -53,6 +53,10 @@ async fn a_large_answer_reads_like_a_small_one() {
         assert_eq!(statement.route(), Route::Spool, "{sql}");
         let (found, summary) = ask(&large, sql).await.expect(sql);
         assert_eq!(found, expected, "{sql}");
+        let said = Summary {
+            processed: 0,
+            ..said
+        };
         assert_eq!(summary, said, "{sql}");
     }
 }
