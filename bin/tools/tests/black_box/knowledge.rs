@@ -347,13 +347,16 @@ fn answer(mut stream: TcpStream, stops_at: &str, stopped: &mpsc::Sender<()>) -> 
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         let request: Value = serde_json::from_slice(&body).ok()?;
-        let input = request["input"].as_str().unwrap_or_default();
-        if input.contains(stops_at) {
+        // A text, or several of them.
+        let input = &request["input"];
+        let texts = input.as_array().map_or(1, Vec::len);
+        if input.to_string().contains(stops_at) {
             stopped.send(()).ok();
             // The request is never answered.
             thread::park();
         }
-        let body = r#"{"model":"m","embeddings":[[1.0,2.0,3.0]]}"#;
+        let vectors = vec![[1.0, 2.0, 3.0]; texts];
+        let body = json!({"model": "m", "embeddings": vectors}).to_string();
         let length = body.len();
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
         write!(stream, "{head} {length}\r\n\r\n{body}").ok()?;
