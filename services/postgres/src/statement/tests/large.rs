@@ -1,7 +1,7 @@
 //! Tests of results that are larger than a call can ask for.
 
 use super::*;
-use crate::rows::{Extent, Rows};
+use crate::rows::{Extent, Rows, Summary};
 
 /// Makes a pool whose operator allows `rows` rows.
 fn allowing(fixture: &Fixture, rows: u32) -> Pool {
