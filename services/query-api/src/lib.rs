@@ -25,7 +25,7 @@
 //!
 //! # Extensions of a request
 //!
-//! The program may add an [`Identity`](ziggurat_tokens::Identity),
+//! The program may add an [`Identity`],
 //! [`Databases`] that replace the usual ones, the [`QueryRights`] of the caller, and an
 //! [`ObservedQuery`] that gets what only the statement tells.
 
