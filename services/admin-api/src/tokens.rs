@@ -115,6 +115,7 @@ impl Shown {
     responses(
         (status = 200, description = "The tokens, without their secrets", body = Tokens),
         (status = 403, description = "`not_admin`: for administrators only"),
+        (status = 404, description = "The server needs no sign-in"),
     ),
 )]
 pub(crate) async fn list(
@@ -141,6 +142,7 @@ pub(crate) async fn list(
             `unknown_toolset`"),
         (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
             sign-in is older than 15 minutes"),
+        (status = 404, description = "The server needs no sign-in"),
     ),
 )]
 pub(crate) async fn create(

@@ -13,7 +13,10 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
-use utoipa::{OpenApi, ToSchema};
+use utoipa::{
+    OpenApi, ToSchema,
+    openapi::{Object, ObjectBuilder, schema::Type},
+};
 use ziggurat_accounts::{Accounts, Session, TokenHalves};
 use ziggurat_http::{ErrorAndCode, Payload};
 use ziggurat_layers::{
@@ -115,6 +118,7 @@ enum CallerState {
 #[schema(as = ConsoleSession)]
 struct CallerSession {
     /// Always true.
+    #[schema(schema_with = only::<true>)]
     signed_in: bool,
     /// Is true if the server asks for a sign-in.
     auth: bool,
@@ -144,6 +148,7 @@ struct CallerSession {
 #[schema(as = ConsoleSignedOut)]
 struct SignedOut {
     /// Always false.
+    #[schema(schema_with = only::<false>)]
     signed_in: bool,
     /// Is true if the server asks for a sign-in.
     auth: bool,
@@ -277,6 +282,12 @@ async fn identify(State(sign_in): State<SignIn>, mut request: Request, next: Nex
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, no_store);
     response
+}
+
+/// Describes a member with one value, which tells the two states apart.
+fn only<const VALUE: bool>() -> Object {
+    let schema = ObjectBuilder::new().schema_type(Type::Boolean);
+    schema.enum_values(Some([VALUE])).build()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

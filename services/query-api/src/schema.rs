@@ -82,6 +82,7 @@ pub(crate) struct SchemaQuery {
         (status = 200, description = "The tables, by schema; the header `ETag` names this content",
             body = CatalogueDescription<'static>),
         (status = 304, description = "The content is that of `If-None-Match`"),
+        (status = 400, description = "`bad_request`: the query is not valid"),
         (status = 403, description = "`denied`, `bound_token`: the database is not available to \
             this caller; `not_available`: tables are not"),
         (status = 404, description = "`not_found`: the database does not exist"),
