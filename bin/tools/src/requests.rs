@@ -59,6 +59,18 @@ pub(crate) struct RequestObserver {
 #[derive(Clone, Copy)]
 struct Recorded;
 
+/// A request whose observation has begun.
+struct BegunRequest {
+    began: Instant,
+    /// Method and path.
+    method: String,
+    /// The described request that it is, for metrics.
+    route: &'static str,
+    span: ServerSpan,
+    record: Option<AuditCall>,
+    caller_kind: &'static str,
+}
+
 // === impl RequestObserver ===
 
 impl RequestObserver {
@@ -95,6 +107,23 @@ impl RequestObserver {
             method: &target(request.method(), request.uri()),
             ..CallStart::default()
         }))
+    }
+
+    /// Begins the observation of a request.
+    fn begin(&self, request: &mut Request) -> BegunRequest {
+        let began = Instant::now();
+        let method = target(request.method(), request.uri());
+        let described = metrics::described(&method);
+        let span = self.begin_span(request, described.unwrap_or(OTHER_ROUTE));
+        let record = self.record(request, span.trace());
+        BegunRequest {
+            began,
+            method,
+            route: described.unwrap_or("other"),
+            span,
+            record,
+            caller_kind: kind(request.extensions().get()),
+        }
     }
 
     /// Begins the span of a request, below that of its caller, and gives its handler the trace.
@@ -168,11 +197,14 @@ pub(crate) async fn observe_request(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let began = Instant::now();
-    let method = target(request.method(), request.uri());
-    let described = metrics::described(&method);
-    let span = observer.begin_span(&mut request, described.unwrap_or(OTHER_ROUTE));
-    let record = observer.record(&request, span.trace());
+    let BegunRequest {
+        began,
+        route,
+        span,
+        record,
+        caller_kind,
+        ..
+    } = observer.begin(&mut request);
     if let Some(record) = &record
         && record.open().await.is_err()
     {
@@ -180,18 +212,13 @@ pub(crate) async fn observe_request(
         end_span(span, response.status(), Verdict::Failed);
         return response;
     }
-    let caller_kind = kind(request.extensions().get());
     let mut response = next.run(request).await;
     let status = response.status();
     let verdict = verdict(status);
-    // For the log of a fault.
-    let trace_id = span.trace().id().map(|id| TraceId::new(id.to_string()));
-    if let Some(trace_id) = trace_id {
-        response.extensions_mut().insert(trace_id);
-    }
+    add_trace_id(&mut response, &span);
     end_span(span, status, verdict);
     observer.metrics.call_ended(&EndedCall {
-        method: described.unwrap_or("other"),
+        method: route,
         verdict: verdict.as_str(),
         caller_kind,
         duration: began.elapsed(),
@@ -205,6 +232,14 @@ pub(crate) async fn observe_request(
         response.extensions_mut().insert(Recorded);
     }
     response
+}
+
+/// Gives a response the id of its trace, for the log of a fault.
+fn add_trace_id(response: &mut Response, span: &ServerSpan) {
+    if let Some(id) = span.trace().id() {
+        let trace_id = TraceId::new(id.to_string());
+        response.extensions_mut().insert(trace_id);
+    }
 }
 
 /// Adds the end of a request to its span, and ends it.

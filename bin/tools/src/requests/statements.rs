@@ -2,8 +2,8 @@
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
-    time::Instant,
 };
 
 use axum::{
@@ -15,34 +15,24 @@ use axum::{
 use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason};
-use ziggurat_audit::{Call as AuditCall, Verdict};
+use ziggurat_audit::Verdict;
 use ziggurat_http::SqlCommentKind;
-use ziggurat_layers::sanitize::{RequestId, TraceId};
+use ziggurat_layers::sanitize::RequestId;
 use ziggurat_limits::Allowance;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::call_context::{CallComment, CallContext};
 use ziggurat_query_api::ObservedQuery;
-use ziggurat_telemetry::{
-    Call as EndedCall, Metrics,
-    traces::{ServerSpan, Trace},
-};
+use ziggurat_telemetry::{Call as EndedCall, Metrics, traces::Trace};
 use ziggurat_tokens::Identity;
 
-use super::{OTHER_ROUTE, RequestObserver, target};
-use crate::{
-    callers::{kind, shown},
-    calls, metrics,
-};
+use super::{BegunRequest, RequestObserver, add_trace_id};
+use crate::{callers::shown, calls};
 
 /// A request that runs a statement, until its response has been sent.
 struct RunningRequest {
+    begun: BegunRequest,
     observed: ObservedQuery,
-    record: Option<AuditCall>,
-    span: ServerSpan,
     metrics: Metrics,
-    route: &'static str,
-    caller_kind: &'static str,
-    began: Instant,
     /// Bytes of the response so far.
     bytes: u64,
 }
@@ -60,32 +50,20 @@ pub(crate) async fn observe_statement(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let began = Instant::now();
-    let method = target(request.method(), request.uri());
-    let described = metrics::described(&method);
-    let span = observer.begin_span(&mut request, described.unwrap_or(OTHER_ROUTE));
-    let record = observer.record(&request, span.trace());
-    let context = observer.context(&request, &method, span.trace());
-    let allowance: Option<&std::sync::Arc<Allowance>> = request.extensions().get();
+    let begun = observer.begin(&mut request);
+    let context = observer.context(&request, &begun.method, begun.span.trace());
+    let allowance: Option<&Arc<Allowance>> = request.extensions().get();
     let limits = allowance.cloned().map(CallLimits::new).unwrap_or_default();
-    let query = ObservedQuery::new(CallFacts::new(context, limits), record.clone());
+    let query = ObservedQuery::new(CallFacts::new(context, limits), begun.record.clone());
     let running = RunningRequest {
         observed: query.clone(),
-        record,
         metrics: observer.metrics.clone(),
-        route: described.unwrap_or("other"),
-        caller_kind: kind(request.extensions().get()),
-        began,
         bytes: 0,
-        span,
+        begun,
     };
     request.extensions_mut().insert(query);
     let mut response = next.run(request).await;
-    // For the log of a fault.
-    if let Some(id) = running.span.trace().id() {
-        let trace_id = TraceId::new(id.to_string());
-        response.extensions_mut().insert(trace_id);
-    }
+    add_trace_id(&mut response, &running.begun.span);
     if !response.status().is_success() {
         running.refused(response.status());
         return response;
@@ -140,31 +118,31 @@ impl RunningRequest {
         let facts = facts.facts();
         let database = facts.database.as_ref().map_or("", |it| it.name());
         self.metrics.call_ended(&EndedCall {
-            method: self.route,
+            method: self.begun.route,
             database,
             verdict: verdict.as_str(),
-            caller_kind: self.caller_kind,
-            duration: self.began.elapsed(),
+            caller_kind: self.begun.caller_kind,
+            duration: self.begun.began.elapsed(),
             ..EndedCall::default()
         });
         self.metrics.result_bytes(database, self.bytes);
         if let Some(ErrorReason::Limited(limit)) = facts.reason {
             self.metrics.limit_reached(limit);
         }
-        self.span.set_verdict(verdict.as_str());
+        self.begun.span.set_verdict(verdict.as_str());
         if let Some(database) = &facts.database {
-            self.span.set_database(database.name());
+            self.begun.span.set_database(database.name());
         }
         if let Some(rows) = facts.rows {
-            self.span.set_rows(rows);
+            self.begun.span.set_rows(rows);
         }
         let code = facts.code.as_deref().or(code);
         match code {
             _ if matches!(verdict, Verdict::Ok | Verdict::Asked) => {}
-            Some(code) => self.span.set_error(code),
-            None => self.span.set_error(verdict.as_str()),
+            Some(code) => self.begun.span.set_error(code),
+            None => self.begun.span.set_error(verdict.as_str()),
         }
-        let Some(record) = self.record else {
+        let Some(record) = self.begun.record else {
             return;
         };
         if let Some(rows) = facts.rows {
