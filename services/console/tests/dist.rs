@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 const MANIFEST: &str = "manifest.json";
 
-/// The document from which the build makes types.
-const DOCUMENT: &str = "openapi/ziggurat-tools.json";
+/// The documents from which the build makes types.
+const DOCUMENTS: [&str; 2] = ["openapi/ziggurat-rag.json", "openapi/ziggurat-tools.json"];
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -84,7 +84,7 @@ fn the_files_are_made_from_the_sources_that_are_here() {
         .canonicalize()
         .expect("the repository");
     let mut inputs = files(&root.join("services/console/web"));
-    inputs.push(root.join(DOCUMENT));
+    inputs.extend(DOCUMENTS.map(|document| root.join(document)));
     let inputs = inputs.iter().map(|path| (below(&root, path), digest(path)));
     // Sorted by path.
     let inputs: BTreeMap<_, _> = inputs.collect();

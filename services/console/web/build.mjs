@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import esbuild from 'esbuild'
-import { CHUNKS, FIRST_LOAD, FIRST_SCREENS, FONTS } from './budgets.mjs'
+import { CHUNKS, FIRST_LOAD, FIRST_SCREENS, FONTS, RAG } from './budgets.mjs'
 import { documentation } from './docs/build.mjs'
 import { page } from './look/page.mjs'
 
 const web = dirname(fileURLToPath(import.meta.url))
 const repository = resolve(web, '../../..')
-const OPENAPI = ['openapi/ziggurat-tools.json']
+const OPENAPI = ['openapi/ziggurat-rag.json', 'openapi/ziggurat-tools.json']
 const ASSETS = '/console/assets/'
 
 const { values: options } = parseArgs({
@@ -111,6 +111,43 @@ async function bundle() {
   return { files, outputs: withRelativeNames(outputs), styles: named }
 }
 
+// The console of ziggurat-rag, in a folder of its own: its server carries nothing else.
+async function bundleRag() {
+  const own = { ...common, outdir: join(dist, 'rag/assets') }
+  const styles = await esbuild.build({ ...own, entryPoints: ['rag/rag.css'] })
+  const [icons, iconsName] = await drawing('icons')
+  const [mark, markName] = await drawing('mark')
+  const theme = await esbuild.build({ ...own, entryPoints: { theme: 'look/theme.ts' }, format: 'iife' })
+  const script = await esbuild.build({
+    ...own,
+    entryPoints: { rag: 'rag/rag.tsx' },
+    format: 'esm',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    define: { STYLES: '{}', ICONS: JSON.stringify(ASSETS + iconsName) },
+  })
+  const files = new Map([
+    [`rag/assets/${iconsName}`, icons],
+    [`rag/assets/${markName}`, mark],
+  ])
+  for (const file of [...styles.outputFiles, ...theme.outputFiles, ...script.outputFiles]) {
+    files.set(relative(dist, file.path).replaceAll('\\', '/'), Buffer.from(file.contents))
+  }
+  const named = (pattern) => nameOf([...files.keys()].find((path) => pattern.test(path)))
+  const html = page({
+    assets: ASSETS,
+    script: named(/\/rag-.*\.js$/),
+    theme: named(/\/theme-/),
+    styles: [named(/\/rag-.*\.css$/)],
+    mark: markName,
+    preload: [],
+    fonts: [named(/next-latin-wght-normal-/)],
+    noscript: 'The console needs JavaScript. The same questions can be asked at /v1/; see /v1/openapi.json.',
+  })
+  files.set('rag/index.html', Buffer.from(html))
+  return files
+}
+
 async function drawing(name) {
   const bytes = await readFile(join(web, `look/${name}.svg`))
   return [bytes, `${name}-${sha256(bytes).slice(0, 8).toUpperCase()}.svg`]
@@ -146,8 +183,8 @@ function closure(outputs, path, seen = new Set()) {
 
 // Every file that a page, script or style sheet names has to be there.
 function checkAddresses(files) {
-  const folders = { '/console/assets/': 'assets/', '/docs/assets/': 'docs/' }
   for (const [path, bytes] of files) {
+    const folders = { '/console/assets/': path.startsWith('rag/') ? 'rag/assets/' : 'assets/', '/docs/assets/': 'docs/' }
     if (!/\.(html|css|js)$/.test(path) || path.includes('swagger')) continue
     for (const [address, folder, name] of bytes.toString().matchAll(/(\/(?:console|docs)\/assets\/)([\w./-]+)/g)) {
       if (!files.has(folders[folder] + name)) throw new Error(`${path} names ${address}, which the build does not make`)
@@ -180,6 +217,7 @@ function checkBudgets({ files, outputs, styles }) {
     const own = [...closure(outputs, output)].filter((path) => !first.has(path))
     rows.push([entry, size([...own, ...style(entry)]), limit])
   }
+  rows.push(['rag', size([...files.keys()].filter((path) => /^rag\/.*\.(js|css|html|svg)$/.test(path))), RAG])
   for (const [what, kilobytes, limit] of rows) {
     console.log(`${kilobytes.toFixed(1).padStart(7)} kB of ${String(limit).padStart(3)}  ${what}`)
   }
@@ -206,6 +244,7 @@ async function build() {
   if (options.gallery) {
     files.set('gallery.html', Buffer.from(html('gallery/gallery.tsx', ['look/shell.css', 'gallery/gallery.css'])))
   }
+  for (const [path, bytes] of await bundleRag()) files.set(path, bytes)
   for (const [name, bytes] of await documentation(web, esbuild)) files.set(`docs/${name}`, bytes)
 
   checkAddresses(files)

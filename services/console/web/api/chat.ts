@@ -38,22 +38,19 @@ type Event =
   | { type: 'done'; stop_reason: string; token_usage?: Schemas['TokenUsage'] | null }
   | { type: 'error'; error: string; code?: string }
 
-/** Asks a model. `onText` gets the text so far while it arrives. Stopping hangs up. */
-export async function ask(question: Question, onText: (text: string) => void, signal: AbortSignal): Promise<Answer> {
+/** Asks a model. `onText` gets the text so far while it arrives, `onTool` the name of a tool whose call begins. Stopping hangs up. */
+export async function ask(question: Question, onText: (text: string) => void, signal: AbortSignal, onTool: (name: string) => void = () => {}): Promise<Answer> {
   const body = { ...question, debug: true }
-  let response: Response
-  try {
-    response = await open('/api/llm/chat/stream', { body, signal, headers: { Accept: 'text/event-stream' } })
-  } catch (problem) {
-    if (!(problem instanceof Problem) || problem.status !== 404) throw problem
-    return askWhole(body, onText, signal)
-  }
+  const response = await open('/api/llm/chat/stream', { body, signal, headers: { Accept: 'text/event-stream' } })
   const blocks: Block[] = []
   for await (const event of readEvents<Event>(response, ({ type }) => type === 'done' || type === 'error')) {
     switch (event.type) {
       case 'text':
         addText(blocks, event.text)
         onText(textOf(blocks))
+        break
+      case 'tool_use_started':
+        onTool(event.name)
         break
       case 'tool_use':
         blocks.push({ type: 'tool_use', id: event.id, name: event.name, input: event.input })
@@ -65,14 +62,6 @@ export async function ask(question: Question, onText: (text: string) => void, si
     }
   }
   throw new Problem(0, 'The answer broke off.', 'broke_off')
-}
-
-// A server without streams answers in one piece.
-async function askWhole(body: unknown, onText: (text: string) => void, signal: AbortSignal): Promise<Answer> {
-  const answer = await call<Schemas['AnswerOfModel']>('/api/llm/chat', { body, signal })
-  const blocks = answer.content as Block[]
-  onText(textOf(blocks))
-  return { blocks, stopReason: answer.stop_reason, tokens: answer.token_usage?.total_tokens ?? null }
 }
 
 function addText(blocks: Block[], text: string): void {

@@ -6,6 +6,7 @@ import { Button, IconButton } from '../parts/button'
 import { CodeText } from '../parts/code-text'
 import { Dialog } from '../parts/dialog'
 import { Badge, Empty, Facts, Keys } from '../parts/facts'
+import { ChoiceButtons } from '../parts/choice'
 import { Select, Switch, TextArea, TextField } from '../parts/field'
 import { Foreign } from '../parts/foreign'
 import { Icon, ICON_NAMES, Mark } from '../parts/icon'
@@ -74,6 +75,15 @@ function Gallery() {
         <Select label="Choice" value={choice} choices={[{ value: 'a', label: 'First' }, { value: 'b', label: 'Second' }]} onChoose={setChoice} />
         <TextArea label="Several lines" value={text} onText={setText} />
         <Switch label="A switch" on={on} onToggle={setOn} />
+        <ChoiceButtons
+          label="View"
+          choices={[
+            { value: 'a', label: 'Table' },
+            { value: 'b', label: 'Bars' },
+          ]}
+          value={choice}
+          onChoose={setChoice}
+        />
         <Switch label="Off" on={!on} onToggle={(value) => setOn(!value)} />
       </Part>
       <Part name="Tabs">

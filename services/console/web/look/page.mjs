@@ -1,5 +1,5 @@
 // The page that holds the application. It has no script or style of its own: the policy refuses both.
-export function page({ assets, script, theme, styles, mark, preload, fonts }) {
+export function page({ assets, script, theme, styles, mark, preload, fonts, noscript = 'The console needs JavaScript. The same data is served at /api/ and /mcp; see /docs.' }) {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -16,7 +16,7 @@ ${preload.map((name) => `<link rel="modulepreload" href="${assets}${name}">`).jo
 </head>
 <body>
 <div id="console"></div>
-<noscript>The console needs JavaScript. The same data is served at /api/ and /mcp; see /docs.</noscript>
+<noscript>${noscript}</noscript>
 </body>
 </html>
 `.replace(/\n{2,}/g, '\n')

@@ -33,6 +33,7 @@ export const ICON_NAMES = [
   'reload',
   'right',
   'run',
+  'save',
   'schema',
   'search',
   'sign-out',

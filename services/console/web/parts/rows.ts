@@ -1,3 +1,5 @@
+import { Rows as GridRows } from './grid/rows'
+
 /** A result as a table. */
 export interface Rows {
   columns: string[]
@@ -59,6 +61,22 @@ export function rowsOfText(text: string): Rows | null {
   end()
   const [columns, ...rows] = best
   return columns ? { columns, rows } : null
+}
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+const TIME = /^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$/
+
+/** Rows for a chart. Their types are those that all values of a column have. */
+export function typedRows({ columns, rows }: Rows): GridRows {
+  const types = columns.map((_, at) => {
+    const known = rows.map((row) => row[at] ?? 'NULL').filter((cell) => cell !== 'NULL')
+    const all = (pattern: RegExp) => known.length > 0 && known.every((cell) => pattern.test(cell))
+    return all(NUMBER) ? 'numeric' : all(TIME) ? 'timestamp' : 'text'
+  })
+  return new GridRows(
+    columns.map((name, at) => ({ name, type: types[at] ?? 'text' })),
+    rows.map((row) => row.map((cell) => (cell === 'NULL' ? null : cell))),
+  )
 }
 
 /** Estimates how many tokens a model reads a text as: about four characters each. */

@@ -6,17 +6,20 @@ import { Button } from '../parts/button'
 import { Dialog } from '../parts/dialog'
 import { Empty } from '../parts/facts'
 import { Loading } from '../parts/loading'
+import { setTheme } from '../parts/theme'
 import { Toasts } from '../parts/toast'
 import { SignInForm } from '../screens/sign-in/form'
 import SignIn from '../screens/sign-in/sign-in'
 import { shell as text } from '../text/shell'
 import type { Command } from './commands'
-import { FrameBanners, ScreenMenu, setTheme, TopBar } from './frame'
+import { FrameBanners, ScreenMenu, TopBar } from './frame'
 import { THEMES } from '../look/themes'
 import { isCommand, nextRegion } from './keys'
 import { KeyList, keyListOpen } from './key-list'
 import { Palette, paletteOpen } from './palette'
+import { keepsLibrary } from './library'
 import { database, go, place, replace } from './router'
+import { SavedCommands } from './saved-commands'
 import { ScreenHost } from './screen-host'
 import { SCREENS, screensFor, titleOf } from './screens'
 import { available, giveUp, isIn, leave, over, session, sessionProblem, startSession } from './session'
@@ -77,6 +80,7 @@ function Frame({ session: caller }: { session: Session }) {
           <Content caller={caller} />
         </main>
       </div>
+      {paletteOpen.value && keepsLibrary(caller) && <SavedCommands />}
       {paletteOpen.value && <Palette commands={commands(caller)} />}
       {keyListOpen.value && <KeyList />}
       {over.value && <SessionOver caller={caller} />}

@@ -1,14 +1,12 @@
-import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { connection, tryNow } from '../api/connection'
 import type { Session } from '../api/session'
-import { chooseTheme, onThemeOfOtherTab, storedTheme, type Theme, THEMES } from '../look/themes'
 import { Banner } from '../parts/banner'
 import { Button, IconButton } from '../parts/button'
 import { Badge, Keys } from '../parts/facts'
 import { Foreign } from '../parts/foreign'
-import { Icon, type IconName, Mark } from '../parts/icon'
+import { Icon, Mark } from '../parts/icon'
 import { Menu, type MenuItem } from '../parts/menu'
+import { themeItems, ThemeMenu } from '../parts/theme'
 import { shell as text } from '../text/shell'
 import { keyListOpen } from './key-list'
 import { COMMAND_KEY } from './keys'
@@ -17,22 +15,8 @@ import { addressOf, database, go, place } from './router'
 import type { Screen } from './screens'
 import { available, currentDatabase, leave } from './session'
 
-export const theme = signal<Theme>(storedTheme())
-
-const THEME_ICONS: Record<Theme, IconName> = { system: 'theme', light: 'sun', dark: 'moon' }
-
-/** Chooses a theme for this browser. */
-export function setTheme(chosen: Theme): void {
-  chooseTheme(chosen)
-  theme.value = chosen
-}
-
-const themeItems = (): MenuItem[] =>
-  THEMES.map((name) => ({ label: text.themes[name], checked: theme.value === name, onChoose: () => setTheme(name) }))
-
 /** The bar at the top: database, what may be done to it, palette, account. */
 export function TopBar({ session }: { session: Session }) {
-  useEffect(() => onThemeOfOtherTab((chosen) => (theme.value = chosen)), [])
   return (
     <header class="top" data-region>
       <a class="home" href={addressOf(place.value, { screen: '' })} aria-label={text.product} data-tip={text.product} data-tip-at="start">
@@ -47,7 +31,7 @@ export function TopBar({ session }: { session: Session }) {
       </button>
       <div class="top-end wide-only">
         <AccountMenu session={session} />
-        <Menu label={text.theme} tip={text.theme} align="end" class="only-icon" trigger={<Icon name={THEME_ICONS[theme.value]} />} items={themeItems()} />
+        <ThemeMenu />
         <Menu label={text.help} tip={text.help} align="end" class="only-icon" trigger={<Icon name="help" />} items={helpItems()} />
       </div>
       <div class="top-end narrow-only">

@@ -14,6 +14,7 @@ export function KeyList() {
     [text.palette, [COMMAND_KEY, 'K']],
     [text.run, [COMMAND_KEY, 'Enter']],
     [text.stop, ['Esc']],
+    [text.save, [COMMAND_KEY, 'S']],
     [text.region, ['F6']],
     [text.list, [COMMAND_KEY, '/']],
   ]

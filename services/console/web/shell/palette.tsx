@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { Foreign } from '../parts/foreign'
 import { Icon } from '../parts/icon'
 import { shell } from '../text/shell'
 import { type Command, find } from './commands'
@@ -81,7 +82,7 @@ export function Palette({ commands }: { commands: Command[] }) {
         <div class="palette-list" role="listbox" id={`${id}-list`} aria-label={shell.palette.title} ref={list}>
           {found.map((command, index) => (
             <div
-              key={`${command.group}-${command.label}`}
+              key={`${index}-${command.label}`}
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at}
@@ -90,7 +91,9 @@ export function Palette({ commands }: { commands: Command[] }) {
               onClick={() => choose(command)}
             >
               <Icon name={command.icon} size={16} />
-              <span class="palette-label">{command.label}</span>
+              <span class="palette-label">
+                <Foreign text={command.label} />
+              </span>
               {command.note && <span class="menu-note">{command.note}</span>}
             </div>
           ))}

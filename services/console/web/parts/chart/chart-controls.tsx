@@ -6,6 +6,7 @@ import {
   MAX_SERIES,
   nameColumns,
   numericColumns,
+  sound,
   timeColumns,
   type ChartChoice,
   type ChartKind,
@@ -76,13 +77,4 @@ export function ChartControls({ rows, choice, onChoose }: Props) {
 function toggled(series: readonly number[], column: number): number[] {
   const without = series.filter((other) => other !== column)
   return without.length < series.length ? without : [...series, column].sort((a, b) => a - b)
-}
-
-/** Replaces columns that do not fit a form: lines and points need times or numbers along the bottom. */
-function sound(rows: Rows, choice: ChartChoice): ChartChoice {
-  const places = [...timeColumns(rows), ...numericColumns(rows)]
-  const fits = choice.kind === 'bars' || places.includes(choice.across)
-  const across = fits ? choice.across : (places[0] ?? choice.across)
-  const series = choice.series.filter((column) => column !== across)
-  return { ...choice, across, series, split: choice.split === across ? null : choice.split }
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Cell } from '../grid/cell'
 import { Rows } from '../grid/rows'
 import { barsOf, pointsOf, secondsOf, stacked } from './series'
-import { suggested } from './shape'
+import { kindsFor, suggested, suggestedAs } from './shape'
 
 const rows = (columns: Record<string, string>, ...all: Cell[][]) =>
   new Rows(
@@ -104,4 +104,20 @@ test('times are read as PostgreSQL prints them', () => {
   expect(at('2026-01-02 03:04:05.5+02')).toBe('2026-01-02T01:04:05.500Z')
   expect(at('2026-01-02T03:04:05Z')).toBe('2026-01-02T03:04:05.000Z')
   expect(secondsOf('infinity')).toBeNaN()
+})
+
+test('rows are offered in the forms that they can be drawn in', () => {
+  const months = rows({ t: 'date', n: 'int4' }, ['2026-01-01', 1])
+  expect(kindsFor(months)).toEqual(['bars', 'line'])
+  expect(suggestedAs(months, 'bars')).toMatchObject({ kind: 'bars', across: 0, series: [1] })
+  const names = rows({ name: 'text', n: 'numeric' }, ['a', '1'])
+  expect(kindsFor(names)).toEqual(['bars'])
+  expect(kindsFor(rows({ a: 'float8', b: 'float8' }, [1, 2]))).toEqual(['bars', 'line', 'scatter'])
+  expect(kindsFor(rows({ count: 'int8' }, [5]))).toEqual([])
+  expect(kindsFor(rows({ name: 'text' }, ['a']))).toEqual([])
+})
+
+test('a line of names and two numbers goes along the first number', () => {
+  const both = rows({ name: 'text', a: 'int4', b: 'int4' }, ['x', 1, 2])
+  expect(suggestedAs(both, 'line')).toMatchObject({ kind: 'line', across: 1, series: [2] })
 })

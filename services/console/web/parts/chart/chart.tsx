@@ -9,11 +9,11 @@ import { ChartControls } from './chart-controls'
 import { NumbersTable, type NumberRow } from './numbers-table'
 import { Plot } from './plot'
 import { barsOf, pointsOf, type Bars, type Points } from './series'
-import { numericColumns, suggested, type ChartChoice } from './shape'
+import { numericColumns, suggested, suggestedAs, type ChartChoice, type ChartKind } from './shape'
 
-/** A chart of a result: suggested by its shape, and changed by the person. */
-export function Chart({ rows }: { readonly rows: Rows }) {
-  const first = useMemo(() => suggested(rows), [rows])
+/** A chart of a result: suggested by its shape, and changed by the person; or only in one form. */
+export function Chart({ rows, kind }: { readonly rows: Rows; readonly kind?: ChartKind | undefined }) {
+  const first = useMemo(() => (kind ? suggestedAs(rows, kind) : suggested(rows)), [rows, kind])
   const [changed, setChanged] = useState<ChartChoice | null>(null)
   const choice = changed ?? first
   const fallback: ChartChoice = {
@@ -25,7 +25,7 @@ export function Chart({ rows }: { readonly rows: Rows }) {
   }
   return (
     <div class="chart" tabIndex={0} role="region" aria-label={choice ? texts.kinds[choice.kind] : texts.none}>
-      {choice?.kind !== 'value' && (
+      {!kind && choice?.kind !== 'value' && (
         <ChartControls rows={rows} choice={choice ?? fallback} onChoose={setChanged} />
       )}
       {!choice && (

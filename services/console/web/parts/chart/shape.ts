@@ -76,3 +76,27 @@ function distinctCount(rows: Rows, column: number, limit: number): number {
   }
   return seen.size
 }
+
+/** Replaces columns that do not fit a form: lines and points need times or numbers along the bottom. */
+export function sound(rows: Rows, choice: ChartChoice): ChartChoice {
+  const places = [...timeColumns(rows), ...numericColumns(rows)]
+  const fits = choice.kind === 'bars' || places.includes(choice.across)
+  const across = fits ? choice.across : (places[0] ?? choice.across)
+  const series = choice.series.filter((column) => column !== across)
+  return { ...choice, across, series, split: choice.split === across ? null : choice.split }
+}
+
+/** Forms that rows can be drawn in, the suggested one among them; none if no chart fits. */
+export function kindsFor(rows: Rows): ChartKind[] {
+  const first = suggested(rows)
+  if (!first || first.kind === 'value') return []
+  const hasPlaces = timeColumns(rows).length > 0 || numericColumns(rows).length > 1
+  const kinds: ChartKind[] = ['bars', ...(hasPlaces ? (['line'] as const) : [])]
+  return kinds.includes(first.kind) ? kinds : [...kinds, first.kind]
+}
+
+/** The suggested chart in another form. */
+export function suggestedAs(rows: Rows, kind: ChartKind): ChartChoice {
+  const first = suggested(rows) ?? { kind, across: 0, series: numericColumns(rows).slice(0, 1), split: null, stacked: false }
+  return first.kind === kind ? first : sound(rows, { ...first, kind })
+}

@@ -11,6 +11,15 @@ export const turns = signal<readonly Turn[]>([])
 /** Id of the conversation at the server; empty while it is not kept. */
 export const keptId = signal('')
 
+/** The question that is being written. */
+export const draft = signal('')
+
+/** Puts a text behind what is written. It is never sent by itself. */
+export function insert(text: string): void {
+  const before = draft.peek().trimEnd()
+  draft.value = before ? `${before}\n\n${text}` : text
+}
+
 /** Is set while a model answers or a statement runs. */
 export const running = signal<AbortController | null>(null)
 

@@ -7,6 +7,12 @@ import { fromKept, newTurn, stepsOf, toKeep, type Turn } from './turns'
 const query: Tool = { name: 'query_database', description: '', inputSchema: { properties: { query: {}, database: {} } } }
 const use = (input: Record<string, unknown>, id = 'u1'): Block => ({ type: 'tool_use', id, name: 'query_database', input })
 const said = (...content: Block[]) => ({ content, stop_reason: content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn', token_usage: { total_tokens: 10 } })
+// The answer of a model as the server streams it.
+function streamOf({ content, ...end }: ReturnType<typeof said>): string {
+  const started: unknown[] = content.flatMap<unknown>((block) => (block.type === 'tool_use' ? [{ type: 'tool_use_started', id: block.id, name: block.name }, block] : [block]))
+  return [...started, { type: 'done', ...end }].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+}
+
 const text = (words: string): Block => ({ type: 'text', text: words })
 const done = (words: string) => ({ resultType: 'complete', content: [{ type: 'text', text: words }], structuredContent: { columns: ['a'], rows: [[1]] } })
 const asks = { resultType: 'input_required', inputRequests: { confirm: { params: { message: 'May this run?' } } }, requestState: 's' }
@@ -23,12 +29,11 @@ beforeEach(() => {
   calls = []
   shown = []
   vi.stubGlobal('fetch', async (path: string, options: RequestInit) => {
-    if (path.endsWith('/stream')) return new Response('{"error":"Not found"}', { status: 404 })
     const body = JSON.parse(String(options.body))
     calls.push({ path, body })
     if (options.signal?.aborted) throw new DOMException('stopped', 'AbortError')
     const next = path === '/mcp' ? { jsonrpc: '2.0', id: body.id, result: tool.shift() } : model.length > 1 ? model.shift() : model[0]
-    return new Response(JSON.stringify(next))
+    return path === '/mcp' ? new Response(JSON.stringify(next)) : new Response(streamOf(next as ReturnType<typeof said>), { headers: { 'content-type': 'text/event-stream' } })
   })
 })
 
@@ -44,7 +49,7 @@ const around = (change: Partial<Surroundings> = {}): Surroundings => ({
   ...change,
 })
 
-const modelCalls = () => calls.filter(({ path }) => path === '/api/llm/chat')
+const modelCalls = () => calls.filter(({ path }) => path === '/api/llm/chat/stream')
 const toolCalls = () => calls.filter(({ path }) => path === '/mcp')
 
 test('a tool runs in the database of the tab, and its result goes back to the model', async () => {

@@ -55,10 +55,16 @@ export async function answer(turn: Turn, before: ChatMessage[], tools: Tool[], a
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const done = current.parts
       const question: Question = { messages: [...history, ...current.messages], tools, provider: turn.provider, model: turn.model }
-      const { blocks, stopReason, tokens } = await ask(question, (text) => update({ parts: [...done, { kind: 'text', text }] }), around.signal)
+      const { blocks, stopReason, tokens } = await ask(
+        question,
+        (text) => update({ parts: [...done, { kind: 'text', text }] }),
+        around.signal,
+        (tool) => update({ preparing: tool }),
+      )
       const text = textOf(blocks)
       update({
         parts: text ? [...done, { kind: 'text', text }] : done,
+        preparing: null,
         tokens: current.tokens + (tokens ?? 0),
         stopReason,
         messages: [...current.messages, { role: 'assistant', content: blocks.length ? blocks : '…' }],
@@ -74,7 +80,7 @@ export async function answer(turn: Turn, before: ChatMessage[], tools: Tool[], a
     }
     update({ state: 'limit' })
   } catch (problem) {
-    update(wasStopped(problem) ? { state: 'stopped', parts: stopped(current) } : { state: 'failed', problem })
+    update(wasStopped(problem) ? { state: 'stopped', preparing: null, parts: stopped(current) } : { state: 'failed', preparing: null, problem })
   }
   return current
 }

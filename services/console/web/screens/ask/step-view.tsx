@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
 import { Badge } from '../../parts/facts'
@@ -8,22 +8,22 @@ import { copy } from '../../parts/toast'
 import { SCREENS } from '../../shell/screens'
 import { go } from '../../shell/router'
 import { ask as text } from '../../text/ask'
-import { type Rows, rowsOfStructure, rowsOfText } from '../../parts/rows'
+import { StepResult, shownCell, tableOf } from './step-result'
 import { type Step, statementOf } from './turns'
-
-const SHOWN_ROWS = 100
-
-/** Finds the table in the result of a step. */
-export const tableOf = (step: Step): Rows | null => rowsOfStructure(step.structured) ?? rowsOfText(step.text)
 
 /** One step of an answer: the tool, its statement, and the result. */
 export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; number: number; busy: boolean; onRun: (statement: string) => void; onAnswer?: (() => void) | undefined }) {
   const [draft, setDraft] = useState<string | null>(null)
+  const details = useRef<HTMLDetailsElement>(null)
+  const wanted = shownCell.value?.step === step.id
+  useEffect(() => {
+    if (wanted && details.current) details.current.open = true
+  }, [wanted])
   const statement = statementOf(step)
   const rows = step.state === 'done' ? tableOf(step) : null
   const title = step.state === 'running' ? text.running(step.tool) : statement ? text.ranIn(step.tool, step.database) : text.ran(step.tool)
   return (
-    <details class="ask-step step" style={{ '--step': number }} open={step.state === 'running' || (rows !== null && rows.rows.length <= 12)} id={`step-${step.id}`}>
+    <details ref={details} class="ask-step step" style={{ '--step': number }} open={step.state === 'running' || (rows !== null && rows.rows.length <= 12)} id={`step-${step.id}`}>
       <summary>
         <span class="ask-step-title">
           <Foreign text={title} />
@@ -78,7 +78,7 @@ export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; 
             </div>
           </>
         )}
-        {rows ? <StepTable step={step} rows={rows} name={`${title}, ${number + 1}`} /> : step.text && <CodeText text={step.text} label={`${text.text} ${number + 1}`} />}
+        {rows ? <StepResult step={step} rows={rows} name={`${title}, ${number + 1}`} /> : step.text && <CodeText text={step.text} label={`${text.text} ${number + 1}`} />}
         <details class="ask-raw">
           <summary>{text.raw}</summary>
           <CodeText text={JSON.stringify({ tool: step.tool, input: step.input, text: step.text, structured: step.structured }, null, 2)} language="json" label={`${text.raw} ${number + 1}`} />
@@ -93,63 +93,4 @@ function StateBadge({ step: { state } }: { step: Step }) {
   if (state === 'declined') return <Badge kind="warn">{text.declinedStep}</Badge>
   if (state === 'stopped') return <Badge>{text.stoppedStep}</Badge>
   return null
-}
-
-function StepTable({ step, rows: { columns, rows }, name }: { step: Step; rows: Rows; name: string }) {
-  return (
-    <div class="ask-table" tabIndex={0} role="region" aria-label={name}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((name, at) => (
-              <th key={at} scope="col">
-                <Foreign text={name} />
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, SHOWN_ROWS).map((row, line) => (
-            <tr key={line}>
-              {row.map((cell, at) => (
-                <td key={at} id={cellId(step, line, at)} class={/^-?[\d.]+$/.test(cell) ? 'number' : ''} tabIndex={-1}>
-                  {cell === 'NULL' ? <span class="muted">NULL</span> : <Foreign text={cell} />}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
-
-const cellId = (step: Step, row: number, column: number) => `cell-${step.id}-${row}-${column}`
-
-/** Finds the cell of a number among the results of an answer, and shows it. */
-export function cellFinder(steps: readonly Step[]): (number: string) => (() => void) | null {
-  const cells = new Map<string, string>()
-  for (const step of steps) {
-    if (step.state !== 'done') continue
-    tableOf(step)
-      ?.rows.slice(0, SHOWN_ROWS)
-      .forEach((row, line) => row.forEach((cell, at) => cells.set(plain(cell), cellId(step, line, at))))
-  }
-  return (number) => {
-    const id = cells.get(plain(number))
-    return id === undefined ? null : () => showCell(id)
-  }
-}
-
-const plain = (number: string): string => {
-  const value = Number(number.replaceAll(',', ''))
-  return Number.isFinite(value) && number.trim() !== '' ? String(value) : `text ${number}`
-}
-
-function showCell(id: string): void {
-  const cell = document.getElementById(id)
-  const step = cell?.closest('details.ask-step')
-  if (step instanceof HTMLDetailsElement) step.open = true
-  cell?.scrollIntoView({ block: 'center' })
-  cell?.focus()
 }

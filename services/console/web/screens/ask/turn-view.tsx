@@ -2,15 +2,16 @@ import { useMemo, useState } from 'preact/hooks'
 import { Problem } from '../../api/problem'
 import { Banner, ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
-import { CodeText } from '../../parts/code-text'
-import { Dialog } from '../../parts/dialog'
 import { Foreign } from '../../parts/foreign'
+import { LinkDialog } from '../../parts/link-dialog'
+import { Markdown } from '../../parts/markdown'
 import { copy } from '../../parts/toast'
 import { ask as text } from '../../text/ask'
 import { answerFrom, askAgain, type Choices, goOn, runEdited, running } from './dialogue'
 import { MOST_ROUNDS } from './loop'
-import { Markdown } from './markdown'
-import { cellFinder, StepView } from './step-view'
+import { NumberWords } from './number-words'
+import { cellFinder } from './step-result'
+import { StepView } from './step-view'
 import { answerOf, stepsOf, type Turn } from './turns'
 
 /** A question, the steps to its answer, and the answer. */
@@ -19,7 +20,7 @@ export function TurnView({ turn, user, choices }: { turn: Turn; user: string; ch
   const steps = stepsOf(turn)
   const busy = running.value !== null
   const cellOf = useMemo(() => cellFinder(steps), [turn.parts])
-  const hooks = { onLink: setLink, cellOf }
+  const hooks = { onLink: setLink, words: (words: string) => <NumberWords words={words} cellOf={cellOf} /> }
   let number = 0
   return (
     <article class="turn" aria-label={turn.question.slice(0, 80)}>
@@ -72,7 +73,7 @@ export function TurnView({ turn, user, choices }: { turn: Turn; user: string; ch
 }
 
 function TurnEnd({ turn, choices }: { turn: Turn; choices: Choices }) {
-  if (turn.state === 'answering') return <p class="turn-waiting muted">{text.answering}…</p>
+  if (turn.state === 'answering') return <p class="turn-waiting muted">{turn.preparing ? text.preparing(turn.preparing) : text.answering}…</p>
   if (turn.state === 'stopped') return <Banner>{text.stopped}</Banner>
   if (turn.state === 'limit') {
     return (
@@ -91,26 +92,4 @@ function TurnEnd({ turn, choices }: { turn: Turn; choices: Choices }) {
     )
   }
   return turn.stopReason === 'max_tokens' ? <Banner kind="warn">{text.truncated}</Banner> : null
-}
-
-function LinkDialog({ address, onClose }: { address: string; onClose: () => void }) {
-  return (
-    <Dialog
-      title={text.linkTitle}
-      onClose={onClose}
-      actions={
-        <>
-          <Button autofocus onClick={onClose}>
-            {text.cancel}
-          </Button>
-          <a class="button danger" href={address} target="_blank" rel="noopener noreferrer" onClick={onClose}>
-            {text.openLink}
-          </a>
-        </>
-      }
-    >
-      <p>{text.linkText}</p>
-      <CodeText text={address} copies={false} />
-    </Dialog>
-  )
 }

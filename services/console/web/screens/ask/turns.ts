@@ -23,6 +23,8 @@ export interface Turn {
   question: string
   parts: Part[]
   state: 'answering' | 'done' | 'failed' | 'stopped' | 'limit'
+  /** Tool whose call the model is writing. */
+  preparing: string | null
   problem: unknown
   milliseconds: number
   tokens: number
@@ -112,6 +114,7 @@ export function newTurn(question: string, provider: string, model: string, at = 
     question,
     parts: [],
     state: 'answering',
+    preparing: null,
     problem: null,
     milliseconds: 0,
     tokens: 0,

@@ -66,6 +66,11 @@ function SheetTab({
       }}
     >
       {sheet.busy.value && <span class="busy-sign" aria-hidden="true" />}
+      {sheet.isChanged.value && (
+        <span class="changed-sign">
+          <span class="spoken">{texts.unsaved}</span>
+        </span>
+      )}
       <Foreign text={title} />
       <span class="sheet-close" title={texts.closeSheet(title)} aria-hidden="true">
         <Icon name="close" size={14} />

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals'
+import type { LibraryItem } from '../../api/library'
 import { tokens } from '../../parts/editor/tokens'
 import { sql as texts } from '../../text/sql'
 import type { Run } from './run'
@@ -21,17 +22,24 @@ export class Sheet {
   readonly interrupted = signal(false)
   /** Index in the text at which the last statement failed. */
   readonly mark = signal<number | null>(null)
+  /** The saved query that the tab shows, as it was read or written last. */
+  readonly saved = signal<LibraryItem | null>(null)
   /** Changes when the text was changed from outside of the editor. */
   readonly revision = signal(0)
 
   constructor(
     readonly id: string,
     text: string,
+    saved: LibraryItem | null = null,
   ) {
     this.text.value = text
+    this.saved.value = saved
   }
 
-  readonly title = computed(() => titleOf(this.text.value))
+  readonly title = computed(() => this.saved.value?.title ?? titleOf(this.text.value))
+
+  /** Is true if the text is another one than the saved query. */
+  readonly isChanged = computed(() => this.saved.value !== null && this.saved.value.text !== this.text.value)
 
   /** Replaces the text, also in an editor that shows it. */
   replaceText(text: string): void {

@@ -1,19 +1,23 @@
 import { effect, useComputed, useSignal, useSignalEffect } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { itemOf, type LibraryItem } from '../../api/library'
 import { catalogueOf, forgetCatalogues } from '../../api/schema'
 import { Dialog } from '../../parts/dialog'
 import { Editor, type EditorHandle } from '../../parts/editor/editor'
 import { Splitter } from '../../parts/splitter'
 import { toast } from '../../parts/toast'
 import { isCommand } from '../../shell/keys'
-import { database, place, replace } from '../../shell/router'
-import { isIn, session } from '../../shell/session'
+import { database, go, place, replace } from '../../shell/router'
+import { available, isIn, session } from '../../shell/session'
+import { library } from '../../text/library'
 import { sql as texts } from '../../text/sql'
+import { LibraryQuestions } from '../library/questions'
 import { useTableCommands } from '../schema/commands'
 import type { Sheet } from './sheet'
 import { Questions } from './questions'
 import { ResultPane } from './result-pane'
+import { openItem, save } from './saving'
 import { SheetTabs } from './sheet-tabs'
 import { SidePanel } from './side-panel'
 import { Toolbar } from './toolbar'
@@ -57,7 +61,26 @@ export default function Sql() {
       replace({ hash: '' })
     })
   }, [work, place.value.hash])
+  const saved = place.value.query.get('saved')
+  useEffect(() => {
+    if (!saved) return
+    replace({ query: { saved: null } })
+    void ready.then(() => openById(work, saved))
+  }, [work, saved])
   return <Screen work={work} key={person} />
+}
+
+const open = (work: Work, item: LibraryItem): void =>
+  openItem(work, item, (available.peek() ?? []).map(({ name }) => name), (name) => go({ query: { db: name } }))
+
+async function openById(work: Work, id: string): Promise<void> {
+  try {
+    const item = await itemOf('query', id)
+    if (item) open(work, item)
+    else toast(library.unknown, 'danger')
+  } catch (problem) {
+    toast((problem as Error).message, 'danger')
+  }
 }
 
 type Shown = EditorHandle & { readonly sheet: Sheet }
@@ -83,6 +106,17 @@ function Screen({ work }: { readonly work: Work }) {
   const editor = useEditor(work)
   const sideOpen = useSignal(false)
   const sheet = work.current.value
+  useEffect(() => {
+    // Wherever the focus is: the browser would save the page.
+    const onKey = (event: KeyboardEvent) => {
+      if (!isCommand(event, 's')) return
+      event.preventDefault()
+      const { value: current } = work.current
+      if (current && !document.querySelector('dialog[open]')) void save(work, current)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [work])
   if (!sheet) return <div class="screen sql" />
   const run = (manner: Manner = 'rows'): void => {
     const statements = editor.current?.toRun() ?? []
@@ -131,6 +165,7 @@ function Screen({ work }: { readonly work: Work }) {
         </Dialog>
       )}
       <Questions work={work} />
+      <LibraryQuestions />
     </div>
   )
 }
@@ -148,6 +183,11 @@ function Side({ work, editor, onDone }: SideProps) {
       onText={(text) => {
         onDone()
         work.open(text)
+        editor.current?.focus()
+      }}
+      onOpen={(item) => {
+        onDone()
+        open(work, item)
         editor.current?.focus()
       }}
       onInsert={(name) => {

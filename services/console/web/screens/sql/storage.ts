@@ -1,3 +1,4 @@
+import type { LibraryItem } from '../../api/library'
 import { DRAFTS } from '../../shell/drafts'
 
 /** A text that a person works on. */
@@ -8,6 +9,8 @@ export interface Draft {
   /** Order among those of its tab. */
   place: number
   text: string
+  /** The saved query that the text was opened from. */
+  saved?: LibraryItem | null
 }
 
 /** A statement that ran. */

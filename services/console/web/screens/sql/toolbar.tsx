@@ -2,9 +2,12 @@ import { Button, IconButton } from '../../parts/button'
 import { Icon } from '../../parts/icon'
 import { Menu } from '../../parts/menu'
 import { toast } from '../../parts/toast'
+import { COMMAND_KEY } from '../../shell/keys'
 import { addressOf, place } from '../../shell/router'
 import { session } from '../../shell/session'
+import { library } from '../../text/library'
 import { sql as texts } from '../../text/sql'
+import { save, saveAsNew } from './saving'
 import type { Sheet } from './sheet'
 import type { Manner, Work } from './work'
 
@@ -54,6 +57,7 @@ export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
           { label: texts.analyse, onChoose: () => onRun('analyze') },
         ]}
       />
+      <IconButton icon="save" name={texts.saveHint(COMMAND_KEY)} class="sql-save" onClick={() => void save(work, sheet)} />
       <Limit work={work} />
       <Menu
         label={texts.moreActions}
@@ -61,6 +65,8 @@ export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
         class="only-icon"
         trigger={<Icon name="more" />}
         items={[
+          { label: library.save, icon: 'save', note: `${COMMAND_KEY} S`, onChoose: () => void save(work, sheet) },
+          ...(sheet.saved.value ? [{ label: texts.saveAsNew, icon: 'plus' as const, onChoose: () => void saveAsNew(work, sheet, null) }] : []),
           { label: texts.copyLink, icon: 'link', onChoose: () => void copyLink(text()) },
           { label: texts.closeSheet(sheet.title.value), icon: 'close', onChoose: () => work.close(sheet) },
           { heading: texts.timeLimit },

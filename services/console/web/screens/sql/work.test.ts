@@ -140,3 +140,38 @@ test('another tab of the browser has drafts of its own, and takes over those of 
   expect(work.sheets.value.map(({ text }) => text.value)).toEqual(['select 2'])
   work.end()
 })
+
+const saved = { id: 'item_1', kind: 'query' as const, title: 'Revenue', text: 'select 1', database: 'shop', tags: [], shared: false, owner: 'alice', version: 1, updated_at: '2026-11-26T10:00:00Z' }
+
+test('a saved query opens in one tab, which outlasts a reload and follows changes', async () => {
+  const person = `user-${people++}`
+  const work = await started(person)
+  work.openSaved(saved)
+  expect(work.sheets.value).toHaveLength(1)
+  const sheet = work.current.value
+  expect(sheet?.title.value).toBe('Revenue')
+  work.add('select 5')
+  work.openSaved({ ...saved, text: 'select 2', version: 2 })
+  expect(work.current.value).toBe(sheet)
+  expect(sheet?.text.value).toBe('select 2')
+  expect(sheet?.isChanged.value).toBe(false)
+  dispatchEvent(new Event('pagehide'))
+  work.end()
+  const again = await started(person)
+  expect(again.sheets.value.map(({ saved: of }) => of.value?.version)).toEqual([2, undefined])
+  again.follow('item_1', null)
+  expect(again.sheets.value[0]?.saved.value).toBeNull()
+  again.end()
+})
+
+test('a changed text stays when its query is opened again, with the version that it began with', async () => {
+  const work = await started()
+  work.openSaved(saved)
+  const sheet = work.current.value
+  if (sheet) sheet.text.value = 'select 3'
+  expect(sheet?.isChanged.value).toBe(true)
+  work.openSaved({ ...saved, text: 'select 2', version: 2 })
+  expect(sheet?.text.value).toBe('select 3')
+  expect(sheet?.saved.value?.version).toBe(1)
+  work.end()
+})

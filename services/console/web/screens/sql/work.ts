@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import type { LibraryItem } from '../../api/library'
 import { demandOf, type Demand } from '../../api/query'
 import type { Statement } from '../../parts/editor/statements'
 import { openTabs, thisTab } from './browser-tab'
@@ -60,7 +61,7 @@ export class Work {
     await this.restorePending()
     const drafts = await this.ownDrafts()
     this.history.value = await this.storage.history()
-    const sheets = drafts.map(({ id, text }) => new Sheet(id, text))
+    const sheets = drafts.map(({ id, text, saved }) => new Sheet(id, text, saved))
     this.sheets.value = sheets
     const interrupted = sessionStorage.getItem(RUNNING)
     sessionStorage.removeItem(RUNNING)
@@ -94,6 +95,35 @@ export class Work {
     if (!current || current.text.value.trim() !== '') return void this.add(text)
     current.replaceText(text)
     this.changed(current)
+  }
+
+  /** Opens a saved query in a tab of its own, or the tab that has it open. It never runs by itself. */
+  openSaved(item: LibraryItem): void {
+    const same = this.sheets.value.find((sheet) => sheet.saved.value?.id === item.id)
+    if (!same) {
+      const { value: current } = this.current
+      const isFree = current && current.text.value.trim() === '' && !current.saved.value
+      const sheet = isFree ? current : this.add('')
+      sheet.replaceText(item.text)
+      sheet.saved.value = item
+      return this.changed(sheet)
+    }
+    // A changed text stays, with the version that it began with: saving it then shows both. Another one follows.
+    if (!same.isChanged.value) {
+      if (same.text.value !== item.text) same.replaceText(item.text)
+      same.saved.value = item
+      this.changed(same)
+    }
+    this.choose(same)
+  }
+
+  /** Takes over what became of a saved query; `null` if it was deleted. Texts of tabs stay. */
+  follow(id: string, item: LibraryItem | null): void {
+    for (const sheet of this.sheets.value) {
+      if (sheet.saved.value?.id !== id) continue
+      sheet.saved.value = item
+      this.changed(sheet)
+    }
   }
 
   add(text: string): Sheet {
@@ -144,7 +174,7 @@ export class Work {
   }
 
   private draftOf(sheet: Sheet): Draft {
-    return { id: sheet.id, tab: this.tab, place: this.sheets.value.indexOf(sheet), text: sheet.text.value }
+    return { id: sheet.id, tab: this.tab, place: this.sheets.value.indexOf(sheet), text: sheet.text.value, saved: sheet.saved.value }
   }
 
   /** Takes over what the tab kept when its page went. */

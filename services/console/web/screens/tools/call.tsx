@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks'
 import { MODERN, type Revision } from '../../api/mcp'
 import { Banner } from '../../parts/banner'
 import { Button } from '../../parts/button'
+import { ChoiceButtons } from '../../parts/choice'
 import { Badge } from '../../parts/facts'
 import { TextArea } from '../../parts/field'
 import { Foreign } from '../../parts/foreign'
@@ -129,13 +130,15 @@ export function Call({ item, revision }: { item: Item; revision: Revision }) {
             </Button>
           )}
           {hasArguments && (
-            <div class="choice" role="group" aria-label={text.inputAs}>
-              {[false, true].map((on) => (
-                <button key={String(on)} type="button" aria-pressed={asJson === on} onClick={() => asJson !== on && toggleJson(on)}>
-                  {on ? text.json : text.form}
-                </button>
-              ))}
-            </div>
+            <ChoiceButtons
+              label={text.inputAs}
+              choices={[
+                { value: 'form', label: text.form },
+                { value: 'json', label: text.json },
+              ]}
+              value={asJson ? 'json' : 'form'}
+              onChoose={(form) => toggleJson(form === 'json')}
+            />
           )}
         </div>
       </form>

@@ -47,6 +47,12 @@ export async function catalogue(revision: Revision, signal: AbortSignal): Promis
   ]
 }
 
+/** Lists the prompts of the server. */
+export async function prompts(signal: AbortSignal): Promise<Item[]> {
+  const found = await all(MODERN, 'prompts/list', 'prompts', signal)
+  return found.map((prompt) => item('prompt', prompt, prompt.name, argumentsOf(prompt)))
+}
+
 async function all(revision: Revision, method: string, member: string, signal: AbortSignal): Promise<Listed[]> {
   const found: Listed[] = []
   let cursor: string | undefined

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-C7FKLGXE.js";import"/console/assets/chunk-QVTNJTDN.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-OBMHBBXG.js";export{a as Rows,b as arrange};

@@ -1,0 +1,1 @@
+"use strict";(()=>{var n=["system","light","dark"],r="ziggurat-console-theme";function t(){try{let e=localStorage.getItem(r);return n.find(m=>m===e)??"system"}catch{return"system"}}function o(e){e==="system"?delete document.documentElement.dataset.theme:document.documentElement.dataset.theme=e}o(t());})();

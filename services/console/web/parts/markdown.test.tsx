@@ -1,0 +1,37 @@
+// @vitest-environment happy-dom
+import { render } from 'preact'
+import { act } from 'preact/test-utils'
+import { afterEach, expect, test, vi } from 'vitest'
+import { Markdown } from './markdown'
+
+afterEach(() => act(() => render(null, document.body)))
+
+function shown(source: string, onLink = (_: string) => {}): HTMLElement {
+  act(() => render(<Markdown source={source} hooks={{ onLink }} />, document.body))
+  return document.body
+}
+
+test('Markdown becomes elements', () => {
+  const body = shown('## Title\n\nSome **bold** and `code`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote')
+  for (const name of ['h4', 'strong', 'code', 'ul > li', 'table td', 'blockquote p']) expect(body.querySelector(name), name).not.toBeNull()
+})
+
+test('raw HTML, images and links that are not https stay texts', () => {
+  const body = shown('<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\nx <b onclick=alert(1)>y</b>\n\n![i](https://198.51.100.1/x.png)\n\n[a](javascript:alert(1)) [b](http://198.51.100.1/) [c](data:text/html,x)')
+  expect(body.querySelectorAll('script, img, b, a, iframe')).toHaveLength(0)
+  expect(body.textContent).toContain('<script>alert(1)</script>')
+  expect(body.textContent).toContain('https://198.51.100.1/x.png')
+  expect(body.querySelectorAll('button.markdown-link')).toHaveLength(0)
+})
+
+test('a link shows its host and opens only through the question before it', () => {
+  const onLink = vi.fn()
+  const body = shown('[your bank](https://198.51.100.1/steal?rows=1)', onLink)
+  expect(body.textContent).toContain('198.51.100.1')
+  body.querySelector<HTMLButtonElement>('button.markdown-link')?.click()
+  expect(onLink).toHaveBeenCalledWith('https://198.51.100.1/steal?rows=1')
+})
+
+test('quotes within quotes end somewhere', () => {
+  expect(shown(`${'> '.repeat(200)}deep`).textContent).toContain('deep')
+})
