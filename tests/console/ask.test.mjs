@@ -32,6 +32,33 @@ for (const hand of [pointer, keyboard]) {
         await page.getByRole('link', { name: new RegExp(hand.name) }).waitFor()
       }))
 
+    test('an analyst sees the rows of a step as a chart, and a number of the answer in its cell', () =>
+      visit({}, async (page) => {
+        await signIn(page, '/console/ask?db=shop')
+        await hand.fill(page, question(page), 'Which category earned most?')
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: 'Ask again' }).waitFor()
+        const views = page.getByRole('group', { name: 'View of the result' })
+        await hand.press(page, views.getByRole('button', { name: 'Bars' }))
+        await page.getByText('Bars: revenue by category.').waitFor()
+        await hand.press(page, page.getByRole('button', { name: /, shown in its result$/ }).first())
+        await until(() => page.evaluate(() => document.activeElement?.localName === 'td'), 'the focus in the cell')
+        assert.equal(await views.getByRole('button', { name: 'Table' }).getAttribute('aria-pressed'), 'true')
+      }))
+
+    test('a prompt of the server is put into the field and not sent', () =>
+      visit({}, async (page) => {
+        const asked = []
+        page.on('request', (request) => asked.push(request.url()))
+        await signIn(page, '/console/ask?db=shop')
+        const prompts = page.getByRole('dialog', { name: 'Prompts' })
+        await hand.press(page, page.getByRole('button', { name: 'Prompts' }))
+        await hand.press(page, prompts.getByRole('button', { name: /^Explore a database/ }))
+        await hand.press(page, prompts.getByRole('button', { name: 'Insert' }))
+        await until(async () => (await question(page).inputValue()).length > 100, 'the text of the prompt')
+        assert.ok(!asked.some((url) => url.includes('/api/llm/chat')))
+      }))
+
     test('a write that a model wants waits, with the focus on not running it', () =>
       visit({}, async (page) => {
         await signIn(page, '/console/ask?db=workshop')

@@ -12,6 +12,9 @@ export const base = process.env.CONSOLE_URL
 export const password = process.env.CONSOLE_PASSWORD
 export const token = process.env.CONSOLE_TOKEN
 
+/** The server for answers: one that needs no token, and one that needs this. */
+export const rag = { base: process.env.CONSOLE_RAG_URL, closed: process.env.CONSOLE_RAG_AUTH_URL, token: process.env.CONSOLE_RAG_TOKEN }
+
 const PATIENCE = 10_000 // milliseconds that a condition may take
 
 let browser
@@ -63,7 +66,7 @@ function watch(page, seen) {
   })
   page.on('request', (request) => {
     const url = request.url()
-    if (!url.startsWith(`${base}/`) && !url.startsWith('data:') && !url.startsWith('blob:')) seen.push(`request: ${url}`)
+    if (![base, rag.base, rag.closed].some((own) => url.startsWith(`${own}/`)) && !url.startsWith('data:') && !url.startsWith('blob:')) seen.push(`request: ${url}`)
   })
 }
 

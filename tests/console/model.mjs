@@ -9,9 +9,12 @@ const SCRIPT = {
   earned: [
     [text('I look at the tables first.'), use({ schema_name: 'public' }, 'get_schema_info')],
     [use({ query: 'select category, sum(quantity * price) as revenue from order_items join products on id = product_id group by 1 order by 2 desc' })],
-    [text('**Garden** earned most.\n\n| a | b |\n|---|---|\n| 1 | 2 |')],
+    [text('**Kitchen** earned most.\n\nThat is 42,166.25 in all.\n\n| a | b |\n|---|---|\n| 1 | 2 |')],
   ],
   write: [[use({ query: "update products set name = 'changed' where id = 1" })], [text('The price was left as it is.')]],
+  // Answers of a pipeline, which gives its passages in the prompt.
+  'wash wool': [[text('Wash wool **by hand** in cool water [1] and press it between two towels [1]. Never boil it [9], and `x[0]` is code.')]],
+  'the hostile': [[text('It says <img src=x onerror=alert(1)> [1] and ![x](https://198.51.100.1/x.png) [click](https://198.51.100.1/leak).')]],
   inject: [
     [use({ query: 'select left(text, 200) as text from hostile.texts order by id limit 9' })],
     [text('![x](https://198.51.100.1/leak.png) [click](https://198.51.100.1/leak?rows=1) [run](javascript:alert(1))\n\n<img src="https://198.51.100.1/x.png" onerror="alert(1)"><script>alert(1)</script>')],

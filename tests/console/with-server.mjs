@@ -1,8 +1,10 @@
-// Runs a command with a database, `ziggurat-tools` with accounts, and their addresses in the environment.
+// Runs a command with a database, `ziggurat-tools` with accounts, `ziggurat-rag` with and without tokens, and
+// their addresses in the environment.
 // `node with-server.mjs COMMAND…`
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -60,6 +62,8 @@ function configuration(url, model) {
         user_file: join(folder, 'users.yaml'),
       },
     },
+    // All tests sign in as one of a few users, and files run at the same time.
+    limits: { max_sessions_per_user: 200 },
     data_dir: folder,
     secret_file: join(folder, 'secret'),
     llm: { enabled: true, provider: 'anthropic', model: 'claude-script', anthropic_api_key: 'none', anthropic_base_url: model },
@@ -68,30 +72,98 @@ function configuration(url, model) {
   }
 }
 
-function administer(file, ...flags) {
-  return execFileSync(join(programs, 'ziggurat-tools'), ['-config', file, ...flags], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+function administer(file, flags, program = 'ziggurat-tools') {
+  return execFileSync(join(programs, program), ['-config', file, ...flags], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-async function startServer(file) {
-  const child = spawn(join(programs, 'ziggurat-tools'), ['-config', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+// `log` is the stream that the program writes its log to.
+async function startServer(program, file, log) {
+  const stdio = log === 'stdout' ? ['ignore', 'pipe', 'inherit'] : ['ignore', 'ignore', 'pipe']
+  const child = spawn(join(programs, program), ['-config', file], { stdio })
   children.push(child)
-  const [, address] = await firstLine(child, child.stderr, /(?:listening on http:\/\/|starting server.* address=)([\d.:]+)/)
+  const [, address] = await firstLine(child, child[log], /(?:listening on http:\/\/|starting server.* address=)([\d.:]+)/)
   return `http://${address.replace('127.0.0.1', 'localhost')}`
 }
+
+// Three pipelines over one table: one quotes, one has the scripted model, one shares no passages.
+function pipelines(url, model, server) {
+  const database = {
+    host: url.hostname,
+    port: Number(url.port || 5432),
+    database: url.pathname.slice(1),
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    ssl_mode: 'disable',
+  }
+  const keyFile = join(folder, 'anthropic-key')
+  writeFileSync(keyFile, 'none', { mode: 0o600 })
+  const pipeline = (name, description, change) => ({
+    name,
+    description,
+    database,
+    tables: [{ table: 'handbook', text_column: 'content', vector_column: 'embedding', id_column: 'id', title_column: 'title', url_column: 'url' }],
+    embedding_llm: { provider: 'local' },
+    rag_llm: { provider: 'anthropic', model: 'claude-script', base_url: model },
+    allow_include_sources: true,
+    ...change,
+  })
+  return {
+    server: { listen_address: '127.0.0.1', ...server },
+    api_keys: { anthropic: keyFile },
+    pipelines: [
+      pipeline('handbook', 'The handbook of the shop', { rag_llm: { provider: 'local' }, ingest: { database } }),
+      pipeline('model', '<img src=x onerror=alert(1)> with a model', { allow_debug: true }),
+      pipeline('closed', 'Shares nothing', { allow_include_sources: false }),
+    ],
+  }
+}
+
+// Returns a port that is free now: the server takes no port of its own choice.
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+// Loads the handbook, and starts a server that needs no token and one that does.
+async function startRag(url, model) {
+  const write = (name, server) => {
+    const file = join(folder, name)
+    writeFileSync(file, JSON.stringify(pipelines(url, model, server)), { mode: 0o600 })
+    return file
+  }
+  const open = write('rag.yaml', { port: await freePort() })
+  const closed = write('rag-auth.yaml', { port: await freePort(), auth: { token_file: join(folder, 'rag-tokens.yaml') } })
+  const handbook = fileURLToPath(new URL('handbook.jsonl', import.meta.url))
+  execFileSync(join(programs, 'ziggurat-rag'), ['ingest', '-pipeline', 'handbook', '-config', open, handbook], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const token = tokenIn(administer(closed, ['-add-token', '-token-note', 'pages', '-token-expiry', '90d'], 'ziggurat-rag'))
+  return {
+    CONSOLE_RAG_URL: await startServer('ziggurat-rag', open, 'stdout'),
+    CONSOLE_RAG_AUTH_URL: await startServer('ziggurat-rag', closed, 'stdout'),
+    CONSOLE_RAG_TOKEN: token,
+  }
+}
+
+const tokenIn = (said) => /zig_[\w=-]+/.exec(said)?.[0]
 
 async function main() {
   const file = join(folder, 'tools.yaml')
   // JSON is YAML.
   model = await startModel()
-  writeFileSync(file, JSON.stringify(configuration(await startDatabase(), model.address)), { mode: 0o600 })
-  administer(file, '-add-user', '-username', 'alice', '-password', PASSWORD, '-user-note', 'analyst', '-user-admin')
-  administer(file, '-add-user', '-username', 'bob', '-password', PASSWORD, '-user-note', 'developer')
-  const made = administer(file, '-add-token', '-token-note', 'reports', '-token-database', 'shop', '-token-expiry', '90d')
-  const token = /zig_[\w=-]+/.exec(made)?.[0]
+  const url = await startDatabase()
+  writeFileSync(file, JSON.stringify(configuration(url, model.address)), { mode: 0o600 })
+  administer(file, ['-add-user', '-username', 'alice', '-password', PASSWORD, '-user-note', 'analyst', '-user-admin'])
+  administer(file, ['-add-user', '-username', 'bob', '-password', PASSWORD, '-user-note', 'developer'])
+  administer(file, ['-add-user', '-username', 'carol', '-password', PASSWORD, '-user-note', 'reader'])
+  const made = administer(file, ['-add-token', '-token-note', 'reports', '-token-database', 'shop', '-token-expiry', '90d'])
+  const rag = await startRag(url, model.address)
   const [command, ...words] = process.argv.slice(2)
   const child = spawn(command, words, {
     stdio: 'inherit',
-    env: { ...process.env, CONSOLE_URL: await startServer(file), CONSOLE_PASSWORD: PASSWORD, CONSOLE_TOKEN: token },
+    env: { ...process.env, CONSOLE_URL: await startServer('ziggurat-tools', file, 'stderr'), CONSOLE_PASSWORD: PASSWORD, CONSOLE_TOKEN: tokenIn(made), ...rag },
   })
   const [code] = await once(child, 'exit')
   return code ?? 1

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { shell } from '../text/shell'
 import { IconButton } from './button'
+import { Foreign } from './foreign'
 import { Icon } from './icon'
 
 interface Toast {
@@ -33,7 +34,9 @@ export function Toasts() {
       {toasts.value.map(({ id, text, kind }) => (
         <div key={id} class={`toast ${kind}`}>
           <Icon name={kind === 'ok' ? 'check' : 'error'} size={16} />
-          <span>{text}</span>
+          <span>
+            <Foreign text={text} />
+          </span>
           <IconButton icon="close" name={shell.close} tip="end" onClick={() => dismiss(id)} />
         </div>
       ))}

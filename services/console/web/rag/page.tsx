@@ -71,7 +71,7 @@ function Top() {
         {list.length > 0 && (
           <>
             <IconButton class="rag-settings-button" icon="tools" name={text.settings} tip="end" onClick={() => (drawer.value = 'settings')} />
-            <Button class="rag-passages-button" onClick={() => (drawer.value = 'passages')}>
+            <Button class="rag-passages-button" disabled={passages === 0} onClick={() => (drawer.value = 'passages')}>
               {text.openPassages(passages)}
             </Button>
           </>

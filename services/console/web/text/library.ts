@@ -29,7 +29,7 @@ export const library = {
   onlyHere: (database: string) => `Only ${database}`,
   anyDatabase: 'Any',
   shareWithOthers: 'Share with other users',
-  shareHint: (database: string | null) => (database ? `All who may use ${database} can read and run it. Only you and administrators can change it.` : 'All users can read and run it. Only you and administrators can change it.'),
+  shareHint: (database: string | null) => (database ? `All who may use ${database} can use it. Only you and administrators can change it.` : 'All users can use it. Only you and administrators can change it.'),
   save: 'Save',
   cancel: 'Cancel',
   done: (title: string) => `${title} is saved.`,

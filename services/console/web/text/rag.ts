@@ -55,7 +55,7 @@ export const rag = {
   settings: 'Settings',
   settingsWidth: 'Width of the settings',
   results: 'Passages to find',
-  resultsHint: (passages: number) => `${number(passages)} unless you say otherwise`,
+  resultsHint: (passages: number) => `${number(passages)} unless another number is given`,
   byWords: 'Search by words, too',
   citations: 'Mark where claims come from',
   followUp: 'Follow up on what was said',

@@ -31,20 +31,22 @@ export function Prompts({ onClose }: { onClose: (inserted: boolean) => void }) {
     onClose(true)
   }
   return (
-    <Dialog title={text.prompts} side="end" onClose={() => onClose(false)}>
-      <Tabs
-        label={text.prompts}
-        tabs={[
-          { name: 'server', title: text.promptsOfServer },
-          { name: 'own', title: library.saved },
-        ]}
-        current={tab}
-        onChoose={setTab}
-      >
-        {tab === 'server' ? <OfServer onInsert={put} /> : <Own onInsert={put} />}
-      </Tabs>
+    <>
+      <Dialog title={text.prompts} side="end" onClose={() => onClose(false)}>
+        <Tabs
+          label={text.prompts}
+          tabs={[
+            { name: 'server', title: text.promptsOfServer },
+            { name: 'own', title: library.saved },
+          ]}
+          current={tab}
+          onChoose={setTab}
+        >
+          {tab === 'server' ? <OfServer onInsert={put} /> : <Own onInsert={put} />}
+        </Tabs>
+      </Dialog>
       <LibraryQuestions />
-    </Dialog>
+    </>
   )
 }
 
