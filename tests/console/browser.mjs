@@ -28,7 +28,7 @@ export function withBrowser() {
 }
 
 // What the browser says about answers that the tests provoke on purpose.
-const PROVOKED = /Failed to load resource: the server responded with a status of (400|401|403|404|409|429)/
+const PROVOKED = /Failed to load resource: the server responded with a status of (400|401|403|404|409|422|429)/
 
 /**
  * Opens a window for a test. `steps` gets a page; afterwards nothing may have been said on the console, thrown,

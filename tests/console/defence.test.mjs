@@ -53,6 +53,36 @@ for (const bypassPolicy of [false, true]) {
         }
       }))
 
+    test('notes, names, statements and records stay texts in Admin and Activity', () =>
+      visit({ bypassPolicy }, async (page) => {
+        await watched(page)
+        await signIn(page, '/console/admin?db=shop')
+        const markup = `<img src=x onerror=alert(1)>\u202E${bypassPolicy}`
+        await page.getByRole('button', { name: 'New token' }).click()
+        await page.getByRole('dialog').getByLabel('Note').fill(markup)
+        await page.getByRole('button', { name: 'Make the token' }).click()
+        await page.getByRole('button', { name: 'I have it' }).click()
+        await page.getByRole('rowheader', { name: 'U+202E' }).first().waitFor()
+        await nothingRan(page)
+        await page.goto(`${base}/console/admin?part=users`)
+        await page.getByRole('button', { name: 'New user' }).click()
+        await page.getByRole('dialog').getByLabel('Name').fill(`hostile_${bypassPolicy}`)
+        await page.getByRole('dialog').getByLabel('Note').fill(`${markup}<script>alert(2)</script>`)
+        await page.getByRole('button', { name: 'Make the user' }).click()
+        await page.getByRole('button', { name: 'I have it' }).click()
+        await page.getByText('<script>alert(2)</script>').first().waitFor()
+        await nothingRan(page)
+        await page.goto(`${base}/console/sql?db=shop#${encodeURIComponent(`select '<script>alert(3)</script>\u202E' as "<svg onload=alert(4)>"`)}`)
+        await page.getByRole('button', { name: 'Run', exact: true }).click()
+        await page.getByRole('status').filter({ hasText: '1 row' }).first().waitFor()
+        await page.goto(`${base}/console/activity`)
+        await page.getByText('<script>alert(3)</script>').first().click()
+        await nothingRan(page)
+        await page.goto(`${base}/console/activity?view=audit&q=${encodeURIComponent('<svg')}&caller=${encodeURIComponent('<img src=x onerror=alert(5)>')}`)
+        await page.getByText(/No record fits|Records/).first().waitFor()
+        await nothingRan(page)
+      }))
+
     test('addresses of the page stay texts', () =>
       visit({ bypassPolicy }, async (page) => {
         await watched(page)

@@ -59,4 +59,36 @@ export const SCREENS = [
       await page.getByRole('tab', { name: 'Table' }).waitFor()
     },
   },
+  {
+    name: 'admin-new-token',
+    path: '/console/admin?db=shop',
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'New token' }).click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  {
+    name: 'activity',
+    path: '/console/activity?db=shop',
+    ready: (page) => page.getByRole('heading', { name: 'Connections' }).waitFor(),
+  },
+  {
+    name: 'activity-audit',
+    path: '/console/activity?db=shop&view=audit',
+    ready: (page) => page.getByRole('list', { name: 'Records' }).waitFor(),
+  },
+  ...['tokens', 'users', 'databases', 'configuration', 'server'].map((part) => ({
+    name: `admin-${part}`,
+    path: `/console/admin?db=shop&part=${part}`,
+    ready: (page) => page.locator(READY[part]).first().waitFor(),
+  })),
 ]
+
+/** Elements that a part of Admin has when it is loaded. */
+const READY = {
+  tokens: '.admin-part .table',
+  users: '.admin-part .table',
+  databases: '.database-card',
+  configuration: '.settings',
+  server: '.server-facts',
+}

@@ -30,3 +30,17 @@ test('a developer calls a tool on a telephone: the list is a drawer', () =>
     const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
     assert.ok(over <= 0, `${over} pixels too wide`)
   }))
+
+test('an operator cancels a statement on a telephone', () =>
+  visit(telephone, async (page, context) => {
+    await signIn(page, '/console/activity')
+    const other = await context.newPage()
+    await other.goto(`${base}/console/sql?db=shop#${encodeURIComponent("select 'by touch', pg_sleep(20)")}`)
+    await other.getByRole('button', { name: 'Run', exact: true }).tap()
+    await page.bringToFront()
+    const line = page.getByRole('list', { name: 'Running now' }).getByRole('listitem').filter({ hasText: 'by touch' })
+    await line.getByRole('button', { name: /^Cancel / }).tap()
+    await page.getByText('PostgreSQL is told to end the statement').waitFor()
+    const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
+    assert.ok(over <= 0, `${over} pixels too wide`)
+  }))

@@ -68,6 +68,7 @@ function configuration(url, model) {
     secret_file: join(folder, 'secret'),
     llm: { enabled: true, provider: 'anthropic', model: 'claude-script', anthropic_api_key: 'none', anthropic_base_url: model },
     embedding: { enabled: true, provider: 'local' },
+    audit: { file: join(folder, 'audit.jsonl') },
     databases: [database('shop', false), database('workshop', true)],
   }
 }

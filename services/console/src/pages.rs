@@ -20,7 +20,9 @@ pub const DOCS_PATHS: [&str; 2] = ["/docs", "/docs/assets/*"];
 const PAGE: &str = "index.html";
 
 /// Paths of the screens below [`HOME`], which one script shows.
-const SCREENS: [&str; 7] = ["", "sign-in", "ask", "sql", "schema", "search", "tools"];
+const SCREENS: [&str; 9] = [
+    "", "sign-in", "ask", "sql", "schema", "search", "tools", "activity", "admin",
+];
 
 /// Folder of the files whose names change with their content.
 const ASSETS: &str = "assets/";
@@ -79,7 +81,14 @@ mod tests {
     fn every_screen_and_every_file_has_a_path_of_its_own() {
         let files = pages().chain(docs());
         let mut paths: Vec<_> = files.map(|(path, _)| path).collect();
-        for page in ["/console/", "/console/sign-in", "/console/sql", "/docs"] {
+        for page in [
+            "/console/",
+            "/console/sign-in",
+            "/console/sql",
+            "/console/activity",
+            "/console/admin",
+            "/docs",
+        ] {
             assert!(paths.iter().any(|path| path == page), "{page}");
         }
         let all = paths.len();

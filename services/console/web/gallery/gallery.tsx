@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { Problem } from '../api/problem'
 import { Banner, ProblemBanner } from '../parts/banner'
 import { Button, IconButton } from '../parts/button'
+import { CheckList } from '../parts/check-list'
 import { CodeText } from '../parts/code-text'
 import { Dialog } from '../parts/dialog'
 import { Badge, Empty, Facts, Keys } from '../parts/facts'
@@ -12,6 +13,8 @@ import { Foreign } from '../parts/foreign'
 import { Icon, ICON_NAMES, Mark } from '../parts/icon'
 import { Loading } from '../parts/loading'
 import { Menu } from '../parts/menu'
+import { ShownOnce } from '../parts/shown-once'
+import { Table } from '../parts/table'
 import { Tabs } from '../parts/tabs'
 import { toast, Toasts } from '../parts/toast'
 import { WorkingParts } from './working-parts'
@@ -25,6 +28,8 @@ function Gallery() {
   const [on, setOn] = useState(true)
   const [tab, setTab] = useState('rows')
   const [dialog, setDialog] = useState(false)
+  const [secret, setSecret] = useState(false)
+  const [names, setNames] = useState(['shop'])
   return (
     <main class="gallery">
       <h1>
@@ -68,6 +73,7 @@ function Gallery() {
         />
         <Button onClick={() => setDialog(true)}>Dialog</Button>
         <Button onClick={() => toast('Copied')}>Toast</Button>
+        <Button onClick={() => setSecret(true)}>A secret</Button>
       </Part>
       <Part name="Fields">
         <TextField label="Text" value={text} onText={setText} hint="A hint below the field." />
@@ -85,6 +91,7 @@ function Gallery() {
           onChoose={setChoice}
         />
         <Switch label="Off" on={!on} onToggle={(value) => setOn(!value)} />
+        <CheckList label="Some of several" hint="Without a choice: all." names={['shop', 'warehouse', 'archive']} chosen={names} onChoose={setNames} />
       </Part>
       <Part name="Tabs">
         <Tabs label="Views" tabs={[{ name: 'rows', title: 'Rows' }, { name: 'chart', title: 'Chart' }, { name: 'plan', title: 'Plan' }]} current={tab} onChoose={setTab} end={<span class="muted">1,000 rows</span>}>
@@ -111,6 +118,18 @@ function Gallery() {
         <Keys keys={['Ctrl', 'K']} />
         <Facts facts={[['Rows', '2,100,000'], ['Size', '340 MB'], ['Comment', <Foreign key="c" text={'hidden \u202e and \u200b characters'} />]]} />
         <CodeText language="json" text={JSON.stringify({ query: 'select 1', rows: [1, null, true] }, null, 2)} />
+        <Table
+          label="Tokens"
+          columns={[
+            { title: 'Note', cell: ([note]) => note },
+            { title: 'Rows', number: true, cell: ([, rows]) => rows },
+          ]}
+          rows={[
+            ['reports', '1,204'],
+            ['nightly', '31'],
+          ]}
+          keyOf={([note = '']) => note}
+        />
         <ol>
           {[0, 1, 2].map((at) => (
             <li key={at} class="step" style={{ '--step': at }}>
@@ -125,6 +144,7 @@ function Gallery() {
           <CodeText text="delete from orders" />
         </Dialog>
       )}
+      {secret && <ShownOnce title="New token, shown once" note="It is kept nowhere." label="Token" secret="O9ms9jqT0lI1" onDone={() => setSecret(false)} />}
       <Toasts />
     </main>
   )

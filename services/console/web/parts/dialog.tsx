@@ -30,6 +30,7 @@ export function Dialog({
 }) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
+  const isGone = useRef(false)
 
   useEffect(() => {
     const element = dialog.current
@@ -37,6 +38,7 @@ export function Dialog({
     element?.showModal()
     element?.querySelector<HTMLElement>('[data-autofocus]')?.focus()
     return () => {
+      isGone.current = true
       if (element?.open) element.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
@@ -50,6 +52,12 @@ export function Dialog({
       onCancel={(event) => {
         event.preventDefault()
         if (closable) onClose()
+      }}
+      onClose={() => {
+        // Browsers close a dialog at the second Esc in a row, whatever `cancel` has said.
+        if (isGone.current || !dialog.current || dialog.current.open) return
+        if (closable) onClose()
+        else dialog.current.showModal()
       }}
       onClick={(event) => {
         if (closable && side && event.target === dialog.current) onClose()

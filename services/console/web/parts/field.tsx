@@ -57,7 +57,7 @@ interface Typed<E> {
   /** Spelling is not checked in names, code and values. */
   spellcheck?: boolean
   class?: string
-  control?: RefObject<E>
+  control?: RefObject<E | null>
   onKeyDown?: (event: KeyboardEvent) => void
 }
 

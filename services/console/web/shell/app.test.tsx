@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Session } from '../api/session'
 import { App } from './app'
 import { place, placeOf } from './router'
-import { available, session } from './session'
+import { askToSignIn, available, session } from './session'
 
 const alice: Session = {
   signed_in: true,
@@ -85,4 +85,33 @@ test('a caller that has signed in gets the frame with the database and what may 
 test('without authentication a banner says that all programs can query', async () => {
   answers['GET /api/console/session'] = { body: { ...alice, signed_in: false, auth: false, kind: 'open', user: null } }
   expect((await shown()).textContent).toContain('No sign-in is needed')
+})
+
+test('Admin is in the menu of administrators; for others its address says who may open it', async () => {
+  answers['GET /api/console/session'] = { body: alice }
+  history.replaceState(null, '', '/console/admin?db=shop')
+  place.value = placeOf(new URL(location.href))
+  const body = await shown()
+  expect(body.querySelector('main')?.textContent).toContain('Administrators only')
+  const menu = () => [...body.querySelectorAll('nav a')].map((link) => link.textContent)
+  expect(menu()).toContain('Activity')
+  expect(menu()).not.toContain('Admin')
+  act(() => {
+    session.value = { ...alice, admin: true }
+  })
+  expect(menu()).toContain('Admin')
+})
+
+test('the dialog that asks for a recent sign-in says what is done then, and closing it does nothing', async () => {
+  answers['GET /api/console/session'] = { body: { ...alice, admin: true } }
+  const body = await shown()
+  const asked = askToSignIn('The user bob is deleted.')
+  await act(async () => {})
+  const dialog = body.querySelector('dialog')
+  expect(dialog?.textContent).toContain('The user bob is deleted.')
+  expect(dialog?.querySelector<HTMLInputElement>('input[name=username]')?.value).toBe('alice')
+  expect(dialog?.textContent).not.toContain('API token')
+  await act(async () => dialog?.querySelector<HTMLButtonElement>('[aria-label=Close]')?.click())
+  expect(await asked).toBe(false)
+  expect(body.querySelector('dialog')).toBeNull()
 })

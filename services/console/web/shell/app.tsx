@@ -22,7 +22,7 @@ import { database, go, place, replace } from './router'
 import { SavedCommands } from './saved-commands'
 import { ScreenHost } from './screen-host'
 import { SCREENS, screensFor, titleOf } from './screens'
-import { available, giveUp, isIn, leave, over, session, sessionProblem, startSession } from './session'
+import { available, declineToSignIn, giveUp, isIn, leave, over, session, sessionProblem, startSession } from './session'
 
 /** The console: the page for signing in, or the frame with a screen in it. */
 export function App() {
@@ -83,7 +83,7 @@ function Frame({ session: caller }: { session: Session }) {
       {paletteOpen.value && keepsLibrary(caller) && <SavedCommands />}
       {paletteOpen.value && <Palette commands={commands(caller)} />}
       {keyListOpen.value && <KeyList />}
-      {over.value && <SessionOver caller={caller} />}
+      {over.value && (over.value.action === null ? <SessionOver caller={caller} /> : <RecentSignIn caller={caller} action={over.value.action} />)}
     </>
   )
 }
@@ -117,6 +117,18 @@ function SessionOver({ caller }: { caller: Session }) {
       <Button kind="quiet" class="wide" onClick={giveUp}>
         {text.leave}
       </Button>
+    </Dialog>
+  )
+}
+
+function RecentSignIn({ caller, action }: { caller: Session; action: string }) {
+  return (
+    <Dialog title={text.signInAgain} onClose={declineToSignIn}>
+      <p>{text.signInAgainText}</p>
+      <p>
+        {text.signInAgainThen} <strong class="foreign">{action}</strong>
+      </p>
+      <SignInForm initialUser={caller.user ?? ''} usersOnly submit={text.signInAndGoOn} />
     </Dialog>
   )
 }

@@ -22,6 +22,8 @@ export const SCREENS: readonly Screen[] = [
   { name: 'schema', title: titles.schema, icon: 'schema', load: () => import('../screens/schema/schema') },
   { name: 'search', title: titles.search, icon: 'search', load: () => import('../screens/search/search') },
   { name: 'tools', title: titles.tools, icon: 'tools', load: () => import('../screens/tools/tools') },
+  { name: 'activity', title: titles.activity, icon: 'activity', load: () => import('../screens/activity/activity') },
+  { name: 'admin', title: titles.admin, icon: 'admin', allowed: ({ admin }) => admin, load: () => import('../screens/admin/admin') },
 ]
 
 /** Returns the screens that a caller may see. */

@@ -15,8 +15,11 @@ export const sessionProblem = signal<unknown>(null)
 /** Databases that the caller may use; null until they are known. */
 export const available = signal<Database[] | null>(null)
 
-/** Is set while the dialog *Session over* is shown. */
-export const over = signal<{ resolve: (again: boolean) => void } | null>(null)
+/**
+ * Is set while a dialog over the work asks to sign in: because the session is over, or because `action`
+ * needs a recent sign-in.
+ */
+export const over = signal<{ action: string | null; resolve: (again: boolean) => void } | null>(null)
 
 /** Is true for callers that may use the screens. */
 export const isIn = (value: Session | SignedOut | null): value is Session => value !== null && (value.signed_in || !value.auth)
@@ -107,19 +110,28 @@ export function giveUp(): void {
 
 let asking: Promise<boolean> | null = null
 
+/** Asks the person to sign in over the work. One dialog is for all that wait for it. */
+export function askToSignIn(action: string | null): Promise<boolean> {
+  if (!isIn(session.peek())) return Promise.resolve(false)
+  asking ??= new Promise<boolean>((resolve) => {
+    over.value = { action, resolve }
+  }).finally(() => {
+    asking = null
+  })
+  return asking
+}
+
+/** Closes the dialog that asks for a recent sign-in; nothing is done then. */
+export function declineToSignIn(): void {
+  over.value?.resolve(false)
+  over.value = null
+}
+
 /** Lets requests ask for a new session, and follows other tabs. */
 export function watchSession(): void {
-  onSessionOver(() => {
-    if (!isIn(session.peek())) return Promise.resolve(false)
-    asking ??= new Promise<boolean>((resolve) => {
-      over.value = { resolve }
-    }).finally(() => {
-      asking = null
-    })
-    return asking
-  })
+  onSessionOver(() => askToSignIn(null))
   onKeyOfOtherTab((half) => {
-    if (half && over.value) {
+    if (half && over.value?.action === null) {
       over.value.resolve(true)
       over.value = null
     } else if (half !== '' && !isIn(session.peek())) {

@@ -50,6 +50,10 @@ export const shell = {
   sessionOver: 'Session over',
   sessionOverText: 'Your session has ended. Sign in to go on; nothing on this page is lost.',
   leave: 'Leave this page',
+  signInAgain: 'Sign in again',
+  signInAgainText: 'This needs a sign-in within the last 15 minutes. Closing this dialog changes nothing.',
+  signInAgainThen: 'When you have signed in:',
+  signInAndGoOn: 'Sign in and do it',
   palette: {
     title: 'Find or do',
     hint: 'Screens, databases, actions',

@@ -73,5 +73,6 @@ export const tools = {
   use: 'Use elsewhere',
   clients: 'Client',
   tokenNote: 'Replace <the token> by an API token of this server.',
+  makeToken: 'Make a token',
   empty: 'empty',
 }

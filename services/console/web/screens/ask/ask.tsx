@@ -7,6 +7,7 @@ import { CodeText } from '../../parts/code-text'
 import { Dialog } from '../../parts/dialog'
 import { Select, type Choice } from '../../parts/field'
 import { Loading } from '../../parts/loading'
+import { saveText } from '../../parts/save'
 import { Splitter } from '../../parts/splitter'
 import { database, place, replace } from '../../shell/router'
 import { isIn, session } from '../../shell/session'
@@ -112,7 +113,7 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
           {known.providers.length > 1 && <Select label={text.provider} value={known.provider} choices={known.providers} onChoose={choose} />}
           {known.models.length > 0 && <Select label={text.model} value={known.model} choices={known.models} onChoose={setModel} />}
           {turns.value.length > 0 && (
-            <IconButton icon="download" name={text.exportMarkdown} tip="end" onClick={() => download(markdownOf(text.title, turns.peek()))} />
+            <IconButton icon="download" name={text.exportMarkdown} tip="end" onClick={() => saveText(markdownOf(text.title, turns.peek()), 'conversation.md', 'text/markdown')} />
           )}
         </div>
         <div class="ask-turns">
@@ -199,13 +200,4 @@ function Announcer() {
       {said}
     </div>
   )
-}
-
-function download(markdown: string): void {
-  const address = URL.createObjectURL(new Blob([markdown], { type: 'text/markdown' }))
-  const link = document.createElement('a')
-  link.href = address
-  link.download = 'conversation.md'
-  link.click()
-  URL.revokeObjectURL(address)
 }

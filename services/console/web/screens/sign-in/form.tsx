@@ -10,7 +10,17 @@ import { signIn as text } from '../../text/sign-in'
 type Way = 'user' | 'token'
 
 /** Asks for a name and a password, or for an API token. Values leave this component only to sign in. */
-export function SignInForm({ initialUser = '' }: { initialUser?: string }) {
+export function SignInForm({
+  initialUser = '',
+  usersOnly = false,
+  submit: submitText = text.submit,
+}: {
+  initialUser?: string
+  /** Leaves the way with an API token out. */
+  usersOnly?: boolean
+  /** Text of the button. */
+  submit?: string
+}) {
   const [way, setWay] = useState<Way>('user')
   const [name, setName] = useState(initialUser)
   const [secret, setSecret] = useState('')
@@ -46,30 +56,37 @@ export function SignInForm({ initialUser = '' }: { initialUser?: string }) {
     }
   }
 
+  const person = (
+    <>
+      <TextField label={text.name} value={name} onText={setName} name="username" autocomplete="username" required autofocus={!initialUser} />
+      <TextField label={text.password} type="password" value={secret} onText={setSecret} name="password" autocomplete="current-password" required autofocus={initialUser !== ''} />
+    </>
+  )
   return (
     <form ref={form} class="sign-in-form" onSubmit={submit} noValidate>
-      <Tabs
-        label={text.way}
-        tabs={[
-          { name: 'user', title: text.user },
-          { name: 'token', title: text.token },
-        ]}
-        current={way}
-        onChoose={(to) => {
-          setWay(to as Way)
-          setSecret('')
-          setMessage(null)
-        }}
-      >
-        {way === 'user' ? (
-          <>
-            <TextField label={text.name} value={name} onText={setName} name="username" autocomplete="username" required />
-            <TextField label={text.password} type="password" value={secret} onText={setSecret} name="password" autocomplete="current-password" required />
-          </>
-        ) : (
-          <TextField label={text.tokenField} type="password" value={secret} onText={setSecret} name="token" autocomplete="off" required hint={text.tokenHint} />
-        )}
-      </Tabs>
+      {usersOnly ? (
+        person
+      ) : (
+        <Tabs
+          label={text.way}
+          tabs={[
+            { name: 'user', title: text.user },
+            { name: 'token', title: text.token },
+          ]}
+          current={way}
+          onChoose={(to) => {
+            setWay(to as Way)
+            setSecret('')
+            setMessage(null)
+          }}
+        >
+          {way === 'user' ? (
+            person
+          ) : (
+            <TextField label={text.tokenField} type="password" value={secret} onText={setSecret} name="token" autocomplete="off" required hint={text.tokenHint} />
+          )}
+        </Tabs>
+      )}
       {message && (
         <div ref={failure} tabIndex={-1} class="sign-in-failure">
           <Banner kind="danger">
@@ -79,7 +96,7 @@ export function SignInForm({ initialUser = '' }: { initialUser?: string }) {
         </div>
       )}
       <Button kind="main" type="submit" class="wide" disabled={busy || wait > 0}>
-        {busy ? text.busy : text.submit}
+        {busy ? text.busy : submitText}
       </Button>
     </form>
   )

@@ -6,6 +6,7 @@ import { Dialog } from '../../parts/dialog'
 import { Select, Switch } from '../../parts/field'
 import { written, type Form } from '../../parts/grid/copy'
 import type { GridModel } from '../../parts/grid/model'
+import { saveFrom, saveText } from '../../parts/save'
 import { toast } from '../../parts/toast'
 import { session } from '../../shell/session'
 import { sql as texts } from '../../text/sql'
@@ -45,7 +46,7 @@ export function ExportDialog({ run, model, onClose }: Props) {
       const { database } = run.order
       const request = { database, sql: run.sql, format: format.value, guard_formulas: guard.value }
       const { href } = await makeExport(request)
-      download(href, '')
+      saveFrom(href, '')
       toast(texts.exportStarted)
       onClose()
     } catch (failure) {
@@ -114,17 +115,5 @@ function mayExportAll(): boolean {
 
 function saveLoaded(model: GridModel, format: ExportFormat, guard: boolean): void {
   const { form, type } = FORMS[format]
-  const url = URL.createObjectURL(new Blob([written(model.shown(), form, guard)], { type }))
-  download(url, `rows.${format === 'ndjson' ? 'jsonl' : format}`)
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
-}
-
-/** Saves what is at an address. Without a name the server's is used. */
-function download(href: string, name: string): void {
-  const link = document.createElement('a')
-  link.href = href
-  link.download = name
-  document.body.append(link)
-  link.click()
-  link.remove()
+  saveText(written(model.shown(), form, guard), `rows.${format === 'ndjson' ? 'jsonl' : format}`, type)
 }

@@ -1,4 +1,5 @@
 import { Button } from '../../parts/button'
+import { TOKEN } from '../../parts/clients'
 import { CodeText } from '../../parts/code-text'
 import { Select } from '../../parts/field'
 import { Empty } from '../../parts/facts'
@@ -7,7 +8,6 @@ import { time } from '../../text/format'
 import { shell } from '../../text/shell'
 import { tools as text } from '../../text/tools'
 import { type Exchange, exchanges, shownExchange } from './exchanges'
-import { TOKEN } from './snippets'
 
 /** A request and its response as they went over the wire, and the way to earlier ones. */
 export function ExchangeView() {

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { headerText } from '../../api/mcp'
+import { quoted, TOKEN } from '../../parts/clients'
 import { type Item, variablesOf } from './catalogue'
-import { pythonValue, quoted, SNIPPETS, snippet, TOKEN } from './snippets'
+import { pythonValue, SNIPPETS, snippet } from './snippets'
 
 const item: Item = { kind: 'tool', name: 'query_database', title: '', description: '', schema: {}, annotations: {} }
 const values = { query: `select 'it''s', "x" from t; -- $HOME \`id\``, deep: { a: [true, null, 1.5] } }
@@ -17,6 +18,14 @@ test('snippets are complete but for the token, which none of them has', () => {
     const text = snippet(kind, 'https://tools.example.com', item, values)
     expect(text, kind).toContain('https://tools.example.com/mcp')
     expect(text, kind).toContain(TOKEN)
+  }
+})
+
+test('a token that was just made stands in all snippets, in place of the words for it', () => {
+  for (const kind of SNIPPETS) {
+    const text = snippet(kind, 'https://tools.example.com', item, values, 'zig_new')
+    expect(text, kind).toContain('Bearer zig_new')
+    expect(text, kind).not.toContain(TOKEN)
   }
 })
 

@@ -1,43 +1,38 @@
 import { MODERN, requestFor } from '../../api/mcp'
+import { CLIENTS, clientConfiguration, quoted, TOKEN } from '../../parts/clients'
 import { callOf, type Item } from './catalogue'
 
-/** Stands where an API token belongs. */
-export const TOKEN = '<the token>'
-
-const NAME = 'ziggurat'
-
 /** Ways to use this server from elsewhere. */
-export const SNIPPETS = ['curl', 'Python', 'TypeScript', 'Claude Code', 'Cursor', 'VS Code'] as const
+export const SNIPPETS = ['curl', 'Python', 'TypeScript', ...CLIENTS] as const
 
 export type Snippet = (typeof SNIPPETS)[number]
 
 /** Writes a snippet. Programs make the call with these arguments; configurations make the server known to a client. */
-export function snippet(kind: Snippet, origin: string, item: Item, values: Record<string, unknown>): string {
+export function snippet(kind: Snippet, origin: string, item: Item, values: Record<string, unknown>, token = TOKEN): string {
+  const call: Call = { origin, token, item, values }
   switch (kind) {
     case 'curl':
-      return curl(origin, item, values)
+      return curl(call)
     case 'Python':
-      return python(origin, item, values)
+      return python(call)
     case 'TypeScript':
-      return typescript(origin, item, values)
-    case 'Claude Code':
-      return `claude mcp add --transport http ${NAME} ${quoted(`${origin}/mcp`)} --header ${quoted(`Authorization: Bearer ${TOKEN}`)}`
-    case 'Cursor':
-      return JSON.stringify({ mcpServers: { [NAME]: server(origin) } }, null, 2)
-    case 'VS Code':
-      return JSON.stringify({ servers: { [NAME]: { type: 'http', ...server(origin) } } }, null, 2)
+      return typescript(call)
+    default:
+      return clientConfiguration(kind, origin, token)
   }
 }
 
-const server = (origin: string) => ({ url: `${origin}/mcp`, headers: { Authorization: `Bearer ${TOKEN}` } })
+interface Call {
+  origin: string
+  token: string
+  item: Item
+  values: Record<string, unknown>
+}
 
-/** Quotes a word for a POSIX shell. */
-export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
-
-function curl(origin: string, item: Item, values: Record<string, unknown>): string {
+function curl({ origin, token, item, values }: Call): string {
   const { method, params } = callOf(item, values)
   const { path, headers, body } = requestFor(MODERN, method, params)
-  const sent = { ...headers, Authorization: `Bearer ${TOKEN}` }
+  const sent = { ...headers, Authorization: `Bearer ${token}` }
   return [
     `curl ${quoted(origin + path)}`,
     ...Object.entries(sent).map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`),
@@ -48,7 +43,7 @@ function curl(origin: string, item: Item, values: Record<string, unknown>): stri
 const PYTHON_CALL = { 'tools/call': 'call_tool', 'prompts/get': 'get_prompt', 'resources/read': 'read_resource' } as Record<string, string>
 const TYPESCRIPT_CALL = { 'tools/call': 'callTool', 'prompts/get': 'getPrompt', 'resources/read': 'readResource' } as Record<string, string>
 
-function python(origin: string, item: Item, values: Record<string, unknown>): string {
+function python({ origin, token, item, values }: Call): string {
   const { method, params } = callOf(item, values)
   const given = method === 'resources/read' ? pythonValue(params.uri) : `${pythonValue(params.name)}, ${pythonValue(params.arguments)}`
   return `# pip install mcp
@@ -57,7 +52,7 @@ import asyncio
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
-HEADERS = {"Authorization": "Bearer ${TOKEN}"}
+HEADERS = {"Authorization": "Bearer ${token}"}
 
 
 async def main():
@@ -84,14 +79,14 @@ export function pythonValue(value: unknown): string {
   return JSON.stringify(value)
 }
 
-function typescript(origin: string, item: Item, values: Record<string, unknown>): string {
+function typescript({ origin, token, item, values }: Call): string {
   const { method, params } = callOf(item, values)
   return `// npm install @modelcontextprotocol/sdk
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
 const transport = new StreamableHTTPClientTransport(new URL(${JSON.stringify(`${origin}/mcp`)}), {
-  requestInit: { headers: { Authorization: 'Bearer ${TOKEN}' } },
+  requestInit: { headers: { Authorization: 'Bearer ${token}' } },
 })
 const client = new Client({ name: 'example', version: '1.0.0' })
 await client.connect(transport)

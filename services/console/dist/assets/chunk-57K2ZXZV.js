@@ -1,0 +1,1 @@
+function s(t,n,e){let o=URL.createObjectURL(new Blob([t],{type:e}));r(o,n),setTimeout(()=>URL.revokeObjectURL(o),6e4)}function r(t,n){let e=document.createElement("a");e.href=t,e.download=n,document.body.append(e),e.click(),e.remove()}export{s as a,r as b};

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-VEDNON3K.js";import"/console/assets/chunk-QDFDJDZI.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-PIQVKZEO.js";export{a as Rows,b as arrange};

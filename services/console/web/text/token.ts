@@ -1,0 +1,21 @@
+/** Texts for making an API token, wherever one is made. */
+export const token = {
+  make: 'New token',
+  note: 'Note',
+  noteHint: 'The program that uses it, so that it can be told apart later.',
+  noteMissing: 'A note is required.',
+  database: 'Database',
+  expiry: 'Expires after',
+  expiries: { '1d': '1 day', '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': '1 year', never: 'Never' },
+  neverHint: 'A token that never expires works until it is withdrawn.',
+  toolsets: 'Toolsets',
+  toolsetsHint: 'Without a choice the token has what the configuration gives to all tokens.',
+  submit: 'Make the token',
+  busy: 'Making…',
+  action: (note: string) => `The token “${note}” is made.`,
+  made: 'New token, shown once',
+  once: 'It is shown this once and kept nowhere. Store it now; it cannot be shown again.',
+  secret: 'Token',
+  clients: 'Client',
+  haveIt: 'I have it',
+}
