@@ -5,7 +5,7 @@ import { Foreign } from '../parts/foreign'
 import { rag as text } from '../text/rag'
 import type { Turn } from './dialogue'
 import { type PassageIndex, piecesOf, placeOf } from './marks'
-import { showPassage } from './show-passage'
+import { passageId, showPassage } from './show-passage'
 
 /** Words of an answer, with the marks of its citations and the runs that stand in a passage linked to them. */
 export function AnswerWords({ turn, words, index }: { turn: Turn; words: string; index: PassageIndex | null }) {
@@ -19,9 +19,18 @@ export function AnswerWords({ turn, words, index }: { turn: Turn; words: string;
         if (!('passage' in piece)) return <Foreign key={at} text={piece.text} />
         const { passage, from, to } = piece
         return (
-          <button key={at} type="button" class="rag-run" aria-description={text.run(passage + 1)} onClick={() => showPassage({ turn: turn.id, passage, place: { from, to }, quote: null })}>
+          <a
+            key={at}
+            class="rag-run"
+            href={`#${passageId(turn.id, passage)}`}
+            aria-description={text.run(passage + 1)}
+            onClick={(event) => {
+              event.preventDefault()
+              showPassage({ turn: turn.id, passage, place: { from, to }, quote: null })
+            }}
+          >
             <Foreign text={piece.text} />
-          </button>
+          </a>
         )
       })}
     </>
@@ -34,14 +43,14 @@ const LEAVING = 150
 /** The mark of a citation. Pointer and focus show its quote at once; pressing it opens the passage. */
 function CitationMark({ turn, citation }: { turn: Turn; citation: Citation }) {
   const id = useId()
-  const button = useRef<HTMLButtonElement>(null)
+  const link = useRef<HTMLAnchorElement>(null)
   const panel = useRef<HTMLSpanElement>(null)
   const leaving = useRef<ReturnType<typeof setTimeout>>(undefined)
   const [open, setOpen] = useState(false)
   const { marker, quote, title = '' } = citation
   useEffect(() => () => clearTimeout(leaving.current), [])
   useEffect(() => {
-    const [own, anchor] = [panel.current, button.current]
+    const [own, anchor] = [panel.current, link.current]
     if (!open || !own || !anchor) return
     own.showPopover()
     place(own, anchor)
@@ -56,17 +65,18 @@ function CitationMark({ turn, citation }: { turn: Turn; citation: Citation }) {
   const hide = () => {
     leaving.current = setTimeout(() => setOpen(false), LEAVING)
   }
-  const choose = () => {
+  const choose = (event: MouseEvent) => {
+    event.preventDefault()
     setOpen(false)
     const content = turn.sources?.[marker - 1]?.content
     showPassage({ turn: turn.id, passage: marker - 1, place: content ? placeOf(quote, content) : null, quote })
   }
   return (
     <>
-      <button
-        ref={button}
-        type="button"
+      <a
+        ref={link}
         class="rag-mark-link"
+        href={`#${passageId(turn.id, marker - 1)}`}
         aria-label={text.citation(marker, title)}
         {...(open && { 'aria-describedby': id })}
         onPointerEnter={show}
@@ -76,7 +86,7 @@ function CitationMark({ turn, citation }: { turn: Turn; citation: Citation }) {
         onClick={choose}
       >
         [{marker}]
-      </button>
+      </a>
       {open && (
         <span ref={panel} id={id} class="rag-quote" role="tooltip" popover="manual" onPointerEnter={show} onPointerLeave={hide}>
           <strong>

@@ -8,6 +8,7 @@ import { Loading } from '../parts/loading'
 import { rag as text } from '../text/rag'
 import { listed, shown, type Shown, type Turn } from './dialogue'
 import { type Scores, scoresOf } from './scores'
+import { passageId } from './show-passage'
 
 /** The passages of an answer, best first. */
 export function Passages() {
@@ -25,7 +26,7 @@ export function Passages() {
       {sources?.length === 0 && <p class="muted">{text.nothingFound}</p>}
       <ol>
         {sources?.map((source, at) => (
-          <Passage key={`${turn.id}-${at}`} at={at} source={source} scores={scoresOf(source, debug)} shown={shown.value?.turn === turn.id && shown.value.passage === at ? shown.value : null} onLink={setLink} />
+          <Passage key={`${turn.id}-${at}`} id={passageId(turn.id, at)} at={at} source={source} scores={scoresOf(source, debug)} shown={shown.value?.turn === turn.id && shown.value.passage === at ? shown.value : null} onLink={setLink} />
         ))}
       </ol>
       {link && <LinkDialog address={link} onClose={() => setLink(null)} />}
@@ -42,6 +43,7 @@ function Without({ turn }: { turn: Turn }) {
 const BEGINNING = 320
 
 interface Props {
+  id: string
   at: number
   source: Source
   scores: Scores | null
@@ -49,10 +51,10 @@ interface Props {
   onLink: (address: string) => void
 }
 
-function Passage({ at, source, scores, shown: here, onLink }: Props) {
+function Passage({ id, at, source, scores, shown: here, onLink }: Props) {
   const [open, setOpen] = useState(false)
   const element = useRef<HTMLLIElement>(null)
-  const { title, url, content, score, id } = source
+  const { title, url, content, score } = source
   const whole = open || here !== null
   const address = url && URL.canParse(url) && new URL(url).protocol === 'https:' ? new URL(url).href : null
   useEffect(() => {
@@ -62,11 +64,11 @@ function Passage({ at, source, scores, shown: here, onLink }: Props) {
     element.current?.focus({ preventScroll: true })
   }, [here])
   return (
-    <li ref={element} class={`rag-passage ${here ? 'is-shown' : ''} ${scores?.used === false ? 'is-unused' : ''}`} tabIndex={-1} aria-label={text.citation(at + 1, title ?? '')}>
+    <li ref={element} id={id} class={`rag-passage ${here ? 'is-shown' : ''} ${scores?.used === false ? 'is-unused' : ''}`} tabIndex={-1} aria-label={text.citation(at + 1, title ?? '')}>
       <div class="rag-passage-head">
         <span class="rag-passage-number">{at + 1}</span>
         <strong class="rag-passage-title">
-          <Foreign text={title || text.untitled(at + 1, id)} />
+          <Foreign text={title || text.untitled(at + 1, source.id)} />
         </strong>
         <span class="muted rag-passage-score" title={text.scoreName}>
           <span class="spoken">{text.scoreName} </span>
