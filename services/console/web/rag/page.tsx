@@ -90,14 +90,14 @@ function Content() {
   if (!offer) return <Middle><Loading /></Middle>
   if (offer.pipelines.length === 0) return <Middle><Empty icon="database" title={text.noPipelines}>{text.noPipelinesText}</Empty></Middle>
   return (
-    <div class="rag-columns">
+    <main class="rag-columns" id="content" tabIndex={-1}>
       <aside class="rag-settings" aria-label={text.settings} data-region>
         <Settings />
       </aside>
       <Splitter name="rag-settings" label={text.settingsWidth} initial={272} smallest={220} largest={420} />
-      <main class="rag-work" id="content" tabIndex={-1} data-region>
+      <section class="rag-work" aria-label={text.conversation} data-region>
         <Conversation />
-      </main>
+      </section>
       <Splitter name="rag-passages" label={text.passagesWidth} from="end" initial={380} smallest={260} largest={640} />
       <aside class="rag-passages" aria-label={text.passages} data-region>
         <Passages />
@@ -107,7 +107,7 @@ function Content() {
           {drawer.value === 'settings' ? <Settings /> : <Passages />}
         </Dialog>
       )}
-    </div>
+    </main>
   )
 }
 
