@@ -97,7 +97,7 @@ test('new statements wait while the pointer is on the list', () =>
     const first = await runAs('bob', `select 'the first', pg_sleep(20)`)
     await line(page, 'the first').hover()
     const second = await runAs('bob', `select 'the second', pg_sleep(20)`)
-    await page.getByText(/^1 new statement/).waitFor()
+    await page.getByText(/^\d+ new statements?/).waitFor()
     assert.equal(await line(page, 'the second').count(), 0)
     await page.mouse.move(5, 5)
     await line(page, 'the second').waitFor()

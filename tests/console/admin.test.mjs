@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { base, password, signIn, visit, withBrowser } from './browser.mjs'
+import { base, password, signIn, until, visit, withBrowser } from './browser.mjs'
 import { keyboard, pointer } from './hands.mjs'
 
 withBrowser()
@@ -24,7 +24,7 @@ for (const hand of [pointer, keyboard]) {
         assert.equal(await page.getByLabel('Expires after').inputValue(), '90d')
         await hand.press(page, page.getByRole('button', { name: 'Make the token' }))
         const token = (await shownOnce(page).getByRole('region', { name: 'Token' }).innerText()).trim()
-        assert.ok(await works(token))
+        await until(() => works(token), 'the token works')
         await hand.press(page, shownOnce(page).getByRole('tab', { name: 'VS Code' }))
         assert.equal(JSON.parse(await shownOnce(page).getByRole('region', { name: 'VS Code' }).innerText()).servers.ziggurat.headers.Authorization, `Bearer ${token}`)
         await page.keyboard.press('Escape')
@@ -37,7 +37,7 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, page.getByRole('button', { name: `Withdraw ${note}` }))
         await hand.press(page, page.getByRole('dialog').getByRole('button', { name: 'Withdraw', exact: true }))
         await page.getByRole('rowheader', { name: note }).waitFor({ state: 'detached' })
-        assert.ok(!(await works(token)))
+        await until(async () => !(await works(token)), 'the token is withdrawn')
       }))
 
     test('an administrator makes a user, who signs in with the password shown once, and deletes it by its name', () =>

@@ -42,6 +42,8 @@ const SCREENS = [
       await page.getByRole('tab', { name: 'Table' }).waitFor()
     },
   },
+  { name: 'activity', path: 'activity', ready: (page) => page.getByRole('heading', { name: 'Connections' }).waitFor() },
+  { name: 'admin', path: 'admin', ready: (page) => page.getByRole('table').waitFor() },
 ]
 
 // Reads what the demo says about itself until it has named its address, and a user with a password.

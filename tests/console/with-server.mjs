@@ -69,6 +69,8 @@ function configuration(url, model) {
     llm: { enabled: true, provider: 'anthropic', model: 'claude-script', anthropic_api_key: 'none', anthropic_base_url: model },
     embedding: { enabled: true, provider: 'local' },
     audit: { file: join(folder, 'audit.jsonl') },
+    // Each test signs in anew, and two files of them run at once.
+    limits: { max_sessions_per_user: 200 },
     databases: [database('shop', false), database('workshop', true)],
   }
 }
