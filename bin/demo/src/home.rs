@@ -220,9 +220,7 @@ fn password(folder: &Path) -> anyhow::Result<SecretString> {
         }
         return Ok(password);
     }
-    let mut bytes = [0; 9];
-    io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut bytes)?;
-    let password = SecretString::from(bytes.map(|byte| format!("{byte:02x}")).concat());
+    let password = file.make_password()?;
     if user.is_some() {
         let changes = UserChanges {
             password: Some(&password),

@@ -42,6 +42,7 @@
 //! changes; the server records logins and failed logins by applying them to the current content of
 //! the file. Unknown members are kept, comments are not.
 
+mod administration;
 mod attempts;
 mod halves;
 mod login;
@@ -88,6 +89,7 @@ use self::{
 };
 
 pub use self::{
+    administration::LockedAccounts,
     attempts::{PasswordAttempt, PasswordAttempts},
     halves::{CookieHalf, TokenHalves},
     login::Session,

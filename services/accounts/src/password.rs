@@ -10,6 +10,7 @@ use std::sync::{
 };
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bcrypt::HashParts;
 use rand::{
     TryRng as _,
@@ -23,6 +24,9 @@ use self::digest::{MAX_BYTES, Salt, kept};
 
 /// About 0.4 s on a machine of 2026.
 const DEFAULT_COST: u32 = 12;
+
+/// Length of a password that is made: more than 128 random bits.
+const MADE_LENGTH: usize = 24;
 
 /// Minimum of bcrypt.
 const MIN_COST: u32 = 4;
@@ -121,6 +125,17 @@ impl fmt::Debug for Passwords {
     }
 }
 
+/// Makes a random password of 24 characters, or of `min_length` if that is more. It has no characters
+/// that a shell or a URL would read in another way.
+pub(super) fn made(min_length: usize) -> Result<SecretString, PasswordError> {
+    // As many bytes as make the longest password.
+    let mut bytes = [0; MAX_BYTES / 4 * 3];
+    SysRng.try_fill_bytes(&mut bytes)?;
+    let mut password = URL_SAFE_NO_PAD.encode(bytes);
+    password.truncate(min_length.max(MADE_LENGTH));
+    Ok(password.into())
+}
+
 /// Returns the parts of a hash in any of its three formats, if its cost is allowed.
 fn usable(hash: &str) -> Option<HashParts> {
     let parts = hash.parse::<HashParts>().ok();
@@ -159,6 +174,15 @@ mod tests {
     fn the_cost_of_new_hashes_is_one_that_is_accepted() {
         for (cost, expected) in [(0, 4), (4, 4), (12, 12), (16, 16), (31, 16), (u32::MAX, 16)] {
             assert_eq!(Passwords::with_cost(cost).cost, expected, "{cost}");
+        }
+    }
+
+    #[test]
+    fn a_made_password_is_long_enough_and_never_repeated() {
+        for (least, length) in [(0, 24), (12, 24), (30, 30), (72, 72), (500, 72)] {
+            let [one, two] = [made(least), made(least)].map(|it| it.expect("random bytes"));
+            assert_eq!(one.expose_secret().len(), length);
+            assert_ne!(one.expose_secret(), two.expose_secret());
         }
     }
 

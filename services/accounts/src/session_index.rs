@@ -156,6 +156,17 @@ impl SessionIndex {
         people.filter(is_gone).map(|(name, _)| name)
     }
 
+    /// Returns the number of valid sessions of each user who has some.
+    pub(super) fn counts(&self, now: Timestamp) -> HashMap<String, u64> {
+        let mut counts = HashMap::new();
+        for session in self.by_token.values().filter(|it| it.ends > now) {
+            if let Rights::User(identity) = &session.rights {
+                *counts.entry(identity.name().to_owned()).or_default() += 1;
+            }
+        }
+        counts
+    }
+
     /// Returns the earliest expiry date.
     pub(super) fn next_end(&self) -> Option<Timestamp> {
         self.by_token.values().map(|session| session.ends).min()

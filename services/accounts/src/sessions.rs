@@ -3,11 +3,11 @@
 mod local;
 mod replicated;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::spawn_blocking;
-use ziggurat_layers::bearer::TokenHash;
+use ziggurat_layers::{bearer::TokenHash, clock::Clock};
 use ziggurat_runtime::lock;
 use ziggurat_state::{self as store, LookUp, StoreError};
 use ziggurat_tokens::{Identity, whole_seconds};
@@ -164,6 +164,52 @@ impl Sessions {
                 accounts.notify_ended(sessions.forget(session));
                 Ok(())
             }
+        }
+    }
+
+    /// Ends all sessions of a user.
+    pub(super) async fn end_all_of(
+        &self,
+        accounts: &Arc<Shared>,
+        user: &str,
+    ) -> Result<(), LoginError> {
+        match self {
+            Self::Local => {
+                let (accounts, user) = (Arc::clone(accounts), user.to_owned());
+                let ended = spawn_blocking(move || {
+                    let mut state = lock(&accounts.state);
+                    state.sessions.end_of(&user);
+                    accounts.publish(state);
+                });
+                Ok(ended.await.map_err(LoginFault::from)?)
+            }
+            Self::Replicated(sessions) => {
+                sessions.store.end_all_sessions_of(user).await?;
+                let now = Clock::now(&accounts.clock);
+                let is_other =
+                    |it: &store::SharedSession| it.api_token.is_some() || *it.user != *user;
+                accounts.notify_ended(sessions.retain(now, is_other));
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the number of valid sessions of each user who has some.
+    pub(super) async fn counts(
+        &self,
+        accounts: &Shared,
+    ) -> Result<HashMap<String, u64>, StoreError> {
+        match self {
+            Self::Local => Ok(accounts.known.load().counts(accounts.clock.now())),
+            Self::Replicated(sessions) => sessions.store.session_counts().await,
+        }
+    }
+
+    /// Returns the database that holds them, if replicas share it.
+    pub(super) fn store(&self) -> Option<&store::Shared> {
+        match self {
+            Self::Local => None,
+            Self::Replicated(sessions) => Some(&sessions.store),
         }
     }
 

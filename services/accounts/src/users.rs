@@ -1,5 +1,6 @@
 //! The file of user accounts.
 
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -8,26 +9,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use ziggurat_tokens::{
     ClaimError, Claims, NewClaims,
-    file::{Change, FileError, Table, TableFile},
+    file::{Change, FileError, TableFile},
     whole_seconds,
-    yaml::{Map, Node, Unexpected},
 };
 
-use crate::password::{PasswordError, Passwords};
+use self::table::StoredUser;
+pub(crate) use self::table::Users;
+use crate::password::{self, PasswordError, Passwords};
 
 /// Default minimum length of a new password, in characters.
 const MIN_LENGTH: usize = 12;
-
-/// Member of administrators.
-const ADMIN: &str = "admin";
-
-/// Precision of the time of a user's last login.
-const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 
 /// File of user accounts, for administration. A server may use the file at the same time.
 ///
@@ -52,6 +48,7 @@ pub struct UserFile {
     file: TableFile<Users>,
     passwords: Passwords,
     min_length: usize,
+    keeps_administrator: bool,
 }
 
 /// Stored data of a user.
@@ -87,6 +84,8 @@ pub struct NewUser<'a> {
     pub password: &'a SecretString,
     /// Note of the administrator; may be empty.
     pub note: &'a str,
+    /// Databases that the user may use; empty for all.
+    pub databases: &'a [String],
     /// Claims of the user.
     pub claims: Claims,
     /// Is true if the user administers the server.
@@ -104,6 +103,10 @@ pub struct UserChanges<'a> {
     pub claims: NewClaims,
     /// Is true if the user administers the server.
     pub is_admin: Option<bool>,
+    /// Is true if the user may log in. Enabling also clears failed logins; disabling ends sessions.
+    pub is_enabled: Option<bool>,
+    /// Databases that the user may use; empty for all.
+    pub databases: Option<&'a [String]>,
 }
 
 /// Reason why an operation on a user failed. The message is for the administrator.
@@ -119,6 +122,9 @@ pub enum UserError {
     /// The user does not exist.
     #[error("user '{0}' not found")]
     NotFound(String),
+    /// The user is the last one who administers the server.
+    #[error("user '{0}' is the only enabled administrator: make another one first")]
+    LastAdministrator(String),
     /// The password cannot be set.
     #[error(transparent)]
     Password(#[from] PasswordError),
@@ -128,21 +134,6 @@ pub enum UserError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-}
-
-/// Content of the user file.
-#[derive(Clone, Default)]
-pub(super) struct Users {
-    /// Members of the document other than the users.
-    rest: Map,
-    users: Vec<StoredUser>,
-}
-
-/// A user, parsed and as written.
-#[derive(Clone)]
-struct StoredUser {
-    record: UserRecord,
-    members: Map,
 }
 
 // === impl UserFile ===
@@ -155,6 +146,7 @@ impl UserFile {
             file: TableFile::new(path.into()),
             passwords: Passwords::default(),
             min_length: MIN_LENGTH,
+            keeps_administrator: false,
         }
     }
 
@@ -163,6 +155,15 @@ impl UserFile {
     #[must_use]
     pub fn with_min_length(self, min_length: usize) -> Self {
         Self { min_length, ..self }
+    }
+
+    /// Refuses changes after which no enabled user would administer the server, if one does now.
+    #[must_use]
+    pub fn with_administrator_kept(self) -> Self {
+        Self {
+            keeps_administrator: true,
+            ..self
+        }
     }
 
     /// Sets the bcrypt cost, as an exponent of two (12 by default). Each step doubles the time of a
@@ -208,22 +209,17 @@ impl UserFile {
             last_login: None,
             is_enabled: true,
             failed_attempts: 0,
-            databases: Vec::new(),
+            databases: new.databases.to_vec(),
             claims: new.claims,
             is_admin: new.is_admin,
             password_hash: self.hash(new.password)?,
         };
-        self.file.update(|users| {
-            if users.find(name).is_some() {
-                return Err(UserError::Exists(name.to_owned()));
-            }
-            users.users.push(StoredUser::new(record));
-            Ok(Change::Write(()))
-        })?;
-        Ok(())
+        self.file
+            .update(|users| users.add(record).map(Change::Write))
     }
 
-    /// Changes the given values. Sessions stay; hashing a password blocks for long.
+    /// Changes the given values. Sessions stay unless the account is disabled; hashing a password
+    /// blocks for long.
     ///
     /// # Errors
     ///
@@ -244,6 +240,12 @@ impl UserFile {
             if let Some(is_admin) = changes.is_admin {
                 stored.set_admin(is_admin);
             }
+            if let Some(is_enabled) = changes.is_enabled {
+                stored.enable(is_enabled);
+            }
+            if let Some(databases) = changes.databases {
+                stored.set_databases(databases);
+            }
             Ok(())
         })
     }
@@ -255,8 +257,7 @@ impl UserFile {
     /// Fails if the user does not exist, or the file cannot be written.
     pub fn enable(&self, name: &str) -> Result<(), UserError> {
         self.change(name, |stored| {
-            stored.set_enabled(true);
-            stored.set_failed_attempts(0);
+            stored.enable(true);
             Ok(())
         })
     }
@@ -268,7 +269,7 @@ impl UserFile {
     /// Fails if the user does not exist, or the file cannot be written.
     pub fn disable(&self, name: &str) -> Result<(), UserError> {
         self.change(name, |stored| {
-            stored.set_enabled(false);
+            stored.enable(false);
             Ok(())
         })
     }
@@ -279,15 +280,16 @@ impl UserFile {
     ///
     /// Fails if the user does not exist, or the file cannot be written.
     pub fn delete(&self, name: &str) -> Result<(), UserError> {
-        self.file.update(|users| {
-            let before = users.users.len();
-            users.users.retain(|stored| stored.record.name != name);
-            if users.users.len() == before {
-                return Err(UserError::NotFound(name.to_owned()));
-            }
-            Ok(Change::Write(()))
-        })?;
-        Ok(())
+        self.change_table(name, |users| users.remove(name))
+    }
+
+    /// Makes a random password that a user of this file may have.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are no random bytes.
+    pub fn make_password(&self) -> Result<SecretString, PasswordError> {
+        password::made(self.min_length)
     }
 
     fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
@@ -303,165 +305,27 @@ impl UserFile {
         name: &str,
         change: impl FnOnce(&mut StoredUser) -> Result<(), UserError>,
     ) -> Result<(), UserError> {
-        self.file.update(|users| {
+        self.change_table(name, |users| {
             let found = users.find_mut(name);
-            change(found.ok_or_else(|| UserError::NotFound(name.to_owned()))?)?;
-            Ok::<_, UserError>(Change::Write(()))
-        })?;
-        Ok(())
-    }
-}
-
-// === impl Users ===
-
-impl Users {
-    pub(super) fn records(&self) -> impl Iterator<Item = &UserRecord> {
-        self.users.iter().map(|stored| &stored.record)
+            change(found.ok_or_else(|| UserError::NotFound(name.to_owned()))?)
+        })
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&UserRecord> {
-        self.records().find(|record| record.name == name)
+    /// Applies a change to the account of this name.
+    fn change_table(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Users) -> Result<(), UserError>,
+    ) -> Result<(), UserError> {
+        self.file.update(|users| {
+            let had_administrator = users.have_administrator();
+            change(users)?;
+            if self.keeps_administrator && had_administrator && !users.have_administrator() {
+                return Err(UserError::LastAdministrator(name.to_owned()));
+            }
+            Ok(Change::Write(()))
+        })
     }
-
-    /// Records a successful login, if the record changes: times are kept to the hour, so that not
-    /// every login writes the file. Returns whether it changed.
-    pub(super) fn note_success(&mut self, name: &str, now: Timestamp) -> bool {
-        let Some(stored) = self.find_mut(name) else {
-            return false;
-        };
-        let last = stored.record.last_login;
-        let is_recent = last.is_some_and(|last| now.duration_since(last).abs() < PRECISION);
-        if is_recent && stored.record.failed_attempts == 0 {
-            return false;
-        }
-        stored.set_last_login(whole_seconds(now));
-        stored.set_failed_attempts(0);
-        true
-    }
-
-    /// Counts a failed login, and disables the account at the limit. Returns whether it was
-    /// disabled now; disabled and missing accounts are not counted.
-    pub(super) fn note_failure(&mut self, name: &str, limit: u64) -> Change<bool> {
-        let Some(stored) = self
-            .find_mut(name)
-            .filter(|stored| stored.record.is_enabled)
-        else {
-            return Change::Leave(false);
-        };
-        let failed = stored.record.failed_attempts.saturating_add(1);
-        stored.set_failed_attempts(failed);
-        stored.set_enabled(failed < limit);
-        Change::Write(failed >= limit)
-    }
-
-    fn find_mut(&mut self, name: &str) -> Option<&mut StoredUser> {
-        self.users
-            .iter_mut()
-            .find(|stored| stored.record.name == name)
-    }
-}
-
-impl Table for Users {
-    fn from_document(document: Node) -> Result<Self, Unexpected> {
-        let mut rest = document.into_document("a map with `users`")?;
-        let users = match rest.take("users").unwrap_or(Node::Null) {
-            Node::Null => Vec::new(),
-            Node::Map(by_name) => by_name
-                .into_members()
-                .map(|(name, node)| StoredUser::from_member(name, node))
-                .collect::<Result<_, _>>()?,
-            _ => return Err(Unexpected::new("users", "a map")),
-        };
-        Ok(Self { rest, users })
-    }
-
-    fn to_document(&self) -> Node {
-        let mut by_name = Map::default();
-        for stored in &self.users {
-            by_name.push(
-                stored.record.name.clone(),
-                Node::Map(stored.members.clone()),
-            );
-        }
-        let mut document = self.rest.clone();
-        document.push("users".to_owned(), Node::Map(by_name));
-        Node::Map(document)
-    }
-}
-
-// === impl StoredUser ===
-
-impl StoredUser {
-    fn new(record: UserRecord) -> Self {
-        let mut stored = Self {
-            members: Map::default(),
-            record: record.clone(),
-        };
-        let created_at = record.created_at.map_or(Node::Null, date);
-        stored.members.set("username", Node::Text(record.name));
-        stored.set_password_hash(record.password_hash);
-        stored.members.set("created_at", created_at);
-        stored.members.set("last_login", Node::Null);
-        stored.set_enabled(record.is_enabled);
-        stored.set_note(&record.note);
-        stored.set_failed_attempts(record.failed_attempts);
-        stored.set_claims(record.claims);
-        stored.set_admin(record.is_admin);
-        stored
-    }
-
-    fn from_member(name: String, node: Node) -> Result<Self, Unexpected> {
-        let place = format!("users.{name}");
-        let members = node.into_map(&place, "a map")?;
-        let record = UserRecord::from_members(name, &members);
-        let record = record.map_err(|problem| problem.within(&place))?;
-        Ok(Self { record, members })
-    }
-
-    fn set_password_hash(&mut self, hash: String) {
-        self.members.set("password_hash", Node::Text(hash.clone()));
-        self.record.password_hash = hash;
-    }
-
-    fn set_note(&mut self, note: &str) {
-        self.members.set("annotation", Node::text(note));
-        note.clone_into(&mut self.record.note);
-    }
-
-    fn set_claims(&mut self, claims: Claims) {
-        self.members.set_claims(&claims);
-        self.record.claims = claims;
-    }
-
-    /// Writes only what is not the default, so that files without administrators stay as they are.
-    fn set_admin(&mut self, is_admin: bool) {
-        if is_admin {
-            self.members.set(ADMIN, Node::Bool(true));
-        } else {
-            self.members.take(ADMIN);
-        }
-        self.record.is_admin = is_admin;
-    }
-
-    fn set_enabled(&mut self, is_enabled: bool) {
-        self.members.set("enabled", Node::Bool(is_enabled));
-        self.record.is_enabled = is_enabled;
-    }
-
-    fn set_failed_attempts(&mut self, failed: u64) {
-        let node = i64::try_from(failed).map_or(Node::Large(failed), Node::Whole);
-        self.members.set("failed_attempts", node);
-        self.record.failed_attempts = failed;
-    }
-
-    fn set_last_login(&mut self, at: Timestamp) {
-        self.members.set("last_login", date(at));
-        self.record.last_login = Some(at);
-    }
-}
-
-fn date(at: Timestamp) -> Node {
-    Node::Text(at.to_string())
 }
 
 // === impl NewUser ===
@@ -474,6 +338,7 @@ impl<'a> NewUser<'a> {
             name,
             password,
             note: "",
+            databases: &[],
             claims: Claims::default(),
             is_admin: false,
         }
@@ -481,26 +346,6 @@ impl<'a> NewUser<'a> {
 }
 
 // === impl UserRecord ===
-
-impl UserRecord {
-    fn from_members(name: String, members: &Map) -> Result<Self, Unexpected> {
-        let hash = members.find_text("password_hash")?;
-        Ok(Self {
-            name,
-            note: members.find_text("annotation")?.unwrap_or_default(),
-            created_at: members.find_date("created_at")?,
-            last_login: members.find_date("last_login")?,
-            is_enabled: members.find_bool("enabled")?.unwrap_or(true),
-            failed_attempts: members.find_number("failed_attempts")?.unwrap_or_default(),
-            databases: members
-                .find_texts("available_databases")?
-                .unwrap_or_default(),
-            claims: members.find_claims()?,
-            is_admin: members.find_bool(ADMIN)?.unwrap_or(false),
-            password_hash: hash.ok_or_else(|| Unexpected::new("password_hash", "a text"))?,
-        })
-    }
-}
 
 impl fmt::Debug for UserRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ mod tests;
 mod usage;
 mod used_tickets;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -159,6 +159,36 @@ impl Shared {
             .bind(storable(name.to_owned()))
             .bind(&token.as_bytes()[..]);
         Ok(self.state.execute(query).await? > 0)
+    }
+
+    /// Ends all sessions of a user now, for all replicas.
+    ///
+    /// # Errors
+    /// Fails if the database cannot run the statement.
+    pub async fn end_all_sessions_of(&self, user: &str) -> Result<(), StoreError> {
+        let query =
+            query("DELETE FROM ziggurat.sessions WHERE username = $1 AND api_token IS NULL")
+                .bind(storable(user.to_owned()));
+        self.state.execute(query).await.map(drop)
+    }
+
+    /// Returns the number of sessions of each user who has some, at all replicas.
+    ///
+    /// # Errors
+    /// Fails if the database cannot run the statement.
+    pub async fn session_counts(&self) -> Result<HashMap<String, u64>, StoreError> {
+        let query = query(
+            "SELECT username, pg_catalog.count(*) FROM ziggurat.sessions \
+             WHERE api_token IS NULL AND ends_at > \
+             pg_catalog.date_part('epoch', statement_timestamp()) GROUP BY username",
+        );
+        let rows = self.state.rows(query).await?;
+        let counts = rows.iter().map(|row| {
+            let count: i64 = row.get(1)?;
+            let count = u64::try_from(count).map_err(DriverError::value)?;
+            Ok((row.get(0)?, count))
+        });
+        counts.collect()
     }
 
     /// Ends all sessions of a user, as soon as the database is reachable.

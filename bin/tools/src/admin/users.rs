@@ -5,15 +5,11 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_accounts::{NewUser, UserChanges, UserFile};
+use ziggurat_accounts::{LockedAccounts, NewUser, UserChanges, UserFile};
 use ziggurat_runtime::console::{Console, moment, plain};
 use ziggurat_tokens::{Claims, NewClaims, push_claims};
 
-use super::{
-    AdminContext,
-    replicas::{self, Locked},
-    secret::ask_secret,
-};
+use super::{AdminContext, replicas::with_shared, secret::ask_secret};
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
 
@@ -95,6 +91,7 @@ pub(super) fn update(
         note: given.note.as_deref(),
         claims,
         is_admin,
+        ..UserChanges::default()
     };
     file(admin_context)
         .update(&name, &changes)
@@ -142,7 +139,8 @@ pub(super) fn enable(
         .enable(&name)
         .context("failed to enable user")?;
     if let Some(state) = admin_context.state {
-        replicas::unlock(state, &name).context("failed to enable user")?;
+        with_shared(state, async |shared| shared.unlock(&name).await)
+            .context("failed to enable user")?;
     }
     Ok(console.print(&format!("User '{}' enabled successfully\n", plain(&name)))?)
 }
@@ -168,8 +166,8 @@ pub(super) fn list(
         return Ok(console.print("No users found.\n")?);
     }
     let locked = match admin_context.state {
-        Some(state) => Locked::read(state)?,
-        None => Locked::default(),
+        Some(state) => with_shared(state, LockedAccounts::read)?,
+        None => LockedAccounts::default(),
     };
     let (thick, thin) = ("=".repeat(90), "-".repeat(90));
     let mut text = format!("\nUsers:\n{thick}\n");

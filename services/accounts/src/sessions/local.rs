@@ -75,6 +75,14 @@ impl LocalSessions {
         self.by_token.remove(&token);
     }
 
+    /// Ends all sessions of a user.
+    pub(crate) fn end_of(&mut self, user: &str) {
+        self.by_token.retain(|_, session| match &session.owner {
+            SessionOwner::User { name, .. } => name != user,
+            SessionOwner::Token(_) => true,
+        });
+    }
+
     /// Removes expired sessions, and those of disabled or deleted accounts. They stay removed when
     /// an account is enabled again.
     pub(crate) fn retain_good(&mut self, now: Timestamp, users: &HashMap<&str, &UserRecord>) {

@@ -531,3 +531,26 @@ async fn a_session_knows_when_it_began_and_if_its_user_is_an_administrator() {
     }
     assert_eq!(setup.gone(), [""; 0], "the session stays");
 }
+
+#[tokio::test]
+async fn the_sessions_of_a_user_are_counted_and_end_together() {
+    let setup = TestAccounts::new();
+    let sessions = [setup.session().await, setup.session().await];
+    let program = setup.token(None);
+    setup.reload();
+    let exchanged = setup.accounts.exchange(&program).await.expect("opened");
+    let counts = async || setup.accounts.session_counts().await.expect("counted");
+    assert_eq!(counts().await.get("alice"), Some(&2));
+    assert_eq!(counts().await.len(), 1);
+    setup.accounts.log_out_user("bob").await.expect("ended");
+    assert_eq!(counts().await.get("alice"), Some(&2));
+    setup.accounts.log_out_user("alice").await.expect("ended");
+    assert!(counts().await.is_empty());
+    assert!(!sessions.iter().any(|session| setup.is_good(session)));
+    let mut ended = sessions.each_ref().map(key);
+    let mut gone = setup.gone();
+    ended.sort();
+    gone.sort();
+    assert_eq!(gone, ended);
+    assert!(setup.is_good(&exchanged.token), "another owner");
+}

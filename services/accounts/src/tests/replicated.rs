@@ -252,3 +252,47 @@ async fn a_session_that_is_logged_out_is_over_on_every_replica() {
     let verdict = replica.verdict(&session.token).await;
     assert_eq!(verdict, Err(Denied::Invalid));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_of_a_user_are_counted_and_end_together() {
+    let replica = Replica::new().await;
+    let (setup, accounts) = (&replica.setup, &replica.setup.accounts);
+    let (first, second) = (setup.session().await, setup.session().await);
+    let program = setup.token(None);
+    setup.reload();
+    let program = accounts.exchange(&program).await.expect("opened");
+    replica.verdict(&first).await.expect("good");
+    let counts = accounts.session_counts().await.expect("counted");
+    assert_eq!(
+        counts.into_iter().collect::<Vec<_>>(),
+        [("alice".into(), 2)]
+    );
+    accounts.log_out_user("alice").await.expect("ended");
+    for session in [first, second] {
+        assert_eq!(replica.verdict(&session).await, Err(Denied::Invalid));
+    }
+    replica
+        .verdict(&program.token)
+        .await
+        .expect("another owner");
+    let counts = accounts.session_counts().await.expect("counted");
+    assert!(counts.is_empty(), "{counts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_replicas_locked_is_unlocked() {
+    let replica = Replica::new().await;
+    let accounts = &replica.setup.accounts;
+    let store = accounts.shared.sessions.store().expect("replicated");
+    let alice = replica.setup.alice();
+    let locked = store.account_failed("alice", alice.created_at, 1).await;
+    assert!(locked.expect("counted"));
+    assert!(accounts.locked().await.expect("read").contains(&alice));
+    let again = UserRecord {
+        created_at: None,
+        ..alice.clone()
+    };
+    assert!(!accounts.locked().await.expect("read").contains(&again));
+    accounts.unlock("alice").await.expect("unlocked");
+    assert!(!accounts.locked().await.expect("read").contains(&alice));
+}

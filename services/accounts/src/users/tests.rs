@@ -267,3 +267,68 @@ fn the_minimum_length_of_new_passwords_is_configurable() {
     let error = error.expect_err("too short").to_string();
     assert_eq!(error, "password must have at least 3 characters");
 }
+
+#[test]
+fn databases_are_changed_and_an_empty_list_leaves_no_member() {
+    let setup = TestAccounts::with(ALICE);
+    let change = |databases: &[String]| {
+        let changes = UserChanges {
+            databases: Some(databases),
+            ..UserChanges::default()
+        };
+        setup.users.update("alice", &changes).expect("updated");
+        setup.one().databases
+    };
+    assert_eq!(change(&["shop".to_owned()]), ["shop"]);
+    assert!(setup.text().contains("- shop\n"), "{}", setup.text());
+    assert_eq!(change(&[]), [""; 0]);
+    assert!(!setup.text().contains("available_databases"));
+}
+
+#[test]
+fn an_account_is_enabled_and_disabled_with_other_changes() {
+    let setup = TestAccounts::with(ALICE);
+    for is_enabled in [false, true] {
+        let changes = UserChanges {
+            note: Some("changed"),
+            is_enabled: Some(is_enabled),
+            ..UserChanges::default()
+        };
+        setup.users.update("alice", &changes).expect("updated");
+        assert_eq!(setup.one().is_enabled, is_enabled);
+    }
+    assert_eq!(setup.one().failed_attempts, 0);
+    assert_eq!(setup.one().note, "changed");
+}
+
+#[test]
+fn the_last_enabled_administrator_is_kept_where_that_is_asked_for() {
+    let setup = TestAccounts::with(ALICE);
+    let path = setup.users.path().to_owned();
+    let kept = UserFile::new(path).with_cost(4).with_administrator_kept();
+    // There was none before, so none has to be left.
+    kept.disable("alice").expect("disabled");
+    let changes = UserChanges {
+        is_admin: Some(true),
+        is_enabled: Some(true),
+        ..UserChanges::default()
+    };
+    kept.update("alice", &changes).expect("updated");
+    let text = setup.text();
+    let revoke = UserChanges {
+        is_admin: Some(false),
+        ..UserChanges::default()
+    };
+    for refused in [
+        kept.disable("alice"),
+        kept.delete("alice"),
+        kept.update("alice", &revoke),
+    ] {
+        assert_eq!(
+            refused.expect_err("the last one").to_string(),
+            "user 'alice' is the only enabled administrator: make another one first"
+        );
+    }
+    assert_eq!(setup.text(), text, "nothing was written");
+    setup.users.delete("alice").expect("a command may");
+}
