@@ -36,6 +36,7 @@
 
 mod keys;
 mod section;
+mod sources;
 mod value;
 mod yaml;
 
@@ -52,6 +53,7 @@ pub(crate) use self::keys::is_near;
 use self::{keys::Keys, yaml::Node};
 pub use self::{
     section::Section,
+    sources::{Source, Sources},
     value::{Number, Value},
 };
 use crate::{
@@ -84,6 +86,8 @@ pub struct Loaded<T> {
     pub path: PathBuf,
     /// Warnings; each becomes a line of the log.
     pub warnings: Vec<String>,
+    /// Places that the values come from.
+    pub sources: Sources,
 }
 
 /// Reason why a configuration cannot be loaded. Print it with its sources, as `{:#}` of anyhow
@@ -126,6 +130,7 @@ struct ReadState {
     /// Keys with a problem from which others would only follow.
     settled: BTreeSet<String>,
     warnings: Vec<String>,
+    sources: Sources,
 }
 
 // === impl Input ===
@@ -192,6 +197,7 @@ impl<'a> Input<'a> {
             problems,
             wrong,
             warnings: mut found,
+            sources,
             ..
         } = reading.findings.into_inner();
         if let (Some(path), false) = (path, wrong.is_empty()) {
@@ -210,6 +216,7 @@ impl<'a> Input<'a> {
             value,
             path: path.map(Path::to_owned).unwrap_or_default(),
             warnings,
+            sources,
         })
     }
 }
@@ -275,6 +282,11 @@ impl ConfigReader<'_> {
         if findings.wrong.len() < MAX_NAMED && !findings.wrong.contains(&sentence) {
             findings.wrong.push(sentence);
         }
+    }
+
+    /// Records the place that a value comes from.
+    fn took(&self, place: &str, source: Source) {
+        self.findings.borrow_mut().sources.add(place, source);
     }
 
     fn warn(&self, warning: String) {

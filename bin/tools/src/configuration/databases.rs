@@ -13,7 +13,7 @@ use ziggurat_databases::Configured;
 use ziggurat_postgres::{database::Database, url::after_scheme};
 use ziggurat_runtime::{
     Secret,
-    config::{Section, Value},
+    config::{Section, Source, Value},
     password_file,
 };
 
@@ -130,6 +130,7 @@ fn url(
     given: Option<&Secret>,
     nothing: &Section<'_>,
 ) -> Result<Option<(Option<String>, RawDatabase)>, String> {
+    let source = given.map_or(Source::Environment, |_| Source::Flag);
     let url = match given {
         Some(_) if is_named => {
             return Err("a connection URL and configured databases exclude each other".to_owned());
@@ -159,7 +160,7 @@ fn url(
     };
     let name = url.text("database").unwrap_or(DEFAULT_NAME).to_owned();
     let mut raw = RawDatabase::read(nothing, &[PREFIX.to_owned()], None);
-    raw.overlay(url);
+    raw.overlay(url, nothing, source);
     raw.fill_url(nothing);
     Ok(Some((Some(name), raw)))
 }

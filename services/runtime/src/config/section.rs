@@ -8,7 +8,7 @@ use std::{
 use strsim::osa_distance;
 
 use super::{
-    ConfigReader, Value,
+    ConfigReader, Source, Value,
     keys::{is_near, join},
     yaml::{Node, Scalar},
 };
@@ -145,6 +145,11 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.reading.variable(name)
+    }
+
+    /// Records that the value of a key comes from another source than [`key`](Self::key) reads.
+    pub fn took(&self, name: &str, source: Source) {
+        self.reading.took(&join(&self.place, name), source);
     }
 
     /// Returns the numbers `n` for which there is a variable `<prefix><n>_…`.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    ConfigReader, Section,
+    ConfigReader, Section, Source,
     yaml::{Node, Scalar},
 };
 use crate::{Environment, Secret, duration};
@@ -68,9 +68,13 @@ impl<'a> Value<'a> {
         node: Option<&'a Node>,
         place: String,
     ) -> Self {
+        let node = node.filter(|node| !matches!(node, Node::Scalar(Scalar::Null, _)));
+        if node.is_some() {
+            reading.took(&place, Source::File);
+        }
         Self {
             reading,
-            node: node.filter(|node| !matches!(node, Node::Scalar(Scalar::Null, _))),
+            node,
             place,
             given: None,
         }
@@ -80,6 +84,9 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn var(mut self, name: &str) -> Self {
         let text = self.reading.variable(name);
+        if text.is_some() {
+            self.reading.took(&self.place, Source::Environment);
+        }
         let given = text.map(|text| Given::Variable(name.to_owned(), text));
         self.given = given.or(self.given);
         self
@@ -89,6 +96,9 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn flag(mut self, name: &str) -> Self {
         let value = self.reading.flags.value(name);
+        if value.is_some() {
+            self.reading.took(&self.place, Source::Flag);
+        }
         self.given = value.map(Given::Flag).or(self.given);
         self
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ziggurat_postgres::database::Settings;
 use ziggurat_runtime::{
-    config::{Section, Value},
+    config::{Section, Source, Value},
     flags::Flags,
 };
 
@@ -86,10 +86,15 @@ impl RawDatabase {
         raw.set("host", file.key("host").text());
         for prefix in prefixes {
             let host = |key: &str| file.variable(&format!("{prefix}{key}")).map(str::to_owned);
-            raw.take_hosts(host("HOST"), host("HOSTS"));
+            if raw.take_hosts(host("HOST"), host("HOSTS")) {
+                took_hosts(file, Source::Environment);
+            }
         }
         if let Some(flags) = flags {
-            raw.take_hosts(flags.owned("db-host"), flags.owned("db-hosts"));
+            let (host, hosts) = (flags.owned("db-host"), flags.owned("db-hosts"));
+            if raw.take_hosts(host, hosts) {
+                took_hosts(file, Source::Flag);
+            }
         }
         raw
     }
@@ -108,20 +113,27 @@ impl RawDatabase {
         }
     }
 
-    /// Sets one host or several; each replaces the other.
-    pub(super) fn take_hosts(&mut self, host: Option<String>, hosts: Option<String>) {
-        if host.is_some() || hosts.is_some() {
+    /// Sets one host or several; each replaces the other. Returns whether there are any.
+    pub(super) fn take_hosts(&mut self, host: Option<String>, hosts: Option<String>) -> bool {
+        let is_given = host.is_some() || hosts.is_some();
+        if is_given {
             self.hosts = None;
             for (key, text) in [("host", host), ("hosts", hosts)] {
                 self.set(key, Some(text.unwrap_or_default()));
             }
         }
+        is_given
     }
 
-    /// Applies a connection URL.
-    pub(super) fn overlay(&mut self, mut url: Self) {
+    /// Applies a connection URL from a source.
+    pub(super) fn overlay(&mut self, mut url: Self, nothing: &Section<'_>, source: Source) {
         let (host, hosts) = (url.texts.remove("host"), url.texts.remove("hosts"));
-        self.take_hosts(host, hosts);
+        if self.take_hosts(host, hosts) {
+            took_hosts(nothing, source);
+        }
+        for key in url.texts.keys() {
+            nothing.took(key, source);
+        }
         self.texts.append(&mut url.texts);
     }
 
@@ -130,14 +142,19 @@ impl RawDatabase {
     pub(super) fn fill_url(&mut self, nothing: &Section<'_>) {
         let variable = |name| nothing.variable(name).map(str::to_owned);
         if !self.has_hosts() {
-            self.fill("host", "", variable("PGHOST"));
-            self.fill("port", "", port(nothing));
+            self.fill("host", "", variable("PGHOST"), nothing);
+            self.fill("port", "", port(nothing), nothing);
         }
-        self.fill("user", "", variable("PGUSER"));
-        self.fill("user", "", variable("USER"));
-        self.fill("database", "", variable("PGDATABASE"));
-        self.fill("database", "", self.text("user").map(str::to_owned));
-        self.fill("sslmode", "", variable("PGSSLMODE"));
+        self.fill("user", "", variable("PGUSER"), nothing);
+        self.fill("user", "", variable("USER"), nothing);
+        self.fill("database", "", variable("PGDATABASE"), nothing);
+        self.fill(
+            "database",
+            "",
+            self.text("user").map(str::to_owned),
+            nothing,
+        );
+        self.fill("sslmode", "", variable("PGSSLMODE"), nothing);
     }
 
     /// Fills defaults from the variables of libpq.
@@ -145,8 +162,8 @@ impl RawDatabase {
         let default = Settings::default();
         let (host, port) = (nothing.variable("PGHOST"), port(nothing));
         if !self.has_hosts() {
-            self.fill("host", &default.host, host.map(str::to_owned));
-            self.fill("port", &default.port.to_string(), port);
+            self.fill("host", &default.host, host.map(str::to_owned), nothing);
+            self.fill("port", &default.port.to_string(), port, nothing);
         }
         for (key, variable) in LIBPQ {
             let default = match key {
@@ -154,23 +171,33 @@ impl RawDatabase {
                 "sslmode" => "prefer",
                 _ => "",
             };
-            self.fill(key, default, nothing.variable(variable).map(str::to_owned));
+            let text = nothing.variable(variable).map(str::to_owned);
+            self.fill(key, default, text, nothing);
         }
     }
 
     /// Takes the password of the environment if no other is set.
     pub(super) fn fill_password(&mut self, nothing: &Section<'_>) {
         let password = nothing.variable("PGPASSWORD").map(str::to_owned);
-        self.fill("password", "", password);
+        self.fill("password", "", password, nothing);
     }
 
     pub(super) fn lacks_password(&self) -> bool {
         self.text("password").is_none()
     }
 
-    /// Sets a text that is missing, or is the default.
-    fn fill(&mut self, key: &'static str, default: &str, text: Option<String>) {
+    /// Sets a text of the environment that is missing, or is the default.
+    fn fill(
+        &mut self,
+        key: &'static str,
+        default: &str,
+        text: Option<String>,
+        nothing: &Section<'_>,
+    ) {
         if self.text(key).is_none_or(|text| text == default) {
+            if text.is_some() {
+                nothing.took(key, Source::Environment);
+            }
             self.set(key, text);
         }
     }
@@ -179,6 +206,11 @@ impl RawDatabase {
         let list = self.hosts.as_ref();
         self.text("hosts").is_some() || list.is_some_and(|hosts| !hosts.is_empty())
     }
+}
+
+fn took_hosts(file: &Section<'_>, source: Source) {
+    file.took("host", source);
+    file.took("hosts", source);
 }
 
 /// Returns a key with the variables and the flag that come before the file.
