@@ -21,8 +21,8 @@ use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
 use ziggurat_postgres::{
-    call_context::CallContext, database::Database, error::QueryError, metadata::Metadata,
-    pool::Pools, single_round_trip,
+    call_context::CallContext, database::Database, error::QueryError, inspection::Inspection,
+    metadata::Metadata, pool::Pools, single_round_trip,
 };
 use ziggurat_runtime::lock;
 
@@ -240,6 +240,13 @@ impl Cache {
         let own = OwnPool::new(pools);
         let lease = pools.pool(&own.key, &self.database).lease().await?;
         single_round_trip::prove(lease, text).await
+    }
+
+    /// Connects, and asks for the properties of the server and the role.
+    pub(super) async fn inspect(&self, pools: &Pools) -> Result<Inspection, QueryError> {
+        let own = OwnPool::new(pools);
+        let lease = pools.pool(&own.key, &self.database).lease().await?;
+        Inspection::ask(lease).await
     }
 
     fn warn_of(&self, error: &QueryError) {

@@ -16,7 +16,7 @@ use super::cache::Cache;
 #[must_use]
 pub struct Configured {
     pub(super) database: Arc<Database>,
-    users: Arc<[String]>,
+    pub(super) users: Arc<[String]>,
     clients: Arc<[ClientEntry]>,
     pub(super) cache: Arc<Cache>,
 }
@@ -74,6 +74,14 @@ impl Configured {
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         &self.database
+    }
+
+    /// Returns the entries for clients of an issuer, as they are configured.
+    pub(super) fn client_entries(&self) -> Vec<String> {
+        self.clients
+            .iter()
+            .map(|entry| entry.text.clone())
+            .collect()
     }
 
     pub(super) fn is_restricted(&self) -> bool {

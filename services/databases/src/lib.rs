@@ -32,6 +32,7 @@ mod error;
 #[cfg(any(test, feature = "test-support"))]
 pub mod fixture;
 mod listing;
+mod overview;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -64,6 +65,7 @@ pub use self::{
     current::Current,
     error::{AdHocDenied, NoDatabase, SelectError},
     listing::{Entry, Listing},
+    overview::{Overview, TestError, Tested},
 };
 
 /// Session key of all callers without authentication.

@@ -56,7 +56,7 @@ impl Listing {
 // === impl Entry ===
 
 impl Entry {
-    fn of(configured: &Configured) -> Self {
+    pub(super) fn of(configured: &Configured) -> Self {
         let settings = configured.database().settings();
         // Shows only the preferred host of several.
         let first = settings.all_hosts().swap_remove(0);

@@ -61,7 +61,7 @@ pub use self::{
     metrics::{CountedRefusal, MetricsPage, connection_count, count_request},
     payload::{Malformed, Payload},
     preflight::{Preflight, PreflightLayer},
-    ready::{Readiness, Report, Status},
+    ready::{PartReport, Readiness, Report, Status},
     refusal::{ErrorAndCode, Refusal},
     telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings, TraceExport},
     tls::{OptionalTls, Tls, TlsError},

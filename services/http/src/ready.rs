@@ -29,7 +29,7 @@ use std::{
     error::Error,
     fmt,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use axum::{
@@ -82,12 +82,31 @@ pub enum Status {
     Unavailable,
 }
 
+/// A part of a server, at its last check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartReport {
+    /// Its name.
+    pub name: String,
+    /// Is true if it can serve; none before the first check.
+    pub is_available: Option<bool>,
+    /// Time of the last check.
+    pub checked_at: Option<SystemTime>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     is_stopping: bool,
     /// State of the database that replicas share, if there is one.
     shared: Option<PartState>,
-    parts: Vec<(String, PartState)>,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    name: String,
+    state: PartState,
+    checked_at: Option<SystemTime>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +135,29 @@ impl Readiness {
         let names = names.into_iter().map(Into::into);
         state.parts = names
             .map(|name| {
-                let before = known.iter().find(|(known, _)| *known == name);
-                let found = before.map_or(PartState::Unknown, |(_, found)| *found);
-                (name, found)
+                let before = known.iter().find(|known| known.name == name);
+                Part {
+                    state: before.map_or(PartState::Unknown, |known| known.state),
+                    checked_at: before.and_then(|known| known.checked_at),
+                    name,
+                }
             })
             .collect();
+    }
+
+    /// Returns the parts of the server, each with its last check.
+    #[must_use]
+    pub fn parts(&self) -> Vec<PartReport> {
+        let state = lock(&self.state);
+        let parts = state.parts.iter().map(|part| PartReport {
+            name: part.name.clone(),
+            is_available: match part.state {
+                PartState::Unknown => None,
+                state => Some(state == PartState::Available),
+            },
+            checked_at: part.checked_at,
+        });
+        parts.collect()
     }
 
     /// Records whether a part can serve, and logs a change. A part that the server no longer has is
@@ -195,8 +232,9 @@ impl Readiness {
     /// Replaces the known state of a part, if there is such a part.
     fn replace(&self, name: &str, found: PartState) -> Option<PartState> {
         let mut state = lock(&self.state);
-        let part = state.parts.iter_mut().find(|(part, _)| part == name);
-        part.map(|(_, known)| std::mem::replace(known, found))
+        let part = state.parts.iter_mut().find(|part| part.name == name)?;
+        part.checked_at = Some(SystemTime::now());
+        Some(std::mem::replace(&mut part.state, found))
     }
 }
 
@@ -252,7 +290,7 @@ impl State {
 
     fn count(&self, is_counted: impl Fn(PartState) -> bool) -> usize {
         let parts = self.parts.iter();
-        parts.filter(|(_, found)| is_counted(*found)).count()
+        parts.filter(|part| is_counted(part.state)).count()
     }
 }
 
@@ -322,6 +360,13 @@ mod tests {
         assert_eq!(said(&readiness), none);
         readiness.note("c", Ok(()));
         assert_eq!(said(&readiness), none, "it is no part");
+        readiness.set_parts(["b", "d"]);
+        let parts = readiness.parts();
+        let known = |part: &PartReport| (part.is_available, part.checked_at.is_some());
+        assert_eq!(
+            parts.iter().map(known).collect::<Vec<_>>(),
+            [(Some(false), true), (None, false)]
+        );
     }
 
     #[test]

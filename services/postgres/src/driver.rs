@@ -159,6 +159,11 @@ impl Client {
         }
     }
 
+    /// Returns whether the connection is encrypted.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.socket.has_tls()
+    }
+
     /// Returns the process id that PostgreSQL, or a pooler in front of it, has reported.
     pub(crate) fn process(&self) -> i32 {
         self.process

@@ -45,6 +45,7 @@ mod tests;
 
 use std::{fmt, num::NonZeroU16, ops::Range};
 
+pub(crate) use self::query::POWERS;
 pub use self::{
     enums::EnumType,
     keys::ForeignKey,
@@ -69,6 +70,7 @@ pub struct Metadata {
     /// Sorted by name.
     denied: Vec<TextId>,
     is_cut: bool,
+    version: String,
     powers: Vec<String>,
 }
 
@@ -216,6 +218,12 @@ impl Metadata {
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Returns the version of the server, such as `16.4`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// Returns the privileges of the role that no read-only transaction limits: `superuser`,

@@ -29,6 +29,7 @@ mod inner;
 mod reaper;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod wait;
 
 use std::{
@@ -62,6 +63,7 @@ pub use self::{
     cause::{Cause, TriedHost},
     error::LeaseError,
     reaper::Reaper,
+    usage::Usage,
 };
 use self::{
     inner::{HeldConnection, Inner},

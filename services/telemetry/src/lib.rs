@@ -67,6 +67,7 @@ pub use self::{
     known::{Known, Set},
     metrics::{Call, Metrics},
     page::MetricsService,
+    process::resident_bytes,
     reference::reference,
     sources::{AccountCount, AuditCounts, SyncCount},
     table::Program,

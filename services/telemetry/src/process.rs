@@ -54,6 +54,12 @@ impl Process {
     }
 }
 
+/// Returns the memory of the process that is resident, in bytes. Linux only.
+#[must_use]
+pub fn resident_bytes() -> Option<u64> {
+    Process::read().resident_bytes
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;

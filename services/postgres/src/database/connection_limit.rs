@@ -89,7 +89,12 @@ impl ConnectionLimit {
     }
 
     pub(crate) fn are_awaited(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
+        self.waiting() > 0
+    }
+
+    /// Returns the number of callers that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
     }
 }
 

@@ -67,6 +67,10 @@ impl Socket {
         }
     }
 
+    pub(super) fn has_tls(&self) -> bool {
+        matches!(self.stream, Either::Right(_))
+    }
+
     async fn to_unix(path: PathBuf, tls: &Tls) -> Result<Self, DriverError> {
         Ok(Self {
             stream: Either::Left(Either::Right(UnixStream::connect(&path).await?)),

@@ -109,6 +109,9 @@ impl Reader {
             match event {
                 Event::Completed { .. } => completed += 1,
                 Event::Row(row) => match completed {
+                    query::VERSION_AT => {
+                        self.metadata.version = text(&row, 0)?.into_owned();
+                    }
                     query::POWERS_AT => {
                         self.metadata.powers.push(text(&row, 0)?.into_owned());
                     }

@@ -20,16 +20,21 @@ const MAX_TYPES: u32 = 100_000;
 const MAX_KEYS: u32 = 1_000_000;
 
 /// Number of statements in the message before each one that returns rows.
-pub(super) const POWERS_AT: u32 = 3;
-pub(super) const DENIED_AT: u32 = 4;
-pub(super) const TABLES_AT: u32 = 5;
-pub(super) const TYPES_AT: u32 = 6;
-pub(super) const COLUMNS_AT: u32 = 7;
-pub(super) const KEYS_AT: u32 = 8;
+pub(super) const VERSION_AT: u32 = 3;
+pub(super) const POWERS_AT: u32 = 4;
+pub(super) const DENIED_AT: u32 = 5;
+pub(super) const TABLES_AT: u32 = 6;
+pub(super) const TYPES_AT: u32 = 7;
+pub(super) const COLUMNS_AT: u32 = 8;
+pub(super) const KEYS_AT: u32 = 9;
+
+/// The version of the server, such as `16.4`. Packages of distributions add their own, after a space.
+const VERSION: &str =
+    "SELECT pg_catalog.split_part(pg_catalog.current_setting('server_version'), ' ', 1)";
 
 /// The privileges of the role that no read-only transaction limits. A superuser is a member of
 /// every role, so nothing else is listed for one.
-const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATERAL (
+pub(crate) const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATERAL (
         SELECT 1, 'superuser' WHERE r.rolsuper
         UNION ALL SELECT 2, 'replication' WHERE r.rolreplication AND NOT r.rolsuper
         UNION ALL SELECT 3, g.rolname::text FROM pg_catalog.pg_roles g
@@ -165,6 +170,7 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
          SET LOCAL statement_timeout = {timeout};
          SET LOCAL jit = off;
+         {VERSION};
          {POWERS};
          SELECT nspname FROM ({SCHEMAS}) AS schemas WHERE NOT is_open
          ORDER BY nspname LIMIT {tables};
