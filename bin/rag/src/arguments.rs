@@ -235,6 +235,7 @@ fn tokens(flags: &Flags) -> Result<Option<Command>, Refusal> {
             database: None,
             expiry: flags.owned("token-expiry"),
             claims: Claims::default(),
+            toolsets: Vec::new(),
         })
     } else if let Some(detail) = ["token-note", "token-expiry"]
         .into_iter()

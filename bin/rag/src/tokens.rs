@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::Context as _;
 use ziggurat_audit::AdminAudit;
 use ziggurat_runtime::console::{self, Console, print_error};
-use ziggurat_tokens::{TokenCommand, TokenFile};
+use ziggurat_tokens::{TokenCommand, TokenFile, TokenTargets};
 
 use crate::{
     configuration::{ConfigSources, Configuration},
@@ -35,12 +35,12 @@ fn administer(config: Option<&Path>, command: TokenCommand) -> anyhow::Result<()
         format!("{path} names no file for tokens: set server.auth.token_file")
     })?;
     // Every token may use every pipeline that is for it, so it is bound to no database.
-    let databases = None;
+    let targets = TokenTargets::default();
     let file = TokenFile::new(token_file);
     let trail = loaded.value.audit.as_ref();
     Console::of_process(|console| {
         AdminAudit::run(trail, command.flag(), || {
-            command.run(&file, databases, console)?;
+            command.run(&file, targets, console)?;
             Ok(())
         })
     })

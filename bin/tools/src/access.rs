@@ -88,6 +88,12 @@ impl ToolAccess {
         areas
     }
 
+    /// Returns whether there is a toolset of this name.
+    pub(crate) fn has_toolset(&self, name: &str) -> bool {
+        let toolsets = self.toolsets.as_ref();
+        toolsets.is_some_and(|toolsets| toolsets.names().contains(&name))
+    }
+
     /// Returns whether a caller sees a tool, if the tool exists for it.
     pub(crate) fn has_tool(&self, caller: &CallerId<'_>, tool: &str) -> bool {
         let toolsets = self.toolsets.as_ref();
@@ -241,7 +247,7 @@ impl Names {
     /// Fails if a toolset has another name.
     pub(crate) fn check(&self, configuration: &Configuration) -> Result<Vec<String>, LoadError> {
         let Some(toolsets) = &configuration.toolsets else {
-            return Ok(Vec::new());
+            return Ok(without_effect(&configuration.auth));
         };
         let mut found = toolsets.check(&self.offered());
         if !found.problems.is_empty() {
@@ -326,10 +332,35 @@ fn absent_callers(toolsets: &Toolsets, auth: &Auth) -> Vec<String> {
     }
     let tokens = TokenFile::new(&auth.token_file).list().unwrap_or_default();
     let users = UserFile::new(&auth.user_file).list().unwrap_or_default();
-    toolsets.check_callers(
+    let mut warnings = toolsets.check_callers(
         |id| tokens.iter().any(|token| token.id == id),
         |name| users.iter().any(|user| user.name == name),
-    )
+    );
+    let known = toolsets.names();
+    for token in &tokens {
+        let unknown = token.toolsets.iter();
+        let unknown = unknown.filter(|name| !known.contains(&name.as_str()));
+        warnings.extend(unknown.map(|name| {
+            let id = &token.id;
+            format!("the API token {id} has the toolset '{name}', which does not exist")
+        }));
+    }
+    warnings
+}
+
+/// Returns warnings about API tokens with toolsets where the configuration has none.
+fn without_effect(auth: &Auth) -> Vec<String> {
+    if !auth.is_enabled {
+        return Vec::new();
+    }
+    let tokens = TokenFile::new(&auth.token_file).list().unwrap_or_default();
+    let restricted = tokens.iter().filter(|token| !token.toolsets.is_empty());
+    let warning = |id: &str| {
+        format!(
+            "the API token {id} has toolsets without effect: there is no toolset, so it sees everything"
+        )
+    };
+    restricted.map(|token| warning(&token.id)).collect()
 }
 
 /// Returns the area of a path, unless it is that of the databases, which authenticates by itself.

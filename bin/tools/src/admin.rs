@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use ziggurat_runtime::console::Console;
-use ziggurat_tokens::{TokenCommand, TokenFile};
+use ziggurat_tokens::{TokenCommand, TokenFile, TokenTargets};
 
 use crate::{
     arguments::Command,
@@ -27,6 +27,8 @@ pub(crate) struct AdminContext<'a> {
     pub(crate) config_file: &'a Path,
     pub(crate) knowledgebase: &'a Knowledgebase,
     pub(crate) databases: Vec<&'a str>,
+    /// Toolsets that a token can have.
+    pub(crate) toolsets: Vec<&'a str>,
     /// Database that replicas share their state in.
     pub(crate) state: Option<&'a State>,
 }
@@ -46,7 +48,11 @@ pub(crate) fn run(
                 check_databases(admin_context)?;
             }
             let file = TokenFile::new(admin_context.token_file);
-            command.run(&file, Some(&admin_context.databases), console)?;
+            let targets = TokenTargets {
+                databases: Some(&admin_context.databases),
+                toolsets: &admin_context.toolsets,
+            };
+            command.run(&file, targets, console)?;
             Ok(())
         }
         Command::AddUser {

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::{sync::oneshot, task::JoinSet, time};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time,
+};
 use tracing::{info, warn};
 use ziggurat_accounts::{self as accounts, Accounts};
 use ziggurat_chat_api::llm::Proxy;
@@ -18,8 +22,9 @@ use ziggurat_state::{Conversations, Shared};
 use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
 use crate::{
+    administered::{Administered, ReloadRequest},
     catalogue::{self, CatalogueBuilder},
-    configuration::{Auth, Configuration, Entry},
+    configuration::{Auth, Configuration, Entry, Loaded},
     current::CurrentCatalogue,
     knowledge::Knowledge,
     metrics,
@@ -60,6 +65,10 @@ pub(crate) struct App {
     pub(crate) cut_off: CutOff,
     /// The audit trail, the metrics and the limits of callers.
     pub(crate) observation: Observation,
+    /// The program as its administrators see it.
+    pub(crate) administered: Administered,
+    /// Requests of administrators, until reloads are prepared.
+    pub(crate) reload_requests: Option<mpsc::Receiver<ReloadRequest>>,
     pools: Pools,
     reaper: JoinSet<()>,
     keepers: JoinSet<()>,
@@ -72,7 +81,8 @@ impl App {
     ///
     /// # Errors
     /// Fails if a required file cannot be used.
-    pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
+    pub(crate) async fn build(loaded: &Loaded) -> anyhow::Result<Self> {
+        let configuration = &loaded.value;
         // First, so that a second server on the same trail changes nothing.
         let observation = Observation::start(configuration)?;
         let (pools, reaper) = Pools::with_metrics(observation.metrics.clone());
@@ -104,12 +114,12 @@ impl App {
             );
         let (catalogue, definition_files) =
             first_catalogue(&builder, configuration, &databases, &observation)?;
+        let (administered, requests) = Administered::new(loaded, catalogue.clone());
         tasks.spawn(knowledge.warm());
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
-        let limits = query_limits(configuration);
-        let query = QueryApi::new(databases.clone(), builder.signer(), limits);
+        let query = query_api(configuration, &databases, &builder);
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.
@@ -129,6 +139,8 @@ impl App {
             readiness,
             cut_off,
             observation,
+            administered,
+            reload_requests: Some(requests),
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             keepers,
@@ -156,6 +168,8 @@ impl App {
             readiness: _,
             cut_off: _,
             observation,
+            administered,
+            reload_requests: _,
             pools,
             mut reaper,
             mut keepers,
@@ -164,7 +178,7 @@ impl App {
         tasks.shutdown().await;
         pools.close_all();
         drop((databases, accounts, guard, catalogue, builder));
-        drop((conversations, proxy, query, pools));
+        drop((conversations, proxy, query, administered, pools));
         let connections_closed = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, connections_closed)
             .await
@@ -181,13 +195,18 @@ impl App {
     }
 }
 
-/// Returns the limits on statements of `/api/query` and on exports.
-fn query_limits(configuration: &Configuration) -> QueryLimits {
-    QueryLimits {
+/// Makes `/api/query` and exports, with their limits.
+fn query_api(
+    configuration: &Configuration,
+    databases: &Databases,
+    builder: &CatalogueBuilder,
+) -> QueryApi {
+    let limits = QueryLimits {
         max_rows: configuration.limits.max_rows,
         max_export_rows: configuration.limits.max_export_rows,
         max_query_bytes: configuration.limits.max_query_bytes,
-    }
+    };
+    QueryApi::new(databases.clone(), builder.signer(), limits)
 }
 
 /// Builds what calls see at the start, and returns also the files of the definitions.

@@ -37,6 +37,15 @@ struct Findings {
     view: String,
 }
 
+/// Results of a check of statements.
+#[derive(Default)]
+pub(crate) struct Statements {
+    /// Sentences about statements that cannot run.
+    pub(crate) problems: Vec<String>,
+    /// Sentences about statements that could not be checked.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// Prints all problems of the configuration, one per line; without one, what the caller sees.
 pub(crate) fn run(overrides: &Overrides, options: &CheckOptions) -> ExitCode {
     let findings = find(overrides, options);
@@ -113,20 +122,30 @@ impl Findings {
 
     /// Lets the databases check the statements of tools.
     async fn check_statements(&mut self, catalogue: &Catalogue) {
-        let checked = catalogue.sql_tools.check_once(&catalogue.databases).await;
-        for (place, state) in checked {
-            match state {
-                StatementState::Good => {}
-                StatementState::Bad(error) => {
-                    self.problems.push(format!("{place} cannot run: {error}"));
-                }
-                StatementState::Unchecked(reason) => {
-                    self.warnings
-                        .push(format!("{place} is unchecked: {reason}"));
-                }
+        let checked = statements(catalogue, None).await;
+        self.problems.extend(checked.problems);
+        self.warnings.extend(checked.warnings);
+    }
+}
+
+/// Lets databases check the statements of tools: those that run in the database of a name, or all.
+pub(crate) async fn statements(catalogue: &Catalogue, database: Option<&str>) -> Statements {
+    let (tools, databases) = (&catalogue.sql_tools, &catalogue.databases);
+    let mut found = Statements::default();
+    for (place, state) in tools.check_once(databases, database).await {
+        match state {
+            StatementState::Good => {}
+            StatementState::Bad(error) => {
+                found.problems.push(format!("{place} cannot run: {error}"));
+            }
+            StatementState::Unchecked(reason) => {
+                found
+                    .warnings
+                    .push(format!("{place} is unchecked: {reason}"));
             }
         }
     }
+    found
 }
 
 fn prepare(

@@ -21,6 +21,7 @@ mod logs;
 mod provider;
 mod results;
 mod schema;
+pub(crate) mod shown;
 pub(crate) mod start;
 mod state;
 #[cfg(test)]
@@ -35,7 +36,9 @@ use ziggurat_tokens::issuer::TrustedIssuer;
 
 pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 pub(crate) use ziggurat_runtime::{
-    Address, ConfigSources, Secret, config::LoadError, file::FileError,
+    Address, ConfigSources, Secret,
+    config::{LoadError, Sources},
+    file::FileError,
 };
 
 pub(crate) use self::{

@@ -6,6 +6,7 @@
 
 mod access;
 mod admin;
+mod administered;
 mod app;
 mod arguments;
 mod callers;
@@ -24,6 +25,7 @@ mod observation;
 mod providers;
 mod proxy;
 mod reload;
+mod replica;
 mod requests;
 mod serving;
 mod stack;
@@ -34,6 +36,7 @@ mod web_console;
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, anyhow};
+use ziggurat_access::Toolsets;
 use ziggurat_audit::{AdminAudit, verify_and_print};
 use ziggurat_runtime::console::{self, Console, print_error};
 
@@ -159,6 +162,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
     })?;
     logs::start(&loaded.value);
     let configuration = &loaded.value;
+    let toolsets = configuration.toolsets.as_ref();
     let admin_context = AdminContext {
         token_file: &configuration.auth.token_file,
         user_file: &configuration.auth.user_file,
@@ -170,6 +174,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
             .iter()
             .map(|entry| entry.database.name())
             .collect(),
+        toolsets: toolsets.map(Toolsets::names).unwrap_or_default(),
         state: configuration.state.as_ref(),
     };
     let trail = configuration.audit.as_ref();

@@ -1,5 +1,5 @@
-//! Reload: of the configuration and the definitions on SIGHUP, and of the definitions when their
-//! files change.
+//! Reload: of the configuration and the definitions on SIGHUP or when an administrator asks for it,
+//! and of the definitions when their files change.
 //!
 //! The new parts are built and checked beside the old ones, and exchanged in one step. If anything is
 //! wrong, the old parts stay.
@@ -9,23 +9,26 @@ use std::{future::pending, path::PathBuf, sync::Arc};
 use anyhow::Context as _;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
     task::JoinSet,
 };
 use tracing::{error, info, warn};
+use ziggurat_admin_api::program::{InvalidConfiguration, Reloaded};
 use ziggurat_audit::{Audit, Verdict};
 use ziggurat_databases::Databases;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
+    administered::{Administered, ReloadRequest},
     app::{self, App},
     arguments::Overrides,
     catalogue::{self, CatalogueBuilder},
-    configuration::{ConfigSources, Configuration, LoadError, changes::Changes},
+    configuration::{ConfigSources, Configuration, LoadError, Sources, changes::Changes},
     current::{Catalogue, CurrentCatalogue},
     definitions::WatchedDefinitions,
     metrics::{databases as database_names, learn_tools},
-    reasons,
+    problems, reasons,
 };
 
 /// Sources of the configuration, for reading it again.
@@ -41,6 +44,8 @@ pub(crate) struct Source {
 pub(crate) struct Reload {
     source: Source,
     hangups: Option<Signal>,
+    requests: mpsc::Receiver<ReloadRequest>,
+    administered: Administered,
     definitions: WatchedDefinitions,
     running: Running,
     /// Warnings about the toolsets in use, so that each is logged once.
@@ -67,6 +72,23 @@ struct Prepared {
     warnings: Vec<String>,
 }
 
+/// Reason to read something again.
+enum Reason {
+    /// A SIGHUP.
+    Hangup,
+    /// A request of an administrator.
+    Request(ReloadRequest),
+    /// A change in the folders of the definitions.
+    Definitions,
+}
+
+/// A configuration that was read again.
+struct LoadedAgain {
+    prepared: Prepared,
+    reloaded: Reloaded,
+    sources: Sources,
+}
+
 // === impl Reload ===
 
 impl Reload {
@@ -77,7 +99,7 @@ impl Reload {
     /// Fails if the signal handler cannot be installed.
     pub(crate) fn new(
         configuration: &Configuration,
-        app: &App,
+        app: &mut App,
         source: Source,
     ) -> anyhow::Result<Self> {
         let http = configuration.http.as_ref();
@@ -85,6 +107,11 @@ impl Reload {
         let mut reload = Self {
             source,
             hangups: hangups.transpose().context("cannot listen to SIGHUP")?,
+            requests: app
+                .reload_requests
+                .take()
+                .context("reloads are prepared once")?,
+            administered: app.administered.clone(),
             definitions: WatchedDefinitions::new(app.definition_files.clone()),
             running: Running {
                 configuration: configuration.clone(),
@@ -105,20 +132,30 @@ impl Reload {
     /// Reloads at each SIGHUP and each change of a file. Never ends.
     pub(crate) async fn run(mut self) {
         loop {
-            if self.is_asked().await {
-                if let Some(audit) = &self.running.audit {
-                    audit.reopen();
+            match self.reason().await {
+                // The log has the result.
+                Reason::Hangup => drop(self.reload_all().await),
+                Reason::Request(ReloadRequest { is_dry_run, answer }) => {
+                    let reloaded = if is_dry_run {
+                        self.check()
+                    } else {
+                        self.reload_all().await
+                    };
+                    // An administrator who does not wait finds the result in the log.
+                    answer.send(reloaded).ok();
                 }
-                self.reload_all().await;
-            } else if self.definitions.have_changed().await {
-                self.reload_definitions().await;
+                Reason::Definitions => {
+                    if self.definitions.have_changed().await {
+                        self.reload_definitions().await;
+                    }
+                }
             }
         }
     }
 
-    /// Waits for a reason to reload, and returns whether it is a SIGHUP.
-    async fn is_asked(&mut self) -> bool {
-        let hangups = &mut self.hangups;
+    /// Waits for a reason to reload.
+    async fn reason(&mut self) -> Reason {
+        let (hangups, requests) = (&mut self.hangups, &mut self.requests);
         let hangup = async move {
             match hangups {
                 Some(hangups) => drop(hangups.recv().await),
@@ -126,13 +163,25 @@ impl Reload {
             }
         };
         tokio::select! {
-            () = hangup => true,
-            () = self.definitions.changed() => false,
+            () = hangup => Reason::Hangup,
+            Some(request) = requests.recv() => Reason::Request(request),
+            () = self.definitions.changed() => Reason::Definitions,
         }
     }
 
+    /// Reads everything, and changes nothing.
+    fn check(&self) -> Result<Reloaded, InvalidConfiguration> {
+        let load = || self.running.load(&self.source);
+        let (_, loaded) = tokio::task::block_in_place(load);
+        let loaded = loaded.map_err(|error| InvalidConfiguration(message(&error)))?;
+        Ok(loaded.reloaded)
+    }
+
     /// Reads everything again.
-    async fn reload_all(&mut self) {
+    async fn reload_all(&mut self) -> Result<Reloaded, InvalidConfiguration> {
+        if let Some(audit) = &self.running.audit {
+            audit.reopen();
+        }
         let Self {
             source,
             definitions,
@@ -145,18 +194,28 @@ impl Reload {
             definitions.are_new(files);
         }
         match prepared {
-            Ok((prepared, need_restart)) => {
+            Ok(loaded) => {
+                let LoadedAgain {
+                    prepared,
+                    reloaded,
+                    sources,
+                } = loaded;
                 for warning in &prepared.warnings {
                     warn!("{warning}");
                 }
-                for section in need_restart {
+                for section in &reloaded.needs_restart {
                     warn!("{section} has changed; restart the server to apply it");
                 }
                 self.apply(prepared, files);
+                let configuration = &self.running.configuration;
+                self.administered
+                    .reloaded(configuration, &sources, &reloaded.needs_restart);
                 info!("configuration reloaded from {}", self.source.path.display());
+                Ok(reloaded)
             }
             Err(error) => {
                 self.keep(files);
+                let refused = InvalidConfiguration(message(&error));
                 let error = if error.is::<LoadError>() {
                     format!("{error:#}")
                 } else {
@@ -164,6 +223,7 @@ impl Reload {
                     "its definitions are invalid".to_owned()
                 };
                 error!("configuration not reloaded, the previous one stays in use: {error}");
+                Err(refused)
             }
         }
     }
@@ -253,15 +313,8 @@ impl Reload {
 // === impl Running ===
 
 impl Running {
-    /// Loads the configuration and its definitions, and builds what calls see of them. Also returns
-    /// the sections that need a restart.
-    fn load(
-        &self,
-        source: &Source,
-    ) -> (
-        Option<DefinitionFiles>,
-        anyhow::Result<(Prepared, Vec<&'static str>)>,
-    ) {
+    /// Loads the configuration and its definitions, and builds what calls see of them.
+    fn load(&self, source: &Source) -> (Option<DefinitionFiles>, anyhow::Result<LoadedAgain>) {
         let loaded = match Configuration::load(&source.overrides, &source.sources) {
             Ok(loaded) => loaded,
             Err(error) => return (None, Err(error.into())),
@@ -275,7 +328,14 @@ impl Running {
         let (files, prepared) = self.prepare(changes.next, databases);
         let prepared = prepared.map(|mut prepared| {
             prepared.warnings = [loaded.warnings, prepared.warnings].concat();
-            (prepared, changes.need_restart)
+            LoadedAgain {
+                prepared,
+                reloaded: Reloaded {
+                    changed: changes.changed,
+                    needs_restart: changes.need_restart,
+                },
+                sources: loaded.sources,
+            }
         });
         (files, prepared)
     }
@@ -310,6 +370,11 @@ impl Running {
             audit.reload(verdict);
         }
     }
+}
+
+/// Returns the message that a start with this configuration would end with.
+fn message(error: &anyhow::Error) -> String {
+    problems(error).join("\n")
 }
 
 /// Logs each problem of definitions.

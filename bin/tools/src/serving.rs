@@ -31,9 +31,9 @@ pub(crate) async fn serve(
     source: Source,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
-    let configuration = loaded.value;
     let stop = stopped()?;
-    let mut app = App::build(&configuration).await?;
+    let mut app = App::build(&loaded).await?;
+    let configuration = loaded.value;
     let readiness = app.readiness.clone();
     let stop = async move {
         stop.await;
@@ -41,7 +41,7 @@ pub(crate) async fn serve(
     };
     logs::log_features(&configuration);
     metrics::serve(&configuration, &mut app)?;
-    let reload = Reload::new(&configuration, &app, source)?;
+    let reload = Reload::new(&configuration, &mut app, source)?;
     app.run(reload.run());
     let outcome = match &configuration.http {
         Some(http) => serve_http(http, &configuration, &app, stop, listening).await,

@@ -1,6 +1,6 @@
 //! The order of the layers, from the outside in.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use axum::{
@@ -14,7 +14,7 @@ use tower::{
     ServiceBuilder,
     util::{MapResponseLayer, option_layer},
 };
-use ziggurat_admin_api::AdminApi;
+use ziggurat_admin_api::{AdminApi, Services, program::SharedProgram};
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
@@ -47,7 +47,7 @@ use crate::{
     access::RequestAccess,
     app::{App, Verifier},
     catalogue::{NAME, VERSION},
-    configuration::{Configuration, Http},
+    configuration::{Auth, Configuration, Http},
     exports::{ExportCallers, identify_export},
     limits::RequestLimits,
     logs::log_traffic,
@@ -245,8 +245,21 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
     let Some(accounts) = app.accounts.clone() else {
         return Router::new();
     };
-    let tokens = configuration.auth.token_file.clone();
-    let api = AdminApi::new(tokens, accounts, app.databases.clone());
+    let Auth {
+        token_file,
+        user_file,
+        min_password_length,
+        ..
+    } = &configuration.auth;
+    let api = AdminApi::new(Services {
+        token_file: token_file.clone(),
+        user_file: user_file.clone(),
+        min_password_length: *min_password_length,
+        accounts,
+        databases: app.databases.clone(),
+        readiness: app.readiness.clone(),
+        program: SharedProgram(Arc::new(app.administered.clone())),
+    });
     recorded(ziggurat_admin_api::routes(api), app)
         .method_not_allowed_fallback(async || <Refusal>::no_such_method())
         .layer(MapResponseLayer::new(ziggurat_query_api::unstored))

@@ -4,7 +4,7 @@ mod mcp;
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_admin_api::tokens;
+use ziggurat_admin_api::{configuration, databases as admin_databases, tokens, users};
 use ziggurat_chat_api::{compact, conversations, databases, llm, user};
 use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
@@ -38,19 +38,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
     paths.extend(mcp::paths());
     let mut schemas = Map::from_iter(refusals());
     schemas.extend(mcp::schemas());
-    let areas = [
-        databases::Description::openapi(),
-        query::Description::openapi(),
-        schema::Description::openapi(),
-        exports::Description::openapi(),
-        user::Description::openapi(),
-        conversations::Description::openapi(),
-        compact::Description::openapi(),
-        llm::Description::openapi(),
-        session::Description::openapi(),
-        tokens::Description::openapi(),
-    ];
-    for mut area in areas.map(|area| json!(area)) {
+    for mut area in areas().map(|area| json!(area)) {
         paths.append(&mut members(area["paths"].take()));
         schemas.append(&mut members(area["components"]["schemas"].take()));
     }
@@ -93,6 +81,25 @@ pub(super) fn document() -> Result<Value, Unknown> {
             }},
         },
     }))
+}
+
+/// Returns the descriptions of the areas that handlers serve.
+fn areas() -> [utoipa::openapi::OpenApi; 13] {
+    [
+        databases::Description::openapi(),
+        query::Description::openapi(),
+        schema::Description::openapi(),
+        exports::Description::openapi(),
+        user::Description::openapi(),
+        conversations::Description::openapi(),
+        compact::Description::openapi(),
+        llm::Description::openapi(),
+        session::Description::openapi(),
+        tokens::Description::openapi(),
+        users::Description::openapi(),
+        admin_databases::Description::openapi(),
+        configuration::Description::openapi(),
+    ]
 }
 
 fn health() -> (String, Value) {

@@ -63,7 +63,13 @@ fn a_caller_has_the_union_of_the_sets_that_are_for_it_and_nothing_else() {
     let [mut others, all] = [[false; 7], [true; 7]];
     others[4] = true;
     assert_eq!(sees(&CallerId::User("bob")), others);
-    assert_eq!(sees(&CallerId::Token("token-1")), all);
+    assert_eq!(
+        sees(&CallerId::Token {
+            id: "token-1",
+            toolsets: &[],
+        }),
+        all
+    );
     assert_eq!(sees(&CallerId::Local), all);
     let view = toolsets.view(&ALICE, None);
     assert!(view.has_prompt("explore-database") && !view.has_prompt("explore_database"));
@@ -71,6 +77,27 @@ fn a_caller_has_the_union_of_the_sets_that_are_for_it_and_nothing_else() {
     assert!(view.names_tool("one") && !view.names_tool("two_a"));
     let bob = toolsets.view(&CallerId::User("bob"), None);
     assert!(bob.has_resource("pg://system_info") && !bob.has_prompt("explore-database"));
+}
+
+#[test]
+fn a_toolset_of_a_token_itself_counts_as_if_it_named_the_token() {
+    let toolsets = toolsets(
+        "{name: a, tools: [one], for: {users: [alice]}},
+         {name: b, tools: [two], rest: [llm], for: {tokens: [token-1]}},
+         {name: c, tools: [three], for: {users: [alice]}}",
+    );
+    let own = ["c".to_owned(), "gone".to_owned()];
+    let caller = |id: &'static str| CallerId::Token { id, toolsets: &own };
+    let sees = |caller: &CallerId<'_>| {
+        let view = toolsets.view(caller, None);
+        ["one", "two", "three"].map(|name| view.has_tool(name))
+    };
+    assert_eq!(sees(&caller("token-1")), [false, true, true]);
+    assert_eq!(sees(&caller("token-2")), [false, false, true]);
+    assert!(toolsets.are_open_to(&caller("token-2"), "c"));
+    assert!(!toolsets.are_open_to(&caller("token-2"), "b"));
+    assert!(!toolsets.are_open_to(&caller("token-2"), "gone"));
+    assert_eq!(toolsets.names(), ["a", "b", "c"]);
 }
 
 #[test]

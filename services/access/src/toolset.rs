@@ -1,6 +1,6 @@
 //! A set of names, and the callers that it is for.
 
-use ziggurat_limits::CallerNames;
+use ziggurat_limits::{CallerId, CallerNames};
 use ziggurat_runtime::config::Section;
 
 use crate::patterns::Patterns;
@@ -70,6 +70,11 @@ impl Area {
 // === impl Toolset ===
 
 impl Toolset {
+    /// Returns whether a caller has the set: the configuration says so, or its API token.
+    pub(crate) fn is_of(&self, caller: &CallerId<'_>) -> bool {
+        self.callers.fit(caller) || caller.toolsets().contains(&self.name)
+    }
+
     /// Reads an entry. Prompts may also be named by their keys.
     pub(crate) fn read(entry: &Section<'_>, prompt_keys: &[(&str, &str)]) -> Self {
         let key = entry.key("name");

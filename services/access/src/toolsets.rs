@@ -85,6 +85,12 @@ impl Toolsets {
         self
     }
 
+    /// Returns the names of the toolsets.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.sets.iter().map(|set| &*set.name).collect()
+    }
+
     /// Checks the names against those that the server offers.
     #[must_use]
     pub fn check(&self, offered: &Offered<'_>) -> Found {
@@ -127,9 +133,11 @@ impl Toolsets {
     #[must_use]
     pub fn view(self: &Arc<Self>, caller: &CallerId<'_>, narrowing: Option<&Narrowing>) -> View {
         let only = narrowing.and_then(Narrowing::toolset);
-        let sets = self.sets.iter().enumerate().filter(|(_, set)| {
-            only.is_none_or(|only| *only == *set.name) && set.callers.fit(caller)
-        });
+        let sets = self
+            .sets
+            .iter()
+            .enumerate()
+            .filter(|(_, set)| only.is_none_or(|only| *only == *set.name) && set.is_of(caller));
         View {
             sets: sets.map(|(index, _)| index).collect(),
             toolsets: Arc::clone(self),
@@ -141,7 +149,7 @@ impl Toolsets {
     #[must_use]
     pub fn are_open_to(&self, caller: &CallerId<'_>, name: &str) -> bool {
         let mut sets = self.sets.iter();
-        sets.any(|set| set.name == name && set.callers.fit(caller))
+        sets.any(|set| set.name == name && set.is_of(caller))
     }
 }
 

@@ -10,18 +10,35 @@
 //! extensions of its request.
 
 mod administrator;
+pub mod configuration;
+pub mod databases;
+pub mod program;
+#[cfg(test)]
+mod tests;
 pub mod tokens;
+pub mod users;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
 
 use axum::{
     Router,
-    routing::{delete, get},
+    routing::{delete, get, patch, post},
 };
+use http::StatusCode;
+use serde::Deserialize;
+use tokio::sync::Mutex as AsyncMutex;
 use ziggurat_accounts::Accounts;
-use ziggurat_databases::Databases;
-use ziggurat_http::ErrorAndCode;
+use ziggurat_databases::{Databases, SelectError};
+use ziggurat_http::{ErrorAndCode, Payload, Readiness};
 use ziggurat_layers::body_limit::BodyLimitLayer;
+
+use self::program::SharedProgram;
 
 /// Refusal of a request.
 pub(crate) type Refusal = ziggurat_http::Refusal<ErrorAndCode>;
@@ -33,25 +50,74 @@ const MAX_BYTES: u64 = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct AdminApi(Arc<Parts>);
 
+/// Files and services that are administered.
+#[derive(Debug)]
+pub struct Services {
+    /// File of API tokens, which the accounts use.
+    pub token_file: PathBuf,
+    /// File of users, which the accounts use.
+    pub user_file: PathBuf,
+    /// Least number of characters of a new password.
+    pub min_password_length: usize,
+    /// Accounts of the server.
+    pub accounts: Accounts,
+    /// Databases of the server.
+    pub databases: Databases,
+    /// Knows which databases can be reached.
+    pub readiness: Readiness,
+    /// The program.
+    pub program: SharedProgram,
+}
+
 #[derive(Debug)]
 struct Parts {
-    token_file: PathBuf,
-    accounts: Accounts,
-    databases: Databases,
+    services: Services,
+    /// Held during a change of the user file.
+    user_changes: AsyncMutex<()>,
+    /// Begin of the last test of each database.
+    tests: Mutex<HashMap<String, Instant>>,
 }
 
 // === impl AdminApi ===
 
 impl AdminApi {
-    /// Administers this file of API tokens, which the accounts use.
+    /// Administers these files and services.
     #[must_use]
-    pub fn new(token_file: PathBuf, accounts: Accounts, databases: Databases) -> Self {
+    pub fn new(services: Services) -> Self {
         Self(Arc::new(Parts {
-            token_file,
-            accounts,
-            databases,
+            services,
+            user_changes: AsyncMutex::default(),
+            tests: Mutex::default(),
         }))
     }
+
+    fn check_database(&self, name: &str) -> Result<(), Refusal> {
+        if self.0.databases.check(None, name) == Err(SelectError::NotFound) {
+            let message = format!("unknown database: {name}");
+            return Err(invalid("unknown_database", message));
+        }
+        Ok(())
+    }
+}
+
+// === impl Parts ===
+
+impl Deref for Parts {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.services
+    }
+}
+
+/// Reads the body of a request.
+fn read<'a, T: Deserialize<'a>>(payload: &'a Payload<ErrorAndCode>) -> Result<T, Refusal> {
+    let malformed = |error| invalid("bad_request", format!("Invalid request body: {error}"));
+    payload.object().map_err(malformed)
+}
+
+fn invalid(code: &'static str, message: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, code, message.into())
 }
 
 /// Returns the routes of this area.
@@ -59,6 +125,19 @@ pub fn routes(api: AdminApi) -> Router {
     Router::new()
         .route("/api/admin/tokens", get(tokens::list).post(tokens::create))
         .route("/api/admin/tokens/{id}", delete(tokens::remove))
+        .route("/api/admin/users", get(users::list).post(users::create))
+        .route(
+            "/api/admin/users/{username}",
+            patch(users::update).delete(users::remove),
+        )
+        .route(
+            "/api/admin/users/{username}/sessions",
+            delete(users::end_sessions),
+        )
+        .route("/api/admin/databases", get(databases::list))
+        .route("/api/admin/databases/{name}/test", post(databases::test))
+        .route("/api/admin/configuration", get(configuration::show))
+        .route("/api/admin/reload", post(configuration::reload))
         .with_state(api)
         .layer(BodyLimitLayer::new(MAX_BYTES))
 }

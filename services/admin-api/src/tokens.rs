@@ -1,5 +1,7 @@
 //! `/api/admin/tokens`: lists, makes and removes API tokens.
 
+use std::collections::HashSet;
+
 use axum::{
     Json,
     extract::{Path, State, rejection::PathRejection},
@@ -11,7 +13,6 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::{OpenApi, ToSchema};
-use ziggurat_databases::SelectError;
 use ziggurat_http::{ErrorAndCode, Payload};
 use ziggurat_layers::sanitize::ErrorDetail;
 use ziggurat_tokens::{Expiry, NewToken, TokenError, TokenFile, TokenRecord};
@@ -19,6 +20,7 @@ use ziggurat_tokens::{Expiry, NewToken, TokenError, TokenFile, TokenRecord};
 use crate::{
     AdminApi, Refusal,
     administrator::{Administrator, RecentAdministrator},
+    invalid, read,
 };
 
 /// Lifetime of a token if the request names none.
@@ -51,7 +53,7 @@ struct Shown {
     hash_prefix: String,
     /// Database it is bound to; null for the first configured one.
     database: Option<String>,
-    /// Toolsets of the token itself; null, because the configuration gives tokens their toolsets.
+    /// Toolsets of the token itself, besides those that name it in the configuration; null for none.
     toolsets: Option<Vec<String>>,
     #[schema(value_type = Option<String>, format = DateTime)]
     created_at: Option<Timestamp>,
@@ -75,7 +77,7 @@ struct TokenRequest {
     database: Option<String>,
     /// Lifetime: `12h`, `90d` (the default), `2w`, `1y`, or `never`.
     expiry: Option<String>,
-    /// Must be absent or empty: the configuration gives tokens their toolsets.
+    /// Toolsets that the token gets as if they named it in the configuration.
     toolsets: Option<Vec<String>>,
 }
 
@@ -97,12 +99,12 @@ impl Shown {
         hash_prefix.truncate(PREFIX);
         Self {
             hash_prefix,
-            toolsets: None,
             expired: record.is_expired(now),
             last_used_at: api.0.accounts.last_use(record.hash),
             id: record.id,
             note: record.note,
             database: record.database,
+            toolsets: Some(record.toolsets).filter(|names| !names.is_empty()),
             created_at: record.created_at,
             expires_at: record.expires_at,
         }
@@ -150,32 +152,33 @@ pub(crate) async fn create(
     State(api): State<AdminApi>,
     payload: Payload<ErrorAndCode>,
 ) -> Result<Response, Refusal> {
-    let invalid = |code, message| Refusal::new(StatusCode::BAD_REQUEST, code, message);
-    let request: TokenRequest = payload
-        .object()
-        .map_err(|error| invalid("bad_request", format!("Invalid request body: {error}")))?;
+    let request: TokenRequest = read(&payload)?;
     let expiry = request.expiry.as_deref().unwrap_or(USUAL_EXPIRY);
     let expiry: Expiry = expiry
         .parse()
         .map_err(|error| invalid("bad_expiry", format!("Invalid expiry duration: {error}")))?;
-    if let Some(name) = request.toolsets.iter().flatten().next() {
-        let message = format!("unknown toolset: {name} (the configuration gives tokens theirs)");
-        return Err(invalid("unknown_toolset", message));
-    }
-    let database = request.database.filter(|name| !name.is_empty());
-    if let Some(name) = &database
-        && api.0.databases.check(None, name) == Err(SelectError::NotFound)
+    let mut toolsets = request.toolsets.unwrap_or_default();
+    if let Some(name) = toolsets
+        .iter()
+        .find(|name| !api.0.program.0.has_toolset(name))
     {
         return Err(invalid(
-            "unknown_database",
-            format!("unknown database: {name}"),
+            "unknown_toolset",
+            format!("unknown toolset: {name}"),
         ));
+    }
+    let mut seen = HashSet::new();
+    toolsets.retain(|name| seen.insert(name.clone()));
+    let database = request.database.filter(|name| !name.is_empty());
+    if let Some(name) = &database {
+        api.check_database(name)?;
     }
     let now = Timestamp::now();
     let new = NewToken {
         note: request.note.unwrap_or_default(),
         database,
         expires_at: expiry.after(now),
+        toolsets,
         ..NewToken::default()
     };
     let path = api.0.token_file.clone();

@@ -7,7 +7,7 @@ use ziggurat_postgres::tsv;
 use ziggurat_text::hidden;
 
 /// Form of the values from the database in the texts of results; structures are not affected.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultFormat {
     /// The clients for which hidden characters are written as their numbers.
     pub show_hidden: ShowHidden,

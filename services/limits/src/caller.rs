@@ -12,12 +12,19 @@ use aws_lc_rs::digest::{Context, SHA256};
 ///
 /// let alice = CallerId::User("alice");
 /// assert_eq!(alice.digest(), CallerId::User("alice").digest());
-/// assert_ne!(alice.digest(), CallerId::Token("alice").digest());
+/// let token = CallerId::Token { id: "alice", toolsets: &[] };
+/// assert_ne!(alice.digest(), token.digest());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerId<'a> {
     /// An API token, by its id and never by the token itself.
-    Token(&'a str),
+    Token {
+        /// Id of the token.
+        id: &'a str,
+        /// Toolsets of the token itself. They name no caller, and its digest does not depend on
+        /// them.
+        toolsets: &'a [String],
+    },
     /// A user, by name.
     User(&'a str),
     /// A client of an issuer. All clients with one subject share an allowance.
@@ -64,10 +71,19 @@ impl CallerId<'_> {
 }
 
 impl<'a> CallerId<'a> {
+    /// Returns the toolsets of an API token itself.
+    #[must_use]
+    pub fn toolsets(&self) -> &'a [String] {
+        match *self {
+            Self::Token { toolsets, .. } => toolsets,
+            _ => &[],
+        }
+    }
+
     /// Returns the kind and the name, which the digest is made of.
     pub(crate) fn parts(&self) -> (&'static str, &'a str) {
         match *self {
-            Self::Token(id) => ("token:", id),
+            Self::Token { id, .. } => ("token:", id),
             Self::User(name) => ("user:", name),
             Self::Client { subject, .. } => ("client:", subject),
             Self::Local => ("local:", ""),

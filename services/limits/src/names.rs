@@ -103,7 +103,7 @@ impl CallerNames {
         let has = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
         self.is_for_all
             || match *caller {
-                CallerId::Token(id) => has(&self.tokens, id),
+                CallerId::Token { id, .. } => has(&self.tokens, id),
                 CallerId::User(name) => has(&self.users, name),
                 CallerId::Client {
                     subject,

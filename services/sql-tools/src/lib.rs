@@ -157,13 +157,21 @@ impl SqlTools {
         self.checks.keep(&before.checks, &self.definitions);
     }
 
-    /// Lets PostgreSQL check the statements of all tools once, and returns the states, each with the
-    /// place and the name of its tool. A database that cannot be reached is tried once.
-    pub async fn check_once(&self, databases: &Databases) -> Vec<(String, StatementState)> {
+    /// Lets PostgreSQL check the statements of all tools once, or of those that name a database, and
+    /// returns the states, each with the place and the name of its tool. A database that cannot be
+    /// reached is tried once.
+    pub async fn check_once(
+        &self,
+        databases: &Databases,
+        only: Option<&str>,
+    ) -> Vec<(String, StatementState)> {
         let mut states = Vec::new();
         let mut away: HashMap<Option<&str>, StatementState> = HashMap::new();
         for definition in &self.definitions {
             let database = definition.database.as_deref();
+            if only.is_some() && database != only {
+                continue;
+            }
             for statement in definition.statements() {
                 let state = if let Some(state) = away.get(&database) {
                     state.clone()

@@ -258,6 +258,7 @@ fn index(now: Timestamp, tokens: &Tokens, before: &TokenIndex) -> TokenIndex {
         let ends = token.expires_at;
         let identity = Identity::new(token.hash, holder)
             .with_claims(token.claims.clone())
+            .with_toolsets(&*token.toolsets)
             .with_expiry(ends);
         let last_use = before.get(&token.hash).map(|old| Arc::clone(&old.last_use));
         let valid = ValidToken {

@@ -18,7 +18,7 @@ const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 ///
 /// ```
 /// use ziggurat_runtime::console::Console;
-/// use ziggurat_tokens::{TokenCommand, TokenFile, TokenOptions};
+/// use ziggurat_tokens::{TokenCommand, TokenFile, TokenOptions, TokenTargets};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let file = TokenFile::new(folder.path().join("tokens.yaml"));
@@ -31,8 +31,8 @@ const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 ///     has_screen: false,
 /// };
 /// // This server has no databases to which a token could be bound.
-/// let databases = None;
-/// TokenCommand::Add(TokenOptions::default()).run(&file, databases, &mut console)?;
+/// let targets = TokenTargets::default();
+/// TokenCommand::Add(TokenOptions::default()).run(&file, targets, &mut console)?;
 /// assert_eq!(file.list()?[0].note, "nightly report");
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
@@ -57,6 +57,17 @@ pub struct TokenOptions {
     pub expiry: Option<String>,
     /// Claims of its holder.
     pub claims: Claims,
+    /// Its toolsets.
+    pub toolsets: Vec<String>,
+}
+
+/// Names that the record of a token may have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TokenTargets<'a> {
+    /// Databases that a token can be bound to, if it can.
+    pub databases: Option<&'a [&'a str]>,
+    /// The toolsets.
+    pub toolsets: &'a [&'a str],
 }
 
 /// Reason why a command about API tokens failed. The message is for the administrator.
@@ -69,6 +80,9 @@ pub enum CommandError {
     /// No database has this name.
     #[error("unknown database: {0}")]
     UnknownDatabase(String),
+    /// No toolset has this name.
+    #[error("unknown toolset: {0}")]
+    UnknownToolset(String),
     /// No database has this number.
     #[error("invalid database number: {0} (must be 1-{1})")]
     DatabaseNumber(i64, usize),
@@ -96,19 +110,19 @@ impl TokenCommand {
         }
     }
 
-    /// Runs the command. `databases` are those that a token can be bound to, if it can.
+    /// Runs the command.
     ///
     /// # Errors
     /// Fails if an option is not valid, or the file or the console cannot be used.
     pub fn run(
         self,
         file: &TokenFile,
-        databases: Option<&[&str]>,
+        targets: TokenTargets<'_>,
         console: &mut Console<'_>,
     ) -> Result<(), CommandError> {
         match self {
-            Self::Add(options) => add(options, file, databases, console),
-            Self::List => list(file, databases.is_some(), console),
+            Self::Add(options) => add(options, file, targets, console),
+            Self::List => list(file, targets.databases.is_some(), console),
             Self::Remove(identifier) => remove(&identifier, file, console),
         }
     }
@@ -117,9 +131,14 @@ impl TokenCommand {
 fn add(
     options: TokenOptions,
     file: &TokenFile,
-    databases: Option<&[&str]>,
+    targets: TokenTargets<'_>,
     console: &mut Console<'_>,
 ) -> Result<(), CommandError> {
+    let databases = targets.databases;
+    let mut toolsets = options.toolsets.iter();
+    if let Some(unknown) = toolsets.find(|name| !targets.toolsets.contains(&name.as_str())) {
+        return Err(CommandError::UnknownToolset(unknown.clone()));
+    }
     let note = match options.note {
         Some(note) => note,
         None => console.ask("Enter annotation/note for this token (optional): ")?,
@@ -143,6 +162,7 @@ fn add(
         note,
         database,
         expires_at,
+        toolsets: options.toolsets,
         claims: options.claims,
     };
     let created = file.add(new, now)?;
@@ -209,12 +229,21 @@ fn describe_created(created: &CreatedToken, has_databases: bool, now: Timestamp)
     );
     format!(
         "\nToken created successfully:\n\nToken: {token}\nID: {id}\nNote: \
-         {note}\n{database}Expiry: {expiry}\nHash (first 12 chars): {hash:.12}\n\nKeep the token \
-         now: it is not stored and cannot be shown again.\n",
+         {note}\n{database}{toolsets}Expiry: {expiry}\nHash (first 12 chars): {hash:.12}\n\nKeep the \
+         token now: it is not stored and cannot be shown again.\n",
         token = created.token.expose_secret(),
         note = plain(note),
         database = database_line(&created.record, has_databases),
+        toolsets = toolsets_line(&created.record),
     )
+}
+
+/// Returns the line with the toolsets of a token, if it has some of its own.
+fn toolsets_line(record: &TokenRecord) -> String {
+    if record.toolsets.is_empty() {
+        return String::new();
+    }
+    format!("Toolsets: {}\n", plain(&record.toolsets.join(", ")))
 }
 
 /// Returns the line with the database of a token, where tokens are bound to databases.
@@ -244,11 +273,12 @@ fn list(
         };
         let _ = write!(
             text,
-            "\nID: {}\nNote: {}\n{}Hash (first 12 chars): {:.12}\nCreated: {}\nExpires: \
+            "\nID: {}\nNote: {}\n{}{}Hash (first 12 chars): {:.12}\nCreated: {}\nExpires: \
              {}\nStatus: {status}\n",
             plain(&record.id),
             plain(&record.note),
             database_line(record, has_databases),
+            toolsets_line(record),
             record.hash,
             moment(record.created_at, SECONDS, "Unknown"),
             moment(record.expires_at, SECONDS, "Never"),

@@ -15,6 +15,7 @@ pub struct Identity {
     token: TokenHash,
     holder: Holder,
     claims: Claims,
+    toolsets: Arc<[String]>,
     selection: Selection,
     is_admin: bool,
     signed_in_at: Option<Timestamp>,
@@ -88,6 +89,7 @@ impl Identity {
             token,
             holder,
             claims: Claims::default(),
+            toolsets: Arc::default(),
             selection: Selection::Local,
             is_admin: false,
             signed_in_at: None,
@@ -99,6 +101,13 @@ impl Identity {
     #[must_use]
     pub fn with_claims(self, claims: Claims) -> Self {
         Self { claims, ..self }
+    }
+
+    /// Sets the toolsets of an API token itself.
+    #[must_use]
+    pub fn with_toolsets(self, toolsets: impl Into<Arc<[String]>>) -> Self {
+        let toolsets = toolsets.into();
+        Self { toolsets, ..self }
     }
 
     /// Sets the database that a shared session has selected, if any.
@@ -207,7 +216,10 @@ impl Identity {
     #[must_use]
     pub fn caller_id(&self) -> CallerId<'_> {
         match &self.holder {
-            Holder::Program { id, .. } => CallerId::Token(id),
+            Holder::Program { id, .. } => CallerId::Token {
+                id,
+                toolsets: &self.toolsets,
+            },
             Holder::User { name, .. } => CallerId::User(name),
             Holder::Client {
                 subject,

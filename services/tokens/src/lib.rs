@@ -57,7 +57,7 @@ pub use self::{
     api_tokens::{ApiTokens, OpenError},
     claims::{Claim, ClaimError, Claims, KeptClaims, MAX_CLAIMS, NewClaims, is_claim_name},
     clock::WallClock,
-    commands::{CommandError, TokenCommand, TokenOptions, push_claims},
+    commands::{CommandError, TokenCommand, TokenOptions, TokenTargets, push_claims},
     expiry::{Expiry, InvalidExpiry},
     identity::{Account, Holder, Identity, Selection},
     local::{Local, LocalCaller},

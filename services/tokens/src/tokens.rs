@@ -21,6 +21,9 @@ use crate::{
 /// Minimum length of a hash prefix that selects a token.
 const MIN_PREFIX: usize = 8;
 
+/// Member with the toolsets of a token.
+const TOOLSETS: &str = "toolsets";
+
 /// File of API tokens, for administration. A server may use the file at the same time.
 ///
 /// ```
@@ -58,6 +61,8 @@ pub struct TokenRecord {
     pub expires_at: Option<Timestamp>,
     /// Database it is bound to; `None` for the first configured one.
     pub database: Option<String>,
+    /// Toolsets of the token itself, besides those that name it.
+    pub toolsets: Vec<String>,
     /// Claims of its holder.
     pub claims: Claims,
 }
@@ -71,6 +76,8 @@ pub struct NewToken {
     pub database: Option<String>,
     /// Expiry date, if any.
     pub expires_at: Option<Timestamp>,
+    /// Toolsets of the token itself.
+    pub toolsets: Vec<String>,
     /// Claims of its holder.
     pub claims: Claims,
 }
@@ -205,6 +212,7 @@ impl Tokens {
             created_at: Some(whole_seconds(now)),
             expires_at: new.expires_at.map(whole_seconds),
             database: new.database.filter(|name| !name.is_empty()),
+            toolsets: new.toolsets,
             claims: new.claims,
         };
         self.tokens.push(StoredToken::new(record.clone()));
@@ -280,6 +288,10 @@ impl StoredToken {
         set("created_at", record.created_at.map(|at| at.to_string()));
         set("expires_at", record.expires_at.map(|at| at.to_string()));
         set("database", record.database.clone());
+        if !record.toolsets.is_empty() {
+            let names = record.toolsets.iter().map(Node::text);
+            members.set(TOOLSETS, Node::List(names.collect()));
+        }
         members.set_claims(&record.claims);
         Self { record, members }
     }
@@ -333,6 +345,7 @@ impl TokenRecord {
             database: members
                 .find_text("database")?
                 .filter(|name| !name.is_empty()),
+            toolsets: members.find_texts(TOOLSETS)?.unwrap_or_default(),
             claims: members.find_claims()?,
         })
     }

@@ -26,13 +26,14 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 16] = [
+const DETAILS: [(&str, &[&str]); 17] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("token-note", &["add-token"]),
     ("token-database", &["add-token"]),
     ("token-expiry", &["add-token"]),
     ("token-claim", &["add-token"]),
+    ("token-toolset", &["add-token"]),
     (
         "username",
         &[
@@ -186,6 +187,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             database: flags.owned("token-database"),
             expiry: flags.owned("token-expiry"),
             claims: claims(flags, "token-claim", NewClaims::into_claims)?,
+            toolsets: toolsets(flags),
         })),
         "list-tokens" => Command::Tokens(TokenCommand::List),
         "remove-token" => {
@@ -235,6 +237,17 @@ fn caller(flags: &Flags) -> Result<Option<CallerName>, Refusal> {
         ))
     });
     caller.map(Some)
+}
+
+/// Reads the names of a repeated flag, each once.
+fn toolsets(flags: &Flags) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in flags.texts("token-toolset") {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 /// Reads the claims of a repeated flag. The error has no value.

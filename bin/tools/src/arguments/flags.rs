@@ -189,6 +189,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "name=value",
                 "With -add-token: a claim of its holder, for SQL tools; repeat for more",
             ),
+            Flag::text(
+                "token-toolset",
+                "name",
+                "With -add-token: a toolset of the token, as if the set named it; repeat for more",
+            ),
             Flag::switch("list-tokens", "List the tokens, without their secret parts"),
             Flag::text(
                 "remove-token",

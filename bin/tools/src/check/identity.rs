@@ -19,7 +19,7 @@ pub(super) fn identity(caller: &CallerName, auth: &Auth) -> Result<Option<Identi
         _ if !auth.is_enabled => {
             return Err("authentication is off, so every caller is local".to_owned());
         }
-        CallerName::Token(id) => program(id, auth)?,
+        CallerName::Token(id) => return program(id, auth).map(Some),
         CallerName::User(name) => user(name, auth)?,
         CallerName::Client(name, scopes) => (client(name, scopes, auth)?, Claims::default()),
     };
@@ -28,7 +28,7 @@ pub(super) fn identity(caller: &CallerName, auth: &Auth) -> Result<Option<Identi
     ))
 }
 
-fn program(id: &str, auth: &Auth) -> Result<(Holder, Claims), String> {
+fn program(id: &str, auth: &Auth) -> Result<Identity, String> {
     let tokens = TokenFile::new(&auth.token_file).list();
     let tokens = tokens.map_err(|error| error.to_string())?;
     let token = tokens.into_iter().find(|token| token.id == id);
@@ -40,7 +40,10 @@ fn program(id: &str, auth: &Auth) -> Result<(Holder, Claims), String> {
         id: token.id.into(),
         database: token.database.map(Arc::from),
     };
-    Ok((holder, token.claims))
+    let identity = Identity::new(TokenHash::of(""), holder);
+    Ok(identity
+        .with_claims(token.claims)
+        .with_toolsets(token.toolsets))
 }
 
 fn user(name: &str, auth: &Auth) -> Result<(Holder, Claims), String> {

@@ -13,7 +13,9 @@ pub(crate) struct Changes {
     pub(crate) next: Configuration,
     /// True if databases were added, removed or changed.
     pub(crate) databases: bool,
-    /// Changed sections that need a restart.
+    /// Changed keys and sections that are applied without a restart.
+    pub(crate) changed: Vec<&'static str>,
+    /// Changed keys and sections that need a restart.
     pub(crate) need_restart: Vec<&'static str>,
 }
 
@@ -67,13 +69,57 @@ impl Changes {
         ];
         Self {
             databases: !are_same(&one.databases, &two.databases),
-            need_restart: sections
-                .into_iter()
-                .filter_map(|(section, is_same)| (!is_same).then_some(section))
-                .collect(),
+            changed: different(applied(one, two)),
+            need_restart: different(sections),
             next: replaced(running.clone(), configured),
         }
     }
+}
+
+/// Compares what is applied without a restart. Definitions are compared by their path only.
+fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 13] {
+    let trail = |configuration: &Configuration| {
+        let trail = configuration.audit.clone();
+        // What needs a restart is left out.
+        trail.map(|trail| ziggurat_audit::Settings {
+            destination: Destination::Stderr,
+            key_file: None,
+            ..trail
+        })
+    };
+    let propagates = |it: &Configuration| it.telemetry.propagate_to_providers;
+    [
+        ("databases", are_same(&one.databases, &two.databases)),
+        ("builtins", one.builtins == two.builtins),
+        ("results", one.results == two.results),
+        ("schema", one.schema == two.schema),
+        ("toolsets", one.toolsets == two.toolsets),
+        ("dba", one.dba == two.dba),
+        ("limits.callers", one.callers == two.callers),
+        ("identity", one.identities == two.identities),
+        ("mcp", one.protocol == two.protocol),
+        (
+            "custom_definitions_path",
+            one.custom_definitions == two.custom_definitions,
+        ),
+        (
+            "audit",
+            // Whether there is a trail needs a restart.
+            one.audit.is_none() || two.audit.is_none() || trail(one) == trail(two),
+        ),
+        (
+            "telemetry.propagate_to_providers",
+            propagates(one) == propagates(two),
+        ),
+        ("telemetry.sql_comment", one.sql_comment == two.sql_comment),
+    ]
+}
+
+fn different<const N: usize>(sections: [(&'static str, bool); N]) -> Vec<&'static str> {
+    let sections = sections.into_iter();
+    sections
+        .filter_map(|(section, is_same)| (!is_same).then_some(section))
+        .collect()
 }
 
 fn destination(configuration: &Configuration) -> Option<&Destination> {

@@ -1,7 +1,7 @@
 //! Black-box tests of the program.
 
 mod admin;
-mod admin_tokens;
+mod administration;
 mod answers;
 mod audit;
 mod bearer;

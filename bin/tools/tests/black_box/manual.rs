@@ -175,7 +175,9 @@ fn clients_over_http_need_an_address_and_a_token() {
 #[test]
 fn every_command_for_accounts_works_as_documented() {
     let home = Home::new();
-    home.configure("databases: [{name: shop, user: reader}]");
+    home.configure(
+        "databases: [{name: shop, user: reader}]\ntoolsets: [{name: analyst, for: {local: true}}]",
+    );
     let lines = BOTH.iter().flat_map(|document| document.lines());
     let lines = lines.filter_map(|line| {
         let line = line.strip_prefix("# ").or(line.strip_prefix("$ "))?;
@@ -207,7 +209,7 @@ fn every_command_for_accounts_works_as_documented() {
         assert!(output.status.success(), "{line}: {output:?}");
         made += 1;
     }
-    assert_eq!(made, 4);
+    assert_eq!(made, 5);
 }
 
 #[test]

@@ -41,7 +41,10 @@ fn callers_are_independent_and_kinds_share_no_name() {
     for caller in [
         ALICE,
         BOB,
-        CallerId::Token("alice"),
+        CallerId::Token {
+            id: "alice",
+            toolsets: &[],
+        },
         client("alice", None),
         CallerId::Local,
         CallerId::User(""),

@@ -32,8 +32,20 @@ fn the_first_entry_that_fits_decides() {
     for (caller, expected) in [
         (ALICE, Some(1)),
         (BOB, Some(2)),
-        (CallerId::Token("token-1"), Some(1)),
-        (CallerId::Token("alice"), Some(4)),
+        (
+            CallerId::Token {
+                id: "token-1",
+                toolsets: &[],
+            },
+            Some(1),
+        ),
+        (
+            CallerId::Token {
+                id: "alice",
+                toolsets: &[],
+            },
+            Some(4),
+        ),
         (CallerId::User("token-1"), Some(4)),
         (CallerId::User("Alice"), Some(4)),
         (client("alice", None, None), Some(4)),

@@ -52,6 +52,7 @@ fn a_token_is_written_as_a_record_in_a_list() {
         note: "Production API".into(),
         database: Some("staging".into()),
         expires_at: Some(at("2025-10-30T10:15:30.9Z")),
+        toolsets: vec!["analyst".into(), "keeper".into()],
         claims: Claims::of_file(claims).expect("valid"),
     };
     let made = setup.file.add(new, now()).expect("added");
@@ -61,7 +62,7 @@ fn a_token_is_written_as_a_record_in_a_list() {
         format!(
             "tokens:\n- id: token-1730283330\n  hash: {}\n  note: Production API\n  \
              created_at: \"2024-10-30T10:15:30Z\"\n  expires_at: \"2025-10-30T10:15:30Z\"\n  \
-             database: staging\n  claims:\n    level: 7\n    rate: 0.5\n    roles:\n    - a\n    - \
+             database: staging\n  toolsets:\n  - analyst\n  - keeper\n  claims:\n    level: 7\n    rate: 0.5\n    roles:\n    - a\n    - \
              b\n    staff: true\n",
             made.record.hash
         )

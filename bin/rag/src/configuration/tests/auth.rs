@@ -71,8 +71,18 @@ fn a_pipeline_for_some_callers_is_for_no_others() {
         tenant: None,
         scopes,
     };
-    assert!(callers.fit(&CallerId::Token("token-1")) && callers.fit(&client(&scopes)));
-    assert!(!callers.fit(&CallerId::Token("token-2")) && !callers.fit(&client(&[])));
+    assert!(
+        callers.fit(&CallerId::Token {
+            id: "token-1",
+            toolsets: &[],
+        }) && callers.fit(&client(&scopes))
+    );
+    assert!(
+        !callers.fit(&CallerId::Token {
+            id: "token-2",
+            toolsets: &[],
+        }) && !callers.fit(&client(&[]))
+    );
     assert!(!callers.fit(&CallerId::Local));
 }
 

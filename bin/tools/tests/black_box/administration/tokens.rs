@@ -2,41 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, Home, Program, records, records::PASSWORD, until};
+use super::{INFO, Server, TOKEN, check, serve};
+use crate::support::{Client, records::PASSWORD, until};
 
 const PATH: &str = "/api/admin/tokens";
-const INFO: &str = "/api/user/info";
-const TOKEN: &str = "an-API-token-of-a-test";
-
-struct Server {
-    home: Home,
-    program: Program,
-    client: Client,
-}
-
-fn serve(more: &str, arguments: &[&str]) -> Server {
-    let home = Home::new();
-    home.configure(&format!(
-        "databases: [{{name: main, user: reader}}]\n{more}"
-    ));
-    let token = records::token(1, TOKEN, &["database: main"]);
-    home.replace(&home.tokens(), &records::tokens(&[token]));
-    let users = [("ada", &["admin: true"][..]), ("bob", &[])];
-    let users = users.map(|(name, more)| records::user(name, more));
-    home.replace(&home.users(), &records::users(&users));
-    let (program, client) = home.serve(arguments);
-    Server {
-        home,
-        program,
-        client,
-    }
-}
-
-fn check(answer: &Answer, status: u16, code: &str) {
-    assert_eq!(answer.status, status, "{answer:?}");
-    assert_eq!(answer.json()["code"], code, "{answer:?}");
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-}
 
 fn listed(client: &Client) -> Vec<Value> {
     let answer = client.get(PATH);
