@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-JWDZVXRR.js";import"/console/assets/chunk-LAWJSFCN.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-ZT6WNUVR.js";export{a as Rows,b as arrange};
