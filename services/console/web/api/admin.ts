@@ -1,27 +1,17 @@
-import type { Connections } from './activity'
+import type { components } from 'openapi'
 import { call } from './client'
 
-/** An API token, without its secret. */
-export interface Token {
-  id: string
-  note: string
-  hash_prefix: string
-  database: string | null
-  toolsets: string[] | null
-  created_at: string | null
-  expires_at: string | null
-  expired: boolean
-  last_used_at: string | null
-}
+type Schemas = components['schemas']
 
-export interface NewToken {
-  note: string
-  database: string
-  expiry: string
-  toolsets?: string[]
-}
+/** An answer as it is sent: members without a value are null, none is absent. */
+type Whole<T> = Required<T>
 
 const signalOf = (signal?: AbortSignal) => ({ signal: signal ?? null })
+
+/** An API token, without its secret. */
+export type Token = Whole<Schemas['AdminToken']>
+
+export type NewToken = Schemas['NewAdminToken']
 
 export const tokens = (signal?: AbortSignal): Promise<{ tokens: Token[] }> => call('/api/admin/tokens', signalOf(signal))
 
@@ -31,29 +21,12 @@ export const makeToken = (body: NewToken): Promise<{ token: string; record: Toke
 export const withdrawToken = (id: string): Promise<void> => call(`/api/admin/tokens/${encodeURIComponent(id)}`, { method: 'DELETE' })
 
 /** A user of the user file. */
-export interface User {
-  username: string
-  note: string
-  enabled: boolean
-  admin: boolean
-  /** Databases that the user is limited to; empty for no limit. */
-  databases: string[]
-  created_at: string | null
-  last_login: string | null
-  failed_attempts: number
-  /** Null if the state database does not answer. */
-  sessions: number | null
-}
+export type User = Whole<Schemas['AdminUser']>
 
-export interface NewUser {
-  username: string
-  /** Absent: the server makes one. */
-  password?: string
-  note: string
-  databases: string[]
-}
+/** A user to make. Without a password the server makes one. */
+export type NewUser = Schemas['NewAdminUser']
 
-export type UserChange = Partial<Pick<NewUser, 'password' | 'note' | 'databases'>> & { enabled?: boolean }
+export type UserChange = Schemas['AdminUserChanges']
 
 const userPath = (name: string) => `/api/admin/users/${encodeURIComponent(name)}`
 
@@ -69,37 +42,10 @@ export const deleteUser = (name: string): Promise<void> => call(userPath(name), 
 export const endSessions = (name: string): Promise<void> => call(`${userPath(name)}/sessions`, { method: 'DELETE' })
 
 /** A configured database, without its password. */
-export interface AdminDatabase {
-  name: string
-  host: string
-  port: number
-  database: string
-  user: string
-  sslmode: string
-  allow_writes: boolean
-  allow_dangerous_functions: boolean
-  /** Empty for no limit. */
-  available_to_users: string[]
-  available_to_clients: string[]
-  status: 'unknown' | 'ready' | 'unreachable'
-  checked_at: string | null
-  version: string | null
-  tables: number | null
-  connections: Omit<Connections, 'database'> | null
-}
+export type AdminDatabase = Whole<Schemas['AdminDatabase']>
 
 /** Result of a connection that was made to look at a database. */
-export interface DatabaseTest {
-  ok: boolean
-  ms: number
-  version: string | null
-  tls: boolean | null
-  standby: boolean | null
-  role: { superuser: boolean; may_write: boolean; bypasses_row_security: boolean } | null
-  extensions: { name: string; version: string }[] | null
-  warnings: string[]
-  error: string | null
-}
+export type DatabaseTest = Whole<Schemas['AdminDatabaseTest']>
 
 export const adminDatabases = (signal?: AbortSignal): Promise<{ databases: AdminDatabase[] }> => call('/api/admin/databases', signalOf(signal))
 
@@ -113,19 +59,10 @@ export interface Setting {
   is_set?: boolean
 }
 
-export interface Configuration {
-  server: { version: string; replica: string | null; started_at: string; memory_bytes: number | null }
-  path: string | null
-  loaded_at: string | null
-  values: Setting[]
-  needs_restart: string[]
-}
+export type Configuration = Omit<Whole<Schemas['AdminConfiguration']>, 'values' | 'server'> & { server: Whole<Schemas['AdminServer']>; values: Setting[] }
 
 /** Effect of reading the configuration again. */
-export interface Reloaded {
-  changed: string[]
-  needs_restart: string[]
-}
+export type Reloaded = Schemas['AdminReload']
 
 export const configuration = (signal?: AbortSignal): Promise<Configuration> => call('/api/admin/configuration', signalOf(signal))
 

@@ -151,7 +151,6 @@ export const admin = {
     started: 'Since',
     memory: 'Memory',
     replica: 'Replica',
-    alone: 'alone',
     file: 'Configuration',
     facts: 'Process',
     features: 'Switched on',

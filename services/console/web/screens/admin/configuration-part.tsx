@@ -62,11 +62,7 @@ function Values({ configuration: { path, loaded_at, values, needs_restart }, onR
       </ListBar>
       <p class="muted">
         {path ? <Foreign text={text.file(path)} /> : text.noFile}
-        {loaded_at && (
-          <>
-            , {text.loaded} <Moment at={loaded_at} />
-          </>
-        )}
+        , {text.loaded} <Moment at={loaded_at} />
         {' · '}
         <span role="status">{text.shown(shown.length, values.length)}</span>
       </p>

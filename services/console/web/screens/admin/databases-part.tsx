@@ -105,7 +105,7 @@ function factsOf({ host, port, database, user, sslmode, version, tables, connect
     [text.tls, <span key="tls" class="mono">{sslmode}</span>],
     [text.version, version === null ? text.unknown : `PostgreSQL ${version}`],
     [text.tables, tables === null ? text.unknown : number(tables)],
-    ...(connections ? [[text.connections, activity.connectionsOf(connections)] as const] : []),
+    [text.connections, activity.connectionsOf(connections)],
     [text.forUsers, list(available_to_users)],
     [text.forClients, list(available_to_clients)],
   ] as const

@@ -57,7 +57,7 @@ function Process({ configuration: { server, path } }: { configuration: Configura
         [text.uptime, elapsed(Math.floor((now - new Date(started_at).getTime()) / SECOND) * SECOND)],
         [text.started, <time key="started" dateTime={started_at}>{date(started_at)}</time>],
         ...(memory_bytes === null ? [] : [[text.memory, bytes(memory_bytes)] as const]),
-        [text.replica, replica === null ? text.alone : <Foreign key="replica" text={replica} />],
+        [text.replica, <Foreign key="replica" text={replica} />],
         ...(path ? [[text.file, <Foreign key="file" text={path} />] as const] : []),
       ]}
     />
