@@ -60,6 +60,8 @@ function configuration(url, model) {
       auth: {
         token_file: join(folder, 'tokens.yaml'),
         user_file: join(folder, 'users.yaml'),
+        // All tests fail to sign in from one address.
+        rate_limit_max_attempts: 100,
       },
     },
     // All tests sign in as one of a few users, and files run at the same time.
