@@ -40,6 +40,8 @@ export async function reach(page, target) {
   await target.waitFor()
   const role = await target.evaluate((element) => element.closest('[role=menu],[role=tablist],[role=tree],[role=listbox]')?.getAttribute('role'))
   const widget = WIDGETS.includes(role)
+  // An open menu takes the focus a moment later; Tab before that would close it.
+  if (role === 'menu') await page.waitForFunction(() => document.activeElement?.closest('[role=menu]'))
   for (let step = 0; step < MOST_TABS; step += 1) {
     if (await hasFocus(target)) return
     await leaveEditor(page)
