@@ -2,6 +2,7 @@
 //!
 //! A single test, because the counter counts the whole process.
 
+mod followed;
 mod hidden;
 
 use std::{
@@ -320,6 +321,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     assert_all_layers_within_budget();
     assert_calls_within_budget();
     hidden::assert_hidden_names_cost_what_invented_ones_do();
+    followed::assert_followed_calls_allocate_nothing();
 }
 
 /// Checks requests up to the end of their record.

@@ -44,6 +44,7 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &[
         "services/accounts",
+        "services/activity",
         "services/ingest",
         "services/mcp",
         "services/sync",

@@ -372,6 +372,7 @@ fn area(path: &str) -> Option<Area> {
         "chat" => Area::Compact,
         "query" | "exports" => Area::Query,
         "schema" => Area::Schema,
+        "activity" => Area::Activity,
         _ => return None,
     })
 }

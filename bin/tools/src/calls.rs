@@ -1,13 +1,21 @@
 //! Observation of MCP calls, for the audit trail and the metrics.
 
+mod arguments;
+pub(crate) mod followed;
 mod own_tools;
 
-use std::{borrow::Cow, future::ready, ops::Deref, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    future::ready,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::Deserialize;
 use tracing::{Level, enabled};
+use ziggurat_activity::{Activity, FollowedCall};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
 use ziggurat_databases::Databases;
@@ -15,7 +23,7 @@ use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
 use ziggurat_limits::{Allowance, Limits, Refused};
 use ziggurat_mcp::{
-    Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome,
+    Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome, Reported,
 };
 use ziggurat_postgres::call_context::{CallComment, CallContext};
 use ziggurat_sql_tools::SqlTools;
@@ -23,9 +31,9 @@ use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
-use ziggurat_text::scan;
 use ziggurat_tokens::{Identity, Local, LocalCaller};
 
+use self::arguments::Arguments;
 use crate::{
     access::ToolAccess,
     callers::{digits, kind, named, shown},
@@ -59,6 +67,8 @@ pub(crate) struct CallObserver {
     /// The caller without an identity.
     pub(crate) local: LocalCaller,
     pub(crate) limits: Limits,
+    /// The list of running statements, if there is one.
+    pub(crate) activity: Option<Activity>,
     pub(crate) audit: Option<Audit>,
     pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
@@ -89,6 +99,8 @@ struct RunningCall {
     record: Option<AuditCall>,
     /// True if it may not run without a record.
     is_required: bool,
+    /// Its place in the list of running statements.
+    followed: Option<FollowedCall>,
     facts: CallFacts,
     measured: Option<MeasuredCall>,
     span: ServerSpan,
@@ -106,26 +118,6 @@ struct MeasuredCall {
     caller_kind: &'static str,
     began: Instant,
 }
-
-/// The arguments of a tool that stand in the record of its call. Those of another type are left out.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Arguments<'a> {
-    #[serde(borrow)]
-    query: Text<'a>,
-    #[serde(borrow, rename = "where")]
-    condition: Text<'a>,
-    #[serde(borrow)]
-    query_text: Text<'a>,
-    #[serde(borrow)]
-    text: Text<'a>,
-    #[serde(borrow)]
-    database: Text<'a>,
-}
-
-/// A text; a value of another type is an empty one.
-#[derive(Default)]
-struct Text<'a>(Cow<'a, str>);
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -319,7 +311,8 @@ impl CallObserver {
 impl Observer for CallObserver {
     fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
         let allowance = self.allowance(caller);
-        if !self.is_on && allowance.is_none() {
+        let followed = self.follow(call, caller);
+        if !self.is_on && allowance.is_none() && followed.is_none() {
             return None;
         }
         let is_hidden = self.audit.is_some() && self.hides(call, caller);
@@ -355,7 +348,8 @@ impl Observer for CallObserver {
             caller.set_extension(fields);
         }
         let limits = allowance.map(CallLimits::new).unwrap_or_default();
-        let facts = CallFacts::new(context, limits);
+        let entry = followed.as_ref().map(FollowedCall::entry);
+        let facts = CallFacts::new(context, limits).with_entry(entry.unwrap_or_default());
         if let Some(refused) = &refused {
             facts.set_reason(ErrorReason::Limited(refused.key()));
         }
@@ -363,6 +357,7 @@ impl Observer for CallObserver {
         Some(Box::new(RunningCall {
             record,
             is_required,
+            followed,
             facts,
             measured,
             span,
@@ -399,6 +394,10 @@ impl ObservedCall for RunningCall {
         }))
     }
 
+    fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> Poll<Reported> {
+        followed::poll_cancelled(self.followed.as_ref(), cx)
+    }
+
     fn end(self: Box<Self>, end: End) {
         self.facts.own_limits().count_rest(end.bytes);
         let facts = self.facts.facts();
@@ -406,6 +405,7 @@ impl ObservedCall for RunningCall {
         if let Some(measured) = &self.measured {
             measured.end(&facts, &end, verdict);
         }
+        followed::end(self.followed, verdict, &facts, end.bytes);
         end_span(self.span, &facts, &end, verdict);
         if let Some(record) = self.record {
             if self.is_hidden && matches!(verdict, Verdict::Unknown | Verdict::Error) {
@@ -483,29 +483,6 @@ fn log_fields(start: &Start<'_>, trace: &Trace) -> Option<LogFields> {
         caller: is_logged.then(|| shown(start.identity, start.local).into()),
         trace_id: trace_id.map(|id| id.to_string().into()),
     })
-}
-
-// === impl Text ===
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = <&RawValue>::deserialize(deserializer)?.get();
-        let text = match scan::unescaped(json) {
-            Some(text) => Cow::Borrowed(text),
-            None => serde_json::from_str(json)
-                .map(Cow::Owned)
-                .unwrap_or_default(),
-        };
-        Ok(Self(text))
-    }
-}
-
-impl Deref for Text<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Returns the verdict on a call from how it ended.

@@ -5,6 +5,7 @@
 //! (`catalogue`), and the layers in front of them (`stack`).
 
 mod access;
+mod activity;
 mod admin;
 mod administered;
 mod app;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ziggurat_activity::Activity;
 use ziggurat_audit::{Audit, Trail};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
@@ -24,6 +25,8 @@ pub(crate) struct Observation {
     trail: Option<Trail>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    /// The statements that run, which HTTP can list.
+    pub(crate) activity: Option<Activity>,
     pub(crate) tracer: Tracer,
     export: TraceExport,
     /// The caller without an identity.
@@ -42,11 +45,13 @@ impl Observation {
         let trail = Trail::open(configuration.audit.as_ref())?;
         let metrics = metrics::start(configuration, trail.as_ref());
         let telemetry = &configuration.telemetry;
+        let has_http = configuration.http.is_some();
         let (tracer, export) = TraceExport::start(telemetry, NAME, VERSION, &metrics)?;
         Ok(Self {
             trail,
             metrics,
             limits: Limits::new(configuration.callers.clone()),
+            activity: has_http.then(|| Activity::new(!configuration.logs.hides_statements)),
             tracer,
             export,
             local: local_caller(configuration),
@@ -78,6 +83,7 @@ impl Observation {
             is_on: self.metrics.is_on() || self.has_request_ids(),
             local: self.local.clone(),
             limits: self.limits.clone(),
+            activity: self.activity.clone(),
             audit: self.audit().cloned(),
             metrics: self.metrics.clone(),
             tracer: self.tracer.clone(),

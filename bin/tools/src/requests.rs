@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER};
+use ziggurat_activity::Activity;
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict, request_method};
 use ziggurat_http::{Refusal, count_request};
 use ziggurat_layers::{
@@ -49,6 +50,8 @@ pub(crate) struct RequestObserver {
     /// The caller without an identity.
     pub(crate) local: LocalCaller,
     pub(crate) audit: Option<Audit>,
+    /// The list of running statements, if there is one.
+    pub(crate) activity: Option<Activity>,
     pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
     /// True if requests get an id, with comments or without.

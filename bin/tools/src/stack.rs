@@ -14,6 +14,7 @@ use tower::{
     ServiceBuilder,
     util::{MapResponseLayer, option_layer},
 };
+use ziggurat_activity::ActivityApi;
 use ziggurat_admin_api::{AdminApi, Services, program::SharedProgram};
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
@@ -45,12 +46,14 @@ use ziggurat_tokens::issuer::TrustedIssuer;
 
 use crate::{
     access::RequestAccess,
+    activity::ConnectionCounts,
     app::{App, Verifier},
     catalogue::{NAME, VERSION},
     configuration::{Auth, Configuration, Http},
     exports::{ExportCallers, identify_export},
     limits::RequestLimits,
     logs::log_traffic,
+    replica,
     requests::{RequestObserver, observe_request, observe_statement, show_unavailable},
     web_console::{Console, home},
 };
@@ -260,7 +263,9 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
         readiness: app.readiness.clone(),
         program: SharedProgram(Arc::new(app.administered.clone())),
     });
-    recorded(ziggurat_admin_api::routes(api), app)
+    let audit = app.observation.audit().cloned();
+    let routes = ziggurat_admin_api::routes(api).merge(ziggurat_admin_api::audit::routes(audit));
+    recorded(routes, app)
         .method_not_allowed_fallback(async || <Refusal>::no_such_method())
         .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
@@ -278,6 +283,7 @@ fn others(
     let [alive, ready] = PROBES;
     let mut router = chat(app)
         .merge(statements(app, challenge))
+        .merge(activity(app))
         .route(LEGACY, legacy_calls(app, challenge, max_bytes))
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
@@ -356,6 +362,22 @@ fn statements(app: &App, challenge: &Challenge) -> Router {
         .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
 
+/// Serves the list of running statements. Programs ask for it every few seconds, so these requests
+/// are neither counted nor recorded; those that cancel a statement are.
+fn activity(app: &App) -> Router {
+    let Some(activity) = app.observation.activity.clone() else {
+        return Router::new();
+    };
+    let connections = ConnectionCounts::of(app);
+    let api = ActivityApi::new(activity, replica::name(), move |extensions| {
+        connections.visible(extensions)
+    });
+    let [lists, cancels] = ziggurat_activity::routes(api);
+    lists
+        .merge(recorded(cancels, app))
+        .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
+}
+
 /// Counts each request to these routes as a call of its caller, and observes it if there is an audit
 /// trail, or metrics or traces are on.
 fn recorded(routes: Router, app: &App) -> Router {
@@ -389,6 +411,7 @@ fn observer(app: &App) -> RequestObserver {
     RequestObserver {
         catalogue: app.catalogue.clone(),
         local: app.observation.local.clone(),
+        activity: app.observation.activity.clone(),
         audit: app.observation.audit().cloned(),
         metrics: app.observation.metrics.clone(),
         tracer: app.observation.tracer.clone(),

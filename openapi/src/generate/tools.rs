@@ -4,7 +4,8 @@ mod mcp;
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_admin_api::{configuration, databases as admin_databases, tokens, users};
+use ziggurat_activity as activity;
+use ziggurat_admin_api::{audit, configuration, databases as admin_databases, tokens, users};
 use ziggurat_chat_api::{compact, conversations, databases, llm, user};
 use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
@@ -56,6 +57,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
             {"name": "MCP", "description": "The Model Context Protocol"},
             {"name": "Databases", "description": "Databases, and the selected one"},
             {"name": "Query", "description": "Tables and statements, with rows as they come"},
+            {"name": "Activity", "description": "Statements that run, and their cancellation"},
             {"name": "User", "description": "The caller"},
             {"name": "Conversations", "description": "Stored conversations of users. \
                 API tokens have none, and neither have servers without authentication."},
@@ -84,7 +86,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
 }
 
 /// Returns the descriptions of the areas that handlers serve.
-fn areas() -> [utoipa::openapi::OpenApi; 13] {
+fn areas() -> [utoipa::openapi::OpenApi; 15] {
     [
         databases::Description::openapi(),
         query::Description::openapi(),
@@ -95,7 +97,9 @@ fn areas() -> [utoipa::openapi::OpenApi; 13] {
         compact::Description::openapi(),
         llm::Description::openapi(),
         session::Description::openapi(),
+        activity::Description::openapi(),
         tokens::Description::openapi(),
+        audit::Description::openapi(),
         users::Description::openapi(),
         admin_databases::Description::openapi(),
         configuration::Description::openapi(),

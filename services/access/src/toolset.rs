@@ -23,6 +23,8 @@ pub enum Area {
     Query,
     /// The tables that statements may name.
     Schema,
+    /// The statements that run, and their cancellation.
+    Activity,
 }
 
 /// A toolset.
@@ -40,13 +42,14 @@ pub(crate) struct Toolset {
 
 impl Area {
     /// All areas.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Databases,
         Self::Conversations,
         Self::Llm,
         Self::Compact,
         Self::Query,
         Self::Schema,
+        Self::Activity,
     ];
 
     /// Returns the name in configurations.
@@ -59,6 +62,7 @@ impl Area {
             Self::Compact => "compact",
             Self::Query => "query",
             Self::Schema => "schema",
+            Self::Activity => "activity",
         }
     }
 

@@ -10,6 +10,7 @@
 //! extensions of its request.
 
 mod administrator;
+pub mod audit;
 pub mod configuration;
 pub mod databases;
 pub mod program;

@@ -2,9 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use ziggurat_activity::CallEntry;
+use ziggurat_databases::Current;
 use ziggurat_limits::Refused;
 use ziggurat_mcp::{Caller, Reported, ToolRequest};
-use ziggurat_postgres::{call_context::CallContext, database::Database, error::QueryError};
+use ziggurat_postgres::{
+    call_context::CallContext,
+    database::Database,
+    error::QueryError,
+    pool::{Lease, LeaseError},
+};
 use ziggurat_runtime::lock;
 use ziggurat_telemetry::traces::Trace;
 
@@ -20,6 +27,7 @@ pub struct CallFacts {
     facts: Arc<Mutex<Facts>>,
     context: CallContext,
     limits: CallLimits,
+    entry: CallEntry,
 }
 
 /// The facts about a call so far.
@@ -58,7 +66,20 @@ impl CallFacts {
             facts: Arc::default(),
             context,
             limits,
+            entry: CallEntry::default(),
         }
+    }
+
+    /// Sets the entry of the call in the list of running statements.
+    #[must_use]
+    pub fn with_entry(self, entry: CallEntry) -> Self {
+        Self { entry, ..self }
+    }
+
+    /// Returns the entry of the call in the list of running statements.
+    #[must_use]
+    pub fn entry(&self) -> &CallEntry {
+        &self.entry
     }
 
     /// Returns the context for the statements of a caller's call.
@@ -95,15 +116,20 @@ impl CallFacts {
     }
 
     /// Waits until the caller may run a statement in a database, but no longer than for a
-    /// connection, and checks that it may be sent rows and bytes today.
+    /// connection, and checks that it may be sent rows and bytes today. From now on the statement is
+    /// in the list of those that run, without its text if that is empty.
     ///
     /// # Errors
     /// Fails if a limit of the caller is reached.
-    pub async fn admit(caller: &Caller, database: &Database) -> Result<(), Reported> {
+    pub async fn admit(
+        caller: &Caller,
+        database: &Database,
+        statement: &str,
+    ) -> Result<(), Reported> {
         let Some(facts) = caller.extension::<Self>() else {
             return Ok(());
         };
-        let admitted = facts.admit_statement(database).await;
+        let admitted = facts.admit_statement(database, statement).await;
         admitted.map_err(|refused| Reported::new(refused.to_string()))
     }
 
@@ -111,10 +137,32 @@ impl CallFacts {
     ///
     /// # Errors
     /// Fails if a limit of the caller is reached.
-    pub async fn admit_statement(&self, database: &Database) -> Result<(), Refused> {
+    pub async fn admit_statement(
+        &self,
+        database: &Database,
+        statement: &str,
+    ) -> Result<(), Refused> {
+        self.entry.wait(database.name(), statement);
         let patience = database.settings().lease_timeout;
         let admitted = self.limits.admit(patience).await;
         admitted.inspect_err(|refused| self.set_reason(ErrorReason::Limited(refused.key())))
+    }
+
+    /// Waits for a connection for the statement of a caller's call, which runs then.
+    ///
+    /// # Errors
+    /// Fails if there is no connection.
+    pub async fn lease(caller: &Caller, current: &Current) -> Result<Lease, LeaseError> {
+        let lease = current.pool().lease().await?;
+        Self::runs(caller);
+        Ok(lease)
+    }
+
+    /// Notes that a statement of a caller's call runs, or gets its connection at once.
+    pub fn runs(caller: &Caller) {
+        if let Some(facts) = caller.extension::<Self>() {
+            facts.entry.run();
+        }
     }
 
     /// Returns the context for the statements of this call.
@@ -138,6 +186,13 @@ impl CallFacts {
     /// Sets the database.
     pub fn set_database(&self, database: &Arc<Database>) {
         lock(&self.facts).database = Some(Arc::clone(database));
+    }
+
+    /// Counts rows that are sent, and the bytes of their text, for the limits of the caller and the
+    /// list of running statements.
+    pub fn count(&self, rows: u64, bytes: usize) {
+        self.limits.count(rows, bytes);
+        self.entry.count(rows, bytes);
     }
 
     /// Sets the number of rows of the result.

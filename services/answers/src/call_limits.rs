@@ -73,7 +73,7 @@ impl CallLimits {
     }
 
     /// Counts rows, and the bytes of their text.
-    pub fn count(&self, rows: u64, bytes: usize) {
+    pub(crate) fn count(&self, rows: u64, bytes: usize) {
         if let Some(limited) = &self.0 {
             let bytes = bytes.try_into().unwrap_or(u64::MAX);
             limited.bytes.fetch_add(bytes, Ordering::Relaxed);

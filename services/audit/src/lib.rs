@@ -68,6 +68,7 @@
 
 mod admin;
 mod audit;
+mod backward;
 mod call;
 mod chain;
 mod entry;
@@ -80,6 +81,7 @@ mod names;
 mod queue;
 mod record;
 mod recovery;
+mod search;
 mod section;
 mod settings;
 mod statement;
@@ -96,6 +98,7 @@ pub use self::{
     chain::{Key, KeyError},
     error::OpenError,
     record::{CallStart, Caller, Verdict, request_method},
+    search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,
     verify::{Report, verify, verify_and_print},

@@ -6,6 +6,7 @@ mod chain;
 mod failures;
 mod files;
 mod restart;
+mod search;
 
 use std::{
     fs, io,

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead as _, BufReader},
+    io::{self, BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -10,8 +10,10 @@ use std::{
 use ziggurat_runtime::console;
 
 use crate::{
+    backward::BackwardLines,
     chain::{Hex, Key, KeyError},
     entry::Entry,
+    names,
 };
 
 /// Result of [`verify`].
@@ -77,6 +79,29 @@ pub fn verify_and_print(
     })
 }
 
+/// Returns whether the files of a trail are complete and unchanged, up to their last complete line.
+pub(crate) fn verify_trail(path: &Path, key: Option<&Key>) -> bool {
+    let verified = || {
+        let mut before = None;
+        for archive in names::archives(path).ok()? {
+            before = Some(verify_file(&archive, key, before, u64::MAX).ok()?);
+        }
+        let end = complete(path).ok()?;
+        // After a rotation there is no line yet.
+        (end == 0 && before.is_some() || verify_file(path, key, before, end).is_ok()).then_some(())
+    };
+    verified().is_some()
+}
+
+/// Returns the length of the complete lines of a file: one may be on its way.
+fn complete(path: &Path) -> io::Result<u64> {
+    match File::open(path) {
+        Ok(file) => Ok(BackwardLines::new(file)?.end()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
 fn verify_all(
     files: &[PathBuf],
     key: Option<&Key>,
@@ -98,7 +123,7 @@ fn verify_all(
         files.sort_by_key(|(first, _)| *first);
         let mut before = None;
         for (_, file) in files {
-            let end = verify_file(file, key, before)?;
+            let end = verify_file(file, key, before, u64::MAX)?;
             let End {
                 first,
                 last,
@@ -124,11 +149,17 @@ fn verify_all(
     }
 }
 
-/// Verifies the lines of a file, which continue `before` if that is given.
-fn verify_file(path: &Path, key: Option<&Key>, before: Option<End>) -> Result<End, String> {
+/// Verifies the lines of a file up to a length, which continue `before` if that is given.
+fn verify_file(
+    path: &Path,
+    key: Option<&Key>,
+    before: Option<End>,
+    length: u64,
+) -> Result<End, String> {
     let name = path.display();
     let unreadable = |error: io::Error| format!("{name}: {error}");
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(unreadable)?);
+    let file = File::open(path).map_err(unreadable)?.take(length);
+    let mut file = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
     let mut end: Option<End> = None;
     let mut number = 0_u64;

@@ -4,7 +4,7 @@
 //! break for any reason, and a statement that writes must not depend on it. Such calls are finished
 //! here, up to a fixed number; the timeout of their statement limits their time.
 
-use std::{fmt, pin::Pin};
+use std::{fmt, future::poll_fn, pin::Pin, task::Poll};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
@@ -43,10 +43,17 @@ impl DetachedCalls {
         )
     }
 
-    pub(super) fn detach(&self, record: Record, call: ToolFuture, cut_off: CutOffFuture) {
+    pub(super) fn detach(&self, mut record: Record, mut call: ToolFuture, cut_off: CutOffFuture) {
         let job = Box::pin(async move {
-            // The client is gone: the result is only logged.
-            drop(record.follow(call.await, &cut_off));
+            let ended = poll_fn(|cx| match call.as_mut().poll(cx) {
+                Poll::Ready(result) => Poll::Ready(Some(result)),
+                // Cancelled calls have no result.
+                Poll::Pending => record.poll_cancelled(cx).map(|_| None),
+            });
+            if let Some(result) = ended.await {
+                // The client is gone: the result is only logged.
+                drop(record.follow(result, &cut_off));
+            }
         });
         self.jobs.try_send(job).ok();
     }

@@ -79,10 +79,21 @@ impl Future for ResponseFuture {
         let outcome = match this.poll_outcome(cx) {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => {
-                ready!(Pin::new(&mut this.cut_off).poll(cx));
+                let cancelled = record::poll_cancelled(this.observed.as_mut(), cx);
+                if cancelled.is_pending() {
+                    ready!(Pin::new(&mut this.cut_off).poll(cx));
+                }
+                let is_tool = matches!(this.state, State::Calling { .. });
                 // Drops the call here, so that it is not detached either.
                 this.state = State::Ready(None);
-                Err(Fault::Tool(Failure::new("the server is shutting down")))
+                match cancelled {
+                    Poll::Ready(reason) => {
+                        let fault = Fault::NotAdmittedFor { reason, is_tool };
+                        let reply = this.encoder.fault(fault, this.sanitizer);
+                        Ok((reply, End::of(Outcome::Cancelled)))
+                    }
+                    Poll::Pending => Err(Fault::Tool(Failure::new("the server is shutting down"))),
+                }
             }
         };
         let (reply, mut end) = outcome.unwrap_or_else(|fault| {

@@ -1,10 +1,14 @@
 //! Observation of calls from their beginning to their end, for records, metrics and limits.
 
-use std::{pin::Pin, sync::Arc};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use ziggurat_layers::json_rpc::Call;
 
-use crate::{Caller, Error};
+use crate::{Caller, Error, Reported};
 
 /// Follows calls to their end, whatever becomes of them.
 ///
@@ -43,6 +47,14 @@ pub trait ObservedCall: Send {
     /// internal error.
     fn admission(&mut self) -> Option<Admission> {
         None
+    }
+
+    /// Returns why the call has to end now, once it has to; by default it never does. It is polled
+    /// whenever the call makes no progress, and before each piece of a stream, with the task of the
+    /// call. The call is dropped then, its client gets the reason as an error, and its outcome is
+    /// [`Cancelled`](Outcome::Cancelled).
+    fn poll_cancelled(&mut self, _: &mut Context<'_>) -> Poll<Reported> {
+        Poll::Pending
     }
 
     /// Takes the end of the call. It happens exactly once.
@@ -84,7 +96,7 @@ pub struct LogFields {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The call was dropped before its end.
+    /// The call was dropped before its end, or the observer has cancelled it.
     Cancelled,
     /// The call succeeded.
     Ok,

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use futures_util::Stream;
+use futures_util::{Stream, stream};
 use tracing::{Level, debug, enabled, error, info, warn};
 use ziggurat_layers::shutdown::CutOffFuture;
 use ziggurat_layers::{
@@ -126,6 +126,11 @@ impl Record {
         self.observed = observed;
     }
 
+    /// Returns why the call has to end, once its observer says so.
+    pub(super) fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> Poll<Reported> {
+        poll_cancelled(self.observed.as_mut(), cx)
+    }
+
     /// Sets the outcome and logs it.
     pub(super) fn end(mut self, outcome: Outcome) {
         self.outcome = outcome;
@@ -215,6 +220,11 @@ impl Stream for RecordedStream {
     type Item = Result<Piece, Reported>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(reason) = self.record.poll_cancelled(cx) {
+            // Dropped now: the client may not take the rest for a while.
+            self.pieces = Box::pin(stream::empty());
+            return Poll::Ready(Some(Err(reason)));
+        }
         let Poll::Ready(piece) = self.pieces.as_mut().poll_next(cx) else {
             ready!(Pin::new(&mut self.cut_off).poll(cx));
             // The stream is dropped with its body, and the call counts as cancelled.
@@ -227,6 +237,14 @@ impl Stream for RecordedStream {
         }
         Poll::Ready(piece)
     }
+}
+
+/// Returns why a call has to end, once its observer says so.
+pub(super) fn poll_cancelled(
+    observed: Option<&mut Box<dyn ObservedCall>>,
+    cx: &mut Context<'_>,
+) -> Poll<Reported> {
+    observed.map_or(Poll::Pending, |observed| observed.poll_cancelled(cx))
 }
 
 /// Returns the outcome of a call; `None` for a stream, which ends later.

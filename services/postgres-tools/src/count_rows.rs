@@ -122,7 +122,7 @@ impl ToolHandler for CountRows {
             let metadata = client::metadata(&current).await?;
             count.qualify(&metadata);
         }
-        CallFacts::admit(request.caller(), current.database()).await?;
+        CallFacts::admit(request.caller(), current.database(), &count.sql()).await?;
         let counted = count.run(&current, request.caller()).await;
         if let (Some(facts), Err(error)) = (CallFacts::of(&request), &counted) {
             facts.set_error(error);
@@ -215,7 +215,9 @@ impl Count {
             None => Statement::read_only(database, &self.from())?,
         };
         let statement = statement.with_max_cost(CallFacts::max_cost(caller));
-        let mut rows = statement.run(current.pool().lease().await?).await?;
+        let mut rows = statement
+            .run(CallFacts::lease(caller, current).await?)
+            .await?;
         let mut count = String::new();
         while let Some(row) = rows.try_next().await? {
             count.push_str(row.text(0)?.unwrap_or_default());

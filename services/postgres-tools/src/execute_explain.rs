@@ -117,7 +117,7 @@ impl ToolHandler for ExecuteExplain {
         let question = Question::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
-        CallFacts::admit(request.caller(), current.database()).await?;
+        CallFacts::admit(request.caller(), current.database(), &question.query).await?;
         let plan = question.ask(&current, request.caller()).await;
         if let (Some(facts), Err(error)) = (CallFacts::of(&request), &plan) {
             facts.set_error(error);
@@ -203,7 +203,7 @@ impl Question {
         };
         let command = self.command();
         let statement = Statement::wrapped(current.database(), &command, &self.query, "")?;
-        let lease = current.pool().lease().await?;
+        let lease = CallFacts::lease(caller, current).await?;
         let statement = statement
             .with_window(window)
             .with_max_cost(CallFacts::max_cost(caller));

@@ -147,7 +147,7 @@ impl QueryDatabase {
         let current = client::chosen(&self.databases, request, database).await?;
         let label = client::label(&self.databases, request, &current);
         let place = client::heading(&self.databases, request, &current);
-        CallFacts::admit(request.caller(), current.database()).await?;
+        CallFacts::admit(request.caller(), current.database(), query).await?;
         let answer = self.run_in(&current, [place, label.clone()], query, options, request);
         let answer = answer.await;
         answer.map_err(|error| client::labelled(&label, error))
@@ -176,7 +176,7 @@ impl QueryDatabase {
             .with_options(options)
             .with_call(request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
-        let lease = current.pool().lease().await;
+        let lease = CallFacts::lease(request.caller(), current).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
         let answer = plan.run(statement, lease).await;
@@ -202,7 +202,8 @@ impl QueryDatabase {
             let text = "Connection command executed successfully. No query to run.";
             return Ok(options.done(text));
         }
-        CallFacts::admit(request.caller(), &database).await?;
+        CallFacts::admit(request.caller(), &database, query).await?;
+        CallFacts::runs(request.caller());
         let errors = |text: &Arc<str>| SqlErrors::ad_hoc(&database, Arc::clone(text));
         let statement = Statement::read_only(&database, query)
             .map_err(|error| options.unsent(request, &error, errors))?

@@ -197,7 +197,9 @@ impl ToolHandler for SimilaritySearch {
         let database = arguments.database.0.take();
         let search_call = SearchCall::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
-        CallFacts::admit(request.caller(), current.database()).await?;
+        // Its statements are written here, and several.
+        CallFacts::admit(request.caller(), current.database(), "").await?;
+        CallFacts::runs(request.caller());
         let label = client::label(&self.databases, &request, &current);
         let errors = || SqlErrors::new(&current, "").for_request(&request);
         let errors = request.is_negotiated().then(errors);

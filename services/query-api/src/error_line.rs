@@ -6,6 +6,8 @@ use ziggurat_answers::SqlErrors;
 use ziggurat_databases::Current;
 use ziggurat_postgres::error::QueryError;
 
+use crate::observed::Cancelled;
+
 /// Error of a statement.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueryError)]
@@ -20,14 +22,26 @@ pub(crate) struct ErrorLine {
     detail: Option<String>,
     /// The hint of PostgreSQL.
     hint: Option<String>,
-    /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `busy`, `not_text`
-    /// or `connection_lost`.
+    /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `busy`, `not_text`,
+    /// `connection_lost` or `cancelled`.
     pub(crate) code: &'static str,
 }
 
 // === impl ErrorLine ===
 
 impl ErrorLine {
+    /// Describes the end of a statement that was cancelled.
+    pub(crate) fn cancelled(message: &str) -> Self {
+        Self {
+            message: message.to_owned(),
+            sqlstate: None,
+            position: None,
+            detail: None,
+            hint: None,
+            code: Cancelled::CODE,
+        }
+    }
+
     /// Describes an error of a statement, which `lead` characters precede in the text of the caller.
     pub(crate) fn new(error: &QueryError, current: &Current, lead: usize) -> Self {
         let QueryError::Failed { report, .. } = error else {

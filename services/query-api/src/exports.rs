@@ -144,7 +144,8 @@ pub(crate) async fn create(
             session"),
         (status = 429, description = "A limit of the caller is reached"),
         (status = 503, description = "`unreachable`: the database cannot be reached; `busy`: the \
-            session runs two statements, or there is no free connection"),
+            session runs two statements, or there is no free connection; `cancelled`: it was \
+            cancelled before its first row"),
     ),
 )]
 pub(crate) async fn fetch(
@@ -182,8 +183,9 @@ pub(crate) async fn fetch(
         Some(&statement),
         Notices::default(),
     );
-    let lease = running.admitted().await?;
-    let rows = match statement.run(lease).await {
+    let lease = running.admitted(&export.sql).await?;
+    let observed = running.caller.observed.clone();
+    let rows = match observed.or_cancelled(statement.run(lease)).await? {
         Ok(rows) => rows,
         Err(error) => {
             let current = &running.current;

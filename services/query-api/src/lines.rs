@@ -112,7 +112,13 @@ pub(crate) fn lines(
         stage: Stage::Start(statement),
     };
     stream::unfold(Some(response), move |response| async move {
-        let (line, rest) = response?.next(max_bytes).await;
+        let response = response?;
+        let observed = response.running.caller.observed.clone();
+        let next = observed.or_cancelled(response.next(max_bytes)).await;
+        let (line, rest) = next.unwrap_or_else(|cancelled| {
+            let error = ErrorLine::cancelled(cancelled.message());
+            (line(&json!({"error": error})), None)
+        });
         Some((Ok(line), rest))
     })
 }
@@ -298,8 +304,10 @@ impl Reader {
 
 fn started(running: &RunningStatement) -> Bytes {
     let database = running.current.database();
+    let listed = running.caller.observed.facts().entry().id();
+    let id = listed.unwrap_or_else(|| RequestId::generate().to_string());
     line(&json!({"started": {
-        "id": RequestId::generate().as_str(),
+        "id": id,
         "database": database.name(),
         "read_only": !database.allows_writes(),
     }}))

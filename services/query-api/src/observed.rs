@@ -1,8 +1,14 @@
 //! Facts about a statement for the program.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    task::Poll,
+};
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_activity::CancelledBy;
 use ziggurat_answers::CallFacts;
 use ziggurat_audit::Call as AuditCall;
 use ziggurat_http::{ErrorAndCode, Refusal};
@@ -20,6 +26,22 @@ pub struct ObservedQuery {
     facts: CallFacts,
     record: Option<AuditCall>,
     outcome: Arc<OnceLock<Outcome>>,
+}
+
+/// A statement was cancelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cancelled(CancelledBy);
+
+// === impl Cancelled ===
+
+impl Cancelled {
+    /// The code for programs.
+    pub(crate) const CODE: &str = "cancelled";
+
+    /// Returns the sentence for the caller.
+    pub(crate) fn message(self) -> &'static str {
+        self.0.message()
+    }
 }
 
 // === impl ObservedQuery ===
@@ -69,6 +91,19 @@ impl ObservedQuery {
                 .with_header(RETRY_AFTER, seconds)
                 .into()
         })
+    }
+
+    /// Runs a part of the work for the statement, unless it is cancelled; then that part is dropped.
+    pub(crate) async fn or_cancelled<F: Future>(&self, work: F) -> Result<F::Output, Cancelled> {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            if let Poll::Ready(by) = self.facts.entry().poll_cancelled(cx) {
+                self.end(Outcome::Cancelled);
+                return Poll::Ready(Err(Cancelled(by)));
+            }
+            work.as_mut().poll(cx).map(Ok)
+        })
+        .await
     }
 
     /// Notes the outcome; only the first counts.

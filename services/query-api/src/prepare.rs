@@ -86,7 +86,7 @@ impl QueryApi {
         let running = running.begin(caller, current, asked.sql, sent, notices);
         let statement = match statement {
             Ok(statement) => {
-                let lease = running.admitted().await?;
+                let lease = running.admitted(asked.sql).await?;
                 Ok((statement, lease))
             }
             Err(error) => Err(error),
@@ -198,12 +198,18 @@ impl RunningQuery {
 
 impl RunningStatement {
     /// Waits until the caller may run the statement, and returns the connection for it.
-    pub(crate) async fn admitted(&self) -> Result<Lease, Stop> {
+    pub(crate) async fn admitted(&self, sql: &str) -> Result<Lease, Stop> {
         let observed = &self.caller.observed;
-        let admitted = observed.facts().admit_statement(self.current.database());
-        admitted.await?;
-        observed.open().await?;
-        Ok(self.current.pool().lease().await?)
+        let facts = observed.facts();
+        let lease = async {
+            let admitted = facts.admit_statement(self.current.database(), sql);
+            admitted.await?;
+            observed.open().await?;
+            Ok::<_, Stop>(self.current.pool().lease().await?)
+        };
+        let lease = observed.or_cancelled(lease).await??;
+        facts.entry().run();
+        Ok(lease)
     }
 
     /// Notes that the statement has failed.
@@ -220,7 +226,7 @@ impl RunningStatement {
     /// Counts rows and bytes for the limits of the caller.
     pub(crate) fn count(&self, rows: u64, bytes: usize) {
         let facts = self.caller.observed.facts();
-        facts.own_limits().count(rows, bytes);
+        facts.count(rows, bytes);
     }
 
     /// Notes that a limit of the caller has ended the rows.

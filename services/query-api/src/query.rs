@@ -71,7 +71,8 @@ struct QueryRequest {
             member `confirm`", body = ConfirmationDemand),
         (status = 429, description = "A limit of the caller is reached"),
         (status = 503, description = "`unreachable`: the database cannot be reached; `busy`: the \
-            session runs two statements, or there is no free connection"),
+            session runs two statements, or there is no free connection; `cancelled`: it was \
+            cancelled while it waited"),
     ),
 )]
 pub(crate) async fn run(

@@ -15,6 +15,8 @@ use ziggurat_layers::reject::Rejection;
 use ziggurat_limits::Refused;
 use ziggurat_postgres::pool::LeaseError;
 
+use crate::observed::Cancelled;
+
 /// Reason why a request runs no statement.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -112,6 +114,13 @@ impl From<LeaseError> for Stop {
         };
         let message = error.public_message();
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+    }
+}
+
+impl From<Cancelled> for Stop {
+    fn from(cancelled: Cancelled) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, Cancelled::CODE, cancelled.message())
     }
 }
 

@@ -175,7 +175,8 @@ impl ToolHandler for PackTool {
             (database, tool.values(&members, &request)?)
         };
         let current = client::chosen(&tool.databases, &request, database).await?;
-        CallFacts::admit(request.caller(), current.database()).await?;
+        let text = tool.definition.statement(&values);
+        CallFacts::admit(request.caller(), current.database(), &text).await?;
         let label = client::label(&tool.databases, &request, &current);
         let call = Call {
             current: &current,

@@ -115,7 +115,7 @@ impl SqlTool {
         values: Vec<Option<Checked>>,
     ) -> Result<ToolResult, AnswerError> {
         let statement = self.statement(call, text, values)?;
-        let lease = call.current.pool().lease().await;
+        let lease = CallFacts::lease(call.request.caller(), call.current).await;
         let lease = lease.map_err(QueryError::from)?;
         let may_define = statement.may_define();
         let answer = async {
@@ -135,7 +135,7 @@ impl SqlTool {
         call: &Call<'_>,
         statement: Statement,
     ) -> Result<Vec<Row>, QueryError> {
-        let lease = call.current.pool().lease().await?;
+        let lease = CallFacts::lease(call.request.caller(), call.current).await?;
         statement.run(lease).await?.try_collect().await
     }
 
@@ -213,7 +213,7 @@ impl ToolHandler for SqlTool {
         {
             return Ok(question);
         }
-        CallFacts::admit(request.caller(), current.database()).await?;
+        CallFacts::admit(request.caller(), current.database(), &text).await?;
         let call = Call {
             current: &current,
             request: &request,

@@ -44,6 +44,17 @@ impl Metrics {
         self.counted(database, Some(IDLE), BUSY)
     }
 
+    /// Returns the numbers of connections to a database: those that calls use, and the other open ones.
+    #[must_use]
+    pub fn connections(&self, database: &str) -> (u64, u64) {
+        let Some(state) = self.state() else {
+            return (0, 0);
+        };
+        let database = state.names.load().id(&label::DATABASE, database);
+        let gauges = state.recorded.pool_connections.at(database);
+        (gauges.at(BUSY).count(), gauges.at(IDLE).count())
+    }
+
     fn counted(&self, database: &str, before: Option<usize>, now: usize) -> CountedConnection {
         CountedConnection(self.state().map(|state| {
             let database = state.names.load().id(&label::DATABASE, database);

@@ -17,6 +17,9 @@ pub(crate) struct Logs {
     pub(crate) database: Option<LevelFilter>,
     /// Calls of language models: `ZIGGURAT_LLM_LOG_LEVEL`.
     pub(crate) llm: Option<LevelFilter>,
+    /// Leaves the texts of statements out of the list of those that run:
+    /// `log.activity_statements: false`.
+    pub(crate) hides_statements: bool,
 }
 
 // === impl Logs ===
@@ -40,8 +43,10 @@ impl Logs {
         for warning in warnings {
             file.warn(warning);
         }
+        let activity = file.section("log").key("activity_statements");
         Self {
             options,
+            hides_statements: !activity.boolean().unwrap_or(true),
             calls: level(file, "ZIGGURAT_MCP_LOG_LEVEL", CALL),
             database: level(file, "ZIGGURAT_DB_LOG_LEVEL", DETAIL),
             llm: level(file, "ZIGGURAT_LLM_LOG_LEVEL", DETAIL),

@@ -14,6 +14,7 @@ use axum::{
 };
 use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use ziggurat_activity::{Begin, FollowedCall};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason};
 use ziggurat_audit::Verdict;
 use ziggurat_http::SqlCommentKind;
@@ -26,13 +27,21 @@ use ziggurat_telemetry::{Call as EndedCall, Metrics, traces::Trace};
 use ziggurat_tokens::Identity;
 
 use super::{BegunRequest, RequestObserver, add_trace_id};
-use crate::{callers::shown, calls};
+use crate::{
+    callers::shown,
+    calls::{self, followed},
+};
+
+/// Paths of the requests that run statements of their callers.
+const PATHS: [&str; 2] = ["/api/query", "/api/exports"];
 
 /// A request that runs a statement, until its response has been sent.
 struct RunningRequest {
     begun: BegunRequest,
     observed: ObservedQuery,
     metrics: Metrics,
+    /// Its place in the list of running statements.
+    followed: Option<FollowedCall>,
     /// Bytes of the response so far.
     bytes: u64,
 }
@@ -54,10 +63,14 @@ pub(crate) async fn observe_statement(
     let context = observer.context(&request, &begun.method, begun.span.trace());
     let allowance: Option<&Arc<Allowance>> = request.extensions().get();
     let limits = allowance.cloned().map(CallLimits::new).unwrap_or_default();
-    let query = ObservedQuery::new(CallFacts::new(context, limits), begun.record.clone());
+    let followed = observer.follow(&request);
+    let entry = followed.as_ref().map(FollowedCall::entry);
+    let facts = CallFacts::new(context, limits).with_entry(entry.unwrap_or_default());
+    let query = ObservedQuery::new(facts, begun.record.clone());
     let running = RunningRequest {
         observed: query.clone(),
         metrics: observer.metrics.clone(),
+        followed,
         bytes: 0,
         begun,
     };
@@ -77,6 +90,20 @@ pub(crate) async fn observe_statement(
 // === impl RequestObserver ===
 
 impl RequestObserver {
+    /// Follows a request that may run a statement, for the list of those that run.
+    fn follow(&self, request: &Request) -> Option<FollowedCall> {
+        let tool = PATHS.into_iter().find(|path| {
+            let rest = request.uri().path().strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        let local = self.local.get();
+        self.activity.as_ref()?.begin(&Begin {
+            caller: followed::caller_name(request.extensions().get(), &local),
+            via: "rest",
+            tool: tool?,
+        })
+    }
+
     /// Returns what PostgreSQL is told about a request.
     fn context(&self, request: &Request, method: &str, trace: &Trace) -> CallContext {
         let sql_comment = self.catalogue.of(request.extensions()).sql_comment;
@@ -99,6 +126,7 @@ impl RunningRequest {
         let reason = self.observed.facts().facts().reason;
         let verdict = match (self.observed.outcome(), reason) {
             (Some(Outcome::Asked), _) => Verdict::Asked,
+            (Some(Outcome::Cancelled), _) => Verdict::Cancelled,
             (_, Some(ErrorReason::Limited(_))) => Verdict::Limited,
             _ => super::verdict(status),
         };
@@ -142,6 +170,7 @@ impl RunningRequest {
             Some(code) => self.begun.span.set_error(code),
             None => self.begun.span.set_error(verdict.as_str()),
         }
+        followed::end(self.followed, verdict, &facts, self.bytes);
         let Some(record) = self.begun.record else {
             return;
         };

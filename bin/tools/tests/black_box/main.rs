@@ -1,5 +1,6 @@
 //! Black-box tests of the program.
 
+mod activity;
 mod admin;
 mod administration;
 mod answers;

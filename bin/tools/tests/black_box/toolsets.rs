@@ -34,7 +34,7 @@ const TOOLSETS: &str = r#"toolsets:
   tools: [execute_explain, "list_*"]
   resources: [custom://limits, "pg://main/*"]
   prompts: [zzz]
-  rest: [conversations, llm, compact, query]
+  rest: [conversations, llm, compact, query, activity]
   for: {users: [alice, bob]}
 "#;
 
@@ -86,6 +86,8 @@ const AREAS: Names = &[
     ("/api/llm/chat", &["keeper"]),
     ("/api/chat/compact", &["keeper"]),
     ("/api/query", &["keeper"]),
+    ("/api/activity", &["keeper"]),
+    ("/api/activity/0/cancel", &["keeper"]),
 ];
 
 /// A server, and its callers with the names of their sets.

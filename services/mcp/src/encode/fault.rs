@@ -41,7 +41,7 @@ pub(crate) enum Fault {
     Resource(Failure),
     /// The observer of the calls did not admit it.
     NotAdmitted(Failure),
-    /// The same, with a text for the model or the user.
+    /// The same, or it has cancelled the call, with a text for the model or the user.
     NotAdmittedFor {
         reason: Reported,
         is_tool: bool,

@@ -1,4 +1,7 @@
-use std::sync::Mutex;
+use std::{
+    sync::Mutex,
+    task::{Context, Poll},
+};
 
 use tokio_test::{assert_pending, task};
 
@@ -49,6 +52,13 @@ impl ObservedCall for Noted {
             _ => Ok(()),
         };
         Some(Box::pin(async { admitted }))
+    }
+
+    fn poll_cancelled(&mut self, _: &mut Context<'_>) -> Poll<Reported> {
+        if self.params.contains("stop") {
+            return Poll::Ready(Reported::new("stopped"));
+        }
+        Poll::Pending
     }
 
     fn end(self: Box<Self>, end: End) {
@@ -187,6 +197,23 @@ fn a_call_that_is_dropped_ends_as_cancelled() {
         .filter_map(|(_, end)| end)
         .collect();
     assert_eq!(ends, [End::of(Outcome::Cancelled)]);
+}
+
+#[test]
+fn a_call_that_its_observer_cancels_is_an_error_in_words() {
+    let notes = Notes::default();
+    let mcp = server().with_observer(notes.clone());
+    for arguments in [r#"{"stuck":true}"#, r#"{"pieces":["a"],"stuck":true}"#] {
+        let params = format!(r#"{{"name":"pieces","stop":1,"arguments":{arguments}}}"#);
+        let answer = ask(&mcp, "tools/call", &params);
+        let error = r#""text":"stopped"}],"isError":true"#;
+        assert!(answer.contains(error), "{answer}");
+        let ends = notes.take().into_iter().filter_map(|(_, end)| end);
+        let ends: Vec<_> = ends.map(|end| end.outcome).collect();
+        assert_eq!(ends, [Outcome::Cancelled], "{arguments}");
+    }
+    let done = ask(&mcp, "tools/call", r#"{"name":"says","stop":1}"#);
+    assert!(!done.contains("stopped"), "it has ended before: {done}");
 }
 
 #[test]

@@ -75,11 +75,11 @@ impl Rows {
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?
             .with_call(CallFacts::context(caller));
-        CallFacts::admit(caller, current.database())
+        CallFacts::admit(caller, current.database(), &self.sql)
             .await
             .map_err(Error::from)?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
-        let lease = current.pool().lease().await;
+        let lease = CallFacts::lease(caller, &current).await;
         let lease = lease.map_err(|error| unreadable(error.into()))?;
         let mut rows = statement.run(lease).await.map_err(unreadable)?;
         let mut tsv = String::new();
@@ -104,7 +104,9 @@ impl Rows {
             }
             count += 1;
         }
-        limits.count(count, tsv.len());
+        if let Some(facts) = caller.extension::<CallFacts>() {
+            facts.count(count, tsv.len());
+        }
         if let Some(fence) = fence {
             tsv.push_str(fence.last_line().trim_start());
         }

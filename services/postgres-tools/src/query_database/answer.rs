@@ -339,7 +339,7 @@ impl AnswerReader {
         self.read_rows(bytes).await?;
         if let Some(facts) = &self.request.facts {
             let bytes = self.piece.text_len() - text;
-            facts.own_limits().count(self.count - rows, bytes);
+            facts.count(self.count - rows, bytes);
         }
         Ok(())
     }

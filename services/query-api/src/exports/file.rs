@@ -57,12 +57,14 @@ pub(super) fn pieces(
         if file.is_over {
             return Ok(None);
         }
-        match file.next().await {
-            Ok(piece) => Ok(Some((piece, file))),
-            Err(error) => {
-                match error {
-                    Failure::Query(error) => file.running.fail(&error),
-                    Failure::Refused(refused) => file.running.refuse(refused),
+        let observed = file.running.caller.observed.clone();
+        match observed.or_cancelled(file.next()).await {
+            Ok(Ok(piece)) => Ok(Some((piece, file))),
+            failure => {
+                match failure {
+                    Ok(Err(Failure::Query(error))) => file.running.fail(&error),
+                    Ok(Err(Failure::Refused(refused))) => file.running.refuse(refused),
+                    Ok(Ok(_)) | Err(_) => {}
                 }
                 Err(io::Error::other("the export failed"))
             }

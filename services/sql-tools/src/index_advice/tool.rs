@@ -120,7 +120,8 @@ impl ToolHandler for IndexAdvice {
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
         let label = client::label(&self.databases, &request, &current);
-        CallFacts::admit(request.caller(), current.database()).await?;
+        CallFacts::admit(request.caller(), current.database(), subject.text()).await?;
+        CallFacts::runs(request.caller());
         let shown = |error| format.error(client::labelled(&label, error));
         let text = self.text_of(subject, &current, &request).await;
         let text = text.map_err(shown)?;
@@ -131,8 +132,8 @@ impl ToolHandler for IndexAdvice {
                 let rows = outcome.advised.len() as u64;
                 if let Some(facts) = CallFacts::of(&request) {
                     facts.set_rows(rows);
+                    facts.count(rows, text.len());
                 }
-                CallFacts::limits(request.caller()).count(rows, text.len());
                 Ok(ToolResult::text(text))
             }
             Ok(None) => Err(shown(Reported::new(NO_PLAN).into())),
@@ -144,6 +145,14 @@ impl ToolHandler for IndexAdvice {
 // === impl Subject ===
 
 impl Subject {
+    /// Returns the text, if the call has it.
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Recorded(_) => "",
+        }
+    }
+
     fn read(arguments: Arguments) -> Result<Self, Reported> {
         let given = |text: Lenient<String>| text.0.filter(|text| !text.trim().is_empty());
         match (given(arguments.query), given(arguments.queryid)) {

@@ -89,7 +89,9 @@ impl Answer<'_> {
             self.text(&mut found)?
         };
         text.insert_str(0, self.label);
-        self.limits.count(found.rows.len() as u64, text.len());
+        if let Some(facts) = self.facts {
+            facts.count(found.rows.len() as u64, text.len());
+        }
         let structure = self.is_structured.then(|| self.structure(&found));
         let structure = structure.transpose()?.flatten();
         Ok(ToolResult::text(text).with_structure(structure))

@@ -45,12 +45,13 @@ const TABLES: [&str; 4] = [
     "pg://two/public/orders/id",
 ];
 
-const AREAS: [(&str, &str); 5] = [
+const AREAS: [(&str, &str); 6] = [
     ("databases", "/api/databases"),
     ("conversations", "/api/conversations"),
     ("llm", "/api/llm/providers"),
     ("compact", "/api/chat/compact"),
     ("query", "/api/query"),
+    ("activity", "/api/activity"),
 ];
 
 /// Random numbers, the same at each run.

@@ -1,0 +1,366 @@
+//! Tests of the list of running statements, and of cancelling them: `/api/activity`.
+
+mod audit_search;
+mod permissions;
+
+use std::{
+    io::{Read as _, Write as _},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Answer, Client, Home, Postgres, Program, connect, records, records::PASSWORD, until,
+};
+
+const PATH: &str = "/api/activity";
+const TOKEN: &str = "an-API-token-of-a-test";
+const SLEEP: &str = "SELECT pg_sleep(3600)";
+
+/// A table to count, and an embedding that takes an hour to compare.
+const TABLES: &str = "CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE TABLE t AS SELECT 1 AS n;
+    CREATE VIEW page AS SELECT 'fern' AS body,
+            array_fill(0.5::real, ARRAY[256])::vector(256) AS pg_sleep
+        WHERE pg_sleep(3600) IS NOT NULL";
+
+/// A server with the administrator ada, the user bob and an API token, each with one connection, so
+/// that a leaked one is noticed.
+struct Server {
+    postgres: Postgres,
+    home: Home,
+    program: Program,
+    client: Client,
+}
+
+impl Server {
+    fn new(more: &str, arguments: &[&str]) -> Self {
+        let postgres = Postgres::with(TABLES);
+        let home = Home::new();
+        home.configure(&format!(
+            "databases:\n{}    pool_max_conns: 1\n    query_timeout: \"0\"\n\
+             embedding: {{enabled: true, provider: local}}\n{more}",
+            postgres.entry("main"),
+        ));
+        let token = records::token(1, TOKEN, &["database: main"]);
+        home.replace(&home.tokens(), &records::tokens(&[token]));
+        let users = [("ada", &["admin: true"][..]), ("bob", &[]), ("eve", &[])];
+        let users = users.map(|(name, more)| records::user(name, more));
+        home.replace(&home.users(), &records::users(&users));
+        let (program, client) = home.serve(arguments);
+        Self {
+            postgres,
+            home,
+            program,
+            client,
+        }
+    }
+
+    fn user(&self, name: &str) -> Client {
+        self.client.logged_in(name, PASSWORD)
+    }
+
+    /// Waits until this number of statements sleep in PostgreSQL.
+    fn wait_for_sleepers(&self, number: usize) {
+        self.postgres.wait_for_running("pg_sleep", number);
+    }
+}
+
+fn list(client: &Client, query: &str) -> Value {
+    let answer = client.get(&format!("{PATH}{query}"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    answer.json()
+}
+
+/// Returns the statements that run.
+fn running(client: &Client, query: &str) -> Vec<Value> {
+    let list = list(client, query);
+    list["running"].as_array().expect("a list").clone()
+}
+
+/// Waits for the one statement that runs, and returns it.
+fn only(client: &Client, query: &str) -> Value {
+    let mut found = Vec::new();
+    until("one statement is listed", || {
+        found = running(client, query);
+        found.len() == 1
+    });
+    found.remove(0)
+}
+
+fn cancel(client: &Client, statement: &Value) -> Answer {
+    let id = statement["id"].as_str().expect("an id");
+    client.post(&format!("{PATH}/{id}/cancel"), "")
+}
+
+fn check(answer: &Answer, status: u16, code: &str) {
+    assert_eq!(answer.status, status, "{answer:?}");
+    assert_eq!(answer.json()["code"], code, "{answer:?}");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+}
+
+fn assert_cancelled(answer: &Answer) {
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert_eq!(answer.json(), json!({"cancelling": true}));
+}
+
+/// Calls of tools that would take an hour, each by a different way of execution.
+fn calls() -> Vec<(&'static str, Value)> {
+    vec![
+        ("query_database", json!({"query": SLEEP})),
+        (
+            "query_database",
+            json!({"query": "SELECT pg_sleep(3600), ';'"}),
+        ),
+        (
+            "count_rows",
+            json!({"table": "t", "where": "pg_sleep(3600) IS NULL"}),
+        ),
+        ("execute_explain", json!({"query": SLEEP})),
+        (
+            "similarity_search",
+            json!({"query_text": "fern", "table_name": "page"}),
+        ),
+    ]
+}
+
+#[test]
+fn a_running_statement_is_listed_and_cancelled_by_its_caller_or_an_administrator() {
+    let server = Server::new("", &[]);
+    let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| server.user(name));
+    for (tool, arguments) in calls() {
+        for canceller in [&bob, &ada] {
+            thread::scope(|scope| {
+                let call = scope.spawn(|| bob.tool(tool, &arguments));
+                server.wait_for_sleepers(1);
+                let found = only(&bob, "");
+                for (name, expected) in [
+                    ("caller", json!({"kind": "user", "name": "bob"})),
+                    ("via", json!("http")),
+                    ("tool", json!(tool)),
+                    ("database", json!("main")),
+                    ("state", json!("running")),
+                ] {
+                    assert_eq!(found[name], expected, "{found}");
+                }
+                let text = found["statement"].as_str().unwrap_or_default();
+                assert_eq!(text.contains("pg_sleep"), tool != "similarity_search");
+                assert!(found["ms"].as_f64().expect("a number") > 0.0);
+                // Another user learns nothing of it.
+                assert_eq!(running(&eve, ""), [] as [Value; 0]);
+                check(&cancel(&eve, &found), 404, "no_such_statement");
+                check(&eve.get(&format!("{PATH}?scope=all")), 403, "not_admin");
+                assert_eq!(running(&ada, ""), [] as [Value; 0]);
+                assert_eq!(only(&ada, "?scope=all")["id"], found["id"]);
+                assert_cancelled(&cancel(canceller, &found));
+                server.wait_for_sleepers(0);
+                let (text, is_error) = call.join().expect("answered");
+                let by = if std::ptr::eq(canceller, &bob) {
+                    "by its caller"
+                } else {
+                    "by an administrator"
+                };
+                assert!(is_error && text.contains(by), "{tool}: {text}");
+                check(&cancel(&bob, &found), 404, "no_such_statement");
+            });
+            // The session has only one connection.
+            assert!(bob.query("SELECT 1 AS one").ends_with("one\n1"), "{tool}");
+        }
+    }
+    let finished = list(&bob, "")["finished"].clone();
+    let finished = finished.as_array().expect("a list");
+    assert_eq!(finished.len(), 20, "{finished:?}");
+    let ends = |tool: &str| {
+        let of_tool = finished.iter().filter(|it| it["tool"] == tool);
+        of_tool.map(|it| it["outcome"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ends("count_rows"), ["cancelled", "cancelled"]);
+    assert_eq!(finished[0]["statement"], "SELECT 1 AS one");
+    assert_eq!(
+        (&finished[0]["outcome"], &finished[0]["rows"]),
+        (&json!("ok"), &json!(1))
+    );
+    assert_eq!(list(&eve, "")["finished"], json!([]));
+}
+
+#[test]
+fn a_query_and_an_export_are_listed_and_end_when_they_are_cancelled() {
+    let server = Server::new("audit: {file: audit.jsonl}\n", &[]);
+    let [ada, bob] = ["ada", "bob"].map(|name| server.user(name));
+    let body = json!({"sql": SLEEP}).to_string();
+    thread::scope(|scope| {
+        let query = scope.spawn(|| bob.post("/api/query", &body));
+        let found = only(&bob, "");
+        assert_eq!(
+            (&found["via"], &found["tool"]),
+            (&json!("rest"), &json!("/api/query"))
+        );
+        server.wait_for_sleepers(1);
+        assert_cancelled(&cancel(&ada, &found));
+        server.wait_for_sleepers(0);
+        let answer = query.join().expect("answered");
+        let lines: Vec<Value> = answer
+            .body
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        assert_eq!(lines[0]["started"]["id"], found["id"]);
+        let error = &lines.last().expect("a line")["error"];
+        assert_eq!(error["code"], "cancelled", "{lines:?}");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|it| it.contains("administrator"))
+        );
+    });
+    // Rows are on their way when it is cancelled.
+    let sql = "SELECT g, repeat('x', 100), CASE WHEN g = 5000 THEN pg_sleep(3600) END
+        FROM generate_series(1, 5000) g";
+    let body = json!({"sql": sql, "format": "csv"}).to_string();
+    let link = bob.post("/api/exports", &body).json();
+    let link = link["href"].as_str().expect("a link");
+    let mut stream = connect(bob.address());
+    let token = bob.token().expect("a session");
+    let request =
+        format!("GET {link} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    server.wait_for_sleepers(1);
+    let found = only(&bob, "");
+    assert_eq!(found["tool"], "/api/exports");
+    assert_cancelled(&cancel(&bob, &found));
+    server.wait_for_sleepers(0);
+    let mut file = Vec::new();
+    stream.read_to_end(&mut file).ok();
+    assert!(!file.ends_with(b"0\r\n\r\n"), "it is not whole");
+    assert!(bob.query("SELECT 1 AS one").ends_with("one\n1"));
+
+    let Server {
+        home, mut program, ..
+    } = server;
+    program.signal(Signal::TERM);
+    assert!(program.ended().success());
+    let trail = std::fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
+    let cancelled = trail
+        .lines()
+        .filter(|line| line.contains(r#""verdict":"cancelled""#));
+    assert_eq!(cancelled.count(), 2, "{trail}");
+    assert!(trail.contains("/cancel"), "{trail}");
+    assert!(!trail.contains("GET /api/activity"), "{trail}");
+}
+
+#[test]
+fn a_statement_that_waits_for_a_connection_is_listed_and_cancelled() {
+    let server = Server::new("", &["-no-auth"]);
+    let client = &server.client;
+    let body = json!({"sql": "SELECT 2"}).to_string();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| client.tool("query_database", &json!({"query": SLEEP})));
+        server.wait_for_sleepers(1);
+        let second = scope.spawn(|| client.post("/api/query", &body));
+        until("the second waits", || running(client, "").len() == 2);
+        let found = running(client, "");
+        assert_eq!(found[0]["state"], "running");
+        assert_eq!(found[1]["state"], "waiting");
+        assert_eq!(found[1]["caller"], json!({"kind": "local", "name": null}));
+        let connections = list(client, "")["connections"].clone();
+        let main = &connections[0];
+        assert_eq!(
+            (&main["database"], &main["waiting"]),
+            (&json!("main"), &json!(1))
+        );
+        assert!(main["in_use"].as_u64() >= Some(1), "{main}");
+        assert_eq!(main["limit"], 50);
+        assert_cancelled(&cancel(client, &found[1]));
+        let answer = second.join().expect("answered");
+        check(&answer, 503, "cancelled");
+        assert_cancelled(&cancel(client, &found[0]));
+        let (text, is_error) = first.join().expect("answered");
+        assert!(is_error && text.contains("cancelled"), "{text}");
+    });
+    check(&client.get(&format!("{PATH}?scope=all")), 403, "not_admin");
+    check(
+        &client.get(&format!("{PATH}?scope=mine")),
+        400,
+        "bad_request",
+    );
+    check(
+        &client.post(&format!("{PATH}/x/cancel"), ""),
+        404,
+        "no_such_statement",
+    );
+    assert!(client.query("SELECT 1 AS one").ends_with("one\n1"));
+}
+
+#[test]
+fn times_of_the_last_minutes_are_shown_by_tool() {
+    let server = Server::new("", &["-no-auth"]);
+    let client = &server.client;
+    for _ in 0..3 {
+        client.query("SELECT 1 AS one");
+    }
+    client.tool("query_database", &json!({"query": "SELECT nothing"}));
+    client.tool("get_schema_info", &json!({}));
+    let list = list(client, "");
+    let latency = list["latency"].as_array().expect("a list");
+    assert_eq!(latency.len(), 1, "{latency:?}");
+    let times = &latency[0];
+    assert_eq!(
+        (&times["tool"], &times["count"], &times["errors"]),
+        (&json!("query_database"), &json!(4), &json!(1))
+    );
+    let at = |name: &str| times[name].as_f64().expect("a number");
+    assert!(at("p50_ms") > 0.0 && at("p50_ms") <= at("p95_ms") && at("p95_ms") <= at("p99_ms"));
+    assert_eq!(list["finished"][0]["code"], "42703");
+    assert!(
+        list["replica"]
+            .as_str()
+            .is_some_and(|name| name.contains(':'))
+    );
+}
+
+#[test]
+fn texts_of_statements_are_not_shown_if_the_operator_does_not_want_it() {
+    let server = Server::new("log: {activity_statements: false}\n", &["-no-auth"]);
+    server.client.query("SELECT 'secret' AS one");
+    let answer = server.client.get(PATH);
+    assert!(!answer.body.contains("secret"), "{answer:?}");
+    let finished = &answer.json()["finished"][0];
+    assert_eq!(finished["statement"], Value::Null);
+    assert_eq!(finished["tool"], "query_database");
+}
+
+/// The times are reported and not compared: the machine has other work too.
+#[test]
+fn a_hundred_cancelled_statements_end_and_leave_their_pool_whole() {
+    let server = Server::new("", &[]);
+    let bob = server.user("bob");
+    let body = json!({"sql": SLEEP}).to_string();
+    let mut times = Vec::new();
+    for round in 0..100 {
+        thread::scope(|scope| {
+            let call = scope.spawn(|| match round % 3 {
+                0 => bob.post("/api/query", &body).body,
+                1 => bob.tool("execute_explain", &json!({"query": SLEEP})).0,
+                _ => bob.tool("query_database", &json!({"query": SLEEP})).0,
+            });
+            server.wait_for_sleepers(1);
+            let found = only(&bob, "");
+            let began = Instant::now();
+            assert_cancelled(&cancel(&bob, &found));
+            server.wait_for_sleepers(0);
+            times.push(began.elapsed());
+            let answer = call.join().expect("answered");
+            assert!(answer.contains("cancelled"), "{answer}");
+        });
+    }
+    times.sort();
+    let [half, last] = [times[50], times[99]];
+    println!("100 statements were cancelled: half within {half:?}, all within {last:?}");
+    assert!(last < Duration::from_secs(10), "{last:?}");
+    assert!(bob.query("SELECT 1 AS one").ends_with("one\n1"));
+    assert_eq!(list(&bob, "")["running"], json!([]));
+}
