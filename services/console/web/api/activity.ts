@@ -1,65 +1,22 @@
+import type { components } from 'openapi'
 import { call } from './client'
 
-/** Identity that a statement runs for. */
-export interface Caller {
-  kind: string
-  /** Null for the caller of a server without sign-in. */
-  name: string | null
-}
+type Schemas = components['schemas']
 
-/** Facts of a statement, whether it runs or has ended. Members without a value are null. */
-interface Statement {
-  id: string
-  caller: Caller
-  /** Way in, such as `mcp` or `query`. */
-  via: string
-  tool: string | null
-  database: string | null
-  /** Null if the server is not to show statements. */
-  statement: string | null
-  started_at: string
-  ms: number
-  rows: number | null
-  bytes: number | null
-}
+/** Statements and connections of one replica of the server. Members without a value are null, none is absent. */
+export type Activity = Omit<Required<Schemas['Activity']>, 'running' | 'finished'> & { running: Running[]; finished: Finished[] }
 
-export interface Running extends Statement {
-  state: 'waiting' | 'running' | 'sending' | 'cancelling'
-}
+export type Running = Required<Schemas['RunningStatement']> & Facts
 
-export interface Finished extends Statement {
-  /** Word for its end, such as `ok` or `error`. */
-  outcome: string
-  code: string | null
-}
+export type Finished = Required<Schemas['FinishedStatement']> & Facts
+
+type Facts = Omit<Required<Schemas['StatementFacts']>, 'caller'> & { caller: Required<Schemas['StatementCaller']> }
 
 /** Times of the calls of a tool in the last minutes. */
-export interface Latency {
-  tool: string
-  count: number
-  errors: number
-  p50_ms: number | null
-  p95_ms: number | null
-  p99_ms: number | null
-}
+export type Latency = Schemas['ActivityLatency']
 
 /** Connections of the server to a database. */
-export interface Connections {
-  database: string
-  in_use: number
-  idle: number
-  waiting: number
-  limit: number | null
-}
-
-/** Work of one replica of the server. */
-export interface Activity {
-  replica: string | null
-  running: Running[]
-  finished: Finished[]
-  latency: Latency[]
-  connections: Connections[]
-}
+export type Connections = Schemas['DatabaseConnections']
 
 export type Scope = 'own' | 'all'
 

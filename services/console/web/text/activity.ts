@@ -54,8 +54,8 @@ export const activity = {
   columns: { tool: 'Tool', calls: 'Calls', errors: 'Errors', p50: 'p50', p95: 'p95', p99: 'p99' },
   connections: 'Connections',
   noConnections: 'No database is configured.',
-  connectionsOf: ({ in_use, idle, waiting, limit }: { in_use: number; idle: number; waiting: number; limit: number | null }) =>
-    [`${number(in_use)} in use`, `${number(idle)} idle`, `${number(waiting)} waiting`, ...(limit ? [`of ${number(limit)}`] : [])].join(' · '),
+  connectionsOf: ({ in_use, idle, waiting, limit }: { in_use: number; idle: number; waiting: number; limit: number }) =>
+    [`${number(in_use)} in use`, `${number(idle)} idle`, `${number(waiting)} waiting`, `of ${number(limit)}`].join(' · '),
   waitingWord: 'callers wait',
   notHere: 'Activity is not available to you',
   notHereText: 'The toolsets of this server do not have the area activity for you. An operator can add it.',

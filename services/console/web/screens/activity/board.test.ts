@@ -11,15 +11,15 @@ const running = (id: string, second: number): Running => ({
   statement: 'select 1',
   started_at: `2026-11-26T12:00:0${second}Z`,
   ms: 100,
-  rows: null,
-  bytes: null,
+  rows: 0,
+  bytes: 0,
   state: 'running',
 })
 const finished = (id: string): Finished => {
   const { state: _, ...rest } = running(id, 0)
   return { ...rest, ms: 250, outcome: 'ok', code: null }
 }
-const told = (running: Running[], finished: Finished[] = []): Activity => ({ replica: null, running, finished, latency: [], connections: [] })
+const told = (running: Running[], finished: Finished[] = []): Activity => ({ replica: 'tools-1', running, finished, latency: [], connections: [] })
 const ids = (board: { lines: readonly { statement: Running }[] }) => board.lines.map(({ statement }) => statement.id)
 
 test('running statements stand by age, whatever the order of the answer', () => {

@@ -24,7 +24,7 @@ export function ConnectionList({ connections }: { connections: readonly Connecti
 
 // The words below say the same.
 function Bar({ in_use, idle, limit }: Connections) {
-  const whole = Math.max(limit ?? 0, in_use + idle, 1)
+  const whole = Math.max(limit, in_use + idle, 1)
   const share = (part: number) => ({ inlineSize: `${(part / whole) * 100}%` })
   return (
     <span class="connection-bar" aria-hidden="true">

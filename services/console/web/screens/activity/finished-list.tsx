@@ -32,7 +32,7 @@ export function FinishedList({ finished, scope, use }: { finished: readonly Fini
   )
 }
 
-const FinishedLine = ({ statement: { caller, tool, via, database, rows, ms, started_at, outcome, code, statement } }: { statement: Finished }) => (
+const FinishedLine = ({ statement: { caller, tool, database, rows, ms, started_at, outcome, code, statement } }: { statement: Finished }) => (
   <li class="statement">
     <span class="statement-at muted">
       <time dateTime={started_at} title={date(started_at)}>
@@ -43,11 +43,13 @@ const FinishedLine = ({ statement: { caller, tool, via, database, rows, ms, star
       <Caller {...caller} />
     </span>
     <span class="statement-tool mono">
-      <Foreign text={tool ?? via} />
+      <Foreign text={tool} />
     </span>
-    <span class="statement-database">{database !== null && <Foreign text={database} />}</span>
+    <span class="statement-database">
+      <Foreign text={database} />
+    </span>
     <span class="statement-time">{text.took(ms)}</span>
-    <span class="statement-rows muted">{rows !== null && text.rows(rows)}</span>
+    <span class="statement-rows muted">{text.rows(rows)}</span>
     <span class="statement-state">
       <Outcome outcome={outcome} code={code} />
     </span>

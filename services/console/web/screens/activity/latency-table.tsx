@@ -3,8 +3,6 @@ import { Foreign } from '../../parts/foreign'
 import { number } from '../../text/format'
 import { activity as text } from '../../text/activity'
 
-const shown = (milliseconds: number | null): string => (milliseconds === null ? '–' : text.took(milliseconds))
-
 /** Times of the calls of each tool. Stays a table at all widths: its numbers are short. */
 export function LatencyTable({ latency }: { latency: readonly Latency[] }) {
   if (!latency.length) return <p class="muted activity-none">{text.noLatency}</p>
@@ -32,7 +30,7 @@ export function LatencyTable({ latency }: { latency: readonly Latency[] }) {
               <td class={`number ${line.errors ? 'some-errors' : ''}`}>{number(line.errors)}</td>
               {[line.p50_ms, line.p95_ms, line.p99_ms].map((milliseconds, at) => (
                 <td key={at} class="number">
-                  {shown(milliseconds)}
+                  {text.took(milliseconds)}
                 </td>
               ))}
             </tr>

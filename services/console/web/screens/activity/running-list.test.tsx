@@ -16,8 +16,8 @@ const statement: Running = {
   statement: 'select\n  pg_sleep(60)',
   started_at: '2026-11-26T12:00:00Z',
   ms: 100,
-  rows: null,
-  bytes: null,
+  rows: 0,
+  bytes: 0,
   state: 'running',
 }
 const use = { onPointerEnter: () => {}, onPointerLeave: () => {}, onFocusIn: () => {}, onFocusOut: () => {} }

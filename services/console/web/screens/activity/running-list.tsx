@@ -30,7 +30,7 @@ export function RunningList({ lines, scope, use }: { lines: readonly Line[]; sco
 
 function RunningLine({ line }: { line: Line }) {
   const { statement, ended } = line
-  const { id, caller, tool, via, database, rows, state } = statement
+  const { id, caller, tool, database, rows, state } = statement
   const [asked, setAsked] = useState(false)
   const name = caller.name ?? text.kinds[caller.kind] ?? caller.kind
   const cancel = async () => {
@@ -52,19 +52,21 @@ function RunningLine({ line }: { line: Line }) {
         <Caller {...caller} />
       </span>
       <span class="statement-tool mono">
-        <Foreign text={tool ?? via} />
+        <Foreign text={tool} />
       </span>
-      <span class="statement-database">{database !== null && <Foreign text={database} />}</span>
+      <span class="statement-database">
+        <Foreign text={database} />
+      </span>
       <span class="statement-time">
         <Elapsed line={line} />
       </span>
-      <span class="statement-rows muted">{rows !== null && text.rows(rows)}</span>
+      <span class="statement-rows muted">{text.rows(rows)}</span>
       <span class="statement-state">
         {ended === 'unknown' ? <Badge>{text.ended}</Badge> : ended ? <Outcome outcome={ended.outcome} code={ended.code} /> : <State state={stopping ? 'cancelling' : state} />}
       </span>
       <span class="statement-action">
         {/* The button stays when the statement has ended, so that the focus stays as well. */}
-        <Button aria-label={text.cancelOf(name, tool ?? via)} aria-disabled={stopping || ended !== null} onClick={() => void cancel()}>
+        <Button aria-label={text.cancelOf(name, tool)} aria-disabled={stopping || ended !== null} onClick={() => void cancel()}>
           {text.cancel}
         </Button>
       </span>

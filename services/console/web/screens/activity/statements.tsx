@@ -49,13 +49,11 @@ function Lists({ snapshot, scope, isHeld }: { snapshot: Snapshot; scope: Scope; 
             <h2 id="activity-now">
               {text.now} <span class="count">{board.lines.filter(({ ended }) => !ended).length}</span>
             </h2>
-            {replica !== null && (
-              <Badge icon="database">
-                <span title={text.replicaHint}>
-                  <Foreign text={text.replica(replica)} />
-                </span>
-              </Badge>
-            )}
+            <Badge icon="database">
+              <span title={text.replicaHint}>
+                <Foreign text={text.replica(replica)} />
+              </span>
+            </Badge>
             <p class="muted activity-wait">{board.waiting > 0 ? text.newWaiting(board.waiting) : isHeld ? text.heldAt(exactTime(heldSince(snapshot))) : ''}</p>
           </div>
           <RunningList lines={board.lines} scope={scope} use={use} />

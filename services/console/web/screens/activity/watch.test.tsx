@@ -22,7 +22,7 @@ const see = (state: string) => {
 beforeEach(() => {
   vi.useFakeTimers()
   asked = []
-  reply = () => new Response('{"replica":null,"running":[],"finished":[],"latency":[],"connections":[]}')
+  reply = () => new Response('{"replica":"tools-1","running":[],"finished":[],"latency":[],"connections":[]}')
   vi.stubGlobal('fetch', async (path: string) => {
     asked.push(path)
     return reply()
