@@ -373,6 +373,7 @@ fn area(path: &str) -> Option<Area> {
         "query" | "exports" => Area::Query,
         "schema" => Area::Schema,
         "activity" => Area::Activity,
+        "library" => Area::Library,
         _ => return None,
     })
 }

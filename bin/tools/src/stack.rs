@@ -5,6 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context as _;
 use axum::{
     Router,
+    body::Body,
     handler::Handler,
     middleware::from_fn_with_state,
     routing::{MethodRouter, get, post_service},
@@ -31,7 +32,7 @@ use ziggurat_layers::{
     link::{LinkLayer, LinkValue},
     origin::{OriginLayer, Origins},
     rate_limit::{RateLimitLayer, Steady},
-    reject::{ErrorString, SuccessFlag},
+    reject::{ErrorString, Render, SuccessFlag},
     sanitize::SanitizeLayer,
     shutdown::ShutdownLayer,
 };
@@ -282,6 +283,7 @@ fn others(
     let [own, usual] = DESCRIPTION;
     let [alive, ready] = PROBES;
     let mut router = chat(app)
+        .merge(library(app))
         .merge(statements(app, challenge))
         .merge(activity(app))
         .route(LEGACY, legacy_calls(app, challenge, max_bytes))
@@ -345,6 +347,16 @@ fn chat(app: &App) -> Router {
     recorded(areas.fold(Router::new(), Router::merge), app)
 }
 
+/// Serves the queries and prompts of users, which are kept where their conversations are.
+fn library(app: &App) -> Router {
+    let Some(conversations) = &app.conversations else {
+        return Router::new();
+    };
+    let routes = chat_api::library::routes(conversations.library(), app.databases.clone());
+    observed(counted::<ErrorAndCode>(routes, app), app)
+        .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
+}
+
 /// Serves statements over HTTP. Each request counts as a call of its caller, and is observed until
 /// the last row was sent.
 fn statements(app: &App, challenge: &Challenge) -> Router {
@@ -381,10 +393,22 @@ fn activity(app: &App) -> Router {
 /// Counts each request to these routes as a call of its caller, and observes it if there is an audit
 /// trail, or metrics or traces are on.
 fn recorded(routes: Router, app: &App) -> Router {
+    observed(counted::<ErrorString>(routes, app), app)
+}
+
+/// Counts each request to these routes as a call of its caller, refused in the format `R`.
+fn counted<R>(routes: Router, app: &App) -> Router
+where
+    R: Render<Body> + Default + 'static,
+{
     let limits = request_limits(app);
-    let routes = routes.layer(AdmitLayer::new(move |request: &mut Request<_>| {
-        limits.count::<ErrorString>(request)
-    }));
+    routes.layer(AdmitLayer::new(move |request: &mut Request<_>| {
+        limits.count::<R>(request)
+    }))
+}
+
+/// Observes each request to these routes if there is an audit trail, or metrics or traces are on.
+fn observed(routes: Router, app: &App) -> Router {
     let observer = observer(app);
     if observer.is_on() {
         routes.layer(from_fn_with_state(observer, observe_request))

@@ -101,7 +101,7 @@ impl Offered {
                 embedding: configuration.embedding.is_enabled,
                 knowledgebase: configuration.knowledgebase.is_enabled,
                 conversations: app.conversations.is_some(),
-                library: false,
+                library: app.conversations.is_some(),
                 audit: audit.is_some_and(has_file),
             },
             limits: RowLimits {
@@ -137,6 +137,7 @@ impl Offered {
                 conversations: features.conversations
                     && is_user
                     && areas.contains(&Area::Conversations),
+                library: features.library && is_user && areas.contains(&Area::Library),
                 audit: features.audit && is_admin,
                 ..features
             },

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use ziggurat_activity as activity;
 use ziggurat_admin_api::{audit, configuration, databases as admin_databases, tokens, users};
-use ziggurat_chat_api::{compact, conversations, databases, llm, user};
+use ziggurat_chat_api::{compact, conversations, databases, library, llm, user};
 use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
 
@@ -53,24 +53,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
             "license": {"name": "Apache-2.0 OR MIT"},
         },
         "servers": [{"url": "/", "description": "Descriptions of the server"}],
-        "tags": [
-            {"name": "MCP", "description": "The Model Context Protocol"},
-            {"name": "Databases", "description": "Databases, and the selected one"},
-            {"name": "Query", "description": "Tables and statements, with rows as they come"},
-            {"name": "Activity", "description": "Statements that run, and their cancellation"},
-            {"name": "User", "description": "The caller"},
-            {"name": "Conversations", "description": "Stored conversations of users. \
-                API tokens have none, and neither have servers without authentication."},
-            {"name": "Chat", "description": "Chats with models"},
-            {"name": "LLM", "description": "Models of the configured providers, if the model \
-                proxy is enabled"},
-            {"name": "Console", "description": "Signing in with a browser. Its requests have a \
-                cookie, and its other half in the header `Ziggurat-Console`."},
-            {"name": "Administration", "description": "For users who are administrators. Changes \
-                need a sign-in within the last 15 minutes. Servers without authentication have \
-                none of it."},
-            {"name": "Health", "description": "Probes; any host may ask, without a token"},
-        ],
+        "tags": tags(),
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
@@ -86,7 +69,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
 }
 
 /// Returns the descriptions of the areas that handlers serve.
-fn areas() -> [utoipa::openapi::OpenApi; 15] {
+fn areas() -> [utoipa::openapi::OpenApi; 16] {
     [
         databases::Description::openapi(),
         query::Description::openapi(),
@@ -94,6 +77,7 @@ fn areas() -> [utoipa::openapi::OpenApi; 15] {
         exports::Description::openapi(),
         user::Description::openapi(),
         conversations::Description::openapi(),
+        library::Description::openapi(),
         compact::Description::openapi(),
         llm::Description::openapi(),
         session::Description::openapi(),
@@ -104,6 +88,31 @@ fn areas() -> [utoipa::openapi::OpenApi; 15] {
         admin_databases::Description::openapi(),
         configuration::Description::openapi(),
     ]
+}
+
+/// The groups of operations.
+fn tags() -> Value {
+    json!([
+        {"name": "MCP", "description": "The Model Context Protocol"},
+        {"name": "Databases", "description": "Databases, and the selected one"},
+        {"name": "Query", "description": "Tables and statements, with rows as they come"},
+        {"name": "Activity", "description": "Statements that run, and their cancellation"},
+        {"name": "User", "description": "The caller"},
+        {"name": "Conversations", "description": "Stored conversations of users. \
+            API tokens have none, and neither have servers without authentication."},
+        {"name": "Library", "description": "Stored queries and prompts of users, and those \
+            that others share. API tokens have none, and neither have servers without \
+            authentication."},
+        {"name": "Chat", "description": "Chats with models"},
+        {"name": "LLM", "description": "Models of the configured providers, if the model \
+            proxy is enabled"},
+        {"name": "Console", "description": "Signing in with a browser. Its requests have a \
+            cookie, and its other half in the header `Ziggurat-Console`."},
+        {"name": "Administration", "description": "For users who are administrators. Changes \
+            need a sign-in within the last 15 minutes. Servers without authentication have \
+            none of it."},
+        {"name": "Health", "description": "Probes; any host may ask, without a token"},
+    ])
 }
 
 fn health() -> (String, Value) {

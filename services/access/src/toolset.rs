@@ -25,6 +25,8 @@ pub enum Area {
     Schema,
     /// The statements that run, and their cancellation.
     Activity,
+    /// Stored queries and prompts.
+    Library,
 }
 
 /// A toolset.
@@ -42,7 +44,7 @@ pub(crate) struct Toolset {
 
 impl Area {
     /// All areas.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Databases,
         Self::Conversations,
         Self::Llm,
@@ -50,6 +52,7 @@ impl Area {
         Self::Query,
         Self::Schema,
         Self::Activity,
+        Self::Library,
     ];
 
     /// Returns the name in configurations.
@@ -63,6 +66,7 @@ impl Area {
             Self::Query => "query",
             Self::Schema => "schema",
             Self::Activity => "activity",
+            Self::Library => "library",
         }
     }
 

@@ -21,12 +21,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
 use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
-use ziggurat_state::{Conversation, Conversations, Draft, Listed, Page, StoreError, Words};
+use ziggurat_state::{Conversation, Conversations, Draft, Listed, StoreError, Words};
 
-use super::Caller;
-
-/// Limit on the conversations in one page of the list.
-const MAX_LIMIT: u32 = 100;
+use super::{Caller, page::page};
 
 /// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]
@@ -123,10 +120,11 @@ async fn list(
 ) -> Result<Json<List>, Refusal> {
     let owner = owner(&caller)?;
     let Query(query) = query.unwrap_or_default();
+    let page = page(query.limit.as_deref(), query.offset.as_deref());
     let words = query.q.as_deref().and_then(Words::of);
     let listed = match words {
-        Some(words) => store.search(owner, &words, query.page()).await,
-        None => store.list(owner, query.page()).await,
+        Some(words) => store.search(owner, &words, page).await,
+        None => store.list(owner, page).await,
     };
     let conversations = listed.map_err(failed("list conversations"))?;
     Ok(Json(List { conversations }))
@@ -313,50 +311,4 @@ fn absent() -> Refusal {
 
 fn failed(what: &'static str) -> impl Fn(StoreError) -> Refusal + Copy {
     move |error| Refusal::fault(format!("Failed to {what}"), ErrorDetail::new(error))
-}
-
-// === impl PageQuery ===
-
-impl PageQuery {
-    /// Parses the page; invalid values count as missing.
-    fn page(&self) -> Page {
-        let default = Page::default();
-        let limit = self.limit.as_deref().and_then(|text| text.parse().ok());
-        let limit: u64 = limit
-            .filter(|limit| *limit > 0)
-            .unwrap_or(default.limit.into());
-        let offset = self.offset.as_deref().and_then(|text| text.parse().ok());
-        Page {
-            limit: u32::try_from(limit).unwrap_or(MAX_LIMIT).min(MAX_LIMIT),
-            offset: offset.unwrap_or(default.offset),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_invalid_page_is_the_default_page() {
-        for (limit, offset, expected) in [
-            (None, None, (50, 0)),
-            (Some("7"), Some("3"), (7, 3)),
-            (Some("100"), None, (100, 0)),
-            (Some("101"), None, (100, 0)),
-            (Some("18446744073709551615"), None, (100, 0)),
-            (Some("0"), Some("-1"), (50, 0)),
-            (Some("-5"), Some("x"), (50, 0)),
-            (Some("1.5"), Some(""), (50, 0)),
-            (Some(""), Some("99999999999999999999"), (50, 0)),
-        ] {
-            let query = PageQuery {
-                limit: limit.map(str::to_owned),
-                offset: offset.map(str::to_owned),
-                q: None,
-            };
-            let page = query.page();
-            assert_eq!((page.limit, page.offset), expected, "{limit:?} {offset:?}");
-        }
-    }
 }

@@ -40,7 +40,9 @@ mod caller;
 pub mod compact;
 pub mod conversations;
 pub mod databases;
+pub mod library;
 pub mod llm;
+mod page;
 #[cfg(test)]
 mod tests;
 pub mod user;

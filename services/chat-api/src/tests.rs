@@ -1,5 +1,7 @@
 //! Tests of all endpoints, and of the small areas.
 
+mod library;
+
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{Json, body::Body, routing};

@@ -151,7 +151,7 @@ impl Draft {
         now: Timestamp,
     ) -> Result<Conversation, StoreError> {
         let title = title(self.messages.as_deref().unwrap_or_default());
-        let id = new_id(now)?;
+        let id = new_id("conv", now)?;
         let revision = self.into_revision(now)?;
         Ok(Conversation {
             id,

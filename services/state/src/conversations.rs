@@ -4,22 +4,20 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
-use sqlx::{AssertSqlSafe, SqlitePool};
-use tokio::sync::mpsc;
 
 use crate::{
-    Conversation, Listed, Revision, StateDatabase, StoreError, Writer,
-    conversation::{storable, written},
-    conversation_words::Words,
-    sqlite::{self, Job},
-    statement::{Row, Value, postgres_rows, sqlite_query, sqlite_rows},
+    Conversation, Library, Listed, Revision, StateDatabase, StoreError, Writer,
+    conversation::written,
+    statement::Row,
+    storage::{Storage, text},
+    words::Words,
 };
 
 /// Number of conversations that a search reads at once, since their messages may be long.
 const AT_ONCE: i64 = 8;
 
 /// Text after all times.
-const LAST: &str = "~";
+pub(crate) const LAST: &str = "~";
 
 /// Stores the conversations of users.
 ///
@@ -28,17 +26,6 @@ const LAST: &str = "~";
 #[derive(Clone, Debug)]
 pub struct Conversations {
     storage: Storage,
-}
-
-#[derive(Clone, Debug)]
-enum Storage {
-    /// A local file. Reads run in parallel; all writes go through one [`Writer`].
-    Local {
-        readers: SqlitePool,
-        jobs: mpsc::Sender<Job>,
-    },
-    /// A database that replicas share.
-    Replicated(StateDatabase),
 }
 
 /// A page of a list.
@@ -72,8 +59,7 @@ impl Conversations {
     /// Fails if the folder or the file cannot be used, or if the file belongs to another program. A
     /// file of the reference implementation is converted.
     pub async fn local(folder: &Path) -> Result<(Self, Writer), StoreError> {
-        let (readers, jobs, writer) = sqlite::open(folder).await?;
-        let storage = Storage::Local { readers, jobs };
+        let (storage, writer) = Storage::local(folder).await?;
         Ok((Self { storage }, writer))
     }
 
@@ -84,6 +70,12 @@ impl Conversations {
         Self { storage }
     }
 
+    /// Returns the library that is stored in the same place.
+    #[must_use]
+    pub fn library(&self) -> Library {
+        Library::new(self.storage.clone())
+    }
+
     /// Lists a page, the most recently changed first.
     pub async fn list(&self, owner: &str, page: Page) -> Result<Vec<Listed>, StoreError> {
         let sql = "SELECT id, title, connection, created_at, updated_at, preview \
@@ -91,7 +83,12 @@ impl Conversations {
              ORDER BY updated_at DESC, id DESC LIMIT $2 OFFSET $3";
         let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
         let values = [owner.into(), i64::from(page.limit).into(), offset.into()];
-        self.read(sql, values).await?.iter().map(listed).collect()
+        self.storage
+            .read(sql, values)
+            .await?
+            .iter()
+            .map(listed)
+            .collect()
     }
 
     /// Lists a page of the conversations that have these words, the most recently changed first.
@@ -119,7 +116,7 @@ impl Conversations {
                 id.into(),
                 AT_ONCE.into(),
             ];
-            let rows = self.read(sql, values).await?;
+            let rows = self.storage.read(sql, values).await?;
             let Some(end) = rows.last() else {
                 break;
             };
@@ -143,7 +140,7 @@ impl Conversations {
     pub async fn find(&self, owner: &str, id: &str) -> Result<Option<Conversation>, StoreError> {
         let sql = "SELECT id, username, title, provider, model, connection, preview, created_at, \
              updated_at, messages FROM ziggurat.conversations WHERE id = $1 AND username = $2";
-        let rows = self.read(sql, [text(id), owner.into()]).await?;
+        let rows = self.storage.read(sql, [text(id), owner.into()]).await?;
         rows.first().map(conversation).transpose()
     }
 
@@ -164,7 +161,7 @@ impl Conversations {
             new.updated_at.into(),
             new.messages.into(),
         ];
-        self.write(sql, values).await.map(drop)
+        self.storage.write(sql, values).await.map(drop)
     }
 
     /// Replaces the messages of a conversation and returns its new state.
@@ -187,7 +184,7 @@ impl Conversations {
             text(id),
             owner.into(),
         ];
-        let rows = self.write(sql, values).await?;
+        let rows = self.storage.write(sql, values).await?;
         let Some(row) = rows.first() else {
             return Ok(None);
         };
@@ -206,68 +203,22 @@ impl Conversations {
         let sql = "UPDATE ziggurat.conversations SET title = $1, updated_at = $2 \
              WHERE id = $3 AND username = $4 RETURNING id";
         let values = [text(title), written(now).into(), text(id), owner.into()];
-        Ok(!self.write(sql, values).await?.is_empty())
+        Ok(!self.storage.write(sql, values).await?.is_empty())
     }
 
     /// Deletes a conversation and returns whether it existed.
     pub async fn delete(&self, owner: &str, id: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM ziggurat.conversations WHERE id = $1 AND username = $2 RETURNING id";
-        let deleted = self.write(sql, [text(id), owner.into()]).await?;
+        let deleted = self.storage.write(sql, [text(id), owner.into()]).await?;
         Ok(!deleted.is_empty())
     }
 
     /// Deletes all conversations of the owner and returns their number.
     pub async fn delete_all(&self, owner: &str) -> Result<u64, StoreError> {
         let sql = "DELETE FROM ziggurat.conversations WHERE username = $1 RETURNING id";
-        let deleted = self.write(sql, [owner.into()]).await?;
+        let deleted = self.storage.write(sql, [owner.into()]).await?;
         Ok(deleted.len().try_into().unwrap_or(u64::MAX))
     }
-
-    async fn read<const N: usize>(
-        &self,
-        sql: &'static str,
-        values: [Value; N],
-    ) -> Result<Vec<Row>, StoreError> {
-        match &self.storage {
-            Storage::Local { readers, .. } => sqlite_rows(readers, local(sql, values)).await,
-            Storage::Replicated(state) => replicated(state, sql, values).await,
-        }
-    }
-
-    async fn write<const N: usize>(
-        &self,
-        sql: &'static str,
-        values: [Value; N],
-    ) -> Result<Vec<Row>, StoreError> {
-        match &self.storage {
-            Storage::Local { jobs, .. } => Job::run(jobs, local(sql, values)).await,
-            Storage::Replicated(state) => replicated(state, sql, values).await,
-        }
-    }
-}
-
-/// Makes a statement for the file, whose tables have no schema.
-fn local(sql: &str, values: impl IntoIterator<Item = Value>) -> sqlite::Query {
-    sqlite_query(AssertSqlSafe(sql.replace("ziggurat.", "")), values)
-}
-
-async fn replicated(
-    state: &StateDatabase,
-    sql: &str,
-    values: impl IntoIterator<Item = Value>,
-) -> Result<Vec<Row>, StoreError> {
-    state
-        .traced(sql, async {
-            let mut lease = state.lease().await?;
-            let rows = postgres_rows(lease.begin(), sql, values).await?;
-            lease.settle();
-            Ok(rows)
-        })
-        .await
-}
-
-fn text(text: &str) -> Value {
-    storable(text.to_owned()).into()
 }
 
 fn listed(row: &Row) -> Result<Listed, StoreError> {

@@ -1,7 +1,8 @@
-//! State of the servers: conversations, sessions, failed logins and usage of callers.
+//! State of the servers: conversations, the library, sessions, failed logins and usage of callers.
 //!
 //! [`Conversations`] are stored in a file, or in PostgreSQL when several replicas of a server share
-//! them. A conversation belongs to one user; other users cannot find it.
+//! them. A conversation belongs to one user; other users cannot find it. The [`Library`] is in the
+//! same place: queries and prompts that their users keep and share.
 //!
 //! ```
 //! use tokio::task::JoinSet;
@@ -33,15 +34,18 @@
 //! Acknowledged changes are on disk: a crash of the process or of the machine loses none of them.
 
 mod conversation;
-mod conversation_words;
 mod conversations;
 mod id;
+mod library;
+mod library_item;
 mod shared;
 mod sqlite;
 mod state_database;
 mod statement;
+mod storage;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -51,8 +55,9 @@ pub use ziggurat_postgres::{driver::DriverError, pool::LeaseError};
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
-    conversation_words::Words,
     conversations::{Conversations, Page},
+    library::{Filter, Library, Reader},
+    library_item::{Item, ItemContent, ItemKind},
     shared::{
         Answer, Attempt, CallerUsage, LookUp, NewSession, SessionBatcher, Shared, SharedSession,
         UsageExchange, UsagePage,
@@ -60,6 +65,7 @@ pub use self::{
     sqlite::{FileOptions, Writer, prepare},
     state_database::{InvalidState, StateDatabase, migrator, within},
     statement::{Cell, Row, Value, postgres_rows, sqlite_query, sqlite_rows},
+    words::Words,
 };
 
 /// An error of a store, for the log. Clients only learn which operation failed.

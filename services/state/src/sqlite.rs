@@ -103,10 +103,13 @@ pub(crate) async fn open(
     if is_of_reference {
         reference::rename_table(&mut connection).await?;
     }
-    migrator(&[(
-        "conversations",
-        include_str!("sqlite/0001_conversations.sql"),
-    )])
+    migrator(&[
+        (
+            "conversations",
+            include_str!("sqlite/0001_conversations.sql"),
+        ),
+        ("library", include_str!("sqlite/0002_library.sql")),
+    ])
     .run_direct(None, &mut connection, false)
     .await?;
     let taken_over = reference::import(&mut connection, Timestamp::now()).await;

@@ -342,6 +342,7 @@ fn migrations() -> Migrator {
             "token sessions",
             include_str!("state_database/0005_token_sessions.sql"),
         ),
+        ("library", include_str!("state_database/0006_library.sql")),
     ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator

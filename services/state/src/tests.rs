@@ -274,6 +274,8 @@ macro_rules! for_every_store {
     };
 }
 
+mod library;
+
 for_every_store!(
     keeps_what_it_is_given,
     lists_what_changed_last_first,

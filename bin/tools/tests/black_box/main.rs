@@ -40,6 +40,7 @@ mod replicas;
 mod resources;
 mod rest;
 mod rest_conversations;
+mod rest_library;
 mod rest_llm;
 mod revisions;
 mod search;

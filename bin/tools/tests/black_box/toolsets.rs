@@ -34,7 +34,7 @@ const TOOLSETS: &str = r#"toolsets:
   tools: [execute_explain, "list_*"]
   resources: [custom://limits, "pg://main/*"]
   prompts: [zzz]
-  rest: [conversations, llm, compact, query, activity]
+  rest: [conversations, library, llm, compact, query, activity]
   for: {users: [alice, bob]}
 "#;
 
@@ -81,6 +81,8 @@ const AREAS: Names = &[
     ("/api/databases/select", &["analyst"]),
     ("/api/conversations", &["keeper"]),
     ("/api/conversations/7", &["keeper"]),
+    ("/api/library", &["keeper"]),
+    ("/api/library/7", &["keeper"]),
     ("/api/llm/providers", &["keeper"]),
     ("/api/llm/models", &["keeper"]),
     ("/api/llm/chat", &["keeper"]),

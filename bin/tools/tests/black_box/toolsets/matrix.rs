@@ -45,9 +45,10 @@ const TABLES: [&str; 4] = [
     "pg://two/public/orders/id",
 ];
 
-const AREAS: [(&str, &str); 6] = [
+const AREAS: [(&str, &str); 7] = [
     ("databases", "/api/databases"),
     ("conversations", "/api/conversations"),
+    ("library", "/api/library"),
     ("llm", "/api/llm/providers"),
     ("compact", "/api/chat/compact"),
     ("query", "/api/query"),

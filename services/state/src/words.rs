@@ -1,11 +1,11 @@
-//! Words in the titles and messages of conversations.
+//! Words in the titles and texts of conversations and of items of the library.
 
 use serde_json::Value;
 
 /// Maximum number of words that are looked for; further ones are ignored.
 const MAX_WORDS: usize = 16;
 
-/// Words that a conversation must have, without regard to case.
+/// Words that a conversation or an item must have, without regard to case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words(Vec<String>);
 
@@ -20,9 +20,17 @@ impl Words {
         (!words.is_empty()).then_some(Self(words))
     }
 
+    /// Returns whether all words are in a title and a text.
+    pub(crate) fn are_in_text(&self, title: &str, text: &str) -> bool {
+        let mut missing = self.all();
+        remove_found(&mut missing, title);
+        remove_found(&mut missing, text);
+        missing.is_empty()
+    }
+
     /// Returns whether all words are in a title and the texts of messages.
     pub(crate) fn are_in(&self, title: &str, messages: &str) -> bool {
-        let mut missing: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        let mut missing = self.all();
         remove_found(&mut missing, title);
         if missing.is_empty() {
             return true;
@@ -33,6 +41,10 @@ impl Words {
             look_into(&mut missing, &message["content"]);
         }
         missing.is_empty()
+    }
+
+    fn all(&self) -> Vec<&str> {
+        self.0.iter().map(String::as_str).collect()
     }
 }
 
@@ -85,5 +97,19 @@ mod tests {
         }
         assert_eq!(Words::of(" \n"), None);
         assert!(Words::of("shop").is_some_and(|words| words.are_in("Shop", "no JSON")));
+    }
+
+    #[test]
+    fn every_word_must_be_in_the_title_or_in_the_text() {
+        for (text, expected) in [
+            ("revenue", true),
+            ("MONTH revenue", true),
+            ("straße", true),
+            ("revenue week", false),
+        ] {
+            let words = Words::of(text).expect("words");
+            let query = "select 'STRASSE', 'STRAßE' group by month";
+            assert_eq!(words.are_in_text("Revenue", query), expected, "{text}");
+        }
     }
 }
