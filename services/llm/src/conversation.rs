@@ -131,7 +131,15 @@ pub struct Reply {
 pub enum Chunk {
     /// More of the text; never empty.
     Text(String),
-    /// The model calls a tool: a complete [`Block::ToolUse`].
+    /// The model begins to call a tool. Sent once, before the call with the same id.
+    ToolUseStarted {
+        /// Id of the call.
+        id: String,
+        /// Name of the tool.
+        name: String,
+    },
+    /// The model calls a tool: a complete [`Block::ToolUse`]. A call that was begun and that the
+    /// model did not complete is not sent.
     ToolUse(Block),
     /// The reply is complete. Sent once, as the last chunk.
     End {
@@ -343,6 +351,7 @@ impl Reply {
                     Some(Block::Text { text, .. }) => text.push_str(&more),
                     _ => reply.blocks.push(Block::text(more)),
                 },
+                Chunk::ToolUseStarted { .. } => {}
                 Chunk::ToolUse(block) => reply.blocks.push(block),
                 Chunk::End { stop, usage } => {
                     reply.stop = stop;

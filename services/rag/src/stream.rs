@@ -386,7 +386,7 @@ impl AnswerStream {
                     return Ok(Progress::Text(text));
                 }
                 // The prompt offers no tools.
-                Some(Chunk::ToolUse(_)) => {}
+                Some(Chunk::ToolUseStarted { .. } | Chunk::ToolUse(_)) => {}
                 Some(Chunk::End { stop, usage }) => {
                     self.pipeline.note(&stop);
                     self.stop = stop;

@@ -43,7 +43,8 @@ pub(super) enum ChatEvent<'a> {
         /// The text; never empty.
         text: &'a str,
     },
-    /// The model begins to call a tool.
+    /// The model begins to call a tool. Its arguments follow in `tool_use`, unless the answer breaks
+    /// off or reaches its maximum length before they are complete.
     ToolUseStarted {
         /// Id of the call.
         id: &'a str,
@@ -137,6 +138,10 @@ impl Answering {
     async fn next(&mut self) -> Vec<Event> {
         match self.chunks.next().await {
             Some(Ok(Chunk::Text(text))) => framed(&[ChatEvent::Text { text: &text }]),
+            Some(Ok(Chunk::ToolUseStarted { id, name })) => {
+                let (id, name) = (&id, &name);
+                framed(&[ChatEvent::ToolUseStarted { id, name }])
+            }
             Some(Ok(Chunk::ToolUse(block))) => called(&block),
             Some(Ok(Chunk::End { stop, usage })) => {
                 self.is_over = true;
@@ -178,15 +183,12 @@ impl Answering {
     }
 }
 
-/// Returns the events of a call of a tool: its beginning, and all of it.
+/// Returns the event of a complete call of a tool.
 fn called(block: &Block) -> Vec<Event> {
     match block {
         Block::ToolUse {
             id, name, input, ..
-        } => framed(&[
-            ChatEvent::ToolUseStarted { id, name },
-            ChatEvent::ToolUse { id, name, input },
-        ]),
+        } => framed(&[ChatEvent::ToolUse { id, name, input }]),
         Block::Text { .. } | Block::ToolResult { .. } => Vec::new(),
     }
 }

@@ -1,5 +1,7 @@
 //! Tests with fake providers.
 
+mod streams;
+
 use std::convert::Infallible;
 
 use axum::body::Body;

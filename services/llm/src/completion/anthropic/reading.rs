@@ -163,7 +163,7 @@ impl StreamReader for Reader {
 
 impl Reader {
     fn end_tool(&mut self, chunks: &mut VecDeque<Chunk>) {
-        chunks.extend(self.tool.take().map(PartialTool::chunk));
+        chunks.extend(self.tool.take().and_then(PartialTool::chunk));
     }
 
     fn begin(&mut self, content: Content<'_>, chunks: &mut VecDeque<Chunk>) {
@@ -171,7 +171,9 @@ impl Reader {
             "text" => chunks.extend(text(content.text)),
             "tool_use" => {
                 if let (Some(id), Some(name)) = (content.id, content.name) {
-                    self.tool = Some(PartialTool::new(id, name));
+                    self.end_tool(chunks);
+                    let tool = self.tool.insert(PartialTool::new(id, name));
+                    chunks.extend(tool.start());
                 }
             }
             _ => {}

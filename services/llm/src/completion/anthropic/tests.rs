@@ -221,6 +221,35 @@ fn a_stream_is_read_to_its_end() {
 }
 
 #[test]
+fn a_call_begins_before_its_arguments_and_one_that_breaks_off_is_left_out() {
+    let begun = |index: u8, id: &str| {
+        json!({"type": "content_block_start", "index": index, "content_block":
+            {"type": "tool_use", "id": id, "name": "query_database", "input": {}}})
+    };
+    let piece = |index: u8, json: &str| {
+        json!({"type": "content_block_delta", "index": index,
+            "delta": {"type": "input_json_delta", "partial_json": json}})
+    };
+    let chunks = read(&[begun(0, "a"), piece(0, "{\"x\":")]).expect("no fault");
+    let [Chunk::ToolUseStarted { id, name }] = &*chunks else {
+        panic!("{chunks:?}");
+    };
+    assert_eq!((&**id, &**name), ("a", "query_database"));
+    let chunks = read(&[
+        begun(0, "a"),
+        // The event between the two is missing.
+        begun(1, "b"),
+        piece(1, "{\"x\":"),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}),
+        json!({"type": "message_stop"}),
+    ]);
+    let reply = Reply::of(chunks.expect("no fault"));
+    assert_eq!(reply.blocks, [tool_use("a", "{}")]);
+    assert_eq!(reply.stop, Stop::MaxTokens);
+}
+
+#[test]
 fn an_error_in_a_stream_has_the_status_of_an_error_response() {
     for (kind, status) in [
         ("rate_limit_error", Some(429)),

@@ -6,11 +6,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    super::{Fault, StreamReader, partial::text},
+    super::{
+        Fault, StreamReader,
+        partial::{text, whole_call},
+    },
     SEPARATOR,
 };
 use crate::{
-    Block, Chunk, Reply, Stop, Usage,
+    Chunk, Reply, Stop, Usage,
     conversation::{arguments, new_id},
 };
 
@@ -142,9 +145,7 @@ impl Reader {
         };
         let parts = candidate.content.and_then(|content| content.parts);
         for part in parts.into_iter().flatten() {
-            let chunk = part.chunk();
-            self.has_tools |= matches!(chunk, Some(Chunk::ToolUse(_)));
-            chunks.extend(chunk);
+            self.has_tools |= part.add_to(chunks);
         }
         if let Some(reason) = candidate.finish_reason {
             self.stop = Some(stop(&reason));
@@ -156,12 +157,14 @@ impl Reader {
 // === impl Part ===
 
 impl Part<'_> {
-    fn chunk(self) -> Option<Chunk> {
+    /// Adds its text or its call, and returns whether it was a call. Thoughts are dropped.
+    fn add_to(self, chunks: &mut VecDeque<Chunk>) -> bool {
         if self.thought {
-            return None;
+            return false;
         }
         let Some(call) = self.function_call else {
-            return text(self.text);
+            chunks.extend(text(self.text));
+            return false;
         };
         let mut id = new_id();
         // Gemini rejects the next request without the signature, and clients return only the id.
@@ -170,7 +173,8 @@ impl Part<'_> {
             id.push_str(&signature);
         }
         let args = arguments(call.args.map(RawValue::get));
-        Some(Chunk::ToolUse(Block::tool_use(id, call.name, args)))
+        chunks.extend(whole_call(id, call.name, args));
+        true
     }
 }
 

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    super::{Fault, StreamReader},
+    super::{Fault, StreamReader, partial::whole_call},
     think::ThoughtFilter,
 };
 use crate::{
-    Block, Chunk, Reply, Stop, Usage,
+    Chunk, Reply, Stop, Usage,
     conversation::{arguments, new_id},
 };
 
@@ -79,7 +79,7 @@ impl StreamReader for Reader {
             chunks.extend(text.map(Chunk::Text));
             for call in message.tool_calls.into_iter().flatten() {
                 self.has_tools = true;
-                chunks.push_back(Chunk::ToolUse(call.block()));
+                chunks.extend(call.chunks());
             }
         }
         if !line.done {
@@ -101,14 +101,11 @@ impl StreamReader for Reader {
 // === impl Call ===
 
 impl Call<'_> {
-    fn block(self) -> Block {
+    fn chunks(self) -> [Chunk; 2] {
         let Function { name, arguments } = self.function;
+        let arguments = self::arguments(arguments.map(RawValue::get));
         // Ids of Ollama, if present, are only unique within one reply.
-        Block::tool_use(
-            new_id(),
-            name,
-            self::arguments(arguments.map(RawValue::get)),
-        )
+        whole_call(new_id(), name, arguments)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Maximum number of tool calls in one reply.
-const MAX_TOOLS: usize = 256;
+pub(super) const MAX_TOOLS: usize = 256;
 
 /// Data that marks the end of a stream.
 const DONE: &[u8] = b"[DONE]";
@@ -158,7 +158,7 @@ impl StreamReader for Reader {
             let texts = [message.content.map(Content::into_text), message.refusal];
             chunks.extend(texts.into_iter().filter_map(text));
             for call in message.tool_calls.unwrap_or_default() {
-                self.call(call)?;
+                chunks.extend(self.call(call)?);
             }
         }
         if let Some(reason) = choice.finish_reason {
@@ -176,7 +176,8 @@ impl StreamReader for Reader {
 }
 
 impl Reader {
-    fn call(&mut self, call: Call) -> Result<(), Fault> {
+    /// Adds a piece of a call. Returns the beginning of the call once it is known.
+    fn call(&mut self, call: Call) -> Result<Option<Chunk>, Fault> {
         let id = call.id.unwrap_or_default();
         let continues = |(index, tool): &(Option<u64>, PartialTool)| {
             *index == call.index && (id.is_empty() || tool.id.is_empty() || tool.id == id)
@@ -194,13 +195,13 @@ impl Reader {
         if place.id.is_empty() {
             place.id = id;
         }
-        let Some(function) = call.function else {
-            return Ok(());
-        };
-        if place.name.is_empty() {
-            place.name = function.name.unwrap_or_default();
+        if let Some(function) = call.function {
+            if place.name.is_empty() {
+                place.name = function.name.unwrap_or_default();
+            }
+            place.extend(function.arguments.as_deref().unwrap_or_default())?;
         }
-        place.extend(function.arguments.as_deref().unwrap_or_default())
+        Ok(place.start())
     }
 
     fn end(&mut self, chunks: &mut VecDeque<Chunk>) {
@@ -209,8 +210,15 @@ impl Reader {
             if tool.id.is_empty() {
                 tool.id = new_id();
             }
-            stop = Stop::ToolUse;
-            chunks.push_back(tool.chunk());
+            if tool.name.is_empty() {
+                // No tool can be called by it.
+                continue;
+            }
+            chunks.extend(tool.start());
+            if let Some(call) = tool.chunk() {
+                stop = Stop::ToolUse;
+                chunks.push_back(call);
+            }
         }
         let usage = self.usage;
         chunks.push_back(Chunk::End { stop, usage });

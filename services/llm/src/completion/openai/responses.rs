@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::{
     super::{
         Fault, StreamReader,
-        partial::{EventType, text},
+        partial::{EventType, PartialTool, text},
     },
     Format, chat,
-    reading::ErrorBody,
+    reading::{ErrorBody, MAX_TOOLS},
 };
 use crate::{
     Block, Chunk, Error, MAX_TOKENS, Message, Prompt, Reply, Request, Role, Stop, Usage,
@@ -75,6 +75,8 @@ struct Tool<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     has_tools: bool,
+    /// Ids of the calls that have begun and are not complete.
+    begun: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -221,11 +223,17 @@ impl StreamReader for Reader {
             "response.output_text.delta" | "response.refusal.delta" => {
                 chunks.extend(text(read()?.delta));
             }
+            "response.output_item.added" => {
+                // Only the beginning of a call is of use; the item comes again when it is done.
+                let item = read().ok().and_then(|event| event.item);
+                if let Some(call) = item.filter(Output::is_call) {
+                    self.begin(call, chunks)?;
+                }
+            }
             "response.output_item.done" => {
-                let item = read()?.item.filter(|item| item.kind == "function_call");
-                let call = item.and_then(Output::call);
-                self.has_tools |= call.is_some();
-                chunks.extend(call.map(Chunk::ToolUse));
+                if let Some(call) = read()?.item.filter(Output::is_call) {
+                    self.end(call, chunks)?;
+                }
             }
             "response.completed" | "response.incomplete" => {
                 let response = read()?.response.unwrap_or_default();
@@ -252,6 +260,39 @@ impl StreamReader for Reader {
     }
 }
 
+impl Reader {
+    fn begin(&mut self, call: Output, chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        let (id, name) = (call.call_id, call.name);
+        let mut begun = PartialTool::new(id.unwrap_or_default(), name.unwrap_or_default());
+        if let Some(started) = begun.start() {
+            if self.begun.len() == MAX_TOOLS {
+                return Err(Fault::TooLong);
+            }
+            self.begun.push(begun.id);
+            chunks.push_back(started);
+        }
+        Ok(())
+    }
+
+    /// Adds a call that is complete: the event has all of it.
+    fn end(&mut self, call: Output, chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        let Some(name) = call.name else {
+            return Ok(());
+        };
+        let id = call.call_id.unwrap_or_else(new_id);
+        let mut tool = PartialTool::new(id, name);
+        match self.begun.iter().position(|begun| *begun == tool.id) {
+            Some(at) => drop(self.begun.swap_remove(at)),
+            None => chunks.extend(tool.start()),
+        }
+        tool.extend(&call.arguments.unwrap_or_default())?;
+        let call = tool.chunk();
+        self.has_tools |= call.is_some();
+        chunks.extend(call);
+        Ok(())
+    }
+}
+
 // === impl Response ===
 
 impl Response {
@@ -269,6 +310,10 @@ impl Response {
 // === impl Output ===
 
 impl Output {
+    fn is_call(&self) -> bool {
+        self.kind == "function_call"
+    }
+
     fn blocks(self, blocks: &mut Vec<Block>) {
         match self.kind.as_str() {
             "message" => {

@@ -28,6 +28,17 @@ fn read(format: Format, events: &[&str]) -> Result<(Reply, bool), Fault> {
     Ok((Reply::of(chunks), is_complete))
 }
 
+/// Returns what a chunk tells of a call.
+fn shown(chunk: &Chunk) -> String {
+    match chunk {
+        Chunk::Text(text) => format!("said {text}"),
+        Chunk::ToolUseStarted { id, .. } => format!("began {id}"),
+        Chunk::ToolUse(Block::ToolUse { id, .. }) => format!("called {id}"),
+        Chunk::ToolUse(other) => format!("{other:?}"),
+        Chunk::End { stop, .. } => format!("ended {stop:?}"),
+    }
+}
+
 fn plain() -> Format {
     Format::of("gpt-4o")
 }
@@ -306,6 +317,44 @@ fn calls_in_a_stream_are_put_together_by_their_index() {
         assert_eq!(reply.blocks, expected);
         assert_eq!(reply.stop, Stop::ToolUse);
     }
+}
+
+#[test]
+fn the_beginning_of_a_call_comes_once_its_id_and_name_are_known() {
+    let piece = |index: u8, id: Option<&str>, name: Option<&str>, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        let call = json!({"index": index, "id": id, "function": function});
+        json!({"choices": [{"delta": {"tool_calls": [call]}}]}).to_string()
+    };
+    let end = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
+    let mut reader = reader(plain());
+    let mut seen = Vec::new();
+    for event in [
+        piece(0, Some("a"), None, ""),
+        piece(0, None, Some("query_database"), "{\"x\""),
+        piece(0, None, None, ":1}"),
+        piece(1, Some("b"), Some("query_database"), "{\"x\":"),
+        piece(2, Some("c"), None, "{}"),
+        end.to_owned(),
+        "[DONE]".to_owned(),
+    ] {
+        let mut chunks = VecDeque::new();
+        reader
+            .read(event.as_bytes(), &mut chunks)
+            .expect("no fault");
+        seen.push(chunks.iter().map(shown).collect::<Vec<_>>().join(", "));
+    }
+    // The second call breaks off, and the third has no name.
+    let expected = [
+        "",
+        "began a",
+        "",
+        "began b",
+        "",
+        "",
+        "called a, ended ToolUse",
+    ];
+    assert_eq!(seen, expected);
 }
 
 #[test]

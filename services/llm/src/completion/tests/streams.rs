@@ -12,7 +12,7 @@ async fn read(mut chunks: Chunks) -> (String, Option<Stop>, Option<Error>) {
                 assert!(!more.is_empty());
                 text += &more;
             }
-            Ok(Chunk::ToolUse(_)) => {}
+            Ok(Chunk::ToolUseStarted { .. } | Chunk::ToolUse(_)) => {}
             Ok(Chunk::End { stop, .. }) => end = Some(stop),
             Err(error) => {
                 assert!(
@@ -78,6 +78,77 @@ async fn a_tool_is_called_in_a_stream_too() {
         };
         assert_eq!((name.as_str(), input.get()), ("count_rows", r#"{"a":1}"#));
         assert_eq!(reply.stop, Stop::ToolUse);
+    }
+}
+
+/// Returns the bytes of a streamed answer with a text and two calls.
+async fn wire(completer: &Completer) -> Vec<u8> {
+    let (http, api) = completer.inner.source.as_ref().expect("a provider");
+    let prompt = question();
+    let request = completer.attempt(*api, &prompt, true).request();
+    let opened = http.open(&request.expect("JSON"), Deadline::none()).await;
+    let mut answer = opened.expect("an answer begins");
+    let mut body = Vec::new();
+    while let Some(bytes) = answer.chunk().await.expect("it goes on") {
+        body.extend_from_slice(&bytes);
+    }
+    body
+}
+
+/// Parses the beginning of a body as a whole one, and returns the chunks and whether it has an end.
+fn parsed(provider: Provider, body: &[u8]) -> (Vec<Chunk>, bool) {
+    let mut reading = match provider {
+        Provider::Anthropic => Reading::events(Box::new(anthropic::Reader::default())),
+        Provider::OpenAi => Reading::events(openai::reader(Format::of("model-1"))),
+        Provider::Gemini => Reading::events(Box::new(gemini::Reader::default())),
+        _ => Reading::lines(Box::new(ollama::Reader::default())),
+    };
+    let mut chunks = VecDeque::new();
+    let mut outcome = reading.read(body, &mut chunks);
+    if matches!(outcome, Ok(false)) {
+        outcome = reading.finish(&mut chunks);
+    }
+    (chunks.into(), outcome.is_ok_and(|is_complete| is_complete))
+}
+
+#[tokio::test]
+async fn a_stream_cut_at_any_byte_has_no_half_call_and_its_end_only_if_it_is_whole() {
+    let fake = Fake::start();
+    for (face, provider) in FACES {
+        let completer = completer(&fake, face, provider, "model-1");
+        let answer = Answer::text("I look.")
+            .with_tool("call_1", "count_rows", json!({"table": "fern"}))
+            .with_tool("call_2", "query_database", json!({"query": "SELECT 1"}));
+        fake.next(Turn::saying(answer));
+        let body = wire(&completer).await;
+        let mut has_begun_alone = false;
+        for bytes in 0..=body.len() {
+            let (chunks, is_complete) = parsed(provider, &body[..bytes]);
+            let ends = chunks.iter().filter(|it| matches!(it, Chunk::End { .. }));
+            assert_eq!(
+                ends.count(),
+                usize::from(is_complete),
+                "{provider:?} {bytes}"
+            );
+            let mut begun = Vec::new();
+            let mut called = 0;
+            for chunk in &chunks {
+                match chunk {
+                    Chunk::ToolUseStarted { id, .. } => begun.push(id.clone()),
+                    Chunk::ToolUse(Block::ToolUse { id, input, .. }) => {
+                        assert_eq!(*id, begun[called], "{provider:?} {bytes}");
+                        let whole = [r#"{"table":"fern"}"#, r#"{"query":"SELECT 1"}"#][called];
+                        assert_eq!(input.get(), whole, "{provider:?} {bytes}");
+                        called += 1;
+                    }
+                    _ => {}
+                }
+            }
+            has_begun_alone |= begun.len() > called;
+            assert!(!is_complete || called == 2, "{provider:?} {bytes}");
+        }
+        let sends_pieces = matches!(provider, Provider::Anthropic | Provider::OpenAi);
+        assert_eq!(has_begun_alone, sends_pieces, "{provider:?}");
     }
 }
 

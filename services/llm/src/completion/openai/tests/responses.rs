@@ -82,6 +82,9 @@ fn a_stream_is_read_to_its_end() {
     let events = [
         r#"{"type":"response.created","response":{"output":[]}}"#,
         r#"{"type":"response.output_item.added","item":{"type":"message","content":[]}}"#,
+        r#"{"type":"response.output_item.added","item":{"type":"reasoning","content":null}}"#,
+        r#"{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c",
+            "name":"query_database","arguments":""}}"#,
         r#"{"type":"response.output_text.delta","delta":"Hel"}"#,
         r#"{"type":"response.output_text.delta","delta":"lo"}"#,
         r#"{"type":"response.something_else","delta":{"a":1},"item":7}"#,
@@ -95,6 +98,33 @@ fn a_stream_is_read_to_its_end() {
     assert_eq!(reply.blocks, [Block::text("Hello"), tool_use("c", "{}")]);
     assert_eq!(reply.stop, Stop::ToolUse);
     assert_eq!(reply.usage.total_tokens, 3);
+}
+
+#[test]
+fn the_beginning_of_a_call_comes_once_and_a_call_that_breaks_off_does_not() {
+    let item = |event: &str, id: &str, arguments: &str| {
+        let call = json!({"type": "function_call", "call_id": id, "name": "query_database",
+            "arguments": arguments});
+        json!({"type": format!("response.output_item.{event}"), "item": call}).to_string()
+    };
+    let mut reader = reader(format());
+    let mut chunks = VecDeque::new();
+    for event in [
+        item("added", "a", ""),
+        item("added", "b", ""),
+        item("done", "a", "{\"x\":1}"),
+        item("done", "b", "{\"x\":"),
+        item("done", "c", "{}"),
+    ] {
+        reader
+            .read(event.as_bytes(), &mut chunks)
+            .expect("no fault");
+    }
+    let seen: Vec<_> = chunks.iter().map(shown).collect();
+    assert_eq!(
+        seen,
+        ["began a", "began b", "called a", "began c", "called c"]
+    );
 }
 
 #[test]
