@@ -31,6 +31,14 @@ def running(command, **options):
             raise
 
 
+def peak_memory(process):
+    """The peak of a process's memory since the last call, in KiB."""
+    status = Path(f"/proc/{process}/status").read_text()
+    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+    return peak
+
+
 @contextmanager
 def database(keeper, folder=None, sample=SAMPLE):
     """A database with sample data, as the variables of a PostgreSQL client.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from callers import Caller, entry, write_configuration, write_tokens
 from faults import Faults
-from processes import database, listening
+from processes import database, listening, peak_memory
 
 TENTH = "--tenth" in sys.argv
 CALLERS = 16
@@ -34,14 +34,6 @@ COPIES = 3.5
 LEFT_OUT = re.compile(
     r"left out|more available|truncated|too large|larger than|ends? here|cut", re.I
 )
-
-
-def memory_of(process):
-    """The peak of a process's memory since the last call, in KiB."""
-    status = Path(f"/proc/{process}/status").read_text()
-    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
-    Path(f"/proc/{process}/clear_refs").write_text("5")
-    return peak
 
 
 def at_once(size):
@@ -88,13 +80,13 @@ def ask(client, statement, answers):
 
 def attempt(name, statement, size, callers, clients, process, faults):
     """Runs a statement from several callers; checks the answers and the server's peak memory."""
-    memory_of(process)
-    before = memory_of(process)
+    peak_memory(process)
+    before = peak_memory(process)
     answers, begun, together = [], time.monotonic(), min(at_once(size), callers)
     with ThreadPoolExecutor(together) as pool:
         for client in clients[:callers]:
             pool.submit(ask, client, statement, answers)
-    peak = memory_of(process)
+    peak = peak_memory(process)
     print(
         f"{name}: {callers} callers, {together} at once, {time.monotonic() - begun:.1f} s; "
         f"from {before >> 10} to {peak >> 10} MiB"
@@ -137,7 +129,7 @@ def main():
         ]
         for client in clients:
             client.query("SELECT 1")
-        print(f"before: peak {memory_of(child.pid) >> 10} MiB")
+        print(f"before: peak {peak_memory(child.pid) >> 10} MiB")
         for name, statement, size, callers in cases():
             attempt(name, statement, size, callers, clients, child.pid, faults)
     faults.end()

@@ -1,5 +1,6 @@
 //! Tests of statements over HTTP: `/api/query`.
 
+mod cut;
 mod ends;
 mod exports;
 mod rights;
