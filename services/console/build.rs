@@ -1,4 +1,4 @@
-//! Compresses the files of `dist/`, and writes the table of them.
+//! Compresses the files of `dist/`, and writes a table of them for each program.
 
 use std::{
     env,
@@ -14,21 +14,36 @@ use flate2::{Compression, write::GzEncoder};
 /// Describes the other files, and is not served.
 const MANIFEST: &str = "manifest.json";
 
+/// Folder of the files of `ziggurat-rag`; all others are of `ziggurat-tools`.
+const RAG: &str = "dist/rag";
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = PathBuf::from("dist");
+    let folder = Path::new("dist");
     println!("cargo::rerun-if-changed={}", folder.display());
-    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("Cargo sets OUT_DIR")?);
     let mut paths = Vec::new();
-    add_files(&folder, &mut paths)?;
+    add_files(folder, &mut paths)?;
     paths.sort();
+    let (rag, tools): (Vec<_>, Vec<_>) = paths.into_iter().partition(|it| it.starts_with(RAG));
+    if env::var_os("CARGO_FEATURE_TOOLS").is_some() {
+        write_table("tools", folder, &tools)?;
+    }
+    if env::var_os("CARGO_FEATURE_RAG").is_some() {
+        write_table("rag", Path::new(RAG), &rag)?;
+    }
+    Ok(())
+}
+
+/// Compresses the files of a program, and writes the table with their paths below a folder.
+fn write_table(program: &str, folder: &Path, paths: &[PathBuf]) -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("Cargo sets OUT_DIR")?);
     let mut table = String::from("&[\n");
     for (index, path) in paths.iter().enumerate() {
-        let name = path.strip_prefix(&folder)?.to_str();
+        let name = path.strip_prefix(folder)?.to_str();
         let name = name.ok_or_else(|| format!("{} is not UTF-8", path.display()))?;
         if name == MANIFEST {
             continue;
         }
-        let compressed = out.join(format!("{index}.gz"));
+        let compressed = out.join(format!("{program}-{index}.gz"));
         let mut encoder = GzEncoder::new(File::create(&compressed)?, Compression::best());
         encoder.write_all(&fs::read(path)?)?;
         encoder.finish()?;
@@ -41,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     table.push(']');
-    fs::write(out.join("files.rs"), table)?;
+    fs::write(out.join(format!("{program}.rs")), table)?;
     Ok(())
 }
 

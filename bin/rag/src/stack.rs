@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use axum::Router;
 use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
+use ziggurat_console::rag as pages;
 use ziggurat_http::{
     AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, Document, ExceptLayer,
 };
@@ -30,9 +31,9 @@ use crate::{
 /// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
 
-/// Paths that need no token: a page and a document, which are the same on every server, and those at
-/// which clients look for an issuer of tokens, and must learn if there is none.
-const OPEN: [&str; 3] = ["/", rag::DESCRIPTION, "/.well-known/*"];
+/// Paths that need no token: a document, which is the same on every server, and those at which clients
+/// look for an issuer of tokens, and must learn if there is none.
+const OPEN: [&str; 2] = [rag::DESCRIPTION, "/.well-known/*"];
 
 /// A path whose answer depends on the caller, and that needs no token.
 const HEALTH: &str = "/v1/health";
@@ -65,7 +66,10 @@ pub(crate) fn build(
         let bearer = bearer.with_exempt(PROBES).with_exempt(OPEN);
         // Those have a layer of their own.
         let chat = server.openai_compatible.then_some(CHAT_PATHS);
+        // The page is the same on every server; what it shows needs a token.
+        let console = server.console.then_some(pages::OPEN_PATHS);
         bearer
+            .with_exempt(console.into_iter().flatten())
             .with_exempt(chat.into_iter().flatten())
             .with_optional([HEALTH])
     });
@@ -109,7 +113,7 @@ pub(crate) fn build(
         )))
 }
 
-/// Serves the pipelines, also as models if this is configured, and the metadata of an issuer.
+/// Serves the pipelines, the console, also models if this is configured, and the metadata of an issuer.
 fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Options) -> Router {
     let mut routes = Router::new();
     if server.openai_compatible {
@@ -117,6 +121,12 @@ fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Op
         // Refuses tokens in the format of this API.
         let bearer = auth.map(|auth| auth.layer().with_render(ChatErrors));
         routes = chat.layer(option_layer(bearer));
+    }
+    if server.console {
+        routes = routes.merge(rag::console_service(app.pipelines.clone()));
+        for (path, file) in pages::pages() {
+            routes = routes.route(&path, rag::reading(file));
+        }
     }
     let issuer = server.auth.as_ref().and_then(|auth| auth.issuer.as_ref());
     if let Some(issuer) = issuer {

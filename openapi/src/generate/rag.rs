@@ -124,6 +124,7 @@ mod tests {
                 "createChatCompletion",
                 "OpenAI",
             ),
+            ("/console", "get", "getConsole", "Pipelines"),
             ("/health", "get", "getHealth", "System"),
             ("/live", "get", "getLive", "System"),
             ("/models", "get", "listModels", "OpenAI"),
@@ -154,7 +155,7 @@ mod tests {
     }
 
     /// The schemas, each with its required members and the others.
-    const MEMBERS: [(&str, &str, &str); 24] = [
+    const MEMBERS: [(&str, &str, &str); 26] = [
         ("LiveResponse", "status", ""),
         ("HealthResponse", "status", "pipelines"),
         ("PipelineHealth", "completion embedding name", "search sync"),
@@ -167,6 +168,12 @@ mod tests {
         ("ProviderHealth", "reachable", "error"),
         ("PipelinesResponse", "pipelines", ""),
         ("PipelineInfo", "name", "description"),
+        ("ConsoleResponse", "pipelines version", ""),
+        (
+            "ConsolePipeline",
+            "description hybrid keyless name sources top_n",
+            "",
+        ),
         ("StatsResponse", "pipelines", ""),
         ("PipelineUsage", "completion embedding name", "description"),
         (

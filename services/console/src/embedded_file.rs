@@ -12,15 +12,32 @@ use flate2::read::GzDecoder;
 use http::{HeaderMap, HeaderValue, header};
 use ziggurat_http::Document;
 
-/// The files of `dist/`, sorted by path.
-pub(crate) const FILES: &[StoredFile] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+/// The files of `ziggurat-tools`, sorted by path.
+#[cfg(feature = "tools")]
+pub(crate) const TOOLS_FILES: &[StoredFile] = include!(concat!(env!("OUT_DIR"), "/tools.rs"));
+
+/// The files of `ziggurat-rag`, sorted by path.
+#[cfg(feature = "rag")]
+pub(crate) const RAG_FILES: &[StoredFile] = include!(concat!(env!("OUT_DIR"), "/rag.rs"));
+
+/// Name of a page in its folder.
+pub(crate) const PAGE: &str = "index.html";
+
+/// Folder of the files whose names change with their content.
+pub(crate) const ASSETS: &str = "assets/";
+
+/// Browsers ask again each time, and mostly learn that nothing has changed.
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+
+/// A new version has new names.
+const KEEP: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// A file as it is embedded: compressed only.
 pub(crate) struct StoredFile {
-    /// Path below `dist/`.
+    /// Path below the folder of its program.
     pub(crate) path: &'static str,
     content_type: &'static str,
-    gzip: &'static [u8],
+    pub(crate) gzip: &'static [u8],
 }
 
 /// A file that is part of the program. It is the handler of its path.
@@ -40,8 +57,18 @@ struct Forms {
 // === impl EmbeddedFile ===
 
 impl EmbeddedFile {
-    /// Serves a file with these headers beside those of every file.
-    pub(crate) fn new(file: &'static StoredFile, mut headers: HeaderMap) -> Self {
+    /// Serves a page with these headers. Browsers ask each time if it has changed.
+    pub(crate) fn page(file: &'static StoredFile, headers: HeaderMap) -> Self {
+        Self::new(file, headers, ASK_AGAIN)
+    }
+
+    /// Serves a file whose name changes with its content, with these headers.
+    pub(crate) fn asset(file: &'static StoredFile, headers: HeaderMap) -> Self {
+        Self::new(file, headers, KEEP)
+    }
+
+    fn new(file: &'static StoredFile, mut headers: HeaderMap, cache_control: HeaderValue) -> Self {
+        headers.insert(header::CACHE_CONTROL, cache_control);
         let by_encoding = HeaderValue::from_static("Accept-Encoding");
         headers.insert(header::VARY, by_encoding);
         let gzip = Document::new(file.content_type, file.gzip);
@@ -115,15 +142,15 @@ fn accepts_gzip(request: &HeaderMap) -> bool {
     any
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tools"))]
 mod tests {
     use axum::body::{Body, to_bytes};
 
     use super::*;
 
     async fn sent(accepted: Option<&str>, tag: Option<&str>) -> (Response<()>, Vec<u8>) {
-        let page = FILES.iter().find(|file| file.path == "index.html");
-        let file = EmbeddedFile::new(page.expect("the page"), HeaderMap::new());
+        let page = TOOLS_FILES.iter().find(|file| file.path == PAGE);
+        let file = EmbeddedFile::page(page.expect("the page"), HeaderMap::new());
         let mut request = Request::builder();
         for (name, value) in [("accept-encoding", accepted), ("if-none-match", tag)] {
             if let Some(value) = value {

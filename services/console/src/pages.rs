@@ -1,9 +1,7 @@
-//! The paths of the console and their files.
-
-use http::{HeaderMap, HeaderValue, header};
+//! The paths of the console of `ziggurat-tools` and their files.
 
 use crate::{
-    embedded_file::{EmbeddedFile, FILES},
+    embedded_file::{ASSETS, EmbeddedFile, PAGE, TOOLS_FILES},
     policy::{policy, policy_of_docs},
 };
 
@@ -16,38 +14,27 @@ pub const OPEN_PATHS: [&str; 3] = ["/console", "/console/*", "/api/console/sessi
 /// Paths of the page that shows the description of the API, and of its files. They need no token.
 pub const DOCS_PATHS: [&str; 2] = ["/docs", "/docs/assets/*"];
 
-/// The page, which every screen has.
-const PAGE: &str = "index.html";
-
 /// Paths of the screens below [`HOME`], which one script shows.
 const SCREENS: [&str; 9] = [
     "", "sign-in", "ask", "sql", "schema", "search", "tools", "activity", "admin",
 ];
 
-/// Folder of the files whose names change with their content.
-const ASSETS: &str = "assets/";
-
 /// Folder of the page that shows the description of the API.
 const DOCS: &str = "docs/";
 
-/// Browsers ask again each time, and mostly learn that nothing has changed.
-const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
-
-/// A new version has new names.
-const KEEP: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-
 /// Returns the paths of the screens and of their files, each with its handler.
 pub fn pages() -> impl Iterator<Item = (String, EmbeddedFile)> {
-    let page = FILES.iter().find(|file| file.path == PAGE);
-    let page = page.map(|file| EmbeddedFile::new(file, with_cache(policy(), ASK_AGAIN)));
+    let page = TOOLS_FILES.iter().find(|file| file.path == PAGE);
+    let page = page.map(|file| EmbeddedFile::page(file, policy()));
     let screens = SCREENS.into_iter().filter_map(move |screen| {
         let page = page.clone()?;
         Some((format!("{HOME}{screen}"), page))
     });
-    let assets = FILES.iter().filter(|file| file.path.starts_with(ASSETS));
+    let assets = TOOLS_FILES.iter();
+    let assets = assets.filter(|file| file.path.starts_with(ASSETS));
     let assets = assets.map(|file| {
         let path = format!("{HOME}{}", file.path);
-        (path, EmbeddedFile::new(file, with_cache(policy(), KEEP)))
+        (path, EmbeddedFile::asset(file, policy()))
     });
     screens.chain(assets)
 }
@@ -55,22 +42,19 @@ pub fn pages() -> impl Iterator<Item = (String, EmbeddedFile)> {
 /// Returns the paths of the page that shows the description of the API, and of its files, each with
 /// its handler.
 pub fn docs() -> impl Iterator<Item = (String, EmbeddedFile)> {
-    FILES.iter().filter_map(|file| {
+    TOOLS_FILES.iter().filter_map(|file| {
         let name = file.path.strip_prefix(DOCS)?;
         let [page, assets] = DOCS_PATHS;
-        let (path, cache_control) = if name == PAGE {
-            (page.to_owned(), ASK_AGAIN)
+        let headers = policy_of_docs();
+        Some(if name == PAGE {
+            (page.to_owned(), EmbeddedFile::page(file, headers))
         } else {
-            (assets.replace('*', name), KEEP)
-        };
-        let headers = with_cache(policy_of_docs(), cache_control);
-        Some((path, EmbeddedFile::new(file, headers)))
+            (
+                assets.replace('*', name),
+                EmbeddedFile::asset(file, headers),
+            )
+        })
     })
-}
-
-fn with_cache(mut headers: HeaderMap, cache_control: HeaderValue) -> HeaderMap {
-    headers.insert(header::CACHE_CONTROL, cache_control);
-    headers
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; 
 
 /// The same for the page of the API, whose library sets styles of elements, shows pictures that it
 /// has in itself, and makes markup.
+#[cfg(feature = "tools")]
 const CONTENT_OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     style-src-attr 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -33,6 +34,7 @@ pub(crate) fn policy() -> HeaderMap {
 }
 
 /// Returns the headers of the page that shows the description of the API, and of its files.
+#[cfg(feature = "tools")]
 pub(crate) fn policy_of_docs() -> HeaderMap {
     with_content(CONTENT_OF_DOCS)
 }

@@ -1,4 +1,4 @@
-//! A static document, such as the description of the API or its page.
+//! A static document, such as the description of the API.
 
 use std::{
     convert::Infallible,
@@ -36,7 +36,15 @@ impl Document {
     /// Creates a document from its content type and its bytes.
     #[must_use]
     pub fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
-        Self::with_headers(content_type, bytes.into(), [])
+        let bytes = bytes.into();
+        let no_change = HeaderValue::from_static("public, max-age=3600");
+        let headers = [
+            (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
+            (header::ETAG, entity_tag(&bytes)),
+            (header::CACHE_CONTROL, no_change),
+        ];
+        let headers = HeaderMap::from_iter(headers);
+        Self(Arc::new(Content { bytes, headers }))
     }
 
     /// Sets a header of the response, such as another `Cache-Control` than the default, an hour.
@@ -61,29 +69,6 @@ impl Document {
         // the length of the document or be absent (RFC 9110, section 8.6).
         let none = stream::empty::<Result<Bytes, Infallible>>();
         (StatusCode::NOT_MODIFIED, headers, Body::from_stream(none)).into_response()
-    }
-
-    /// Creates an HTML page that needs only its inline style, its inline script and this server;
-    /// the content security policy forbids anything else.
-    #[must_use]
-    pub fn page(html: &'static str) -> Self {
-        let policy = (header::CONTENT_SECURITY_POLICY, policy(html));
-        Self::with_headers("text/html; charset=utf-8", html.into(), [policy])
-    }
-
-    fn with_headers<const N: usize>(
-        content_type: &'static str,
-        bytes: Bytes,
-        more: [(HeaderName, HeaderValue); N],
-    ) -> Self {
-        let no_change = HeaderValue::from_static("public, max-age=3600");
-        let headers = [
-            (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (header::ETAG, entity_tag(&bytes)),
-            (header::CACHE_CONTROL, no_change),
-        ];
-        let headers = headers.into_iter().chain(more).collect();
-        Self(Arc::new(Content { bytes, headers }))
     }
 }
 
@@ -110,18 +95,6 @@ fn entity_tag(bytes: &[u8]) -> HeaderValue {
     HeaderValue::try_from(format!("\"{digest}\"")).expect("printable characters")
 }
 
-fn policy(html: &str) -> HeaderValue {
-    let script = html.split_once("<script>").map_or("", |(_, rest)| rest);
-    let script = script.split("</script>").next().unwrap_or_default();
-    let digest = BASE64_STANDARD.encode(Sha256::digest(script));
-    let policy = format!(
-        "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
-         script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; \
-         frame-ancestors 'none'"
-    );
-    HeaderValue::try_from(policy).expect("printable characters")
-}
-
 #[cfg(test)]
 mod tests {
     use axum::{Router, routing::get};
@@ -131,7 +104,8 @@ mod tests {
 
     use super::*;
 
-    async fn sent(document: Document, method: Method, tag: Option<&str>) -> Response<Bytes> {
+    async fn answer(method: Method, tag: Option<&str>) -> Response<Bytes> {
+        let document = Document::new("text/plain", "some words");
         let mut request = Request::builder().method(method);
         if let Some(tag) = tag {
             request = request.header("if-none-match", tag);
@@ -145,10 +119,6 @@ mod tests {
             .into_parts();
         let body = body.collect().await.expect("whole").to_bytes();
         Response::from_parts(head, body)
-    }
-
-    async fn answer(method: Method, tag: Option<&str>) -> Response<Bytes> {
-        sent(Document::new("text/plain", "some words"), method, tag).await
     }
 
     #[tokio::test]
@@ -184,21 +154,6 @@ mod tests {
             assert_eq!(again.status(), 304);
             assert!(!again.headers().contains_key("content-length"));
         }
-    }
-
-    #[tokio::test]
-    async fn the_policy_of_a_page_allows_only_its_own_script() {
-        let page = Document::page("<p>x</p><script>alert(1)</script><p>y</p>");
-        let response = sent(page, Method::GET, None).await;
-        let policy = response.headers()["content-security-policy"].to_str();
-        let policy = policy.expect("text");
-        // `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`
-        let digest = "'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='";
-        assert!(policy.contains(digest), "{policy}");
-        assert_eq!(
-            response.headers()["content-type"],
-            "text/html; charset=utf-8"
-        );
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! Pipelines that answer questions from database tables, and their HTTP interface.
 //!
 //! A [`Pipeline`] searches its tables for a question, has a model answer from the results, and
-//! returns the answer whole or as a stream. The [`service`] serves all pipelines under `/v1/`,
-//! reports the health of their providers and the tokens they used, and serves a page for questions.
+//! returns the answer whole or as a stream. The [`service`] serves all pipelines under `/v1/`
+//! and reports the health of their providers and the tokens they used.
 //!
 //! ```
 //! use http::Request;
@@ -39,6 +39,7 @@
 mod answer;
 mod caller;
 mod citations;
+mod console;
 mod debug;
 pub mod evaluation;
 mod failure;
@@ -48,7 +49,6 @@ mod history;
 mod limits;
 mod observation;
 mod openai;
-mod page;
 mod pipeline;
 mod pipelines;
 mod prompt;
@@ -138,8 +138,8 @@ pub struct Options {
 #[derive(Debug, OpenApi)]
 #[openapi(
     paths(
-        live, health::health, pipelines::list, stats::stats, query::query, openai::models,
-        openai::model, openai::chat
+        live, health::health, pipelines::list, stats::stats, query::query, console::console,
+        openai::models, openai::model, openai::chat
     ),
     components(schemas(stream::StreamEvent<'static>))
 )]
@@ -176,7 +176,6 @@ pub fn service(pipelines: Pipelines, options: Options) -> Router {
         .route("/v1/live", reading(live))
         .route("/ready", reading(readiness))
         .route(DESCRIPTION, reading(document))
-        .route("/", reading(Document::page(page::PAGE)))
         .fallback(async || Refused::not_found())
         .method_not_allowed_fallback(async || Refused::no_such_method())
 }
@@ -191,6 +190,14 @@ pub fn chat_service(pipelines: Pipelines, options: Options) -> Router {
         .with_state(pipelines)
         .route(openai::CHAT, chat)
         .method_not_allowed_fallback(async || Refused::no_such_method())
+}
+
+/// Serves what a page in a browser shows of the pipelines, for a program that has such a page and
+/// merges this route with those of the [`service`].
+pub fn console_service(pipelines: Pipelines) -> Router {
+    Router::new()
+        .route(console::PATH, reading(console::console))
+        .with_state(pipelines)
 }
 
 /// Serves a resource that is only read.

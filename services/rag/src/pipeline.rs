@@ -143,6 +143,11 @@ impl Pipeline {
         &self.parts.retriever
     }
 
+    /// Returns the number of results to use if the request does not set one.
+    pub(super) fn top_n(&self) -> usize {
+        self.parts.top_n
+    }
+
     pub(super) fn has_reranker(&self) -> bool {
         self.parts.reranker.is_some()
     }

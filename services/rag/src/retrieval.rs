@@ -328,6 +328,11 @@ impl Retriever {
         future::join_all(self.inner.tables.iter().map(TableSearch::check)).await;
     }
 
+    /// Returns whether words are searched besides meanings, unless a question disables it.
+    pub(super) fn is_hybrid(&self) -> bool {
+        self.inner.options.is_hybrid()
+    }
+
     /// Checks that the database responds and that at least one table can be searched with vectors
     /// of this many dimensions.
     ///

@@ -22,6 +22,7 @@ const NOT_PUBLIC: &str = "other machines can reach this address, and clients are
 
 /// The checked settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub(crate) struct Server {
     /// The host name or IP address to listen on.
     pub(crate) listen_address: String,
@@ -57,6 +58,8 @@ pub(crate) struct Server {
     pub(crate) max_query_bytes: usize,
     /// True if pipelines are served as models of the chat completions API of `OpenAI`, too.
     pub(crate) openai_compatible: bool,
+    /// True if there is a page for browsers.
+    pub(crate) console: bool,
     /// Limit on the requests of an address.
     pub(crate) rate_limit: Option<Quota>,
 }
@@ -95,6 +98,7 @@ pub(super) fn read(file: &Section<'_>) -> Server {
             .whole(1..=usize::MAX)
             .unwrap_or(default.max_query_bytes),
         openai_compatible: boolean("openai_compatible"),
+        console: file.key("console").boolean().unwrap_or(default.console),
         rate_limit: file.key("rate_limit").parsed(str::parse),
         listen_address: host(&file.key("listen_address")).unwrap_or(default.listen_address),
         port: file.key("port").whole(1..=65535).unwrap_or(default.port),
@@ -185,6 +189,7 @@ impl Default for Server {
             retrieval_error_codes: false,
             max_query_bytes: rag::MAX_QUERY,
             openai_compatible: false,
+            console: true,
             rate_limit: None,
         }
     }
@@ -259,6 +264,7 @@ impl Server {
                 "openai_compatible",
                 self.openai_compatible == other.openai_compatible,
             ),
+            ("console", self.console == other.console),
             ("rate_limit", self.rate_limit == other.rate_limit),
         ];
         let keys = keys.into_iter().filter(|(_, is_same)| !is_same);

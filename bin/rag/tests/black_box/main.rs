@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod checking;
 mod command_line;
+mod console;
 mod cors;
 mod eval;
 mod guards;

@@ -36,7 +36,12 @@ fn served_for_some(is_authenticated: bool) -> Router {
         pipelines
     };
     let chat = chat_service(pipelines.clone(), Options::default());
-    linked(service(pipelines, Options::default()).merge(chat))
+    let console = console_service(pipelines.clone());
+    linked(
+        service(pipelines, Options::default())
+            .merge(chat)
+            .merge(console),
+    )
 }
 
 /// Returns the names in all lists, which are the same.
@@ -45,6 +50,7 @@ async fn listed(service: &Router, identity: Option<Identity>) -> Vec<String> {
     for (path, list, key) in [
         ("/v1/pipelines", "pipelines", "name"),
         ("/v1/stats", "pipelines", "name"),
+        ("/v1/console", "pipelines", "name"),
         ("/v1/health", "pipelines", "name"),
         ("/v1/models", "data", "id"),
     ] {

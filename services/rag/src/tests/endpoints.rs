@@ -6,13 +6,12 @@ use ziggurat_fake_providers::{Gate, Turn};
 
 use super::*;
 
-const READING: [&str; 6] = [
+const READING: [&str; 5] = [
     "/v1/live",
     "/v1/health",
     "/v1/pipelines",
     "/v1/stats",
     "/v1/openapi.json",
-    "/",
 ];
 
 const DOCUMENT: &str = "{\n  \"openapi\": \"3.0.3\",\n  \"paths\": {}\n}\n";
@@ -290,13 +289,34 @@ async fn replaced_pipelines_are_served_at_once() {
 }
 
 #[tokio::test]
-async fn the_page_may_only_ask_the_server_it_comes_from() {
-    let response = sent(&local(), "GET", "/", "").await;
-    let headers = response.headers();
-    assert_eq!(headers["content-type"], "text/html; charset=utf-8");
-    let policy = headers["content-security-policy"].to_str().expect("text");
-    assert!(
-        policy.starts_with("default-src 'none'; connect-src 'self';"),
-        "{policy}"
+async fn the_console_has_the_pipelines_and_nothing_else_of_the_configuration() {
+    let fake = Fake::start();
+    let keyless = bare("docs", Embedder::local(), Completer::local());
+    let options = SearchOptions::default();
+    let (embedder, completer) = (embedder(&fake, Api::OpenAi), completer(&fake, Api::OpenAi));
+    let hybrid = Parts {
+        description: String::new(),
+        retriever: Retriever::new(nowhere(), "more", Vec::new(), options),
+        top_n: 5,
+        allow_include_sources: false,
+        ..bare("more", embedder, completer)
+    };
+    let pipelines = Pipelines::new(vec![Pipeline::new(keyless), Pipeline::new(hybrid)]);
+    let service = linked(console_service(pipelines));
+    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "pipelines": [
+        {"name": "docs", "description": "All about docs", "sources": true, "hybrid": false,
+            "top_n": 10, "keyless": true},
+        {"name": "more", "description": "", "sources": false, "hybrid": true, "top_n": 5,
+            "keyless": false},
+    ]});
+    let answer = said(sent(&service, "GET", "/v1/console", "").await).await;
+    assert_eq!(answer, (200, expected));
+    let (status, _) = said(sent(&service, "POST", "/v1/console", "").await).await;
+    assert_eq!(status, 405);
+    // A program without a console does not have it.
+    let (status, refusal) = said(sent(&local(), "GET", "/v1/console", "").await).await;
+    assert_eq!(
+        (status, &refusal["error"]["code"]),
+        (404, &json!("NOT_FOUND"))
     );
 }

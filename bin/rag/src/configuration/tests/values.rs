@@ -173,7 +173,7 @@ fn defaults_are_as_documented() {
     assert!(!pipeline.allow_include_sources && !pipeline.allow_debug);
     assert_eq!((pipeline.min_score, &pipeline.no_answer), (None, &None));
     assert_eq!(pipeline.rewriter, None);
-    assert!(!server.openai_compatible);
+    assert!(!server.openai_compatible && server.console);
     assert_eq!(
         (&*pipeline.description, &pipeline.system_prompt),
         ("", &None)
@@ -287,6 +287,7 @@ fn settings_of_the_server_are_read() {
   shutdown_timeout: 0s
   retrieval_error_codes: true
   max_query_bytes: 1048576
+  console: false
 ";
     let server = Case::new(&format!("{text}pipelines:{PIPELINE}"));
     let server = server.configuration().server;
@@ -297,7 +298,7 @@ fn settings_of_the_server_are_read() {
     assert_eq!(server.request_timeout, Duration::from_secs(90));
     assert_eq!(server.stream_keep_alive, Some(Duration::from_secs(15)));
     assert_eq!(server.shutdown_timeout, Duration::ZERO);
-    assert!(server.retrieval_error_codes);
+    assert!(server.retrieval_error_codes && !server.console);
     assert_eq!(server.max_query_bytes, 1_048_576);
     let default = Case::changed(&[]).configuration().server;
     assert_eq!(
@@ -311,7 +312,8 @@ fn settings_of_the_server_are_read() {
             "stream_keep_alive",
             "shutdown_timeout",
             "retrieval_error_codes",
-            "max_query_bytes"
+            "max_query_bytes",
+            "console"
         ]
     );
     assert_eq!(server.differences(&server), [""; 0]);

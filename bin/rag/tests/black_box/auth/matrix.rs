@@ -30,6 +30,7 @@ impl Caller {
         for (path, list, key) in [
             ("/v1/pipelines", "pipelines", "name"),
             ("/v1/stats", "pipelines", "name"),
+            ("/v1/console", "pipelines", "name"),
             ("/v1/health", "pipelines", "name"),
             ("/v1/models", "data", "id"),
         ] {

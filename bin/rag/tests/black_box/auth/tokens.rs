@@ -50,6 +50,7 @@ fn a_request_needs_a_valid_token_and_is_refused_in_the_format_of_its_route() {
         "/v1/pipelines",
         ASK,
         "/v1/stats",
+        "/v1/console",
         "/v1/nothing",
         "/nothing",
         "/v1/models2",
