@@ -38,6 +38,15 @@ impl Answers {
     /// Panics when it does not build or start.
     #[must_use]
     pub fn serve(postgres: &Postgres, more: &str) -> Self {
+        Self::serve_over(&postgres.connection(), more)
+    }
+
+    /// As [`serve`](Self::serve), with the database that a configuration describes.
+    ///
+    /// # Panics
+    /// Panics when it does not build or start.
+    #[must_use]
+    pub fn serve_over(database: &str, more: &str) -> Self {
         let program = env::var_os("ZIGGURAT_BENCH_RAG")
             .map_or_else(|| program::build("ziggurat-rag"), PathBuf::from);
         let folder = tempfile::tempdir().expect("a folder");
@@ -51,7 +60,7 @@ impl Answers {
              vector_column: body_embedding, id_column: id}}]\n  \
              embedding_llm: {{provider: local}}\n{more}",
             address.port(),
-            postgres.connection(),
+            database,
         );
         fs::write(&configuration, text).expect("written");
         let child = Command::new(program)

@@ -4,8 +4,14 @@ import { createServer } from 'node:http'
 const text = (words) => ({ type: 'text', text: words })
 const use = (input, name = 'query_database') => ({ type: 'tool_use', id: `toolu_${Math.random().toString(36).slice(2)}`, name, input })
 
+const EVENTS_PER_SECOND = 200
+
+// A thousand events: paragraphs, a list, a table and code.
+const STORY = 'The **tower** has three steps, and each is `lower` than the next.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sql\nselect 1\n```\n\n'.repeat(52)
+
 // Answers by a word of the question; one for each round of tools.
 const SCRIPT = {
+  story: [[text(STORY)]],
   earned: [
     [text('I look at the tables first.'), use({ schema_name: 'public' }, 'get_schema_info')],
     [use({ query: 'select category, sum(quantity * price) as revenue from order_items join products on id = product_id group by 1 order by 2 desc' })],
@@ -52,7 +58,20 @@ function events(message) {
   })
   list.push({ type: 'message_delta', delta: { stop_reason: message.stop_reason, stop_sequence: null }, usage: { output_tokens: 20 } })
   list.push({ type: 'message_stop' })
-  return list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  return list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+}
+
+// Sends events one by one, at a steady pace.
+function pace(response, list) {
+  const began = Date.now()
+  let sent = 0
+  const timer = setInterval(() => {
+    const due = ((Date.now() - began) * EVENTS_PER_SECOND) / 1000
+    while (sent < list.length && sent < due) response.write(list[sent++])
+    if (sent < list.length && !response.destroyed) return
+    clearInterval(timer)
+    response.end()
+  }, 1000 / EVENTS_PER_SECOND)
 }
 
 /** Starts the model; resolves with its address and a function that stops it. */
@@ -70,7 +89,8 @@ export function startModel() {
     const stop = content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn'
     const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content, stop_reason: stop, stop_sequence: null, usage: { input_tokens: 100, output_tokens: 20 } }
     response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' })
-    response.end(stream ? events(message) : JSON.stringify(message))
+    if (stream && content[0].text === STORY) pace(response, events(message))
+    else response.end(stream ? events(message).join('') : JSON.stringify(message))
   })
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve({ address: `http://127.0.0.1:${server.address().port}`, stop: () => server.close() }))

@@ -2,8 +2,12 @@
 
 use std::{
     fs,
+    io::{self, Read as _, Write as _},
+    net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Command,
+    sync::{Arc, Mutex},
+    thread,
     time::Instant,
 };
 
@@ -141,12 +145,41 @@ impl Postgres {
     /// The database of a pipeline in a configuration file.
     #[must_use]
     pub fn connection(&self) -> String {
-        let (host, port, user) = (self.server.host(), self.server.port(), self.server.user());
+        self.connection_by(self.server.port())
+    }
+
+    /// The same over another port of the machine.
+    fn connection_by(&self, port: u16) -> String {
+        let (host, user) = (self.server.host(), self.server.user());
         let (database, password) = (self.name(), self.password());
         format!(
             "{{host: \"{host}\", port: {port}, database: {database}, username: {user}, \
              password: \"{password}\"}}"
         )
+    }
+
+    /// Returns the bytes that a program sends, which `run` gives a database of a configuration.
+    ///
+    /// # Panics
+    /// Panics when a connection fails.
+    pub fn sent_by(&self, run: impl FnOnce(&str)) -> Vec<u8> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let server = (self.server.host().to_owned(), self.server.port());
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&sent);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let server = TcpStream::connect((&*server.0, server.1)).expect("PostgreSQL");
+                let (mut answers, mut back) = (clone(&server), clone(&client));
+                thread::spawn(move || io::copy(&mut answers, &mut back));
+                let record = Arc::clone(&record);
+                thread::spawn(move || forward(client, server, &record));
+            }
+        });
+        run(&self.connection_by(port));
+        let sent = sent.lock().expect("no thread panics");
+        sent.clone()
     }
 
     /// Returns the transactions per second of pgbench with a script.
@@ -232,4 +265,23 @@ impl Postgres {
         let password = user.split_once(':').map_or("", |(_, password)| password);
         password.to_owned()
     }
+}
+
+/// Forwards what a client sends, and records it.
+fn forward(mut client: TcpStream, mut server: TcpStream, record: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 1 << 14];
+    while let Ok(length @ 1..) = client.read(&mut piece) {
+        let piece = &piece[..length];
+        record
+            .lock()
+            .expect("no thread panics")
+            .extend_from_slice(piece);
+        if server.write_all(piece).is_err() {
+            return;
+        }
+    }
+}
+
+fn clone(stream: &TcpStream) -> TcpStream {
+    stream.try_clone().expect("cloned")
 }
