@@ -33,6 +33,17 @@ pub const LONGEST_WORD: usize = 2046;
 /// In bytes. Most words are longer and need no lookup.
 const LONGEST_STOP_WORD: usize = 6;
 
+/// The stop words as numbers, which are compared at once. Every word of every text is looked up.
+const STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
+    let mut numbers = [0; STOP_WORDS.len()];
+    let mut place = 0;
+    while place < numbers.len() {
+        numbers[place] = number(STOP_WORDS[place]);
+        place += 1;
+    }
+    numbers
+};
+
 /// Returns the words of a passage, without single letters.
 pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     runs(text).filter(|run| !is_letter(run))
@@ -116,7 +127,23 @@ fn pairs(run: &str) -> Vec<&str> {
 }
 
 fn is_stop_word(run: &str) -> bool {
-    run.len() <= LONGEST_STOP_WORD && STOP_WORDS.binary_search(&run).is_ok()
+    run.len() <= LONGEST_STOP_WORD && STOP_NUMBERS.binary_search(&number(run)).is_ok()
+}
+
+/// Returns the bytes of a short word as a number. The order of numbers is that of the words.
+const fn number(word: &str) -> u64 {
+    let mut number = 0;
+    let mut place = 0;
+    while place < LONGEST_STOP_WORD {
+        let byte = if place < word.len() {
+            word.as_bytes()[place]
+        } else {
+            0
+        };
+        number = number << 8 | byte as u64;
+        place += 1;
+    }
+    number
 }
 
 fn is_letter(run: &str) -> bool {

@@ -20,9 +20,17 @@ const MAX_KNOWN: usize = 16_384;
 /// The beginnings of the lexemes of a question.
 #[derive(Debug)]
 pub(super) struct Beginnings {
-    known: HashSet<[char; COMPARED]>,
-    /// The remainders of the first letters, because most words of a text begin with another.
-    first: [bool; 256],
+    /// By the remainders of their first letters: most words of a text have another, and need no
+    /// further look.
+    by_first: [Vec<Beginning>; 256],
+}
+
+/// The first letters of a lexeme.
+#[derive(Debug, PartialEq)]
+struct Beginning {
+    letters: [char; COMPARED],
+    /// Number of the letters that are compared.
+    length: usize,
 }
 
 /// The words of a text that begin like a lexeme of a question.
@@ -43,25 +51,30 @@ pub(super) struct WordCache<T> {
 
 impl Beginnings {
     pub(super) fn new(lexemes: &[&str]) -> Self {
-        let mut beginnings = Self {
-            known: HashSet::new(),
-            first: [false; 256],
-        };
+        let mut by_first = [const { Vec::new() }; 256];
         for lexeme in lexemes {
             // The last letter may change: *happi* is the lexeme of *happy*, *use* that of *using*.
             let length = lexeme.chars().take(COMPARED + 1).count();
-            let length = length.saturating_sub(1).clamp(2, COMPARED);
-            let beginning = cut(letters(lexeme), length);
-            beginnings.first[remainder(beginning)] = true;
-            beginnings.known.insert(beginning);
+            let beginning = Beginning {
+                letters: letters(lexeme),
+                length: length.saturating_sub(1).clamp(2, COMPARED),
+            };
+            let alike = &mut by_first[remainder(lexeme)];
+            if !alike.contains(&beginning) {
+                alike.push(beginning);
+            }
         }
-        beginnings
+        Self { by_first }
     }
 
     fn fit(&self, word: &str) -> bool {
+        let alike = &self.by_first[remainder(word)];
+        if alike.is_empty() {
+            return false;
+        }
         let letters = letters(word);
-        self.first[remainder(letters)]
-            && (2..=COMPARED).any(|length| self.known.contains(&cut(letters, length)))
+        let mut alike = alike.iter();
+        alike.any(|it| it.letters[..it.length] == letters[..it.length])
     }
 
     /// Counts the words of texts that begin like one of the lexemes, each as often as the weight of its
@@ -89,33 +102,35 @@ impl Beginnings {
     }
 }
 
-/// Returns the first letters of a word, without accents, which a lexeme may lack.
+/// Returns the first letters of a word, which may be fewer.
 fn letters(word: &str) -> [char; COMPARED] {
     let mut letters = ['\0'; COMPARED];
     for (place, letter) in letters.iter_mut().zip(word.chars()) {
-        *place = match letter {
-            'à'..='å' => 'a',
-            'è'..='ë' => 'e',
-            'ì'..='ï' => 'i',
-            'ò'..='ö' => 'o',
-            'ù'..='ü' => 'u',
-            'ç' => 'c',
-            'ñ' => 'n',
-            'ß' => 's',
-            'ё' => 'е',
-            letter => letter,
-        };
+        *place = without_accent(letter);
     }
     letters
 }
 
-fn cut(mut letters: [char; COMPARED], length: usize) -> [char; COMPARED] {
-    letters[length..].fill('\0');
-    letters
+/// Returns a letter without its accent, which a lexeme may lack.
+fn without_accent(letter: char) -> char {
+    match letter {
+        'à'..='å' => 'a',
+        'è'..='ë' => 'e',
+        'ì'..='ï' => 'i',
+        'ò'..='ö' => 'o',
+        'ù'..='ü' => 'u',
+        'ç' => 'c',
+        'ñ' => 'n',
+        'ß' => 's',
+        'ё' => 'е',
+        letter => letter,
+    }
 }
 
-fn remainder(letters: [char; COMPARED]) -> usize {
-    usize::from(u32::from(letters[0]).to_le_bytes()[0])
+/// Returns the lowest byte of the first letter of a word.
+fn remainder(word: &str) -> usize {
+    let first = word.chars().next().map_or('\0', without_accent);
+    usize::from(u32::from(first).to_le_bytes()[0])
 }
 
 // === impl AlikeWords ===
