@@ -1,12 +1,9 @@
 //! Parts of a document that the scanner has accepted.
 
-use std::{
-    borrow::Cow,
-    fmt,
-    str::{self, Chars},
-};
+use std::{borrow::Cow, fmt, str::Chars};
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 /// The position of a value in its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +14,7 @@ pub(crate) struct Span {
 
 /// A piece of UTF-8 text that shares the buffer of its document.
 #[derive(Clone)]
-pub(crate) struct Text(Bytes);
+pub(crate) struct Text(ByteString);
 
 /// The characters of a JSON string, unescaped.
 ///
@@ -43,30 +40,35 @@ impl Span {
 impl Text {
     /// The JSON value at `span`, as written.
     pub(crate) fn of_value(document: &Bytes, span: Span) -> Self {
-        Self(document.slice(span.start..span.end))
+        let text = ByteString::try_from(document.slice(span.start..span.end));
+        Self(text.expect("cut from UTF-8 at ASCII characters"))
     }
 
     /// The text of the JSON string at `span`; copied only if it has escapes.
     pub(crate) fn of_string(document: &Bytes, span: Span) -> Self {
-        let raw = Self(document.slice(span.start + 1..span.end - 1));
+        let within = Span {
+            start: span.start + 1,
+            end: span.end - 1,
+        };
+        let raw = Self::of_value(document, within);
         match unescape(raw.as_str()) {
             Cow::Borrowed(_) => raw,
-            Cow::Owned(text) => Self(Bytes::from(text)),
+            Cow::Owned(text) => text.into(),
         }
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).expect("cut from UTF-8 at ASCII characters")
+        &self.0
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_bytes()
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(Bytes::from(text))
+        Self(text.into())
     }
 }
 
