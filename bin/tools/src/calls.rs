@@ -429,8 +429,8 @@ impl MeasuredCall {
             verdict: verdict.as_str(),
             caller_kind: self.caller_kind,
             duration: self.began.elapsed(),
+            bytes: end.bytes,
         });
-        self.metrics.result_bytes(database, end.bytes);
         if let Some(ErrorReason::Limited(limit)) = facts.reason {
             self.metrics.limit_reached(limit);
         }
@@ -481,7 +481,7 @@ fn log_fields(start: &Start<'_>, trace: &Trace) -> Option<LogFields> {
     let trace_id = trace.id();
     (is_logged || trace_id.is_some()).then(|| LogFields {
         caller: is_logged.then(|| shown(start.identity, start.local).into()),
-        trace_id: trace_id.map(|id| id.to_string().into()),
+        trace_id: trace_id.map(u128::from),
     })
 }
 

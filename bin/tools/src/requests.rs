@@ -11,7 +11,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER};
+use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, uri::PathAndQuery};
 use ziggurat_activity::Activity;
 use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict, request_method};
 use ziggurat_http::{Refusal, count_request};
@@ -107,7 +107,7 @@ impl RequestObserver {
                 ip: client_ip(request),
                 ..named(identity, &local, &digits)
             },
-            method: &target(request.method(), request.uri()),
+            method: &target(request),
             ..CallStart::default()
         }))
     }
@@ -115,7 +115,7 @@ impl RequestObserver {
     /// Begins the observation of a request.
     fn begin(&self, request: &mut Request) -> BegunRequest {
         let began = Instant::now();
-        let method = target(request.method(), request.uri());
+        let method = target(request);
         let described = metrics::described(&method);
         let span = self.begin_span(request, described.unwrap_or(OTHER_ROUTE));
         let record = self.record(request, span.trace());
@@ -162,18 +162,19 @@ impl RequestObserver {
         });
         // The target is written only if it is needed.
         let recorded = self.audit.clone().map(|audit| {
-            let target = (request.method().clone(), request.uri().clone());
-            (audit, target, client_ip(request))
+            let path = request.uri().path_and_query().cloned();
+            (audit, request.method().clone(), path, client_ip(request))
         });
         move |mut response| {
             if let Some(count) = count {
                 count(&response);
             }
-            if let Some((audit, (method, uri), ip)) = recorded
+            if let Some((audit, method, path, ip)) = recorded
                 && response.status() == StatusCode::UNAUTHORIZED
                 && response.extensions().get::<Recorded>().is_none()
             {
-                let method = target(&method, &uri);
+                let path = path.as_ref().map_or("/", PathAndQuery::path);
+                let method = request_method(method.as_str(), path);
                 audit.denied(&CallStart {
                     request_id: id.as_ref().map_or("", RequestId::as_str),
                     transport: "http",
@@ -275,8 +276,8 @@ fn unavailable() -> Response {
 }
 
 /// Returns the method and the path of a request.
-fn target(method: &Method, uri: &Uri) -> String {
-    request_method(method.as_str(), uri.path())
+fn target<B>(request: &http::Request<B>) -> String {
+    request_method(request.method().as_str(), request.uri().path())
 }
 
 fn client_ip<B>(request: &http::Request<B>) -> Option<IpAddr> {

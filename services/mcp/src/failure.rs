@@ -10,7 +10,7 @@ use ziggurat_layers::{
     sanitize::{ErrorDetail, Public, RequestId, Sanitizer},
 };
 
-use crate::BoxError;
+use crate::{BoxError, record::hex};
 
 /// The failure of a tool or a resource, error -32603 for the client.
 ///
@@ -129,9 +129,10 @@ impl Failure {
         method: &'static str,
         name: &str,
         request_id: Option<&RequestId>,
-        trace_id: Option<&str>,
+        trace_id: Option<u128>,
     ) {
         let request_id = request_id.map(RequestId::as_str);
+        let trace_id = trace_id.map(hex);
         if let Some(source) = &self.source {
             error!(error = %source, method, name, request_id, trace_id, "call failed");
         } else {

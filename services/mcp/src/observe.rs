@@ -88,8 +88,8 @@ pub struct NotAdmitted;
 pub struct LogFields {
     /// The kind and the name of the caller.
     pub caller: Option<Arc<str>>,
-    /// The id of the trace.
-    pub trace_id: Option<Arc<str>>,
+    /// The id of the trace, which is logged as 32 hexadecimal digits.
+    pub trace_id: Option<u128>,
 }
 
 /// The outcome of a call.

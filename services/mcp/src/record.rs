@@ -3,13 +3,16 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Instant,
 };
 
 use futures_util::{Stream, stream};
-use tracing::{Level, debug, enabled, error, info, warn};
+use tracing::{
+    Level, debug, enabled, error,
+    field::{DisplayValue, display},
+    info, warn,
+};
 use ziggurat_layers::shutdown::CutOffFuture;
 use ziggurat_layers::{
     json_rpc::{Call, Id},
@@ -41,7 +44,7 @@ const LONGEST: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogIds {
     request_id: Option<RequestId>,
-    trace_id: Option<Arc<str>>,
+    trace_id: Option<u128>,
 }
 
 /// A call of a tool, logged when it is dropped.
@@ -72,14 +75,13 @@ impl LogIds {
         let fields: Option<&LogFields> = caller.extension();
         Self {
             request_id: caller.extension().cloned(),
-            trace_id: fields.and_then(|fields| fields.trace_id.clone()),
+            trace_id: fields.and_then(|fields| fields.trace_id),
         }
     }
 
     /// Logs the failure of a call.
     pub(super) fn log(&self, failure: &Failure, method: &'static str, name: &str) {
-        let (request_id, trace_id) = (self.request_id.as_ref(), self.trace_id.as_deref());
-        failure.log(method, name, request_id, trace_id);
+        failure.log(method, name, self.request_id.as_ref(), self.trace_id);
     }
 }
 
@@ -99,7 +101,8 @@ impl Record {
             bytes: 0,
         };
         if enabled!(target: LOG_TARGET, Level::DEBUG) {
-            let [tool, id, request_id, caller, trace_id] = record.names();
+            let [tool, id, request_id, caller] = record.names();
+            let trace_id = record.fields.trace_id.map(hex);
             debug!(target: LOG_TARGET, tool, id, request_id, caller, trace_id, "tool call begins");
         }
         record
@@ -115,8 +118,7 @@ impl Record {
         if let Error::Failed(failure) = &mut error {
             let id = self.request_id.as_ref();
             let id = failure.identified(id);
-            let trace_id = self.fields.trace_id.as_deref();
-            failure.log("tools/call", self.tool(), id.as_ref(), trace_id);
+            failure.log("tools/call", self.tool(), id.as_ref(), self.fields.trace_id);
         }
         error
     }
@@ -163,15 +165,14 @@ impl Record {
         }
     }
 
-    /// Returns the tool, the ids of the call and the request, the caller, and the id of the trace.
-    fn names(&self) -> [Option<&str>; 5] {
+    /// Returns the tool, the ids of the call and the request, and the caller.
+    fn names(&self) -> [Option<&str>; 4] {
         let id = self.id.as_ref();
         [
             Some(shortened(&self.tool)),
             id.map(|id| shortened(id.as_str().unwrap_or(id.as_json()))),
             self.request_id.as_ref().map(RequestId::as_str),
             self.fields.caller.as_deref(),
-            self.fields.trace_id.as_deref(),
         ]
     }
 }
@@ -180,7 +181,8 @@ impl Drop for Record {
     fn drop(&mut self) {
         let duration_ms = self.began.elapsed().as_secs_f64() * 1e3;
         let outcome = self.outcome.as_str();
-        let [tool, id, request_id, caller, trace_id] = self.names();
+        let [tool, id, request_id, caller] = self.names();
+        let trace_id = self.fields.trace_id.map(hex);
         // The level of an event has to be a constant.
         macro_rules! log {
             ($level:ident) => {
@@ -272,6 +274,11 @@ pub(super) fn text_bytes(result: &Result<ToolResult, Error>) -> u64 {
         Err(Error::Reported(reported)) => reported.as_str().len() as u64,
         Err(_) => 0,
     }
+}
+
+/// Shows the id of a trace in the log.
+pub(super) fn hex(trace_id: u128) -> DisplayValue<impl fmt::Display> {
+    display(fmt::from_fn(move |f| write!(f, "{trace_id:032x}")))
 }
 
 /// Logs a call at the debug level, before it is answered.

@@ -386,10 +386,8 @@ impl Pool {
             return Err(LeaseError::Closed);
         }
         inner.was_used.store(true, Ordering::Relaxed);
-        if let Some(began) = began {
-            let database = inner.database.name();
-            inner.metrics.pool_wait(database, began.elapsed());
-        }
+        let waited = began.map(|began| began.elapsed()).unwrap_or_default();
+        let busy = inner.metrics.connection_lent(inner.database.name(), waited);
         trace!(target: LOG_TARGET, process = connection.process, "connection lent");
         Ok(Lease {
             held: Some(HeldConnection { connection, permit }),
@@ -399,7 +397,7 @@ impl Pool {
             wait,
             call: self.call.clone(),
             is_first: true,
-            _busy: inner.metrics.connection_lent(inner.database.name()),
+            _busy: busy,
         })
     }
 

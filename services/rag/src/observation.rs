@@ -349,9 +349,9 @@ impl Running {
             verdict: verdict.as_str(),
             caller_kind: self.caller_kind,
             duration: self.began.elapsed(),
+            bytes: self.bytes,
             ..EndedCall::default()
         });
-        self.metrics.result_bytes(database, self.bytes);
         self.span.set_verdict(verdict.as_str());
         let code = status.filter(|status| !status.is_success());
         if let Some(code) = &code {

@@ -1,6 +1,6 @@
 //! Counts of the connections to databases.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     known::FIRST,
@@ -38,10 +38,15 @@ impl Metrics {
         counted
     }
 
-    /// Records that a call uses an open connection to a database.
+    /// Records that a call uses an open connection to a database, after it waited for it.
     #[must_use]
-    pub fn connection_lent(&self, database: &str) -> CountedConnection {
-        self.counted(database, Some(IDLE), BUSY)
+    pub fn connection_lent(&self, database: &str, waited: Duration) -> CountedConnection {
+        let counted = self.counted(database, Some(IDLE), BUSY);
+        if let (Some(state), Some(counted)) = (self.recording(), &counted.0) {
+            let waits = state.recorded.pool_wait.at(counted.database);
+            waits.observe(waited);
+        }
+        counted
     }
 
     /// Returns the numbers of connections to a database: those that calls use, and the other open ones.

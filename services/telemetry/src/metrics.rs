@@ -36,6 +36,8 @@ pub struct Call<'a> {
     pub caller_kind: &'a str,
     /// Time from the arrival of the call to its end.
     pub duration: Duration,
+    /// Bytes of the result that were sent to the caller.
+    pub bytes: u64,
 }
 
 /// Everything that the page is made from.
@@ -92,7 +94,7 @@ impl Metrics {
     }
 
     /// Returns the values, if more than connections is recorded.
-    fn recording(&self) -> Option<&Arc<State>> {
+    pub(crate) fn recording(&self) -> Option<&Arc<State>> {
         self.0.as_ref().filter(|state| !state.has_connections_only)
     }
 
@@ -131,6 +133,9 @@ impl Metrics {
         calls.at(verdict).at(caller_kind).add(1);
         let durations = recorded.call_duration.at(method).at(tool);
         durations.observe(call.duration);
+        if call.bytes > 0 {
+            recorded.result_bytes.at(database).add(call.bytes);
+        }
     }
 
     /// Records a statement whose results have ended.
@@ -145,24 +150,6 @@ impl Metrics {
             .at(database)
             .observe(duration);
         shared.recorded.database_rows.at(database).add(rows);
-    }
-
-    /// Records bytes of results that were sent to a caller.
-    pub fn result_bytes(&self, database: &str, bytes: u64) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
-        let database = shared.names.load().id(&label::DATABASE, database);
-        shared.recorded.result_bytes.at(database).add(bytes);
-    }
-
-    /// Records the time that a call waited for a connection of the pool.
-    pub fn pool_wait(&self, database: &str, duration: Duration) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
-        let database = shared.names.load().id(&label::DATABASE, database);
-        shared.recorded.pool_wait.at(database).observe(duration);
     }
 
     /// Records a connection to a database that could not be opened.

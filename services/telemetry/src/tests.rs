@@ -35,21 +35,24 @@ fn call<'a>() -> Call<'a> {
         verdict: "ok",
         caller_kind: "user",
         duration: Duration::from_millis(2),
+        bytes: 0,
     }
 }
 
 /// Records one event of each kind, and sets all sources.
 fn record_everything(metrics: &Metrics) {
     let duration = Duration::from_millis(2);
-    metrics.call_ended(&call());
+    metrics.call_ended(&Call {
+        bytes: 831,
+        ..call()
+    });
     metrics.statement("shop", duration, 12);
-    metrics.result_bytes("shop", 831);
-    metrics.pool_wait("shop", duration);
     // They stay open.
     for (database, open, busy) in [("shop", 4, 1), ("x", 11, 2)] {
         let open = (0..open).map(|_| metrics.connection_opened(database));
         open.for_each(mem::forget);
-        let busy = (0..busy).map(|_| metrics.connection_lent(database));
+        let waited = Duration::from_millis(2);
+        let busy = (0..busy).map(|_| metrics.connection_lent(database, waited));
         busy.for_each(mem::forget);
     }
     metrics.connection_failed("läger");

@@ -151,9 +151,9 @@ impl RunningRequest {
             verdict: verdict.as_str(),
             caller_kind: self.begun.caller_kind,
             duration: self.begun.began.elapsed(),
+            bytes: self.bytes,
             ..EndedCall::default()
         });
-        self.metrics.result_bytes(database, self.bytes);
         if let Some(ErrorReason::Limited(limit)) = facts.reason {
             self.metrics.limit_reached(limit);
         }

@@ -132,7 +132,8 @@ fn a_duration_is_in_the_first_bucket_that_it_does_not_exceed() {
         (10_000_000_000, "+Inf", Some("60")),
     ] {
         let metrics = Metrics::new(Program::Tools, "1", &known());
-        metrics.pool_wait("shop", Duration::from_micros(microseconds));
+        let waited = Duration::from_micros(microseconds);
+        drop(metrics.connection_lent("shop", waited));
         let page = page(&metrics);
         let bucket = |bound| {
             let labels = [("database", "shop"), ("le", bound)];
@@ -161,7 +162,10 @@ fn the_buckets_of_every_histogram_are_those_of_the_document() {
                 .filter_map(|line| line.split_once("le=\"")?.1.split_once('"'))
                 .map(|(bound, _)| bound)
                 .collect();
-            assert_eq!(bounds, expected, "{}", metric.name);
+            assert!(!bounds.is_empty(), "{}", metric.name);
+            for series in bounds.chunks(expected.len()) {
+                assert_eq!(series, expected, "{}", metric.name);
+            }
         }
     }
 }
@@ -182,12 +186,11 @@ fn series_do_not_grow_with_invented_names() {
             verdict: name,
             caller_kind: name,
             duration: Duration::ZERO,
+            bytes: 1,
         });
         metrics.statement(name, Duration::ZERO, 1);
-        metrics.result_bytes(name, 1);
-        metrics.pool_wait(name, Duration::ZERO);
         drop(metrics.connection_opened(name));
-        drop(metrics.connection_lent(name));
+        drop(metrics.connection_lent(name, Duration::ZERO));
         metrics.connection_failed(name);
         metrics.http_request(name, StatusCode::OK);
         metrics.refused(name);
@@ -242,7 +245,7 @@ fn a_connection_is_counted_as_idle_or_busy_until_it_is_closed() {
     };
     let open = metrics.connection_opened("shop");
     assert_eq!(counts(), [Some(1.0), None]);
-    let lent = metrics.connection_lent("shop");
+    let lent = metrics.connection_lent("shop", Duration::ZERO);
     assert_eq!(counts(), [Some(0.0), Some(1.0)]);
     drop(lent);
     assert_eq!(counts(), [Some(1.0), Some(0.0)]);

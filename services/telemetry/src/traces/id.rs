@@ -46,6 +46,12 @@ impl TraceId {
     }
 }
 
+impl From<TraceId> for u128 {
+    fn from(id: TraceId) -> Self {
+        id.0.get()
+    }
+}
+
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
