@@ -7,7 +7,7 @@ import { active, facts, grid, run, write, editor } from './sql-page.mjs'
 withBrowser()
 
 // `CONSOLE_TIMES=500` runs as many statements in each tab.
-const TIMES = Number(process.env.CONSOLE_TIMES ?? 20)
+const TIMES = Number(process.env.CONSOLE_TIMES ?? 10)
 
 /** Returns the one value of the row that a statement has made, once its column is shown. */
 async function valueOf(page, column) {
