@@ -185,9 +185,9 @@ impl TestResult {
             tls: Some(found.has_tls),
             standby: Some(found.is_standby),
             role: Some(Role {
-                superuser: found.is_superuser,
-                may_write: found.may_write,
-                bypasses_row_security: found.bypasses_row_security,
+                superuser: found.role.is_superuser,
+                may_write: found.role.may_write,
+                bypasses_row_security: found.role.bypasses_row_security,
             }),
             extensions: Some(extensions.collect()),
             warnings: [tested.warnings, statements].concat(),

@@ -128,7 +128,7 @@ fn warnings(found: &Inspection, allows_writes: bool, is_local: bool) -> Vec<Stri
         ),
     );
     warn(
-        found.bypasses_row_security && !found.is_superuser,
+        found.role.bypasses_row_security && !found.role.is_superuser,
         "policies of row-level security do not apply to the role",
     );
     warn(
@@ -136,7 +136,7 @@ fn warnings(found: &Inspection, allows_writes: bool, is_local: bool) -> Vec<Stri
         "allow_writes is on, but the server is a standby and refuses writes",
     );
     warn(
-        allows_writes && !found.may_write,
+        allows_writes && !found.role.may_write,
         "allow_writes is on, but the role may change no table",
     );
     warn(
@@ -234,8 +234,9 @@ mod tests {
         let away = test(&|settings| {
             settings.host = "127.0.0.1".into();
             settings.port = 1;
-        });
-        assert_eq!(away.await, "connection refused");
+        })
+        .await;
+        assert_eq!(away, "connection refused");
     }
 
     #[test]

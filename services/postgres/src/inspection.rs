@@ -27,17 +27,24 @@ pub struct Inspection {
     pub has_tls: bool,
     /// Is true if the server only follows another one.
     pub is_standby: bool,
-    /// Is true if the role is a superuser.
-    pub is_superuser: bool,
-    /// Is true if the role may change data of some table, or create tables, whatever the
-    /// transaction.
-    pub may_write: bool,
-    /// Is true if policies of row-level security do not apply to the role.
-    pub bypasses_row_security: bool,
+    /// Rights of the role.
+    pub role: RoleRights,
     /// Privileges of the role that no read-only transaction limits.
     pub powers: Vec<String>,
     /// Extensions of the database, by name.
     pub extensions: Vec<Extension>,
+}
+
+/// Rights of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RoleRights {
+    /// Is true for a superuser.
+    pub is_superuser: bool,
+    /// Is true if it may change data of some table, or create tables, whatever the transaction.
+    pub may_write: bool,
+    /// Is true if policies of row-level security do not apply to it.
+    pub bypasses_row_security: bool,
 }
 
 /// An extension of a database.
@@ -84,9 +91,11 @@ impl Inspection {
             version: row.get(0)?,
             has_tls: client.has_tls(),
             is_standby: row.text(1)? == "t",
-            is_superuser: row.text(2)? == "t",
-            bypasses_row_security: row.text(3)? == "t",
-            may_write: row.text(4)? == "t",
+            role: RoleRights {
+                is_superuser: row.text(2)? == "t",
+                bypasses_row_security: row.text(3)? == "t",
+                may_write: row.text(4)? == "t",
+            },
             powers: powers
                 .iter()
                 .map(|row| row.get(0))
@@ -137,7 +146,8 @@ mod tests {
         assert!(!found.version.contains(' '), "{}", found.version);
         assert!(!found.is_standby && !found.has_tls);
         assert!(found.extensions.iter().any(|it| it.name == "plpgsql"));
-        assert_eq!(found.is_superuser, found.powers == ["superuser"]);
-        assert!(!found.is_superuser || found.may_write && found.bypasses_row_security);
+        let role = found.role;
+        assert_eq!(role.is_superuser, found.powers == ["superuser"]);
+        assert!(!role.is_superuser || role.may_write && role.bypasses_row_security);
     }
 }

@@ -11,7 +11,9 @@ use serde_json::{Value as Json, json};
 use ziggurat_access::Toolsets;
 use ziggurat_admin_api::program::Setting;
 use ziggurat_audit::{Destination, Fsync, Methods, StatementForm};
+use ziggurat_console::PublicUrl;
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
+use ziggurat_tokens::issuer::TrustedIssuer;
 
 use super::{
     Configuration, EmbeddingProvider, Entry, Http, LlmProvider, SqlCommentKind, http::Tls,
@@ -44,7 +46,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("http.console", |c| http(c, |http| json!(http.console))),
     ("http.public_url", |c| {
         http(c, |http| {
-            json!(http.public_url.as_ref().map(|url| url.origin()))
+            json!(http.public_url.as_ref().map(PublicUrl::origin))
         })
     }),
     ("http.rate_limit", |c| {
@@ -81,7 +83,7 @@ const SHOWN: &[(&str, Read)] = &[
         json!(c.auth.issuer.as_ref().map(|issuer| &issuer.url))
     }),
     ("http.auth.issuer.public_url", |c| {
-        json!(c.auth.issuer.as_ref().map(|issuer| issuer.public_url()))
+        json!(c.auth.issuer.as_ref().map(TrustedIssuer::public_url))
     }),
     ("http.auth.issuer.databases", |c| {
         json!(c.auth.issuer_databases)

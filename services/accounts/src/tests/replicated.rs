@@ -265,7 +265,7 @@ async fn the_sessions_of_a_user_are_counted_and_end_together() {
     let counts = accounts.session_counts().await.expect("counted");
     assert_eq!(
         counts.into_iter().collect::<Vec<_>>(),
-        [("alice".into(), 2)]
+        [("alice".to_owned(), 2)]
     );
     accounts.log_out_user("alice").await.expect("ended");
     for session in [first, second] {

@@ -29,6 +29,38 @@ fn load<T>(
 }
 
 #[test]
+fn each_value_has_the_place_that_it_comes_from() {
+    let read = |file: &Section<'_>| {
+        let size = file.key("size").var("SIZE").flag("size").whole(1_u16..=9);
+        let parts = file.key("parts").list().unwrap_or_default();
+        let names: Vec<_> = parts
+            .into_iter()
+            .map(|part| part.into_section().key("name").text())
+            .collect();
+        file.took("given", Source::Environment);
+        (size, names)
+    };
+    let source = |file, variables: &[_], words: &[_], key: &str| {
+        load(file, variables, words, read)
+            .expect("good")
+            .sources
+            .of(key)
+    };
+    let (none, two) = ([], [("SIZE", "2")]);
+    assert_eq!(source("parts: []", &none, &[], "size"), Source::Default);
+    assert_eq!(source("size: 1", &none, &[], "size"), Source::File);
+    assert_eq!(source("size: 1", &two, &[], "size"), Source::Environment);
+    assert_eq!(
+        source("size: 1", &two, &["-size", "3"], "size"),
+        Source::Flag
+    );
+    assert_eq!(source("size: 1", &none, &[], "given"), Source::Environment);
+    let parts = "parts: [{name: a}, {}]";
+    assert_eq!(source(parts, &none, &[], "parts[0].name"), Source::File);
+    assert_eq!(source(parts, &none, &[], "parts[1].name"), Source::Default);
+}
+
+#[test]
 fn a_flag_comes_before_a_variable_and_that_before_the_file() {
     let size = |file: &Section<'_>| file.key("size").var("SIZE").flag("size").whole(1_u16..=9);
     let of = |file, variables: &[_], words: &[_]| {
