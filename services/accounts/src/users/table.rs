@@ -192,7 +192,7 @@ impl StoredUser {
         if databases.is_empty() {
             self.members.take(DATABASES);
         } else {
-            let names = databases.iter().map(|name| Node::text(name));
+            let names = databases.iter().map(Node::text);
             self.members.set(DATABASES, Node::List(names.collect()));
         }
         databases.clone_into(&mut self.record.databases);
