@@ -41,7 +41,8 @@ impl Answers {
         Self::serve_over(&postgres.connection(), more)
     }
 
-    /// As [`serve`](Self::serve), with the database that a configuration describes.
+    /// Starts the program like [`serve`](Self::serve), with the database that a configuration
+    /// describes.
     ///
     /// # Panics
     /// Panics when it does not build or start.

@@ -148,7 +148,7 @@ impl Postgres {
         self.connection_by(self.server.port())
     }
 
-    /// The same over another port of the machine.
+    /// Describes the database over another port of the machine.
     fn connection_by(&self, port: u16) -> String {
         let (host, user) = (self.server.host(), self.server.user());
         let (database, password) = (self.name(), self.password());
