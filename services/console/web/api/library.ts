@@ -1,24 +1,13 @@
+import type { components } from 'openapi'
 import { call } from './client'
 import { Problem } from './problem'
 
-export type LibraryKind = 'query' | 'prompt'
+type Schemas = components['schemas']
+
+export type LibraryKind = Schemas['LibraryItemKind']
 
 /** A query or a prompt that the server keeps for its users. */
-export interface LibraryItem {
-  id: string
-  kind: LibraryKind
-  title: string
-  text: string
-  /** Database that it is for; null if it is for any. */
-  database: string | null
-  tags: readonly string[]
-  /** Is true if other users may read it. */
-  shared: boolean
-  owner: string
-  /** Grows with each change, so that none is lost. */
-  version: number
-  updated_at: string
-}
+export type LibraryItem = Schemas['LibraryItem']
 
 /** The members of an item that its owner writes. */
 export type LibraryText = Pick<LibraryItem, 'kind' | 'title' | 'text' | 'database' | 'tags' | 'shared'>
@@ -34,7 +23,7 @@ const at = (id: string) => `/api/library/${encodeURIComponent(id)}`
 /** Lists items that have all words in title or text, last changed first. */
 export async function items(kind: LibraryKind, words = '', offset = 0, signal?: AbortSignal): Promise<LibraryItem[]> {
   const query = new URLSearchParams({ kind, limit: String(PAGE), ...(offset && { offset: String(offset) }), ...(words.trim() && { q: words.trim() }) })
-  return (await call<{ items: LibraryItem[] }>(`/api/library?${query}`, { signal: signal ?? null })).items
+  return (await call<Schemas['LibraryItems']>(`/api/library?${query}`, { signal: signal ?? null })).items
 }
 
 /** Finds an item by its id; null if it is not there for this user. */

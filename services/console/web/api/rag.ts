@@ -11,24 +11,10 @@ export type Health = Schemas['HealthResponse']
 export type Stats = Schemas['StatsResponse']
 
 /** A pipeline that the caller may ask. */
-export interface PipelineOffer {
-  name: string
-  description: string | null
-  /** Is true if it shares its passages. */
-  sources: boolean
-  /** Is true if it searches by words, too. */
-  hybrid: boolean
-  /** Passages of an answer, if the question names no number. */
-  top_n: number
-  /** Is true if it has no model, and quotes. */
-  keyless: boolean
-}
+export type PipelineOffer = Schemas['ConsolePipeline']
 
 /** The server, and its pipelines. */
-export interface Offer {
-  version: string
-  pipelines: PipelineOffer[]
-}
+export type Offer = Schemas['ConsoleResponse']
 
 /** A condition on a column of the rows that are searched. */
 export interface Condition {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { curlOf, OPERATORS, questionOf, START } from './request'
 
-const pipeline = { name: 'docs', description: null, sources: true, hybrid: true, top_n: 10, keyless: false }
+const pipeline = { name: 'docs', description: '', sources: true, hybrid: true, top_n: 10, keyless: false }
 const before = [{ role: 'user' as const, content: 'And?' }]
 
 test('a question names only what differs from the pipeline', () => {

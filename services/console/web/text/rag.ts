@@ -103,5 +103,4 @@ export const rag = {
   useToken: 'Use it',
   wrongToken: 'The server does not accept this token.',
   otherToken: 'Use another token',
-  theme: 'Theme',
 }

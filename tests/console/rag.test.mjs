@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { assertAccessible, rag, until, visit, withBrowser } from './browser.mjs'
+import { keyboard, pointer, reach } from './hands.mjs'
+
+withBrowser()
+
+const question = (page) => page.getByRole('textbox', { name: 'Question' })
+const passages = (page) => page.getByRole('complementary', { name: 'Passages' })
+const passage = (page, at) => passages(page).getByRole('listitem').nth(at - 1)
+
+async function open(page, pipeline) {
+  await page.goto(`${rag.base}/`)
+  await question(page).waitFor()
+  if (pipeline) await page.getByRole('combobox', { name: 'Pipeline' }).selectOption(pipeline)
+}
+
+async function ask(page, words, hand = pointer) {
+  await hand.fill(page, question(page), words)
+  await page.keyboard.press('Enter')
+  const turn = page.getByRole('article').last()
+  await turn.and(page.locator('[aria-busy=false]')).waitFor()
+  return turn
+}
+
+for (const hand of [pointer, keyboard]) {
+  describe(`by ${hand.name}`, () => {
+    test('a reader asks, and follows a citation to the sentence that it quotes', () =>
+      visit({}, async (page) => {
+        await open(page, 'model')
+        const turn = await ask(page, 'How do I wash wool?', hand)
+        const first = turn.getByRole('link', { name: /^Passage 1/ }).first()
+        await turn.getByText('1 mark named no passage and was removed.').waitFor()
+        assert.equal(await turn.getByText('[9]').count(), 0)
+        assert.equal(await turn.locator('code').textContent(), 'x[0]')
+        await hand.press(page, first)
+        const mark = passages(page).locator('mark')
+        await until(async () => /washed by hand in cool water/.test(await mark.textContent()), 'the quote is marked')
+        assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('aria-label')), await first.getAttribute('aria-label'))
+      }))
+
+    test('a reader sees which words stand in a passage, and follows them', () =>
+      visit({}, async (page) => {
+        await open(page, 'handbook')
+        await page.getByText('quotes only').waitFor()
+        const turn = await ask(page, 'How do I wash wool?', hand)
+        const run = turn.locator('.rag-run').first()
+        const words = await run.textContent()
+        assert.ok(words.split(/\s+/).length >= 8, words)
+        await hand.press(page, run)
+        await until(async () => (await passages(page).locator('mark').textContent()) === words, 'the same words are marked')
+      }))
+
+    test('a tuner sees times and scores, narrows the search, and takes the request away', () =>
+      visit({}, async (page) => {
+        await open(page, 'model')
+        const details = page.getByRole('switch', { name: 'Show how it was found' })
+        await reach(page, details)
+        await page.keyboard.press('Space')
+        assert.ok(await details.isChecked())
+        await hand.fill(page, page.getByRole('spinbutton', { name: 'Passages to find' }), '2')
+        await hand.press(page, page.getByRole('button', { name: 'Add a condition' }))
+        await hand.fill(page, page.getByRole('textbox', { name: 'Column 1' }), 'content')
+        await page.getByRole('combobox', { name: 'Operator 1' }).selectOption('ILIKE')
+        await hand.fill(page, page.getByRole('textbox', { name: 'Value 1' }), '%water%')
+        await hand.press(page, page.getByText('The same with curl'))
+        const command = await page.getByRole('region', { name: 'The same with curl' }).textContent()
+        assert.match(command, /"filter":\{"conditions":\[\{"column":"content","operator":"ILIKE","value":"%water%"\}\],"logic":"AND"\}/)
+        const sent = page.waitForRequest('**/v1/pipelines/model')
+        const turn = await ask(page, 'How do I wash wool?', hand)
+        assert.deepEqual((await sent).postDataJSON(), JSON.parse(/-d '(.*)'$/s.exec(command)[1]))
+        await passage(page, 1).getByText(/meaning .* #\d/).waitFor()
+        assert.equal(await passages(page).getByRole('listitem').count(), 2)
+        await hand.press(page, turn.getByText('Times', { exact: true }))
+        await turn.getByText('search by meaning').waitFor()
+      }))
+  })
+}
+
+test('pointer and focus show a quote in place, which Esc and leaving take away', () =>
+  visit({}, async (page) => {
+    await open(page, 'model')
+    const turn = await ask(page, 'How do I wash wool?')
+    const mark = turn.getByRole('link', { name: /^Passage 1/ }).first()
+    const quote = page.getByRole('tooltip')
+    await mark.hover()
+    await quote.getByText(/washed by hand in cool water/).waitFor()
+    await quote.hover()
+    await page.keyboard.press('Escape')
+    await quote.waitFor({ state: 'detached' })
+    await mark.focus()
+    await quote.waitFor()
+    await question(page).focus()
+    await quote.waitFor({ state: 'detached' })
+  }))
+
+test('a pipeline that shares no passages says so, and its marks are texts', () =>
+  visit({}, async (page) => {
+    await open(page, 'closed')
+    const turn = await ask(page, 'How do I wash wool?')
+    await passages(page).getByText('This pipeline does not share its passages.').waitFor()
+    await turn.getByText('[1]').first().waitFor()
+    assert.equal(await turn.getByRole('link', { name: /^Passage/ }).count(), 0)
+  }))
+
+test('a follow-up is sent with what was said, and starting over forgets it', () =>
+  visit({}, async (page) => {
+    await open(page, 'model')
+    await ask(page, 'How do I wash wool?')
+    const followed = page.waitForRequest('**/v1/pipelines/model')
+    await ask(page, 'And silk?')
+    const { messages } = (await followed).postDataJSON()
+    assert.deepEqual(messages.map(({ role }) => role), ['user', 'assistant'])
+    await page.getByRole('button', { name: 'Start over' }).click()
+    assert.equal(await page.getByRole('article').count(), 0)
+    const alone = page.waitForRequest('**/v1/pipelines/model')
+    await ask(page, 'And silk?')
+    assert.equal((await alone).postDataJSON().messages, undefined)
+  }))
+
+test('the providers are asked on demand only, and the counters are shown', () =>
+  visit({}, async (page) => {
+    const asked = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    await open(page)
+    assert.ok(!asked.includes('/v1/health') && !asked.includes('/v1/stats'))
+    await page.getByRole('button', { name: 'Check the providers' }).click()
+    await page.getByText('reachable').first().waitFor()
+    await page.getByRole('button', { name: 'Show the counters' }).click()
+    await page.getByText(/\d+ read, \d+ written/).first().waitFor()
+  }))
+
+test('a server with tokens asks for one, keeps it in memory, and sends it', () =>
+  visit({}, async (page, context) => {
+    await page.goto(`${rag.closed}/`)
+    await page.getByLabel('Token').fill('zig_wrong')
+    await page.keyboard.press('Enter')
+    await page.getByText('The server does not accept this token.').waitFor()
+    await page.getByLabel('Token').fill(rag.token)
+    await page.keyboard.press('Enter')
+    const turn = await ask(page, 'How do I wash wool?')
+    await turn.getByText(/cool water/).first().waitFor()
+    const kept = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))
+    assert.ok(!kept.includes(rag.token) && !JSON.stringify(await context.cookies()).includes(rag.token))
+    assert.ok(!(await page.content()).includes(rag.token))
+    await page.reload()
+    await page.getByLabel('Token').waitFor()
+  }))
+
+test('stopping keeps what has arrived, and says so', () =>
+  visit({}, async (page) => {
+    await page.route('**/v1/pipelines/model', () => {})
+    await open(page, 'model')
+    await question(page).fill('How do I wash wool?')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('Stopped.').waitFor()
+  }))
+
+for (const bypassPolicy of [false, true]) {
+  test(`passages and answers that are hostile load and run nothing, ${bypassPolicy ? 'without' : 'with'} the policy`, () =>
+    visit({ bypassPolicy }, async (page) => {
+      await page.addInitScript(() => {
+        globalThis.ran = []
+        for (const name of ['alert', 'confirm', 'prompt', 'open']) globalThis[name] = (...words) => globalThis.ran.push([name, ...words])
+        document.addEventListener('securitypolicyviolation', (event) => globalThis.ran.push(['policy', event.violatedDirective]))
+      })
+      await open(page, 'model')
+      const turn = await ask(page, 'What does the hostile passage say? <img src=x onerror=alert(1)>')
+      await turn.getByRole('button', { name: /click/ }).click()
+      await page.getByRole('dialog', { name: 'Open a link' }).getByRole('button', { name: 'Cancel' }).click()
+      await turn.getByRole('link', { name: /^Passage 1/ }).first().click()
+      await passages(page).getByText('javascript:alert(1)').waitFor()
+      assert.deepEqual(await page.evaluate(() => globalThis.ran), [])
+      assert.equal(await page.locator('#console :is(img, script, iframe, a[href^="javascript:"], a[href^="https://198"])').count(), 0)
+    }))
+}
+
+for (const scheme of ['light', 'dark']) {
+  for (const [width, height] of [
+    [1440, 900],
+    [360, 780],
+  ]) {
+    test(`the page is accessible and not too wide at ${width} pixels in ${scheme}`, () =>
+      visit({ width, height, scheme, touch: width < 600, bypassPolicy: true }, async (page) => {
+        await open(page, 'model')
+        await assertAccessible(page, 'start')
+        const turn = await ask(page, 'How do I wash wool?')
+        await assertAccessible(page, 'an answer')
+        const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
+        assert.ok(over <= 0, `${over} pixels too wide`)
+        if (width > 600) return
+        // On a telephone passages and settings are drawers.
+        await turn.getByRole('link', { name: /^Passage 1/ }).first().tap()
+        const drawer = page.getByRole('dialog', { name: 'Passages' })
+        await drawer.locator('mark').waitFor()
+        await assertAccessible(page, 'passages')
+        await drawer.getByRole('button', { name: 'Close' }).tap()
+        await page.getByRole('button', { name: 'Settings' }).tap()
+        await page.getByRole('dialog', { name: 'Settings' }).getByRole('button', { name: 'Add a condition' }).tap()
+        await assertAccessible(page, 'settings')
+      }))
+  }
+}
+
+test('the server that is gone is said, and the question comes back', () =>
+  visit({}, async (page, context) => {
+    await open(page, 'model')
+    await context.setOffline(true)
+    await question(page).fill('Is it there?')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('The server cannot be reached.').waitFor()
+    await question(page).press('ArrowUp')
+    assert.equal(await question(page).inputValue(), 'Is it there?')
+  }).catch((error) => {
+    // The browser itself reports that it is offline; all else is a failure.
+    const said = String(error.message)
+    if (!/ERR_INTERNET_DISCONNECTED/.test(said) || /page error|dialog|request:/.test(said)) throw error
+  }))
