@@ -39,7 +39,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
     paths.extend(mcp::paths());
     let mut schemas = Map::from_iter(refusals());
     schemas.extend(mcp::schemas());
-    for mut area in areas().map(|area| json!(area)) {
+    for mut area in areas().into_iter().map(|area| json!(area)) {
         paths.append(&mut members(area["paths"].take()));
         schemas.append(&mut members(area["components"]["schemas"].take()));
     }
@@ -69,8 +69,8 @@ pub(super) fn document() -> Result<Value, Unknown> {
 }
 
 /// Returns the descriptions of the areas that handlers serve.
-fn areas() -> [utoipa::openapi::OpenApi; 16] {
-    [
+fn areas() -> Vec<utoipa::openapi::OpenApi> {
+    vec![
         databases::Description::openapi(),
         query::Description::openapi(),
         schema::Description::openapi(),

@@ -133,7 +133,7 @@ fn a_running_statement_is_listed_and_cancelled_by_its_caller_or_an_administrator
     let server = Server::new("", &[]);
     let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| server.user(name));
     for (tool, arguments) in calls() {
-        for canceller in [&bob, &ada] {
+        for (canceller, by) in [(&bob, "by its caller"), (&ada, "by an administrator")] {
             thread::scope(|scope| {
                 let call = scope.spawn(|| bob.tool(tool, &arguments));
                 server.wait_for_sleepers(1);
@@ -159,11 +159,6 @@ fn a_running_statement_is_listed_and_cancelled_by_its_caller_or_an_administrator
                 assert_cancelled(&cancel(canceller, &found));
                 server.wait_for_sleepers(0);
                 let (text, is_error) = call.join().expect("answered");
-                let by = if std::ptr::eq(canceller, &bob) {
-                    "by its caller"
-                } else {
-                    "by an administrator"
-                };
                 assert!(is_error && text.contains(by), "{tool}: {text}");
                 check(&cancel(&bob, &found), 404, "no_such_statement");
             });

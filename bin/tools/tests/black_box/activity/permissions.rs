@@ -134,10 +134,10 @@ fn serve(state: &Postgres, issuer: &FakeIssuer) -> Server {
 
 #[test]
 fn each_endpoint_lets_in_the_callers_that_it_is_for() {
-    let (state, issuer) = (Postgres::new(), FakeIssuer::start());
-    let server = serve(&state, &issuer);
+    let (sessions, issuer) = (Postgres::new(), FakeIssuer::start());
+    let server = serve(&sessions, &issuer);
     let stale = server.user("ada");
-    state.run("UPDATE ziggurat.sessions SET opened_at = opened_at - interval '20 minutes'");
+    sessions.run("UPDATE ziggurat.sessions SET opened_at = opened_at - interval '20 minutes'");
     let clients = [
         server.client.clone(),
         server.user("bob"),
