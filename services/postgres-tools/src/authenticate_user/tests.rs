@@ -32,6 +32,7 @@ fn accounts(folder: &TempDir) -> Accounts {
                 name: "alice",
                 password: &"right".into(),
                 note: "",
+                databases: &[],
                 claims: Claims::default(),
                 is_admin: false,
             },
