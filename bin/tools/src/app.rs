@@ -106,12 +106,9 @@ impl App {
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
         let cut_off = CutOff::default();
         let (known, shared) = (accounts.as_ref(), state.shared.as_ref());
+        let (detached, observer) = (detached_calls(&mut tasks), observation.observer(&databases));
         let builder = CatalogueBuilder::new(configuration, known, &knowledge, &providers, shared)
-            .with_serving(
-                cut_off.clone(),
-                detached_calls(&mut tasks),
-                observation.observer(&databases),
-            );
+            .with_serving(cut_off.clone(), detached, observer);
         let (catalogue, definition_files) =
             first_catalogue(&builder, configuration, &databases, &observation)?;
         let (administered, requests) = Administered::new(loaded, catalogue.clone());
