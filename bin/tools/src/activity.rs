@@ -3,8 +3,6 @@
 use http::Extensions;
 use ziggurat_activity::{Activity, Connections};
 use ziggurat_databases::Configured;
-use ziggurat_postgres::database::Database;
-use ziggurat_telemetry::Metrics;
 use ziggurat_tokens::Identity;
 
 use crate::{app::App, current::CurrentCatalogue};
@@ -13,7 +11,6 @@ use crate::{app::App, current::CurrentCatalogue};
 #[derive(Clone)]
 pub(crate) struct ConnectionCounts {
     catalogue: CurrentCatalogue,
-    metrics: Metrics,
     activity: Option<Activity>,
 }
 
@@ -23,7 +20,6 @@ impl ConnectionCounts {
     pub(crate) fn of(app: &App) -> Self {
         Self {
             catalogue: app.catalogue.clone(),
-            metrics: app.observation.metrics.clone(),
             activity: app.observation.activity.clone(),
         }
     }
@@ -32,20 +28,18 @@ impl ConnectionCounts {
     pub(crate) fn visible(&self, extensions: &Extensions) -> Vec<Connections> {
         let catalogue = self.catalogue.of(extensions);
         let visible = catalogue.databases.visible(extensions.get::<Identity>());
-        let databases = visible.iter().map(Configured::database);
-        databases.map(|database| self.to(database)).collect()
-    }
-
-    /// Returns the connections to a database.
-    pub(crate) fn to(&self, database: &Database) -> Connections {
-        let (in_use, idle) = self.metrics.connections(database.name());
-        let activity = self.activity.as_ref();
-        Connections {
-            database: database.name().to_owned(),
-            in_use,
-            idle,
-            waiting: activity.map_or(0, |activity| activity.waiting(database.name())),
-            limit: database.settings().max_total_connections.into(),
-        }
+        let counts = |configured: &Configured| {
+            let database = configured.database();
+            let usage = catalogue.databases.connections(database);
+            let activity = self.activity.as_ref();
+            Connections {
+                database: database.name().to_owned(),
+                in_use: usage.in_use as u64,
+                idle: usage.idle as u64,
+                waiting: activity.map_or(0, |activity| activity.waiting(database.name())),
+                limit: usage.limit as u64,
+            }
+        };
+        visible.iter().map(counts).collect()
     }
 }

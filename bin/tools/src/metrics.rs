@@ -19,15 +19,10 @@ use crate::{
 
 /// Starts the metrics, if there is an address to read them at.
 pub(crate) fn start(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
-    let known = databases(&configuration.databases);
     if configuration.telemetry.metrics_address.is_none() {
-        // The list of running statements shows connections too.
-        return match configuration.http {
-            Some(_) => Metrics::of_connections(Program::Tools, &known),
-            None => Metrics::off(),
-        };
+        return Metrics::off();
     }
-    let known = known
+    let known = databases(&configuration.databases)
         .with(Set::Methods, METHODS)
         .with(Set::Methods, REQUESTS.iter().cloned())
         .with(Set::Providers, Provider::ALL.map(Provider::name))

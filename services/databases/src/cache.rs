@@ -21,10 +21,12 @@ use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
 use ziggurat_postgres::{
-    call_context::CallContext, database::Database, error::QueryError, inspection::Inspection,
-    metadata::Metadata, pool::Pools, single_round_trip,
+    call_context::CallContext, database::Database, error::QueryError, metadata::Metadata,
+    pool::Pools, single_round_trip,
 };
 use ziggurat_runtime::lock;
+
+use crate::inspection::Inspection;
 
 /// Longest wait of a call for the connection of a load. Once connected, the call waits for the
 /// load, which `query_timeout` limits.

@@ -31,6 +31,7 @@ mod current;
 mod error;
 #[cfg(any(test, feature = "test-support"))]
 pub mod fixture;
+mod inspection;
 mod listing;
 mod overview;
 #[cfg(test)]
@@ -64,8 +65,9 @@ pub use self::{
     configured::Configured,
     current::Current,
     error::{AdHocDenied, NoDatabase, SelectError},
+    inspection::{Extension, Inspection, RoleRights},
     listing::{Entry, Listing},
-    overview::{Overview, TestError, Tested},
+    overview::{Overview, TestError, Tested, Usage},
 };
 
 /// Session key of all callers without authentication.

@@ -7,11 +7,10 @@ use tokio::time;
 use ziggurat_postgres::{
     database::Database,
     error::QueryError,
-    inspection::Inspection,
-    pool::{Cause, LeaseError, TriedHost, Usage},
+    pool::{Cause, LeaseError, TriedHost},
 };
 
-use super::{Configured, Databases, Entry};
+use super::{Configured, Databases, Entry, inspection::Inspection};
 
 /// Longest duration of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +33,20 @@ pub struct Overview {
     pub tables: Option<usize>,
     /// Connections of all callers.
     pub connections: Usage,
+}
+
+/// Connections to a database of all callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Number of connections that run statements, or are held by a call.
+    pub in_use: usize,
+    /// Number of connections that are kept open.
+    pub idle: usize,
+    /// Number of callers that wait because the limit is reached.
+    pub waiting: usize,
+    /// Greatest number of connections.
+    pub limit: usize,
 }
 
 /// Result of a test that connected.
@@ -64,6 +77,20 @@ impl Databases {
             .collect()
     }
 
+    /// Counts the connections to a database.
+    #[must_use]
+    pub fn connections(&self, database: &Database) -> Usage {
+        // Both numbers are taken at different moments.
+        let [open, idle, waiting] = self.shared.pools.connections(database);
+        let limit = database.settings().max_total_connections;
+        Usage {
+            in_use: open.saturating_sub(idle),
+            idle,
+            waiting,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        }
+    }
+
     fn overview_of(&self, configured: &Configured) -> Overview {
         let database = &configured.database;
         let cached = configured.cache.cached().map(|(metadata, _)| metadata);
@@ -75,7 +102,7 @@ impl Databases {
             clients: configured.client_entries(),
             version: cached.map(|metadata| metadata.version().to_owned()),
             tables: cached.map(|metadata| metadata.tables().len()),
-            connections: self.shared.pools.usage(database),
+            connections: self.connections(database),
         }
     }
 

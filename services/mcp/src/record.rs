@@ -47,6 +47,9 @@ pub(super) struct LogIds {
     trace_id: Option<u128>,
 }
 
+/// The id of a trace as it is logged.
+pub(super) struct Hex(u128);
+
 /// A call of a tool, logged when it is dropped.
 pub(super) struct Record {
     tool: String,
@@ -277,8 +280,14 @@ pub(super) fn text_bytes(result: &Result<ToolResult, Error>) -> u64 {
 }
 
 /// Shows the id of a trace in the log.
-pub(super) fn hex(trace_id: u128) -> DisplayValue<impl fmt::Display> {
-    display(fmt::from_fn(move |f| write!(f, "{trace_id:032x}")))
+pub(super) fn hex(trace_id: u128) -> DisplayValue<Hex> {
+    display(Hex(trace_id))
+}
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
 }
 
 /// Logs a call at the debug level, before it is answered.

@@ -160,7 +160,8 @@ impl Client {
     }
 
     /// Returns whether the connection is encrypted.
-    pub(crate) fn has_tls(&self) -> bool {
+    #[must_use]
+    pub fn has_tls(&self) -> bool {
         self.socket.has_tls()
     }
 

@@ -45,12 +45,11 @@ mod tests;
 
 use std::{fmt, num::NonZeroU16, ops::Range};
 
-pub(crate) use self::query::POWERS;
 pub use self::{
     enums::EnumType,
     keys::ForeignKey,
     load::{number, text},
-    query::SCHEMAS,
+    query::{POWERS, SCHEMAS},
 };
 use self::{
     enums::Enums,

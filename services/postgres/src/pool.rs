@@ -29,7 +29,6 @@ mod inner;
 mod reaper;
 #[cfg(test)]
 mod tests;
-mod usage;
 mod wait;
 
 use std::{
@@ -63,7 +62,6 @@ pub use self::{
     cause::{Cause, TriedHost},
     error::LeaseError,
     reaper::Reaper,
-    usage::Usage,
 };
 use self::{
     inner::{HeldConnection, Inner},
@@ -184,6 +182,18 @@ impl Pools {
             .or_default()
             .insert(database.name().to_owned(), pool.clone());
         pool
+    }
+
+    /// Returns the number of open connections to a database, of those that no call uses, and of the
+    /// callers that wait because the limit is reached.
+    #[must_use]
+    pub fn connections(&self, database: &Database) -> [usize; 3] {
+        let pools = lock(&self.shared.pools);
+        let all = pools.values().flat_map(HashMap::values);
+        let its = all.filter(|pool| pool.inner.database.name() == database.name());
+        let idle = its.map(|pool| pool.inner.idle().len()).sum();
+        let limit = database.connection_limit();
+        [limit.taken(), idle, limit.waiting()]
     }
 
     /// Returns the pool of a caller whose account has no other sessions.

@@ -90,16 +90,13 @@ impl Gauge {
     pub(crate) fn add(&self, count: i64) {
         self.0.fetch_add(count, Relaxed);
     }
-
-    pub(crate) fn count(&self) -> u64 {
-        // Two gauges that change together may be read in between.
-        self.0.load(Relaxed).max(0).unsigned_abs()
-    }
 }
 
 impl Cells for Gauge {
     fn visit(&self, path: &mut Vec<usize>, each: &mut dyn FnMut(&[usize], Sample)) {
-        each(path, Sample::Gauge(self.count()));
+        // Two gauges that change together may be read in between.
+        let count = self.0.load(Relaxed).max(0).unsigned_abs();
+        each(path, Sample::Gauge(count));
     }
 
     fn make(&self, _labels: &[&Label], _names: &Names) {}

@@ -42,22 +42,11 @@ impl Metrics {
     #[must_use]
     pub fn connection_lent(&self, database: &str, waited: Duration) -> CountedConnection {
         let counted = self.counted(database, Some(IDLE), BUSY);
-        if let (Some(state), Some(counted)) = (self.recording(), &counted.0) {
-            let waits = state.recorded.pool_wait.at(counted.database);
-            waits.observe(waited);
+        if let Some(counted) = &counted.0 {
+            let waits = &counted.state.recorded.pool_wait;
+            waits.at(counted.database).observe(waited);
         }
         counted
-    }
-
-    /// Returns the numbers of connections to a database: those that calls use, and the other open ones.
-    #[must_use]
-    pub fn connections(&self, database: &str) -> (u64, u64) {
-        let Some(state) = self.state() else {
-            return (0, 0);
-        };
-        let database = state.names.load().id(&label::DATABASE, database);
-        let gauges = state.recorded.pool_connections.at(database);
-        (gauges.at(BUSY).count(), gauges.at(IDLE).count())
     }
 
     fn counted(&self, database: &str, before: Option<usize>, now: usize) -> CountedConnection {

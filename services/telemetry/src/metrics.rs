@@ -44,8 +44,6 @@ pub struct Call<'a> {
 pub(crate) struct State {
     pub(crate) program: Program,
     pub(crate) version: String,
-    /// True if nothing but connections is recorded.
-    has_connections_only: bool,
     pub(crate) names: ArcSwap<Names>,
     pub(crate) recorded: Recorded,
     pub(crate) sources: Sources,
@@ -63,14 +61,9 @@ impl Metrics {
     /// Starts the metrics of a program, with the names that have series of their own.
     #[must_use]
     pub fn new(program: Program, version: impl Into<String>, known: &Known) -> Self {
-        Self::start(program, version.into(), known, false)
-    }
-
-    fn start(program: Program, version: String, known: &Known, only: bool) -> Self {
         let metrics = Self(Some(Arc::new(State {
             program,
-            has_connections_only: only,
-            version,
+            version: version.into(),
             names: ArcSwap::default(),
             recorded: Recorded::default(),
             sources: Sources::default(),
@@ -79,23 +72,10 @@ impl Metrics {
         metrics
     }
 
-    /// Starts metrics that only [count connections](Self::connections) to databases, and are off
-    /// otherwise.
+    /// Returns whether anything is recorded. Code that would read a clock only for a metric asks.
     #[must_use]
-    pub fn of_connections(program: Program, databases: &Known) -> Self {
-        Self::start(program, String::new(), databases, true)
-    }
-
-    /// Returns whether anything but connections is recorded. Code that would read a clock only for a
-    /// metric asks.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.recording().is_some()
-    }
-
-    /// Returns the values, if more than connections is recorded.
-    pub(crate) fn recording(&self) -> Option<&Arc<State>> {
-        self.0.as_ref().filter(|state| !state.has_connections_only)
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
     }
 
     pub(crate) const fn state(&self) -> Option<&Arc<State>> {
@@ -120,9 +100,7 @@ impl Metrics {
 impl Metrics {
     /// Records the end of a call.
     pub fn call_ended(&self, call: &Call<'_>) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let (names, recorded) = (shared.names.load(), &shared.recorded);
         let method = names.id(&label::METHOD, call.method);
         let tool = names.id(&label::TOOL, call.tool);
@@ -140,9 +118,7 @@ impl Metrics {
 
     /// Records a statement whose results have ended.
     pub fn statement(&self, database: &str, duration: Duration, rows: u64) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let database = shared.names.load().id(&label::DATABASE, database);
         shared
             .recorded
@@ -154,18 +130,14 @@ impl Metrics {
 
     /// Records a connection to a database that could not be opened.
     pub fn connection_failed(&self, database: &str) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let database = shared.names.load().id(&label::DATABASE, database);
         shared.recorded.connections_failed.at(database).add(1);
     }
 
     /// Records a request that was answered.
     pub fn http_request(&self, face: &str, status: StatusCode) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
         let face = names.id(&label::FACE, face);
         let class = names.id(&label::STATUS_CLASS, class(status));
@@ -174,9 +146,7 @@ impl Metrics {
 
     /// Records a request that was refused for its `token`, `limit`, `origin`, `host` or `size`.
     pub fn refused(&self, reason: &str) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let reason = shared.names.load().id(&label::REASON, reason);
         shared.recorded.refused.at(reason).add(1);
     }
@@ -184,18 +154,14 @@ impl Metrics {
     /// Records that a limit was reached: that of a caller by its key, such as `calls`, that of
     /// `requests` of an address, or that of failed `logins`.
     pub fn limit_reached(&self, limit: &str) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let limit = shared.names.load().id(&label::LIMIT, limit);
         shared.recorded.limits_reached.at(limit).add(1);
     }
 
     /// Records a reload of the configuration, `ok` or `failed`.
     pub fn reload(&self, result: &str) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let result = shared.names.load().id(&label::RELOAD_RESULT, result);
         shared.recorded.reloads.at(result).add(1);
     }
@@ -203,9 +169,7 @@ impl Metrics {
     /// Records a request to a provider. `kind` is `completion`, `embedding` or `rerank`; `outcome`
     /// is `ok`, `error`, `timeout` or `cancelled`.
     pub fn provider(&self, provider: &str, kind: &str, outcome: &str, duration: Duration) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
         let provider = names.id(&label::PROVIDER, provider);
         let kind = names.id(&label::PROVIDER_KIND, kind);
@@ -216,9 +180,7 @@ impl Metrics {
 
     /// Records the tokens of a request to a provider.
     pub fn tokens(&self, provider: &str, input: u64, output: u64) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
         let provider = names.id(&label::PROVIDER, provider);
         let tokens = shared.recorded.provider_tokens.at(provider);
@@ -229,9 +191,7 @@ impl Metrics {
 
     /// Records a stage of a question: `embed`, `vector`, `keyword`, `rerank` or `model`.
     pub fn pipeline(&self, pipeline: &str, stage: &str, duration: Duration) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
         let pipeline = names.id(&label::PIPELINE, pipeline);
         let stage = names.id(&label::STAGE, stage);
@@ -245,9 +205,7 @@ impl Metrics {
 
     /// Records a request for an access token: `ok`, `refused`, `limited` or `failed`.
     pub fn token_issued(&self, result: &str) {
-        let Some(shared) = self.recording() else {
-            return;
-        };
+        let Some(shared) = &self.0 else { return };
         let result = shared.names.load().id(&label::TOKEN_RESULT, result);
         shared.recorded.tokens_issued.at(result).add(1);
     }

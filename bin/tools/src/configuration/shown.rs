@@ -29,165 +29,82 @@ type Read = fn(&Configuration) -> Json;
 type ReadSecret = fn(&Configuration) -> Option<&Secret>;
 
 /// Keys that may be shown.
+#[rustfmt::skip] // One key to a line.
 const SHOWN: &[(&str, Read)] = &[
     ("http.enabled", |c| json!(c.http.is_some())),
-    ("http.address", |c| {
-        http(c, |http| json!(http.address.to_string()))
-    }),
-    ("http.allow_public", |c| {
-        http(c, |http| json!(http.allow_public))
-    }),
-    ("http.allowed_hosts", |c| {
-        http(c, |http| json!(http.allowed_hosts))
-    }),
-    ("http.allowed_origins", |c| {
-        http(c, |http| json!(http.allowed_origins))
-    }),
+    ("http.address", |c| http(c, |http| json!(http.address.to_string()))),
+    ("http.allow_public", |c| http(c, |http| json!(http.allow_public))),
+    ("http.allowed_hosts", |c| http(c, |http| json!(http.allowed_hosts))),
+    ("http.allowed_origins", |c| http(c, |http| json!(http.allowed_origins))),
     ("http.console", |c| http(c, |http| json!(http.console))),
-    ("http.public_url", |c| {
-        http(c, |http| {
-            json!(http.public_url.as_ref().map(PublicUrl::origin))
-        })
-    }),
-    ("http.rate_limit", |c| {
-        http(c, |http| {
-            json!(http.rate_limit.as_ref().map(ToString::to_string))
-        })
-    }),
-    ("http.tls.enabled", |c| {
-        http(c, |http| json!(http.tls.is_some()))
-    }),
-    ("http.tls.cert_file", |c| {
-        tls(c, |tls| path(Some(&tls.cert)))
-    }),
+    ("http.public_url", |c| http(c, |http| json!(http.public_url.as_ref().map(PublicUrl::origin)))),
+    ("http.rate_limit", |c| http(c, |http| json!(http.rate_limit.as_ref().map(ToString::to_string)))),
+    ("http.tls.enabled", |c| http(c, |http| json!(http.tls.is_some()))),
+    ("http.tls.cert_file", |c| tls(c, |tls| path(Some(&tls.cert)))),
     ("http.tls.key_file", |c| tls(c, |tls| path(Some(&tls.key)))),
-    ("http.tls.chain_file", |c| {
-        tls(c, |tls| path(tls.chain.as_deref()))
-    }),
+    ("http.tls.chain_file", |c| tls(c, |tls| path(tls.chain.as_deref()))),
     ("http.auth.enabled", |c| json!(c.auth.is_enabled)),
     ("http.auth.token_file", |c| path(Some(&c.auth.token_file))),
     ("http.auth.user_file", |c| path(Some(&c.auth.user_file))),
-    ("http.auth.min_password_length", |c| {
-        json!(c.auth.min_password_length)
-    }),
-    ("http.auth.max_failed_attempts_before_lockout", |c| {
-        json!(c.auth.lockout.map_or(0, u32::from))
-    }),
-    ("http.auth.rate_limit_window_minutes", |c| {
-        json!(c.auth.window.as_secs() / 60)
-    }),
-    ("http.auth.rate_limit_max_attempts", |c| {
-        json!(c.auth.max_attempts)
-    }),
-    ("http.auth.issuer.url", |c| {
-        json!(c.auth.issuer.as_ref().map(|issuer| &issuer.url))
-    }),
+    ("http.auth.min_password_length", |c| json!(c.auth.min_password_length)),
+    ("http.auth.max_failed_attempts_before_lockout", |c| json!(c.auth.lockout.map_or(0, u32::from))),
+    ("http.auth.rate_limit_window_minutes", |c| json!(c.auth.window.as_secs() / 60)),
+    ("http.auth.rate_limit_max_attempts", |c| json!(c.auth.max_attempts)),
+    ("http.auth.issuer.url", |c| json!(c.auth.issuer.as_ref().map(|issuer| &issuer.url))),
     ("http.auth.issuer.public_url", |c| {
         json!(c.auth.issuer.as_ref().map(TrustedIssuer::public_url))
     }),
-    ("http.auth.issuer.databases", |c| {
-        json!(c.auth.issuer_databases)
-    }),
-    ("toolsets", |c| {
-        json!(c.toolsets.as_ref().map(Toolsets::names))
-    }),
+    ("http.auth.issuer.databases", |c| json!(c.auth.issuer_databases)),
+    ("toolsets", |c| json!(c.toolsets.as_ref().map(Toolsets::names))),
     ("dba.enabled", |c| json!(c.dba)),
-    ("results.max_cell_bytes", |c| {
-        json!(c.results.max_cell_bytes.unwrap_or(0))
-    }),
+    ("results.max_cell_bytes", |c| json!(c.results.max_cell_bytes.unwrap_or(0))),
     ("results.fence", |c| json!(c.results.is_fenced)),
     ("schema.max_tokens", |c| json!(c.schema.max_tokens)),
     ("schema.values_max", |c| json!(c.schema.values_max)),
-    ("limits.max_connections", |c| {
-        json!(c.limits.max_connections)
-    }),
+    ("limits.max_connections", |c| json!(c.limits.max_connections)),
     ("limits.max_body_bytes", |c| json!(c.limits.max_body_bytes)),
     ("limits.header_timeout", |c| time(c.limits.header_timeout)),
     ("limits.body_timeout", |c| time(c.limits.body_timeout)),
     ("limits.shutdown_grace", |c| time(c.limits.shutdown_grace)),
-    ("limits.max_result_bytes", |c| {
-        json!(c.limits.max_result_bytes)
-    }),
+    ("limits.max_result_bytes", |c| json!(c.limits.max_result_bytes)),
     ("limits.max_rows", |c| json!(c.limits.max_rows)),
-    ("limits.max_export_rows", |c| {
-        json!(c.limits.max_export_rows)
-    }),
-    ("limits.max_query_bytes", |c| {
-        json!(c.limits.max_query_bytes)
-    }),
-    ("limits.max_login_workers", |c| {
-        json!(c.limits.max_login_workers)
-    }),
-    ("limits.max_sessions_per_user", |c| {
-        json!(c.limits.max_sessions_per_user)
-    }),
+    ("limits.max_export_rows", |c| json!(c.limits.max_export_rows)),
+    ("limits.max_query_bytes", |c| json!(c.limits.max_query_bytes)),
+    ("limits.max_login_workers", |c| json!(c.limits.max_login_workers)),
+    ("limits.max_sessions_per_user", |c| json!(c.limits.max_sessions_per_user)),
     ("mcp.stdio_negotiate", |c| json!(c.protocol.stdio_negotiate)),
-    ("mcp.structured_output", |c| {
-        json!(c.protocol.structured_output)
-    }),
+    ("mcp.structured_output", |c| json!(c.protocol.structured_output)),
     ("llm.enabled", |c| json!(c.llm.is_enabled)),
     ("llm.provider", |c| json!(llm(c.llm.provider))),
     ("llm.model", |c| json!(c.llm.model)),
     ("llm.max_tokens", |c| json!(c.llm.max_tokens)),
     ("llm.temperature", |c| json!(c.llm.temperature)),
-    ("llm.per_attempt_timeout", |c| {
-        time(c.llm.per_attempt_timeout)
-    }),
+    ("llm.per_attempt_timeout", |c| time(c.llm.per_attempt_timeout)),
     ("llm.ollama_url", |c| json!(c.llm.access.ollama_url)),
-    ("llm.anthropic_base_url", |c| {
-        json!(c.llm.access.anthropic_base_url)
-    }),
-    ("llm.openai_base_url", |c| {
-        json!(c.llm.access.openai_base_url)
-    }),
-    ("llm.gemini_base_url", |c| {
-        json!(c.llm.access.gemini_base_url)
-    }),
+    ("llm.anthropic_base_url", |c| json!(c.llm.access.anthropic_base_url)),
+    ("llm.openai_base_url", |c| json!(c.llm.access.openai_base_url)),
+    ("llm.gemini_base_url", |c| json!(c.llm.access.gemini_base_url)),
     ("embedding.enabled", |c| json!(c.embedding.is_enabled)),
-    ("embedding.provider", |c| {
-        json!(embedding(c.embedding.provider))
-    }),
+    ("embedding.provider", |c| json!(embedding(c.embedding.provider))),
     ("embedding.model", |c| json!(c.embedding.model)),
-    ("embedding.model_path", |c| {
-        path(c.embedding.model_path.as_deref())
-    }),
-    ("embedding.per_attempt_timeout", |c| {
-        time(c.embedding.per_attempt_timeout)
-    }),
+    ("embedding.model_path", |c| path(c.embedding.model_path.as_deref())),
+    ("embedding.per_attempt_timeout", |c| time(c.embedding.per_attempt_timeout)),
     ("embedding.ollama_url", |c| json!(c.embedding.ollama_url)),
-    ("embedding.voyage_base_url", |c| {
-        json!(c.embedding.voyage_base_url)
-    }),
-    ("embedding.openai_base_url", |c| {
-        json!(c.embedding.openai_base_url)
-    }),
-    ("embedding.gemini_base_url", |c| {
-        json!(c.embedding.gemini_base_url)
-    }),
-    ("knowledgebase.enabled", |c| {
-        json!(c.knowledgebase.is_enabled)
-    }),
-    ("knowledgebase.database_path", |c| {
-        path(c.knowledgebase.database_path.as_deref())
-    }),
-    ("knowledgebase.embedding_provider", |c| {
-        json!(embedding(c.knowledgebase.provider))
-    }),
-    ("knowledgebase.embedding_model", |c| {
-        json!(c.knowledgebase.model)
-    }),
-    ("knowledgebase.max_memory_bytes", |c| {
-        json!(c.knowledgebase.max_memory_bytes)
-    }),
+    ("embedding.voyage_base_url", |c| json!(c.embedding.voyage_base_url)),
+    ("embedding.openai_base_url", |c| json!(c.embedding.openai_base_url)),
+    ("embedding.gemini_base_url", |c| json!(c.embedding.gemini_base_url)),
+    ("knowledgebase.enabled", |c| json!(c.knowledgebase.is_enabled)),
+    ("knowledgebase.database_path", |c| path(c.knowledgebase.database_path.as_deref())),
+    ("knowledgebase.embedding_provider", |c| json!(embedding(c.knowledgebase.provider))),
+    ("knowledgebase.embedding_model", |c| json!(c.knowledgebase.model)),
+    ("knowledgebase.max_memory_bytes", |c| json!(c.knowledgebase.max_memory_bytes)),
     ("audit.file", |c| {
         audit(c, |audit| match &audit.destination {
             Destination::Stderr => json!("stderr"),
             Destination::File(file) => path(Some(file)),
         })
     }),
-    ("audit.required", |c| {
-        audit(c, |audit| json!(audit.required))
-    }),
+    ("audit.required", |c| audit(c, |audit| json!(audit.required))),
     ("audit.statement", |c| {
         audit(c, |audit| {
             json!(match audit.statement {
@@ -198,9 +115,7 @@ const SHOWN: &[(&str, Read)] = &[
             })
         })
     }),
-    ("audit.arguments", |c| {
-        audit(c, |audit| json!(audit.arguments))
-    }),
+    ("audit.arguments", |c| audit(c, |audit| json!(audit.arguments))),
     ("audit.methods", |c| {
         audit(c, |audit| {
             json!(match audit.methods {
@@ -216,24 +131,13 @@ const SHOWN: &[(&str, Read)] = &[
             Fsync::Every(interval) => time(interval),
         })
     }),
-    ("audit.max_bytes", |c| {
-        audit(c, |audit| json!(audit.max_bytes))
-    }),
+    ("audit.max_bytes", |c| audit(c, |audit| json!(audit.max_bytes))),
     ("audit.keep", |c| audit(c, |audit| json!(audit.keep))),
-    ("audit.key_file", |c| {
-        audit(c, |audit| path(audit.key_file.as_deref()))
-    }),
+    ("audit.key_file", |c| audit(c, |audit| path(audit.key_file.as_deref()))),
     ("telemetry.metrics.address", |c| {
-        json!(
-            c.telemetry
-                .metrics_address
-                .as_ref()
-                .map(ToString::to_string)
-        )
+        json!(c.telemetry.metrics_address.as_ref().map(ToString::to_string))
     }),
-    ("telemetry.propagate_to_providers", |c| {
-        json!(c.telemetry.propagate_to_providers)
-    }),
+    ("telemetry.propagate_to_providers", |c| json!(c.telemetry.propagate_to_providers)),
     ("telemetry.sql_comment", |c| {
         json!(match c.sql_comment {
             SqlCommentKind::Off => "off",
@@ -241,9 +145,7 @@ const SHOWN: &[(&str, Read)] = &[
             SqlCommentKind::Trace => "trace",
         })
     }),
-    ("custom_definitions_path", |c| {
-        path(c.custom_definitions.as_deref())
-    }),
+    ("custom_definitions_path", |c| path(c.custom_definitions.as_deref())),
     ("data_dir", |c| path(Some(&c.data_folder))),
     ("secret_file", |c| path(c.secret_file.as_deref())),
 ];
@@ -255,34 +157,17 @@ const STATE_URL: &str = "state.url";
 const SHORTEST: usize = 12;
 
 /// Keys whose values are secret.
+#[rustfmt::skip] // One key to a line.
 const SECRET: &[(&str, ReadSecret)] = &[
-    ("llm.anthropic_api_key", |c| {
-        c.llm.access.anthropic_api_key.as_ref()
-    }),
-    ("llm.openai_api_key", |c| {
-        c.llm.access.openai_api_key.as_ref()
-    }),
-    ("llm.gemini_api_key", |c| {
-        c.llm.access.gemini_api_key.as_ref()
-    }),
-    ("embedding.voyage_api_key", |c| {
-        c.embedding.voyage_api_key.as_ref()
-    }),
-    ("embedding.openai_api_key", |c| {
-        c.embedding.openai_api_key.as_ref()
-    }),
-    ("embedding.gemini_api_key", |c| {
-        c.embedding.gemini_api_key.as_ref()
-    }),
-    ("knowledgebase.embedding_voyage_api_key", |c| {
-        c.knowledgebase.voyage_api_key.as_ref()
-    }),
-    ("knowledgebase.embedding_openai_api_key", |c| {
-        c.knowledgebase.openai_api_key.as_ref()
-    }),
-    ("knowledgebase.embedding_gemini_api_key", |c| {
-        c.knowledgebase.gemini_api_key.as_ref()
-    }),
+    ("llm.anthropic_api_key", |c| c.llm.access.anthropic_api_key.as_ref()),
+    ("llm.openai_api_key", |c| c.llm.access.openai_api_key.as_ref()),
+    ("llm.gemini_api_key", |c| c.llm.access.gemini_api_key.as_ref()),
+    ("embedding.voyage_api_key", |c| c.embedding.voyage_api_key.as_ref()),
+    ("embedding.openai_api_key", |c| c.embedding.openai_api_key.as_ref()),
+    ("embedding.gemini_api_key", |c| c.embedding.gemini_api_key.as_ref()),
+    ("knowledgebase.embedding_voyage_api_key", |c| c.knowledgebase.voyage_api_key.as_ref()),
+    ("knowledgebase.embedding_openai_api_key", |c| c.knowledgebase.openai_api_key.as_ref()),
+    ("knowledgebase.embedding_gemini_api_key", |c| c.knowledgebase.gemini_api_key.as_ref()),
     (STATE_URL, |c| c.state.as_ref().map(|state| &state.url)),
 ];
 

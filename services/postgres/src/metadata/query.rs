@@ -34,7 +34,7 @@ const VERSION: &str =
 
 /// The privileges of the role that no read-only transaction limits. A superuser is a member of
 /// every role, so nothing else is listed for one.
-pub(crate) const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATERAL (
+pub const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATERAL (
         SELECT 1, 'superuser' WHERE r.rolsuper
         UNION ALL SELECT 2, 'replication' WHERE r.rolreplication AND NOT r.rolsuper
         UNION ALL SELECT 3, g.rolname::text FROM pg_catalog.pg_roles g

@@ -1,20 +1,12 @@
 //! Properties of a server and of the role of a connection, for an administrator.
-//!
-//! ```no_run
-//! use ziggurat_postgres::{error::QueryError, inspection::Inspection, pool::Pool};
-//!
-//! # async fn example(pool: Pool) -> Result<(), QueryError> {
-//! let found = Inspection::ask(pool.lease().await?).await?;
-//! println!("PostgreSQL {}, standby: {}", found.version, found.is_standby);
-//! # Ok(())
-//! # }
-//! ```
 
-use crate::{
-    driver::{Client, DriverError, Row},
-    error::{Phase, QueryError},
+use serde::{Deserialize, de::DeserializeOwned};
+use ziggurat_postgres::{
+    driver::{DriverError, Row},
+    error::QueryError,
     metadata::{POWERS, SCHEMAS},
     pool::Lease,
+    single_round_trip::ReadOnlyQuery,
 };
 
 /// Properties of a server and of the role of a connection.
@@ -48,7 +40,7 @@ pub struct RoleRights {
 }
 
 /// An extension of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Extension {
     /// Its name.
@@ -57,55 +49,47 @@ pub struct Extension {
     pub version: String,
 }
 
-const EXTENSIONS: &str =
-    "SELECT e.extname, e.extversion FROM pg_catalog.pg_extension e ORDER BY e.extname";
-
 // === impl Inspection ===
 
 impl Inspection {
-    /// Asks the server. Runs three short statements.
+    /// Asks the server.
     ///
     /// # Errors
-    /// Fails if a query fails.
-    pub async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
-        let asked = Self::of(lease.begin()).await;
-        let found = asked.map_err(|error| QueryError::new(error, Phase::Run, 0))?;
-        lease.settle();
-        Ok(found)
+    /// Fails if the query fails.
+    pub(crate) async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
+        let query = ReadOnlyQuery {
+            name: "inspection",
+            before: None,
+            query: facts(),
+            values: Vec::new(),
+        };
+        let has_tls = lease.begin().has_tls();
+        let mut found = query.read(lease, |row| Self::of(row, has_tls)).await?;
+        let none = DriverError::Protocol("a query has no rows");
+        found.pop().ok_or(QueryError::Connection(none))
     }
 
-    async fn of(client: &mut Client) -> Result<Self, DriverError> {
-        let facts = client.ask(&facts()).await?;
-        let powers = client.ask(POWERS).await?;
-        let extensions = client.ask(EXTENSIONS).await?;
-        let row = facts
-            .first()
-            .ok_or(DriverError::Protocol("a query has no rows"))?;
-        let extension = |row: &Row| {
-            Ok(Extension {
-                name: row.get(0)?,
-                version: row.get(1)?,
-            })
-        };
+    fn of(row: &Row, has_tls: bool) -> Result<Self, DriverError> {
+        let is = |column| Ok::<_, DriverError>(row.text(column)? == "t");
         Ok(Self {
             version: row.get(0)?,
-            has_tls: client.has_tls(),
-            is_standby: row.text(1)? == "t",
+            has_tls,
+            is_standby: is(1)?,
             role: RoleRights {
-                is_superuser: row.text(2)? == "t",
-                bypasses_row_security: row.text(3)? == "t",
-                may_write: row.text(4)? == "t",
+                is_superuser: is(2)?,
+                bypasses_row_security: is(3)?,
+                may_write: is(4)?,
             },
-            powers: powers
-                .iter()
-                .map(|row| row.get(0))
-                .collect::<Result<_, _>>()?,
-            extensions: extensions
-                .iter()
-                .map(extension)
-                .collect::<Result<_, DriverError>>()?,
+            powers: list(row, 5)?,
+            extensions: list(row, 6)?,
         })
     }
+}
+
+/// Reads a list of JSON that the query has made.
+fn list<T: DeserializeOwned>(row: &Row, column: usize) -> Result<Vec<T>, DriverError> {
+    let list = serde_json::from_str(row.text(column)?);
+    list.map_err(|_| DriverError::Protocol("a list is not JSON"))
 }
 
 /// Returns the query for the server and the role. The search for a table that the role may change
@@ -122,7 +106,11 @@ fn facts() -> String {
                 JOIN ({SCHEMAS}) AS s ON s.oid = c.relnamespace
                 WHERE s.is_open AND c.relkind IN ('r', 'p', 'v', 'f') AND (
                     pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-                    OR pg_catalog.has_any_column_privilege(c.oid, 'INSERT, UPDATE')))
+                    OR pg_catalog.has_any_column_privilege(c.oid, 'INSERT, UPDATE'))),
+            (SELECT coalesce(pg_catalog.json_agg(power), '[]') FROM ({POWERS}) AS powers),
+            (SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
+                    'name', e.extname, 'version', e.extversion) ORDER BY e.extname), '[]')
+                FROM pg_catalog.pg_extension e)
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
     )
 }
@@ -130,7 +118,7 @@ fn facts() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
+    use ziggurat_postgres::fixture::Fixture;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_role_is_described_by_what_it_may_do() {
