@@ -111,8 +111,7 @@ fn statement_of(postgres: &Postgres, settings: &str) -> String {
         ask(&server.address, &question(&server.address, ""), 1);
     });
     let sent = String::from_utf8_lossy(&sent);
-    let messages = sent.split('\0');
-    let message = messages.filter(|text| text.contains("<=>")).next_back();
+    let message = sent.split('\0').rfind(|text| text.contains("<=>"));
     let text = message.expect("a search");
     let begin = text
         .find("SET TRANSACTION")

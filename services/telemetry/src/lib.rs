@@ -32,6 +32,7 @@
 //!     verdict: "unknown",
 //!     caller_kind: "token",
 //!     duration: Duration::from_millis(2),
+//!     bytes: 0,
 //! });
 //!
 //! let request = Request::get("/metrics").body(())?;

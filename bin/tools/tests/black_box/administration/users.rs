@@ -35,6 +35,7 @@ fn an_administrator_makes_changes_and_deletes_users() {
     let made = answer.json();
     let password = made["password"].as_str().expect("a password").to_owned();
     assert_eq!(password.len(), 24);
+    assert!(made["user"]["created_at"].is_string());
     let expected = json!({
         "username": "eve e",
         "note": "on call",
@@ -47,7 +48,6 @@ fn an_administrator_makes_changes_and_deletes_users() {
         "sessions": 0,
     });
     assert_eq!(made["user"], expected);
-    assert!(made["user"]["created_at"].is_string());
 
     let eve = server.client.logged_in("eve e", &password);
     let _second = server.client.logged_in("eve e", &password);
@@ -57,10 +57,8 @@ fn an_administrator_makes_changes_and_deletes_users() {
 
     let changed = change(&ada, "eve%20e", &json!({"enabled": false, "note": ""}));
     assert_eq!(changed["enabled"], false);
-    assert_eq!(
-        (&changed["note"], &changed["sessions"]),
-        (&json!(""), &json!(0))
-    );
+    assert_eq!(changed["note"], "");
+    assert_eq!(changed["sessions"], 0);
     assert_eq!(eve.get(INFO).status, 401, "the session has ended");
     let changed = change(&ada, "eve%20e", &json!({"enabled": true, "databases": []}));
     assert_eq!(
