@@ -88,6 +88,8 @@ test('pointer and focus show a quote in place, which Esc and leaving take away',
     await quote.hover()
     await page.keyboard.press('Escape')
     await quote.waitFor({ state: 'detached' })
+    // Under the pointer, the quote would stay.
+    await page.mouse.move(0, 0)
     await mark.focus()
     await quote.waitFor()
     await question(page).focus()
