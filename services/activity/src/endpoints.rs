@@ -132,7 +132,8 @@ pub fn routes(api: ActivityApi) -> [Router; 2] {
 ///
 /// A caller gets its own statements; administrators get all with `scope=all`.
 #[utoipa::path(get, path = "/api/activity", tag = "Activity", operation_id = "list_activity",
-    params(("scope" = Option<String>, Query, description = "`own`, the default, or `all`")),
+    params(("scope" = Option<String>, Query, pattern = "^(own|all)$",
+        description = "`own`, the default, or `all`")),
     responses(
         (status = 200, description = "The statements of this server", body = Listed),
         (status = 400, description = "`bad_request`: there is no such scope"),
