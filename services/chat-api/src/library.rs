@@ -133,7 +133,7 @@ async fn list(
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<Items>, Refusal> {
     let reader = api.reader(&caller)?;
-    let Query(query) = query.unwrap_or_default();
+    let Query(query) = query.map_err(|_| no_such_kind())?;
     let kind = query.kind.filter(|kind| !kind.is_empty());
     let named = |kind: &String| ItemKind::named(kind).ok_or_else(no_such_kind);
     let filter = Filter {
