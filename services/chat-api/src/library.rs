@@ -134,10 +134,9 @@ async fn list(
 ) -> Result<Json<Items>, Refusal> {
     let reader = api.reader(&caller)?;
     let Query(query) = query.map_err(|_| no_such_kind())?;
-    let kind = query.kind.filter(|kind| !kind.is_empty());
     let named = |kind: &String| ItemKind::named(kind).ok_or_else(no_such_kind);
     let filter = Filter {
-        kind: kind.as_ref().map(named).transpose()?,
+        kind: query.kind.as_ref().map(named).transpose()?,
         words: query.q.as_deref().and_then(Words::of),
     };
     let page = page(query.limit.as_deref(), query.offset.as_deref());
