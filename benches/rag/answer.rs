@@ -5,7 +5,7 @@
 //! is included. The same search is sent to PostgreSQL directly, just before and at the same rate.
 //! The difference is the server's time, including its share of the busy machine.
 //!
-//! What the server sends for a question is recorded, and sent by pgbench in turns with the plain
+//! The statement of the server for a question is recorded, and sent by pgbench in turns with the plain
 //! statement: that compares the processor time of PostgreSQL for both.
 
 use std::{

@@ -11,16 +11,16 @@ use crate::{app::App, current::CurrentCatalogue};
 #[derive(Clone)]
 pub(crate) struct ConnectionCounts {
     catalogue: CurrentCatalogue,
-    activity: Option<Activity>,
+    activity: Activity,
 }
 
 // === impl ConnectionCounts ===
 
 impl ConnectionCounts {
-    pub(crate) fn of(app: &App) -> Self {
+    pub(crate) fn new(app: &App, activity: Activity) -> Self {
         Self {
             catalogue: app.catalogue.clone(),
-            activity: app.observation.activity.clone(),
+            activity,
         }
     }
 
@@ -31,12 +31,11 @@ impl ConnectionCounts {
         let counts = |configured: &Configured| {
             let database = configured.database();
             let usage = catalogue.databases.connections(database);
-            let activity = self.activity.as_ref();
             Connections {
                 database: database.name().to_owned(),
                 in_use: usage.in_use as u64,
                 idle: usage.idle as u64,
-                waiting: activity.map_or(0, |activity| activity.waiting(database.name())),
+                waiting: self.activity.waiting(database.name()),
                 limit: usage.limit as u64,
             }
         };

@@ -311,12 +311,12 @@ impl CallObserver {
 impl Observer for CallObserver {
     fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
         let allowance = self.allowance(caller);
-        let followed = self.follow(call, caller);
+        let (subject, local) = (caller.subject(call), self.local.get());
+        let followed = self.follow(call, caller, subject.as_deref(), &local);
         if !self.is_on && allowance.is_none() && followed.is_none() {
             return None;
         }
         let is_hidden = self.audit.is_some() && self.hides(call, caller);
-        let (subject, local) = (caller.subject(call), self.local.get());
         let mut start = Start {
             call,
             caller,

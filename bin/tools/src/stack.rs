@@ -380,7 +380,7 @@ fn activity(app: &App) -> Router {
     let Some(activity) = app.observation.activity.clone() else {
         return Router::new();
     };
-    let connections = ConnectionCounts::of(app);
+    let connections = ConnectionCounts::new(app, activity.clone());
     let api = ActivityApi::new(activity, replica::name(), move |extensions| {
         connections.visible(extensions)
     });

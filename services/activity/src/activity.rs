@@ -45,6 +45,7 @@ const FINE: [&str; 2] = ["ok", CANCELLED];
 pub struct Activity(Arc<Shared>);
 
 struct Shared {
+    began: Instant,
     /// True if statements are shown.
     has_statements: bool,
     calls: AtomicU64,
@@ -110,13 +111,15 @@ impl Activity {
     pub fn new(has_statements: bool) -> Self {
         let mut finished = VecDeque::new();
         finished.reserve_exact(MAX_FINISHED);
+        let began = Instant::now();
         Self(Arc::new(Shared {
+            began,
             has_statements,
             calls: AtomicU64::new(0),
             key: RandomState::new().hash_one(0),
             places: Mutex::default(),
             finished: Mutex::new(finished),
-            latency: Mutex::new(Latency::new(Instant::now())),
+            latency: Mutex::new(Latency::new(began)),
         }))
     }
 
@@ -196,9 +199,21 @@ impl Activity {
             .collect()
     }
 
-    /// Returns the times of statements by tool.
-    pub(crate) fn latency(&self) -> Vec<ToolLatency> {
-        lock(&self.0.latency).shown(Instant::now())
+    /// Returns the times of statements by tool: of all, or of the last ones of a caller, who may not
+    /// know the tools of others.
+    pub(crate) fn latency(&self, caller: Option<CallerName<'_>>) -> Vec<ToolLatency> {
+        let now = Instant::now();
+        let Some(caller) = caller else {
+            return lock(&self.0.latency).shown(now);
+        };
+        let mut latency = Latency::new(self.0.began);
+        for ended in &*lock(&self.0.finished) {
+            if caller.owns(&ended.facts) {
+                let at = ended.facts.began + ended.took;
+                latency.add(&ended.facts.tool, ended.took, ended.is_error(), at);
+            }
+        }
+        latency.shown(now)
     }
 
     /// Returns the number of statements that wait in a database.
@@ -237,9 +252,8 @@ impl Activity {
         ended.outcome = end.outcome;
         ended.code.clear();
         ended.code.push_str(end.code.unwrap_or_default());
-        let is_error = !FINE.contains(&end.outcome);
         let mut latency = lock(&self.0.latency);
-        latency.add(&ended.facts.tool, ended.took, is_error, now);
+        latency.add(&ended.facts.tool, ended.took, ended.is_error(), now);
         drop(latency);
         finished.push_back(ended);
     }
@@ -249,6 +263,14 @@ impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Statements do not belong in a log.
         f.debug_struct("Activity").finish_non_exhaustive()
+    }
+}
+
+// === impl Ended ===
+
+impl Ended {
+    fn is_error(&self) -> bool {
+        !FINE.contains(&self.outcome)
     }
 }
 

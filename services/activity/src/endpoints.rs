@@ -65,7 +65,8 @@ pub(crate) struct Listed {
     running: Vec<Running>,
     /// Of the last 200 statements those of the caller, or all, the latest first.
     finished: Vec<Finished>,
-    /// Times of the statements of all callers within the last five minutes, by tool.
+    /// Times of the statements within the last five minutes, by tool: of those that have ended of the
+    /// caller, or of all.
     latency: Vec<ToolLatency>,
     /// Connections of the databases that the caller may use.
     connections: Vec<Connections>,
@@ -171,7 +172,7 @@ pub(crate) async fn list(
         replica: replica.to_string(),
         running: activity.running(own),
         finished: activity.finished(own),
-        latency: activity.latency(),
+        latency: activity.latency(own),
         connections: connections(&extensions),
     }))
 }

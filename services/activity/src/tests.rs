@@ -103,8 +103,14 @@ fn a_statement_is_listed_from_its_wait_to_its_end() {
         assert_eq!(list[0][name], value, "{name}");
     }
     assert_eq!(finished(&activity, Some(BOB)), json!([]));
-    let latency = json!(activity.latency());
-    assert_eq!(latency[0]["errors"], 1, "{latency}");
+    for (caller, errors) in [
+        (None, json!(1)),
+        (Some(ALICE), json!(1)),
+        (Some(BOB), json!(null)),
+    ] {
+        let latency = json!(activity.latency(caller));
+        assert_eq!(latency[0]["errors"], errors, "{caller:?}: {latency}");
+    }
 }
 
 #[test]
@@ -117,7 +123,7 @@ fn calls_without_a_statement_and_questions_leave_nothing() {
         ..OK
     });
     assert_eq!(finished(&activity, None), json!([]));
-    assert_eq!(json!(activity.latency()), json!([]));
+    assert_eq!(json!(activity.latency(None)), json!([]));
 }
 
 #[test]

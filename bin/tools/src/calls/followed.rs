@@ -26,25 +26,29 @@ const WITHOUT_STATEMENTS: [&str; 6] = [
 
 impl CallObserver {
     /// Follows a call that may run statements, for the list of those that run.
-    pub(super) fn follow(&self, call: &Call, caller: &Caller) -> Option<FollowedCall> {
-        let activity = self.activity.as_ref()?;
+    pub(super) fn follow(
+        &self,
+        call: &Call,
+        caller: &Caller,
+        subject: Option<&str>,
+        local: &Local,
+    ) -> Option<FollowedCall> {
+        let (activity, subject) = (self.activity.as_ref()?, subject?);
         let is_tool = call.method() == METHODS[0];
         if !is_tool && call.method() != READ {
             return None;
         }
-        let subject = caller.subject(call)?;
-        if is_tool && WITHOUT_STATEMENTS.contains(&&*subject) {
+        if is_tool && WITHOUT_STATEMENTS.contains(&subject) {
             return None;
         }
-        let (identity, local) = (caller.extension(), self.local.get());
         activity.begin(&Begin {
-            caller: caller_name(identity, &local),
+            caller: caller_name(caller.extension(), local),
             via: if caller.extension::<OverStdio>().is_some() {
                 "stdio"
             } else {
                 "http"
             },
-            tool: if is_tool { &subject } else { READ },
+            tool: if is_tool { subject } else { READ },
         })
     }
 }

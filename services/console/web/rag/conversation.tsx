@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../parts/button'
+import { QuestionField } from '../parts/question-field'
 import { rag as text } from '../text/rag'
 import { ask, draft, pipeline, running, startOver, turns } from './dialogue'
 import { TurnView } from './turn-view'
@@ -12,10 +13,10 @@ export function Conversation() {
   return (
     <>
       <h1 class="spoken">{text.conversation}</h1>
-      <div class="rag-turns">
-        <div class="rag-column">
+      <div class="dialogue">
+        <div class="dialogue-column">
           {turns.value.length === 0 && (
-            <div class="rag-start">
+            <div class="dialogue-start">
               <h2>{text.startTitle}</h2>
               <p class="muted">{of?.keyless ? text.keylessText : text.startText}</p>
             </div>
@@ -26,7 +27,7 @@ export function Conversation() {
           <div ref={foot} />
         </div>
       </div>
-      <div class="rag-column">
+      <div class="dialogue-column">
         <Composer />
       </div>
       <Announcer />
@@ -34,58 +35,21 @@ export function Conversation() {
   )
 }
 
-/** Field for a question. Enter sends, Shift and Enter begins a line, Esc stops. */
+/** Field for the next question. */
 function Composer() {
   const field = useRef<HTMLTextAreaElement>(null)
-  const busy = running.value !== null
-  const written = draft.value
-  const send = () => {
-    if (busy || !written.trim()) return
-    draft.value = ''
-    void ask(written.trim())
+  const last = turns.value.at(-1)
+  const onSend = (question: string) => {
+    void ask(question)
     field.current?.focus()
   }
-  const onKeyDown = (event: KeyboardEvent) => {
-    const last = turns.peek().at(-1)
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
-      event.preventDefault()
-      send()
-    } else if (event.key === 'Escape' && busy) {
-      running.peek()?.abort()
-    } else if (event.key === 'ArrowUp' && written === '' && (last?.state === 'failed' || last?.state === 'stopped')) {
-      draft.value = last.question
-    }
-  }
+  const again = last?.state === 'failed' || last?.state === 'stopped' ? last.question : undefined
   return (
-    <form
-      class="rag-composer"
-      onSubmit={(event) => {
-        event.preventDefault()
-        send()
-      }}
-    >
-      <textarea
-        ref={field}
-        aria-label={text.question}
-        placeholder={text.placeholder}
-        rows={Math.min(8, Math.max(2, written.split('\n').length))}
-        value={written}
-        onInput={(event) => (draft.value = event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
+    <QuestionField field={field} draft={draft} running={running} again={again} text={{ ...text, send: text.ask }} onSend={onSend}>
       <Button kind="quiet" icon="trash" disabled={turns.value.length === 0} onClick={startOver}>
         {text.startOver}
       </Button>
-      {busy ? (
-        <Button icon="stop" onClick={() => running.peek()?.abort()}>
-          {text.stop}
-        </Button>
-      ) : (
-        <Button kind="main" type="submit" disabled={!written.trim()}>
-          {text.ask}
-        </Button>
-      )}
-    </form>
+    </QuestionField>
   )
 }
 

@@ -116,12 +116,12 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
             <IconButton icon="download" name={text.exportMarkdown} tip="end" onClick={() => saveText(markdownOf(text.title, turns.peek()), 'conversation.md', 'text/markdown')} />
           )}
         </div>
-        <div class="ask-turns">
-          <div class="ask-column">
+        <div class="dialogue">
+          <div class="dialogue-column">
             {opening !== null && <ProblemBanner problem={opening} />}
             {toolProblem !== null && <ProblemBanner problem={toolProblem} />}
             {turns.value.length === 0 && (
-              <div class="ask-start">
+              <div class="dialogue-start">
                 <h2>{text.startTitle(database.value)}</h2>
                 <p class="muted">{isLocal ? text.local : text.startText}</p>
               </div>
@@ -133,7 +133,7 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
             <div ref={foot} />
           </div>
         </div>
-        <div class="ask-column">
+        <div class="dialogue-column">
           <Composer onSend={(question) => void askQuestion(question, choices)} />
         </div>
       </section>

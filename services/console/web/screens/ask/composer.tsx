@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../parts/button'
+import { QuestionField } from '../../parts/question-field'
 import { toast } from '../../parts/toast'
 import { place, replace } from '../../shell/router'
 import { ask as text } from '../../text/ask'
@@ -9,12 +10,10 @@ import { draft, running, turns } from './dialogue'
 
 type PromptsDialog = ComponentType<{ onClose: (inserted: boolean) => void }>
 
-/** Field for a question. Enter sends, Shift and Enter begins a line, Esc stops. */
+/** Field for a question, with the prompts. */
 export function Composer({ onSend }: { onSend: (question: string) => void }) {
   const failed = turns.value.at(-1)
-  const written = draft.value
   const field = useRef<HTMLTextAreaElement>(null)
-  const busy = running.value !== null
   const prompts = usePrompts()
   const { hash } = place.value
   // A text behind `#` fills the field. It is never sent by itself.
@@ -24,52 +23,12 @@ export function Composer({ onSend }: { onSend: (question: string) => void }) {
     replace({ hash: '' })
     field.current?.focus()
   }, [hash])
-  const send = () => {
-    const question = written.trim()
-    if (!question || busy) return
-    draft.value = ''
-    onSend(question)
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
-      event.preventDefault()
-      send()
-    } else if (event.key === 'Escape' && busy) {
-      running.peek()?.abort()
-    } else if (event.key === 'ArrowUp' && written === '' && failed?.state === 'failed') {
-      draft.value = failed.question
-    }
-  }
   const form = (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault()
-        send()
-      }}
-    >
-      <textarea
-        ref={field}
-        aria-label={text.question}
-        placeholder={text.placeholder}
-        rows={Math.min(8, Math.max(2, written.split('\n').length))}
-        value={written}
-        onInput={(event) => (draft.value = event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
-      <Button kind="quiet" icon="prompt" class="composer-prompts" onClick={prompts.show}>
+    <QuestionField field={field} draft={draft} running={running} again={failed?.state === 'failed' ? failed.question : undefined} text={text} onSend={onSend}>
+      <Button kind="quiet" icon="prompt" onClick={prompts.show}>
         {text.prompts}
       </Button>
-      {busy ? (
-        <Button icon="stop" onClick={() => running.peek()?.abort()}>
-          {text.stop}
-        </Button>
-      ) : (
-        <Button kind="main" type="submit" disabled={!written.trim()}>
-          {text.send}
-        </Button>
-      )}
-    </form>
+    </QuestionField>
   )
   // Beside the form, not in it: what is submitted in the dialog is not the question.
   const { Prompts } = prompts

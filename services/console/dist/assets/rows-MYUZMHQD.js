@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-KZ5CZPAL.js";import"/console/assets/chunk-HRXUV4CY.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-MVGZABJT.js";export{a as Rows,b as arrange};
