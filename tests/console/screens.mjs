@@ -36,6 +36,29 @@ export const SCREENS = [
     },
   },
   {
+    name: 'sql-saved',
+    path: `/console/sql?db=shop#${encodeURIComponent('select 1')}`,
+    ready: async (page) => {
+      await page.keyboard.press('Control+s')
+      const dialog = page.getByRole('dialog', { name: 'Save the query' })
+      await dialog.getByLabel('Title').fill('One')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('One is saved.').waitFor()
+      const side = page.getByRole('button', { name: 'Show tables, saved queries and history' })
+      if (await side.isVisible()) await side.click()
+      await page.getByRole('tab', { name: 'Saved' }).click()
+      await page.getByRole('button', { name: 'Actions for One' }).first().waitFor()
+    },
+  },
+  {
+    name: 'ask-prompts',
+    path: '/console/ask?db=shop',
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Prompts' }).click()
+      await page.getByRole('dialog', { name: 'Prompts' }).getByRole('tab', { name: 'Saved' }).click()
+    },
+  },
+  {
     name: 'schema',
     path: '/console/schema?db=shop',
     ready: (page) => page.getByText(/^As a list/).waitFor(),

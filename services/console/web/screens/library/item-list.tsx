@@ -48,7 +48,7 @@ function Kept({ kind, onOpen, onChanged, user }: Props & { readonly user: string
       {groups.map(({ name, own }) =>
         own.length ? (
           <section key={name}>
-            <h3>{name}</h3>
+            <h2>{name}</h2>
             <ul>
               {own.map((item) => (
                 <Line key={item.id} item={item} isOwn={item.owner === user} onOpen={onOpen} onChanged={onChanged} />

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-FXHWN55Q.js";import"/console/assets/chunk-LJ6XR2IE.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-PLOUJ2UB.js";export{a as Rows,b as arrange};
