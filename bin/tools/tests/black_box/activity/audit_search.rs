@@ -84,10 +84,10 @@ fn records_are_found_by_what_they_are_of_the_latest_first() {
 fn a_changed_trail_is_broken_and_old_files_are_searched() {
     let server = Server::new("audit: {file: audit.jsonl, max_bytes: 4096}\n", &[]);
     let [ada, bob] = ["ada", "bob"].map(|name| server.user(name));
-    for number in 0..40 {
+    for number in 0..80 {
         bob.query(&format!("SELECT {number} AS one"));
     }
-    wait_for(&ada, "caller=bob&limit=500", 40);
+    wait_for(&ada, "caller=bob&limit=500", 80);
     let files = fs::read_dir(server.home.path()).expect("a folder");
     let names = files.map(|file| file.expect("a file").file_name());
     let old = names
@@ -106,7 +106,7 @@ fn a_changed_trail_is_broken_and_old_files_are_searched() {
         };
         query = format!("caller=bob&limit=7&before={next}");
     }
-    assert_eq!(found.len(), 40);
+    assert_eq!(found.len(), 80);
     assert_eq!(search(&ada, "limit=1")["chain"], "intact");
 
     let path = server.home.file(&old[0]);

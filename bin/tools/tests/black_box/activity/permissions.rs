@@ -31,7 +31,7 @@ const CHANGING: [u16; 7] = [401, 403, 403, 403, 403, LET_IN, 403];
 /// was let in.
 type Case = (&'static str, &'static str, &'static str, [u16; 7]);
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 26] = [
     ("GET", "/api/console/session", "", [200; 7]),
     (
         "GET",
@@ -108,10 +108,23 @@ const CASES: [Case; 21] = [
     ("POST", "/api/admin/databases/none/test", "", READING),
     ("GET", "/api/admin/configuration", "", READING),
     ("POST", "/api/admin/reload", "[]", CHANGING),
+    ("GET", "/api/conversations", "", of_users(200)),
+    ("GET", "/api/library", "", of_users(200)),
+    ("POST", "/api/library", "{}", of_users(400)),
+    ("PUT", "/api/library/none", ITEM, of_users(404)),
+    ("DELETE", "/api/library/none", "", of_users(404)),
 ];
 
+/// A query that is saved in place of another.
+const ITEM: &str = r#"{"kind": "query", "title": "a", "text": "b", "version": 1}"#;
+
 /// Endpoints that do not exist without authentication.
-const OF_ACCOUNTS: &str = "/api/admin/";
+const OF_ACCOUNTS: [&str; 3] = ["/api/admin/", "/api/conversations", "/api/library"];
+
+/// Returns the statuses of what users keep, which API tokens and clients do not.
+const fn of_users(status: u16) -> [u16; 7] {
+    [401, status, status, 403, 403, status, status]
+}
 
 fn status(client: &Client, (method, path, body, _): Case) -> u16 {
     let json = "content-type: application/json\r\n";
@@ -182,7 +195,7 @@ fn without_authentication_there_are_statements_and_no_administrators() {
     let server = Server::new("audit: {file: audit.jsonl}\n", &["-no-auth"]);
     for case in CASES {
         let (method, path, _, [_, user, ..]) = case;
-        let is_of_accounts = path.starts_with(OF_ACCOUNTS);
+        let is_of_accounts = OF_ACCOUNTS.iter().any(|it| path.starts_with(it));
         let expected = if is_of_accounts { 404 } else { user };
         assert_eq!(status(&server.client, case), expected, "{method} {path}");
     }
