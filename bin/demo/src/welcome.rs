@@ -55,6 +55,8 @@ for MCP clients, and ziggurat-rag, which answers questions from its handbook.
             (what was loaded from the folder handbook); and a view, revenue_by_month
   Vectors   made by the server itself, of words: for trying out similarity_search
             and generate_embedding without a key (embedding.provider: local)
+  Model     for Ask in the console, if ZIGGURAT_LLM_ENABLED=true and ANTHROPIC_API_KEY are in the
+            environment of the demo
   Questions http://{answers}/ (a page; the answers are quotes, there is no model)
   Metrics   http://127.0.0.1:{metrics}/metrics (of ziggurat-tools, for Prometheus)
   Audit     {audit} (a line for each call)

@@ -76,7 +76,7 @@ export const ask = {
   runIt: 'Run it',
   cell: (number: string) => `${number}, shown in its result`,
   noModelTitle: 'No model is configured',
-  noModelText: 'An operator can add one. Questions, names of tables and the rows that tools return then go to the provider that is named.',
+  noModelText: 'An operator can add one to the configuration and restart the server. Questions, names of tables and the rows that tools return then go to the provider that is named.',
   noModelKeys: 'llm:\n  enabled: true\n  provider: anthropic',
   without: 'Without a model there is still:',
   withoutSql: 'Write SQL',
