@@ -1,8 +1,8 @@
 //! `query_database` with limits, metrics, traces and an audit trail, compared with the same program
 //! without them.
 //!
-//! Two servers of one PostgreSQL answer in turns. The first pair is the program against itself: its
-//! ratio says how much the machine can tell.
+//! Two servers of one PostgreSQL answer in turns, and pairs of servers follow each other. The first
+//! pairs are the program against itself: their ratio says how much the machine can tell.
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,11 +17,15 @@ use ziggurat_benches::tools::{
     CONNECTIONS, Home, Load, Postgres, Program, Report, median, post, query, thousands,
 };
 
-/// Turns with each configuration: many and short, since the load of a machine changes over time.
-const TURNS: usize = 41;
+/// Pairs of servers with each configuration. Two processes of the same program differ by a few
+/// percent, for as long as they run.
+const PAIRS: usize = 8;
+
+/// Turns of each pair: many and short, since the load of a machine changes over time.
+const TURNS: usize = 12;
 
 /// Length of a turn.
-const TURN: Duration = Duration::from_millis(500);
+const TURN: Duration = Duration::from_millis(250);
 
 /// A server with its client.
 struct Server {
@@ -37,12 +41,13 @@ fn main() -> ExitCode {
     let postgres = Postgres::with("SELECT 1");
     let folder = tempfile::tempdir().expect("a folder");
     let mut report = Report::default();
-    let mut plain = Server::start(&postgres, "");
     for (name, configuration, target) in cases(folder.path()) {
-        let mut server = Server::start(&postgres, &configuration);
-        let turns: Vec<_> = (0..TURNS)
-            .map(|turn| in_turn(&mut plain, &mut server, turn % 2 == 0))
-            .collect();
+        let mut turns = Vec::new();
+        for _ in 0..PAIRS {
+            let mut plain = Server::start(&postgres, "");
+            let mut server = Server::start(&postgres, &configuration);
+            turns.extend((0..TURNS).map(|turn| in_turn(&mut plain, &mut server, turn % 2 == 0)));
+        }
         let of = |figure: fn(&(Turn, Turn)) -> f64| {
             median(&turns.iter().map(figure).collect::<Vec<_>>())
         };

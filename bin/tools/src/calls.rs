@@ -349,7 +349,7 @@ impl Observer for CallObserver {
         }
         let limits = allowance.map(CallLimits::new).unwrap_or_default();
         let entry = followed.as_ref().map(FollowedCall::entry);
-        let facts = CallFacts::new(context, limits).with_entry(entry.unwrap_or_default());
+        let facts = CallFacts::new(context, limits, entry.unwrap_or_default());
         if let Some(refused) = &refused {
             facts.set_reason(ErrorReason::Limited(refused.key()));
         }
@@ -400,7 +400,7 @@ impl ObservedCall for RunningCall {
 
     fn end(self: Box<Self>, end: End) {
         self.facts.own_limits().count_rest(end.bytes);
-        let facts = self.facts.facts();
+        let facts = self.facts.take();
         let verdict = verdict(end.outcome, facts.reason);
         if let Some(measured) = &self.measured {
             measured.end(&facts, &end, verdict);

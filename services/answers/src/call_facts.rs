@@ -1,6 +1,9 @@
 //! Facts about a call that only its tool learns.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    mem,
+    sync::{Arc, Mutex},
+};
 
 use ziggurat_activity::CallEntry;
 use ziggurat_databases::Current;
@@ -23,15 +26,18 @@ use crate::CallLimits;
 /// has ended. Without an observer there is none, and nothing is noted. It also tells the tool the
 /// context for its statements, and the limits of the caller.
 #[derive(Clone, Debug, Default)]
-pub struct CallFacts {
-    facts: Arc<Mutex<Facts>>,
+pub struct CallFacts(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    facts: Mutex<Facts>,
     context: CallContext,
     limits: CallLimits,
     entry: CallEntry,
 }
 
 /// The facts about a call so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Facts {
     /// The database.
     pub database: Option<Arc<Database>>,
@@ -59,60 +65,55 @@ pub enum ErrorReason {
 // === impl CallFacts ===
 
 impl CallFacts {
-    /// Makes the facts of a call, whose statements have a context and whose caller has limits.
+    /// Makes the facts of a call, whose statements have a context, whose caller has limits, and which
+    /// has an entry in the list of running statements.
     #[must_use]
-    pub fn new(context: CallContext, limits: CallLimits) -> Self {
-        Self {
-            facts: Arc::default(),
+    pub fn new(context: CallContext, limits: CallLimits, entry: CallEntry) -> Self {
+        Self(Arc::new(Shared {
+            facts: Mutex::default(),
             context,
             limits,
-            entry: CallEntry::default(),
-        }
-    }
-
-    /// Sets the entry of the call in the list of running statements.
-    #[must_use]
-    pub fn with_entry(self, entry: CallEntry) -> Self {
-        Self { entry, ..self }
+            entry,
+        }))
     }
 
     /// Returns the entry of the call in the list of running statements.
     #[must_use]
     pub fn entry(&self) -> &CallEntry {
-        &self.entry
+        &self.0.entry
     }
 
     /// Returns the context for the statements of a caller's call.
     #[must_use]
     pub fn context(caller: &Caller) -> CallContext {
         let facts: Option<&Self> = caller.extension();
-        facts.map(|facts| facts.context.clone()).unwrap_or_default()
+        facts.map(|facts| facts.0.context.clone()).unwrap_or_default()
     }
 
     /// Returns the trace of a caller's call, for its requests to providers.
     #[must_use]
     pub fn trace(caller: &Caller) -> Trace {
         let facts: Option<&Self> = caller.extension();
-        facts.map(|facts| facts.context.trace()).unwrap_or_default()
+        facts.map(|facts| facts.0.context.trace()).unwrap_or_default()
     }
 
     /// Returns the limits of a caller.
     #[must_use]
     pub fn limits(caller: &Caller) -> CallLimits {
         let facts: Option<&Self> = caller.extension();
-        facts.map(|facts| facts.limits.clone()).unwrap_or_default()
+        facts.map(|facts| facts.0.limits.clone()).unwrap_or_default()
     }
 
     /// Returns the limits of the caller of this call.
     #[must_use]
     pub fn own_limits(&self) -> &CallLimits {
-        &self.limits
+        &self.0.limits
     }
 
     /// Returns the limit on the cost of a statement of the caller.
     #[must_use]
     pub fn max_cost(caller: &Caller) -> Option<f64> {
-        caller.extension::<Self>()?.limits.max_cost()
+        caller.extension::<Self>()?.0.limits.max_cost()
     }
 
     /// Waits until the caller may run a statement in a database, but no longer than for a
@@ -142,9 +143,9 @@ impl CallFacts {
         database: &Database,
         statement: &str,
     ) -> Result<(), Refused> {
-        self.entry.wait(database.name(), statement);
+        self.0.entry.wait(database.name(), statement);
         let patience = database.settings().lease_timeout;
-        let admitted = self.limits.admit(patience).await;
+        let admitted = self.0.limits.admit(patience).await;
         admitted.inspect_err(|refused| self.set_reason(ErrorReason::Limited(refused.key())))
     }
 
@@ -161,14 +162,14 @@ impl CallFacts {
     /// Notes that a statement of a caller's call runs, or gets its connection at once.
     pub fn runs(caller: &Caller) {
         if let Some(facts) = caller.extension::<Self>() {
-            facts.entry.run();
+            facts.0.entry.run();
         }
     }
 
     /// Returns the context for the statements of this call.
     #[must_use]
     pub fn own_context(&self) -> &CallContext {
-        &self.context
+        &self.0.context
     }
 
     /// Returns the facts of a call, if it has an observer.
@@ -177,37 +178,43 @@ impl CallFacts {
         request.identity()
     }
 
-    /// Returns the facts so far.
+    /// Takes the facts, at the end of the call.
     #[must_use]
-    pub fn facts(&self) -> Facts {
-        lock(&self.facts).clone()
+    pub fn take(&self) -> Facts {
+        mem::take(&mut *lock(&self.0.facts))
+    }
+
+    /// Returns the reason for an error so far.
+    #[must_use]
+    pub fn reason(&self) -> Option<ErrorReason> {
+        lock(&self.0.facts).reason
     }
 
     /// Sets the database.
     pub fn set_database(&self, database: &Arc<Database>) {
-        lock(&self.facts).database = Some(Arc::clone(database));
+        lock(&self.0.facts).database = Some(Arc::clone(database));
     }
 
     /// Counts rows that are sent, and the bytes of their text, for the limits of the caller and the
     /// list of running statements.
     pub fn count(&self, rows: u64, bytes: usize) {
-        self.limits.count(rows, bytes);
-        self.entry.count(rows, bytes);
+        self.0.limits.count(rows, bytes);
+        self.0.entry.count(rows, bytes);
     }
 
     /// Sets the number of rows of the result.
     pub fn set_rows(&self, rows: u64) {
-        lock(&self.facts).rows = Some(rows);
+        lock(&self.0.facts).rows = Some(rows);
     }
 
     /// Sets the reason for an error.
     pub fn set_reason(&self, reason: ErrorReason) {
-        lock(&self.facts).reason = Some(reason);
+        lock(&self.0.facts).reason = Some(reason);
     }
 
     /// Notes the error of a statement.
     pub fn set_error(&self, error: &QueryError) {
-        let mut facts = lock(&self.facts);
+        let mut facts = lock(&self.0.facts);
         facts.reason = match error {
             QueryError::Refused(_) => Some(ErrorReason::Refused),
             QueryError::TooCostly { .. } => Some(ErrorReason::Limited("max_cost")),

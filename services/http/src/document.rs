@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     future::{Ready, ready},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use axum::{
@@ -28,6 +28,8 @@ pub struct Document(Arc<Content>);
 struct Content {
     bytes: Bytes,
     headers: HeaderMap,
+    /// The tag, once it was asked for: to compute it reads all bytes, of which a program has many.
+    tag: OnceLock<HeaderValue>,
 }
 
 // === impl Document ===
@@ -36,15 +38,16 @@ impl Document {
     /// Creates a document from its content type and its bytes.
     #[must_use]
     pub fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
-        let bytes = bytes.into();
         let no_change = HeaderValue::from_static("public, max-age=3600");
         let headers = [
             (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (header::ETAG, entity_tag(&bytes)),
             (header::CACHE_CONTROL, no_change),
         ];
-        let headers = HeaderMap::from_iter(headers);
-        Self(Arc::new(Content { bytes, headers }))
+        Self(Arc::new(Content {
+            bytes: bytes.into(),
+            headers: HeaderMap::from_iter(headers),
+            tag: OnceLock::new(),
+        }))
     }
 
     /// Sets a header of the response, such as another `Cache-Control` than the default, an hour.
@@ -58,9 +61,15 @@ impl Document {
     /// several.
     #[must_use]
     pub fn response(&self, request: &HeaderMap) -> Response {
-        let Content { bytes, headers } = &*self.0;
+        let Content {
+            bytes,
+            headers,
+            tag,
+        } = &*self.0;
+        let tag = tag.get_or_init(|| entity_tag(bytes));
         let mut headers = headers.clone();
-        if !is_known(&headers[header::ETAG], request) {
+        headers.insert(header::ETAG, tag.clone());
+        if !is_known(tag, request) {
             return (headers, Body::from(bytes.clone())).into_response();
         }
         headers.remove(header::CONTENT_TYPE);

@@ -388,8 +388,7 @@ impl Pool {
         };
         let (connection, is_untested) = match inner.usable(wait).await {
             Some(usable) => usable,
-            // Boxed: rare, and larger than what a lease needs else.
-            None => (Box::pin(inner.open(wait)).await?, false),
+            None => (inner.open(wait).await?, false),
         };
         if self.is_closed() {
             inner.send(CleanupJob::Close(connection));

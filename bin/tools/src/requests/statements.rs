@@ -65,7 +65,7 @@ pub(crate) async fn observe_statement(
     let limits = allowance.cloned().map(CallLimits::new).unwrap_or_default();
     let followed = observer.follow(&request);
     let entry = followed.as_ref().map(FollowedCall::entry);
-    let facts = CallFacts::new(context, limits).with_entry(entry.unwrap_or_default());
+    let facts = CallFacts::new(context, limits, entry.unwrap_or_default());
     let query = ObservedQuery::new(facts, begun.record.clone());
     let running = RunningRequest {
         observed: query.clone(),
@@ -123,7 +123,7 @@ impl RequestObserver {
 impl RunningRequest {
     /// Ends the observation of a request that ran no statement.
     fn refused(self, status: StatusCode) {
-        let reason = self.observed.facts().facts().reason;
+        let reason = self.observed.facts().reason();
         let verdict = match (self.observed.outcome(), reason) {
             (Some(Outcome::Asked), _) => Verdict::Asked,
             (Some(Outcome::Cancelled), _) => Verdict::Cancelled,
@@ -136,14 +136,14 @@ impl RunningRequest {
     /// Ends the observation of a response.
     fn sent(self) {
         let outcome = self.observed.outcome().unwrap_or(Outcome::Cancelled);
-        let reason = self.observed.facts().facts().reason;
+        let reason = self.observed.facts().reason();
         self.end(calls::verdict(outcome, reason), None);
     }
 
     fn end(mut self, verdict: Verdict, code: Option<&str>) {
         let facts = self.observed.facts();
         facts.own_limits().count_rest(self.bytes);
-        let facts = facts.facts();
+        let facts = facts.take();
         let database = facts.database.as_ref().map_or("", |it| it.name());
         self.metrics.call_ended(&EndedCall {
             method: self.begun.route,

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering},
@@ -29,6 +30,9 @@ pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// Pause before another attempt to connect, when PostgreSQL has no connection left.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// A connection that is being opened.
+type Opened<'a> = Pin<Box<dyn Future<Output = Result<Box<Connection>, LeaseError>> + Send + 'a>>;
 
 #[derive(Debug)]
 pub(super) struct Inner {
@@ -98,7 +102,14 @@ impl Inner {
     ///
     /// If PostgreSQL itself has no connection left, other programs hold the rest: idle connections
     /// of this server are closed, and connecting is tried again until the connect timeout.
-    pub(super) async fn open(&self, wait: Wait) -> Result<Box<Connection>, LeaseError> {
+    // Boxed: rare, and larger than what a lease needs else. By its type it is compiled in this crate
+    // only, and not once more in each that leases.
+    #[inline(never)]
+    pub(super) fn open(&self, wait: Wait) -> Opened<'_> {
+        Box::pin(self.connect_in_turn(wait))
+    }
+
+    async fn connect_in_turn(&self, wait: Wait) -> Result<Box<Connection>, LeaseError> {
         let permit = self.permit(wait).await?;
         let until = wait.end_of_connecting();
         let mut waiting = None;
