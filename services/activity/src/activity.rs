@@ -1,43 +1,39 @@
 //! Statements of all callers.
 
 use std::{
-    collections::VecDeque,
+    array,
+    cmp::Reverse,
     fmt,
     hash::{BuildHasher as _, RandomState},
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        Arc,
+        atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-use ziggurat_runtime::lock;
 
 use crate::{
     CallEntry, CallerName,
     latency::{Latency, ToolLatency},
+    part::{CANCELLED, Ended, MAX_FINISHED, Part},
     shown::{Finished, Running},
     slot::{CancelledBy, Entry, Facts, Slot, State, shown_id},
 };
 
-/// Maximum number of calls that are followed at a time. Further ones run, but are not listed.
-const MAX_CALLS: usize = 10_000;
-
-/// Number of statements that are kept after their end.
-const MAX_FINISHED: usize = 200;
+/// Number of parts of the list.
+pub(crate) const PARTS: usize = 4;
 
 /// Spreads the numbers of calls over all ids; it is odd, so that no two have the same.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Outcome of a call that asked its user whether to run the statement.
-const ASKED: &str = "asked";
+/// Number of threads that have followed calls.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Outcome of a call that was dropped.
-const CANCELLED: &str = "cancelled";
-
-/// Outcomes that are no errors.
-const FINE: [&str; 2] = ["ok", CANCELLED];
+thread_local! {
+    /// Number of the thread among those that follow calls.
+    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
 
 /// The statements of all callers: those that run, the last that have ended, and their times. Clones
 /// share them.
@@ -46,28 +42,8 @@ pub struct Activity(Arc<Shared>);
 
 struct Shared {
     began: Instant,
-    /// True if statements are shown.
-    has_statements: bool,
-    calls: AtomicU64,
     key: u64,
-    places: Mutex<Places>,
-    finished: Mutex<VecDeque<Ended>>,
-    latency: Mutex<Latency>,
-}
-
-#[derive(Default)]
-struct Places {
-    all: Vec<Arc<Slot>>,
-    free: Vec<Arc<Slot>>,
-}
-
-/// A statement that has ended.
-#[derive(Clone, Default)]
-struct Ended {
-    facts: Facts,
-    took: Duration,
-    outcome: &'static str,
-    code: String,
+    parts: [Arc<Part>; PARTS],
 }
 
 /// The beginning of a call that may run statements.
@@ -97,7 +73,7 @@ pub struct End<'a> {
 /// A call that is followed, until it ends. One that is dropped was cancelled.
 #[must_use]
 pub struct FollowedCall {
-    activity: Activity,
+    part: Arc<Part>,
     /// Is `None` after the end.
     slot: Option<Arc<Slot>>,
     id: u64,
@@ -109,25 +85,26 @@ impl Activity {
     /// Makes a list, with the texts of statements or without.
     #[must_use]
     pub fn new(has_statements: bool) -> Self {
-        let mut finished = VecDeque::new();
-        finished.reserve_exact(MAX_FINISHED);
         let began = Instant::now();
         Self(Arc::new(Shared {
             began,
-            has_statements,
-            calls: AtomicU64::new(0),
             key: RandomState::new().hash_one(0),
-            places: Mutex::default(),
-            finished: Mutex::new(finished),
-            latency: Mutex::new(Latency::new(began)),
+            parts: array::from_fn(|number| Arc::new(Part::new(number, has_statements, began))),
         }))
     }
 
     /// Follows a call, which is listed once it has a statement; `None` if too many are followed.
     #[must_use]
     pub fn begin(&self, begin: &Begin<'_>) -> Option<FollowedCall> {
-        let slot = lock(&self.0.places).take()?;
-        let id = self.next_id();
+        let Shared { key, parts, .. } = &*self.0;
+        let own = THREAD.with(|thread| thread % PARTS);
+        let mut parts = parts.iter().cycle().skip(own).take(PARTS);
+        let (part, number, slot) = parts.find_map(|part| {
+            let (number, slot) = part.take()?;
+            Some((part, number, slot))
+        })?;
+        // No call has the id 0.
+        let id = (number.wrapping_mul(SPREAD) ^ key).max(1);
         slot.begin(id, |facts| {
             facts.kind = begin.caller.kind;
             facts.name.push_str(begin.caller.name);
@@ -135,21 +112,15 @@ impl Activity {
             facts.tool.push_str(begin.tool);
         });
         Some(FollowedCall {
-            activity: self.clone(),
+            part: Arc::clone(part),
             slot: Some(slot),
             id,
         })
     }
 
-    fn next_id(&self) -> u64 {
-        loop {
-            let number = self.0.calls.fetch_add(1, Ordering::Relaxed);
-            let id = number.wrapping_mul(SPREAD) ^ self.0.key;
-            // That of no call.
-            if id != 0 {
-                return id;
-            }
-        }
+    /// Returns all places.
+    fn slots(&self) -> Vec<Arc<Slot>> {
+        self.0.parts.iter().flat_map(|part| part.slots()).collect()
     }
 
     /// Cancels the statement of a call for a caller, or for an administrator. Returns false if there
@@ -165,15 +136,14 @@ impl Activity {
                 is_admin.then_some(CancelledBy::Administrator)
             }
         };
-        let places = lock(&self.0.places).all.clone();
-        places.iter().any(|slot| slot.cancel(id, by))
+        self.slots().iter().any(|slot| slot.cancel(id, by))
     }
 
     /// Returns the statements that run, the oldest first: those of a caller, or all.
     pub(crate) fn running(&self, caller: Option<CallerName<'_>>) -> Vec<Running> {
-        let places = lock(&self.0.places).all.clone();
+        let slots = self.slots();
         // Copied under the lock of the call, and written without it.
-        let listed = places.iter().filter_map(|slot| {
+        let listed = slots.iter().filter_map(|slot| {
             slot.listed(|Entry { facts, state, .. }| {
                 let is_shown = caller.is_none_or(|caller| caller.owns(facts));
                 is_shown.then(|| (facts.clone(), *state))
@@ -188,74 +158,49 @@ impl Activity {
 
     /// Returns the last statements that have ended, the latest first: those of a caller, or all.
     pub(crate) fn finished(&self, caller: Option<CallerName<'_>>) -> Vec<Finished> {
-        let own: Vec<Ended> = {
-            let finished = lock(&self.0.finished);
-            let is_own = |ended: &&Ended| caller.is_none_or(|caller| caller.owns(&ended.facts));
-            finished.iter().rev().filter(is_own).cloned().collect()
-        };
-        let finished = own.into_iter();
+        let mut finished = self.ended(caller);
+        finished.sort_by_key(|ended| Reverse(ended.at()));
+        finished.truncate(MAX_FINISHED);
+        let finished = finished.into_iter();
         finished
             .map(|ended| Finished::new(ended.facts, ended.took, ended.outcome, ended.code))
             .collect()
     }
 
+    fn ended(&self, caller: Option<CallerName<'_>>) -> Vec<Ended> {
+        let parts = self.0.parts.iter();
+        parts.flat_map(|part| part.finished(caller)).collect()
+    }
+
     /// Returns the times of statements by tool: of all, or of the last ones of a caller, who may not
     /// know the tools of others.
     pub(crate) fn latency(&self, caller: Option<CallerName<'_>>) -> Vec<ToolLatency> {
-        let now = Instant::now();
-        let Some(caller) = caller else {
-            return lock(&self.0.latency).shown(now);
-        };
         let mut latency = Latency::new(self.0.began);
-        for ended in &*lock(&self.0.finished) {
-            if caller.owns(&ended.facts) {
-                let at = ended.facts.began + ended.took;
+        if caller.is_none() {
+            for part in &self.0.parts {
+                part.add_times(&mut latency);
+            }
+        } else {
+            let mut ended = self.ended(caller);
+            ended.sort_by_key(Ended::at);
+            for ended in ended {
+                let at = ended.at();
                 latency.add(&ended.facts.tool, ended.took, ended.is_error(), at);
             }
         }
-        latency.shown(now)
+        latency.shown(Instant::now())
     }
 
     /// Returns the number of statements that wait in a database.
     #[must_use]
     pub fn waiting(&self, database: &str) -> u64 {
-        let places = lock(&self.0.places).all.clone();
-        let waits = places.iter().filter(|slot| {
+        let slots = self.slots();
+        let waits = slots.iter().filter(|slot| {
             let waits = slot
                 .listed(|entry| entry.state == State::Waiting && entry.facts.database == database);
             waits.unwrap_or_default()
         });
         waits.count() as u64
-    }
-
-    fn end(&self, slot: Arc<Slot>, id: u64, end: &End<'_>) {
-        if end.outcome != ASKED && slot.listed(|entry| entry.facts.id) == Some(id) {
-            self.keep(&slot, id, end);
-        } else {
-            slot.with(id, Entry::clear);
-        }
-        lock(&self.0.places).free.push(slot);
-    }
-
-    /// Moves the statement of a call to those that have ended.
-    fn keep(&self, slot: &Slot, id: u64, end: &End<'_>) {
-        let now = Instant::now();
-        let mut finished = lock(&self.0.finished);
-        let is_full = finished.len() >= MAX_FINISHED;
-        // The call that gets the place next uses the texts of the oldest one again.
-        let oldest = is_full.then(|| finished.pop_front()).flatten();
-        let mut ended = oldest.unwrap_or_default();
-        slot.with(id, |entry| entry.end(&mut ended.facts));
-        ended.took = now.saturating_duration_since(ended.facts.began);
-        ended.facts.rows = end.rows.unwrap_or(ended.facts.rows);
-        ended.facts.bytes = ended.facts.bytes.max(end.bytes);
-        ended.outcome = end.outcome;
-        ended.code.clear();
-        ended.code.push_str(end.code.unwrap_or_default());
-        let mut latency = lock(&self.0.latency);
-        latency.add(&ended.facts.tool, ended.took, ended.is_error(), now);
-        drop(latency);
-        finished.push_back(ended);
     }
 }
 
@@ -266,40 +211,15 @@ impl fmt::Debug for Activity {
     }
 }
 
-// === impl Ended ===
-
-impl Ended {
-    fn is_error(&self) -> bool {
-        !FINE.contains(&self.outcome)
-    }
-}
-
-// === impl Places ===
-
-impl Places {
-    /// Takes a free place, or makes one.
-    fn take(&mut self) -> Option<Arc<Slot>> {
-        if let Some(slot) = self.free.pop() {
-            return Some(slot);
-        }
-        (self.all.len() < MAX_CALLS).then(|| {
-            let slot = Arc::<Slot>::default();
-            self.all.push(Arc::clone(&slot));
-            slot
-        })
-    }
-}
-
 // === impl FollowedCall ===
 
 impl FollowedCall {
     /// Returns the entry, for the parts that run the statement.
     #[must_use]
     pub fn entry(&self) -> CallEntry {
-        let has_statements = self.activity.0.has_statements;
         let slot = self.slot.as_ref();
         slot.map_or_else(CallEntry::default, |slot| {
-            CallEntry::new(slot, self.id, has_statements)
+            CallEntry::new(slot, self.id, self.part.has_statements)
         })
     }
 
@@ -313,7 +233,7 @@ impl FollowedCall {
     /// Ends the call.
     pub fn end(mut self, end: &End<'_>) {
         if let Some(slot) = self.slot.take() {
-            self.activity.end(slot, self.id, end);
+            self.part.end(slot, self.id, end);
         }
     }
 }
@@ -327,7 +247,7 @@ impl Drop for FollowedCall {
                 rows: None,
                 bytes: 0,
             };
-            self.activity.end(slot, self.id, &end);
+            self.part.end(slot, self.id, &end);
         }
     }
 }

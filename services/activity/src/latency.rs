@@ -76,18 +76,40 @@ impl Latency {
         let number = self.number(now);
         if self.minutes.back().is_none_or(|last| last.number < number) {
             self.forget(number);
-            let times = Vec::new();
-            self.minutes.push_back(Minute { number, times });
         }
-        let Some(minute) = self.minutes.back_mut() else {
-            return;
-        };
-        if minute.times.len() <= tool {
-            minute.times.resize_with(tool + 1, Times::default);
-        }
-        if let Some(times) = minute.times.get_mut(tool) {
+        if let Some(times) = self.times(number, tool) {
             times.add(duration, is_error);
         }
+    }
+
+    /// Adds the times of a list with the same start.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (index, tool) in other.tools.iter().enumerate() {
+            let Some(tool) = self.index(tool) else {
+                continue;
+            };
+            for minute in &other.minutes {
+                let added = minute.times.get(index);
+                if let (Some(added), Some(times)) = (added, self.times(minute.number, tool)) {
+                    times.join(added);
+                }
+            }
+        }
+    }
+
+    /// Returns the times of a tool in a minute.
+    fn times(&mut self, number: u64, tool: usize) -> Option<&mut Times> {
+        let known = self.minutes.iter().rposition(|it| it.number == number);
+        let place = known.unwrap_or_else(|| {
+            let times = Vec::new();
+            self.minutes.push_back(Minute { number, times });
+            self.minutes.len() - 1
+        });
+        let times = &mut self.minutes.get_mut(place)?.times;
+        if times.len() <= tool {
+            times.resize_with(tool + 1, Times::default);
+        }
+        times.get_mut(tool)
     }
 
     /// Returns the tools that have times, by their names.

@@ -40,6 +40,7 @@ mod activity;
 mod caller;
 mod endpoints;
 mod latency;
+mod part;
 mod shown;
 mod slot;
 #[cfg(test)]

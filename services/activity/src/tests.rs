@@ -177,6 +177,33 @@ fn the_caller_and_administrators_cancel_a_statement() {
 }
 
 #[test]
+fn statements_of_all_threads_are_in_one_list() {
+    let activity = Activity::new(true);
+    let on_a_thread = |number: usize| {
+        let begin = || run(&activity, ALICE, &format!("SELECT {number}"));
+        std::thread::scope(|scope| scope.spawn(begin).join().expect("no panic"))
+    };
+    let calls: Vec<_> = (0..10).map(on_a_thread).collect();
+    let ids: std::collections::BTreeSet<_> = calls.iter().map(|it| it.entry().id()).collect();
+    assert_eq!(ids.len(), 10);
+    assert_eq!(activity.running(Some(ALICE)).len(), 10);
+    assert_eq!(activity.waiting("shop"), 0);
+    let last = calls[9].entry().id().expect("an id");
+    assert!(activity.cancel(&last, ALICE, false));
+    for call in calls {
+        call.end(&OK);
+    }
+    assert_eq!(activity.running(None).len(), 0);
+    let list = finished(&activity, None);
+    let texts: Vec<_> = (0..10).map(|it| &list[it]["statement"]).collect();
+    let expected: Vec<_> = (0..10).rev().map(|it| format!("SELECT {it}")).collect();
+    assert_eq!(json!(texts), json!(expected), "the latest first");
+    for caller in [None, Some(ALICE)] {
+        assert_eq!(json!(activity.latency(caller))[0]["count"], 10);
+    }
+}
+
+#[test]
 fn memory_is_bounded() {
     let activity = Activity::new(true);
     let long = "é".repeat(100_000);
