@@ -87,21 +87,27 @@ impl CallFacts {
     #[must_use]
     pub fn context(caller: &Caller) -> CallContext {
         let facts: Option<&Self> = caller.extension();
-        facts.map(|facts| facts.0.context.clone()).unwrap_or_default()
+        facts
+            .map(|facts| facts.0.context.clone())
+            .unwrap_or_default()
     }
 
     /// Returns the trace of a caller's call, for its requests to providers.
     #[must_use]
     pub fn trace(caller: &Caller) -> Trace {
         let facts: Option<&Self> = caller.extension();
-        facts.map(|facts| facts.0.context.trace()).unwrap_or_default()
+        facts
+            .map(|facts| facts.0.context.trace())
+            .unwrap_or_default()
     }
 
     /// Returns the limits of a caller.
     #[must_use]
     pub fn limits(caller: &Caller) -> CallLimits {
         let facts: Option<&Self> = caller.extension();
-        facts.map(|facts| facts.0.limits.clone()).unwrap_or_default()
+        facts
+            .map(|facts| facts.0.limits.clone())
+            .unwrap_or_default()
     }
 
     /// Returns the limits of the caller of this call.

@@ -364,7 +364,12 @@ fn a_hundred_statements_that_are_cancelled_or_left_end_and_leave_their_pool_whol
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..100 {
         let stream = match round % 4 {
-            0 => send(&bob, "POST", "/api/query", &json!({"sql": SLEEP}).to_string()),
+            0 => send(
+                &bob,
+                "POST",
+                "/api/query",
+                &json!({"sql": SLEEP}).to_string(),
+            ),
             1 => send(&bob, "GET", &export(&bob, SLEEP), ""),
             2 => send(&bob, "POST", "/mcp/v1", &call("execute_explain")),
             _ => send(&bob, "POST", "/mcp/v1", &call("query_database")),

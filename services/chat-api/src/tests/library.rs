@@ -259,7 +259,11 @@ async fn lists_are_filtered_by_kind_and_words_and_come_in_pages() {
     }
     for path in ["/api/library?kind=page", "/api/library?kind="] {
         let (status, refusal) = said(service, Some(&bob), ("GET", path), "").await;
-        assert_eq!((status, &refusal["code"]), (400, &json!("bad_request")), "{path}");
+        assert_eq!(
+            (status, &refusal["code"]),
+            (400, &json!("bad_request")),
+            "{path}"
+        );
     }
     assert_eq!(titles(service, &user("ann"), "").await, [""; 0]);
 }
