@@ -306,10 +306,9 @@ fn callers_of_a_pipeline_change_with_a_reload() {
     assert_eq!(count(), 1);
     let before = fs::read_to_string(home.file("ziggurat-rag.yaml")).expect("a file");
     for (callers, expected) in [("clients: [x]", 0), (&*format!("tokens: [{id}]"), 1)] {
-        program.until_it_says("configuration reloaded", || {
-            home.configure(&format!("{before}  for: {{{callers}}}\n"));
-        });
-        assert_eq!(count(), expected, "{callers}");
+        home.configure(&format!("{before}  for: {{{callers}}}\n"));
+        // What it says is not waited for: a change of the file may be noticed twice.
+        until(callers, || count() == expected);
     }
     program.until_it_says("keys=auth", || {
         home.configure(&before.replace("tokens.yaml", "others.yaml"));
