@@ -24,6 +24,8 @@ use crate::{
 /// Applies changes of the configuration files to the running server.
 pub(crate) struct Reload {
     path: PathBuf,
+    /// The state of the configuration file before it was read at the start.
+    stamp: Option<Stamp>,
     builder: Arc<PipelineBuilder>,
     /// The configuration of the start, of which a part is changed by a restart only.
     started: Configuration,
@@ -48,8 +50,8 @@ enum Failure {
 // === impl Reload ===
 
 impl Reload {
-    /// Starts to watch: changes from now on are noticed by [`run`](Self::run). After this call,
-    /// SIGHUP no longer ends the process.
+    /// Prepares reloads of this configuration: [`run`](Self::run) notices changes since it was read.
+    /// After this call, SIGHUP no longer ends the process.
     pub(crate) fn new(
         loaded: Loaded,
         builder: Arc<PipelineBuilder>,
@@ -59,6 +61,7 @@ impl Reload {
             .inspect_err(|error| warn!(%error, "cannot listen to SIGHUP"));
         Self {
             path: loaded.path,
+            stamp: loaded.stamp,
             builder,
             started: loaded.value,
             observation,
@@ -71,8 +74,13 @@ impl Reload {
 
     /// Watches the files and reloads; it never ends, so drop it to stop.
     pub(crate) async fn run(&mut self, app: &mut App) -> Infallible {
+        self.folders.follow(self.read_stamps(app).keys());
         self.last = self.read_stamps(app);
-        self.folders.follow(self.last.keys());
+        // The file may have changed while the server started.
+        let now = self.last.insert(self.path.clone(), self.stamp.take());
+        if now.as_ref() != self.last.get(&self.path) {
+            self.folders.trigger();
+        }
         info!("watching for configuration changes");
         loop {
             let is_asked = self.changed().await;

@@ -60,6 +60,7 @@ use crate::{
     ConfigSources, Environment,
     file::{self, FileError},
     flags::Flags,
+    watch::Stamp,
 };
 
 /// Maximum size of a file.
@@ -84,6 +85,8 @@ pub struct Loaded<T> {
     pub value: T,
     /// The file that was read; empty if there is none.
     pub path: PathBuf,
+    /// The state of the file just before it was read.
+    pub stamp: Option<Stamp>,
     /// Warnings; each becomes a line of the log.
     pub warnings: Vec<String>,
     /// Places that the values come from.
@@ -179,6 +182,7 @@ impl<'a> Input<'a> {
         path: Option<&Path>,
         read: impl Fn(&Section<'_>) -> T,
     ) -> Result<Loaded<T>, LoadError> {
+        let stamp = path.and_then(Stamp::of);
         // Also finds the keys of lists that are empty in the file.
         let known = keys(self.sources, &read);
         let reading = ConfigReader {
@@ -215,6 +219,7 @@ impl<'a> Input<'a> {
         Ok(Loaded {
             value,
             path: path.map(Path::to_owned).unwrap_or_default(),
+            stamp,
             warnings,
             sources,
         })
