@@ -53,10 +53,8 @@ for MCP clients, and ziggurat-rag, which answers questions from its handbook.
   User      {user}, an administrator; for programs with authenticate_user on {url}/v1
   Tables    customers, products, orders, order_items, handbook (with embeddings), passages
             (what was loaded from the folder handbook); and a view, revenue_by_month
-  Vectors   made by the server itself, of words: for trying out similarity_search
-            and generate_embedding without a key (embedding.provider: local)
-  Model     for Ask in the console, if ZIGGURAT_LLM_ENABLED=true and ANTHROPIC_API_KEY are in the
-            environment of the demo
+  Vectors   made by the server itself, of words: for trials without a key (embedding.provider: local)
+  Model     none: Ask has one with ZIGGURAT_LLM_ENABLED=true and ANTHROPIC_API_KEY in the environment
   Questions http://{answers}/ (a page; the answers are quotes, there is no model)
   Metrics   http://127.0.0.1:{metrics}/metrics (of ziggurat-tools, for Prometheus)
   Audit     {audit} (a line for each call)

@@ -194,8 +194,8 @@ fn statements_of_all_threads_are_in_one_list() {
         call.end(&OK);
     }
     assert_eq!(activity.running(None).len(), 0);
-    let list = finished(&activity, None);
-    let texts: Vec<_> = (0..10).map(|it| &list[it]["statement"]).collect();
+    let ended = finished(&activity, None);
+    let texts: Vec<_> = (0..10).map(|it| &ended[it]["statement"]).collect();
     let expected: Vec<_> = (0..10).rev().map(|it| format!("SELECT {it}")).collect();
     assert_eq!(json!(texts), json!(expected), "the latest first");
     for caller in [None, Some(ALICE)] {
