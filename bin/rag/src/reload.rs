@@ -50,8 +50,8 @@ enum Failure {
 // === impl Reload ===
 
 impl Reload {
-    /// Prepares reloads of this configuration: [`run`](Self::run) notices changes since it was read.
-    /// After this call, SIGHUP no longer ends the process.
+    /// Prepares reloads: [`run`](Self::run) notices changes of the configuration file since it was
+    /// read. After this call, SIGHUP no longer ends the process.
     pub(crate) fn new(
         loaded: Loaded,
         builder: Arc<PipelineBuilder>,
