@@ -1,9 +1,10 @@
 """Results that are far larger than the memory limit of the server.
 
 `bash tests/long/run large`: 16 GB in one cell, in many cells and in many rows, for 16 callers. The
-peak memory of the server stays below 96 MiB, and each answer names what it omits. PostgreSQL itself
-needs three times the size of a row, so the largest cells are requested by as many callers at once
-as fit into memory; smaller ones by all of them.
+server grows by less than 76 MiB, and each answer names what it omits. At rest it has 20 MiB in a
+release build, and more in a debug build. PostgreSQL itself needs three times the size of a row, so
+the largest cells are requested by as many callers at once as fit into memory; smaller ones by all
+of them.
 """
 
 import os
@@ -23,7 +24,7 @@ from processes import database, listening, peak_memory
 
 TENTH = "--tenth" in sys.argv
 CALLERS = 16
-BOUND_KIB = 96 << 10
+GROWTH_KIB = 76 << 10
 # Bytes of rows in an answer, with the JSON around them.
 MAX_ANSWER = (4 << 20) + (64 << 10)
 GB = 1_000_000_000
@@ -78,8 +79,8 @@ def ask(client, statement, answers):
         answers.append(error)
 
 
-def attempt(name, statement, size, callers, clients, process, faults):
-    """Runs a statement from several callers; checks the answers and the server's peak memory."""
+def attempt(name, statement, size, callers, clients, process, at_rest, faults):
+    """Runs a statement from several callers; checks the answers and the growth of the server."""
     peak_memory(process)
     before = peak_memory(process)
     answers, begun, together = [], time.monotonic(), min(at_once(size), callers)
@@ -91,8 +92,8 @@ def attempt(name, statement, size, callers, clients, process, faults):
         f"{name}: {callers} callers, {together} at once, {time.monotonic() - begun:.1f} s; "
         f"from {before >> 10} to {peak >> 10} MiB"
     )
-    if peak > BOUND_KIB:
-        faults.add(f"{name}: more memory than {BOUND_KIB >> 10} MiB", f"{peak >> 10} MiB")
+    if peak > at_rest + GROWTH_KIB:
+        faults.add(f"{name}: grown by more than {GROWTH_KIB >> 10} MiB", f"{peak >> 10} MiB")
     said = Counter()
     for answer in answers:
         if isinstance(answer, Exception):
@@ -129,9 +130,10 @@ def main():
         ]
         for client in clients:
             client.query("SELECT 1")
-        print(f"before: peak {peak_memory(child.pid) >> 10} MiB")
+        at_rest = peak_memory(child.pid)
+        print(f"at rest: peak {at_rest >> 10} MiB")
         for name, statement, size, callers in cases():
-            attempt(name, statement, size, callers, clients, child.pid, faults)
+            attempt(name, statement, size, callers, clients, child.pid, at_rest, faults)
     faults.end()
 
 
