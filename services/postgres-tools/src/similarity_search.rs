@@ -17,7 +17,7 @@ mod weights;
 use tokio::join;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
+    Annotations, Error, Reported, Structure, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::error::QueryError;
 use ziggurat_telemetry::traces::Trace;
@@ -63,6 +63,7 @@ struct Form<'a> {
     errors: Option<&'a SqlErrors>,
     /// Advice may name the tool `get_schema_info`.
     has_schema_info: bool,
+    facts: Option<&'a CallFacts>,
 }
 
 /// The vector of a question, and its origin.
@@ -146,8 +147,7 @@ impl SimilaritySearch {
                 answer.rows(&rows)
             };
             let structure = form.is_structured.then(|| structured::rows(&answer, &rows));
-            let text = form.format.text(&text).into_owned();
-            return Ok(ToolResult::text(text).with_structure(structure));
+            return Ok(form.result(rows.len(), &text, structure));
         }
         let passages = passages::take(&rows, search_call);
         let text = if rows.is_empty() {
@@ -160,8 +160,7 @@ impl SimilaritySearch {
         let structure = form
             .is_structured
             .then(|| structured::passages(&answer, &passages));
-        let text = form.format.text(&text).into_owned();
-        Ok(ToolResult::text(text).with_structure(structure))
+        Ok(form.result(passages.len(), &text, structure))
     }
 
     async fn ask(&self, question: &str, trace: Trace) -> Result<Request, EmbedError> {
@@ -171,6 +170,21 @@ impl SimilaritySearch {
             vector: embedding.vector,
             is_local: embedder.is_local(),
         })
+    }
+}
+
+// === impl Form ===
+
+impl Form<'_> {
+    /// Returns a result with so many rows or passages, which are counted.
+    fn result(self, rows: usize, text: &str, structure: Option<Structure>) -> ToolResult {
+        let text = self.format.text(text).into_owned();
+        if let Some(facts) = self.facts {
+            let rows = rows.try_into().unwrap_or(u64::MAX);
+            facts.set_rows(rows);
+            facts.count(rows, text.len());
+        }
+        ToolResult::text(text).with_structure(structure)
     }
 }
 
@@ -208,6 +222,7 @@ impl ToolHandler for SimilaritySearch {
             format: self.format.of(&request),
             is_structured: request.wants_structure(),
             errors: errors.as_ref(),
+            facts: CallFacts::of(&request),
             has_schema_info: !request.is_negotiated()
                 || request.listed_tools().has("get_schema_info"),
         };

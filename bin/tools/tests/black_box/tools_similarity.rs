@@ -1,12 +1,17 @@
 //! Tests of `similarity_search` over both transports, with embeddings of the local provider.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use ziggurat_black_box::within_a_day;
 use ziggurat_llm::Embedder;
 
-use crate::support::{Home, Postgres, Transports};
+use crate::{
+    revisions::ask,
+    support::{Home, Postgres, Transports},
+};
 
 const PAGES: [(&str, &str); 4] = [
     ("Ferns", "Ferns want shade and water, and no sun at noon."),
@@ -103,6 +108,36 @@ fn there_are_two_shorter_output_formats() {
     );
     assert!(text.contains("\n1. ID: 1 | Distance: "), "{text}");
     assert!(text.contains("\nTotal: 2 results\n"), "{text}");
+}
+
+#[test]
+fn passages_and_rows_of_a_search_are_recorded_and_counted() {
+    within_a_day(|| {
+        let postgres = garden();
+        let home = Home::new();
+        home.configure(&format!(
+            "databases:\n{}embedding: {{enabled: true, provider: local}}\n\
+             audit: {{file: audit.jsonl}}\n\
+             limits: {{callers: [{{for: {{everyone: true}}, rows_per_day: 90}}]}}\n",
+            postgres.entry("main")
+        ));
+        let (mut program, client) = home.serve(&["-no-auth"]);
+        let search = |more: &Value| {
+            let params = json!({"name": "similarity_search", "arguments": asked(more)});
+            let answer = ask(&client, "tools/call", &params);
+            let left = answer.header("ratelimit").unwrap_or_default();
+            left.split(';').nth(1).unwrap_or_default().to_owned()
+        };
+        assert_eq!(search(&json!({})), "r=86");
+        let ids = json!({"output_format": "ids_only", "top_n": 2});
+        assert_eq!(search(&ids), "r=84");
+        program.signal(Signal::TERM);
+        assert!(program.ended().success());
+        let trail = fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
+        for rows in ["\"rows\":4,", "\"rows\":2,"] {
+            assert_eq!(trail.matches(rows).count(), 1, "{trail}");
+        }
+    });
 }
 
 #[test]
