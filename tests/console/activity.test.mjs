@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { base, password, signIn, until, visit, withBrowser } from './browser.mjs'
+import { signIn, until, visit, withBrowser } from './browser.mjs'
 import { keyboard, pointer } from './hands.mjs'
+import { runAs } from './statements.mjs'
 
 withBrowser()
 
 const running = (page) => page.getByRole('list', { name: 'Running now' })
 const line = (page, words) => running(page).getByRole('listitem').filter({ hasText: words })
-
-// Runs a statement as a user from a script, and returns how it ends.
-async function runAs(user, sql) {
-  const headers = { Authorization: `Bearer ${await sessionOf(user)}`, 'Content-Type': 'application/json' }
-  const answer = fetch(`${base}/api/query`, { method: 'POST', headers, body: JSON.stringify({ database: 'shop', sql, timeout_ms: 25_000 }) })
-  return { end: answer.then((response) => response.text()) }
-}
-
-async function sessionOf(user) {
-  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'authenticate_user', arguments: { username: user, password } } }
-  const answer = await fetch(`${base}/mcp/v1`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(call) })
-  return JSON.parse((await answer.json()).result.content[0].text).session_token
-}
 
 for (const hand of [pointer, keyboard]) {
   describe(`by ${hand.name}`, () => {

@@ -18,6 +18,7 @@ const SCRIPT = {
     [text('**Kitchen** earned most.\n\nThat is 42,166.25 in all.\n\n| a | b |\n|---|---|\n| 1 | 2 |')],
   ],
   write: [[use({ query: "update products set name = 'changed' where id = 1" })], [text('The price was left as it is.')]],
+  wait: [[use({ query: "select 'asked by a model', pg_sleep(20)" })], [text('It waited.')]],
   // Answers of a pipeline, which gives its passages in the prompt.
   'wash wool': [[text('Wash wool **by hand** in cool water [1] and press it between two towels [1]. Never boil it [9], and `x[0]` is code.')]],
   'the hostile': [[text('It says <img src=x onerror=alert(1)> [1] and ![x](https://198.51.100.1/x.png) [click](https://198.51.100.1/leak).')]],

@@ -1,4 +1,6 @@
 // Screens that are looked at in every size and theme, and how to tell that they are ready.
+import { editor, write } from './sql-page.mjs'
+
 export const SCREENS = [
   {
     name: 'ask',
@@ -39,11 +41,7 @@ export const SCREENS = [
     name: 'sql-saved',
     path: `/console/sql?db=shop#${encodeURIComponent('select 1')}`,
     ready: async (page) => {
-      await page.keyboard.press('Control+s')
-      const dialog = page.getByRole('dialog', { name: 'Save the query' })
-      await dialog.getByLabel('Title').fill('One')
-      await dialog.getByRole('button', { name: 'Save' }).click()
-      await page.getByText('One is saved.').waitFor()
+      await save(page, 'One')
       const side = page.getByRole('button', { name: 'Show tables, saved queries and history' })
       if (await side.isVisible()) await side.click()
       await page.getByRole('tab', { name: 'Saved' }).click()
@@ -56,6 +54,22 @@ export const SCREENS = [
     ready: async (page) => {
       await page.getByRole('button', { name: 'Prompts' }).click()
       await page.getByRole('dialog', { name: 'Prompts' }).getByRole('tab', { name: 'Saved' }).click()
+    },
+  },
+  {
+    name: 'sql-conflict',
+    path: `/console/sql?db=shop#${encodeURIComponent('select 2 as other')}`,
+    ready: async (page) => {
+      await save(page, 'Two')
+      await write(page, 'select 2 as two')
+      // The server gets a version that it does not have, as if another tab had been first.
+      await page.route('**/api/library/*', (route) => {
+        const item = route.request().postDataJSON()
+        route.continue({ postData: JSON.stringify({ ...item, version: item.version + 1 }) })
+      })
+      await page.keyboard.press('Control+s')
+      await page.getByRole('dialog', { name: 'It was changed in the meantime' }).waitFor()
+      await page.unroute('**/api/library/*')
     },
   },
   {
@@ -106,6 +120,16 @@ export const SCREENS = [
     ready: (page) => page.locator(READY[part]).first().waitFor(),
   })),
 ]
+
+/** Saves the text of the tab as a new query. */
+async function save(page, title) {
+  await editor(page).click()
+  await page.keyboard.press('Control+s')
+  const dialog = page.getByRole('dialog', { name: 'Save the query' })
+  await dialog.getByLabel('Title').fill(title)
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(`${title} is saved.`).waitFor()
+}
 
 /** Elements that a part of Admin has when it is loaded. */
 const READY = {

@@ -44,3 +44,14 @@ test('an operator cancels a statement on a telephone', () =>
     const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
     assert.ok(over <= 0, `${over} pixels too wide`)
   }))
+
+test('with many tabs the current one is in sight, and nothing needs scrolling sideways', () =>
+  visit(telephone, async (page) => {
+    await signIn(page, '/console/sql?db=shop')
+    for (let tab = 0; tab < 6; tab += 1) await page.getByRole('button', { name: 'New tab' }).tap()
+    const current = page.getByRole('tablist', { name: 'Statements' }).getByRole('tab', { selected: true })
+    const { x, width } = await current.boundingBox()
+    assert.ok(x >= 0 && x + width <= telephone.width, `from ${x} to ${x + width}`)
+    const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
+    assert.ok(over <= 0, `${over} pixels too wide`)
+  }))

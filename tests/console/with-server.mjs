@@ -64,8 +64,6 @@ function configuration(url, model) {
         rate_limit_max_attempts: 100,
       },
     },
-    // All tests sign in as one of a few users, and files run at the same time.
-    limits: { max_sessions_per_user: 200 },
     data_dir: folder,
     secret_file: join(folder, 'secret'),
     llm: { enabled: true, provider: 'anthropic', model: 'claude-script', anthropic_api_key: 'none', anthropic_base_url: model },

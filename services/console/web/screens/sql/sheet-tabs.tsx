@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { IconButton } from '../../parts/button'
 import { Foreign } from '../../parts/foreign'
 import { Icon } from '../../parts/icon'
@@ -11,6 +11,7 @@ import type { Work } from './work'
 export function SheetTabs({ work }: { readonly work: Work }) {
   const list = useRef<HTMLDivElement>(null)
   const { value: current } = work.current
+  useEffect(() => list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [current])
   const onKeyDown = (event: KeyboardEvent): void => {
     if (!list.current) return
     if (event.key === 'Delete' && current) {

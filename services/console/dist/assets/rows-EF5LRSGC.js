@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-754OBAOG.js";import"/console/assets/chunk-LFM4SPDU.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-OJJT3L4V.js";export{a as Rows,b as arrange};
