@@ -278,18 +278,20 @@ impl QueryBuilder<'_> {
         )
     }
 
-    /// Returns the columns of the result, as text.
-    fn result_columns(&self) -> String {
+    /// Returns the columns of a hit, as text, with an expression for its score.
+    fn hit_columns(&self, score: &str) -> String {
         let [id, title, url] = self.optional_columns();
+        let content = quoted(&self.place.text);
+        format!("({id})::text, ({content})::text, {score}, ({title})::text, ({url})::text")
+    }
+
+    /// Returns the columns of a hit without a score, and the others that are searched by words.
+    fn result_columns(&self) -> String {
         let others = self.place.keyword_columns.iter();
         let others: Vec<_> = others
             .map(|name| format!(", ({})::text", quoted(name)))
             .collect();
-        let others = others.concat();
-        format!(
-            "({id})::text, ({})::text, NULL, ({title})::text, ({url})::text{others}",
-            quoted(&self.place.text)
-        )
+        self.hit_columns("NULL") + &others.concat()
     }
 
     /// Returns the id, the title and the address; `NULL` for those that the table has not.

@@ -1,6 +1,6 @@
 //! Finds the rows whose vectors are closest to that of a question.
 
-use super::{Hit, Search};
+use super::{DriverError, Hit, Row, Search};
 use crate::{quoted, settings, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
@@ -22,7 +22,7 @@ impl Search<'_> {
         pool: &Pool,
     ) -> Result<Vec<Hit>, QueryError> {
         let read_query = self.closest_query(asked, least, ef_search);
-        let mut found = read_query.read(pool.lease().await?, Hit::read).await?;
+        let mut found = read_query.read(pool.lease().await?, similar).await?;
         // An index may return rows of almost equal distance in any order.
         found.sort_by(|one, two| match (one, two) {
             (Some(one), Some(two)) => two.score.total_cmp(&one.score),
@@ -45,22 +45,23 @@ impl Search<'_> {
             Some((expression, data_type)) => vector::distance(expression, &data_type, "<=>", asked),
             None => vector::distance(&name, data_type, "<=>", asked),
         };
-        // The condition is outside of the subquery, so that an index does not search on for rows
-        // that are similar enough.
-        let least = least.map_or_else(String::new, |least| {
-            format!(" WHERE 1 - near.distance >= {least:e}")
-        });
-        let query = format!(
-            "SELECT near.id::text, near.content::text, (1 - near.distance)::text,
-                    near.title::text, near.url::text
-             FROM (SELECT {}, {distance} AS distance FROM {}
-                   WHERE {} AND {name} IS NOT NULL
-                   ORDER BY distance LIMIT {}) AS near{least}",
-            builder.inner_columns(),
+        let mut query = format!(
+            "SELECT {} FROM {}
+             WHERE {} AND {name} IS NOT NULL
+             ORDER BY 3 LIMIT {}",
+            builder.hit_columns(&distance),
             self.place.table,
             self.allowed(&mut builder),
             self.rows,
         );
+        if let Some(least) = least {
+            // Outside of the search, because an index would search on for rows that are similar
+            // enough. To plan a query within another takes time, so only this case has one.
+            query = format!(
+                "SELECT * FROM ({query}) AS near (id, content, distance, title, url)
+                 WHERE 1 - near.distance >= {least:e}"
+            );
+        }
         ReadOnlyQuery {
             name: "SELECT",
             before: self.settings(ef_search),
@@ -76,4 +77,13 @@ impl Search<'_> {
         let is_default = !self.is_filtered() && reach <= EF_SEARCH.0;
         (!is_default).then(|| settings(reach.clamp(EF_SEARCH.0, EF_SEARCH.1)))
     }
+}
+
+/// Reads a row whose third column is its distance.
+fn similar(row: &Row) -> Result<Option<Hit>, DriverError> {
+    let hit = Hit::read(row)?;
+    Ok(hit.map(|hit| Hit {
+        score: 1.0 - hit.score,
+        ..hit
+    }))
 }

@@ -145,6 +145,35 @@ async fn an_index_in_half_precision_serves_vectors() {
 }
 
 #[tokio::test]
+async fn columns_may_have_the_names_that_a_query_uses() {
+    let mut fixture = Fixture::new().await;
+    fixture
+        .given(
+            "CREATE EXTENSION IF NOT EXISTS vector;
+             CREATE TABLE docs (id text, distance text, near text, embedding vector(3));
+             INSERT INTO docs VALUES ('one', 'far', 'a', '[0,1,0]'), ('two', 'close', 'b', '[1,0,0]');",
+        )
+        .await;
+    let pool = fixture.readable();
+    let place = SearchTable::new("docs", "distance", "embedding")
+        .with_id("id")
+        .with_title("near")
+        .with_url("distance");
+    let shape = shape_of(&pool, &place).await;
+    for (least, expected) in [(None, 2), (Some(0.5), 1)] {
+        let found = search(&place, &shape)
+            .closest(&[1.0, 0.0, 0.0], least, None, &pool)
+            .await
+            .expect("rows");
+        assert_eq!(found.len(), expected, "{found:?}");
+        assert_eq!(found[0].id.as_deref(), Some("two"));
+        assert_eq!(found[0].content, "close");
+        assert_eq!(found[0].title.as_deref(), Some("b"));
+        assert!((found[0].score - 1.0).abs() < 1e-9, "{found:?}");
+    }
+}
+
+#[tokio::test]
 async fn settings_of_the_index_are_sent_only_if_they_change_something() {
     let mut fixture = Fixture::new().await;
     fixture
