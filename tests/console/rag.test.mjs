@@ -196,6 +196,8 @@ for (const scheme of ['light', 'dark']) {
         await turn.getByRole('link', { name: /^Passage 1/ }).first().tap()
         const drawer = page.getByRole('dialog', { name: 'Passages' })
         await drawer.locator('mark').waitFor()
+        const ids = await page.locator('[id]').evaluateAll((all) => all.map(({ id }) => id))
+        assert.equal(new Set(ids).size, ids.length, ids.join(' '))
         await assertAccessible(page, 'passages')
         await drawer.getByRole('button', { name: 'Close' }).tap()
         await page.getByRole('button', { name: 'Settings' }).tap()

@@ -92,7 +92,7 @@ function Content() {
   return (
     <main class="rag-columns" id="content" tabIndex={-1}>
       <aside class="rag-settings" aria-label={text.settings} data-region>
-        <Settings />
+        {drawer.value !== 'settings' && <Settings />}
       </aside>
       <Splitter name="rag-settings" label={text.settingsWidth} initial={272} smallest={220} largest={420} />
       <section class="rag-work" aria-label={text.conversation} data-region>
@@ -100,7 +100,7 @@ function Content() {
       </section>
       <Splitter name="rag-passages" label={text.passagesWidth} from="end" initial={380} smallest={260} largest={640} />
       <aside class="rag-passages" aria-label={text.passages} data-region>
-        <Passages />
+        {drawer.value !== 'passages' && <Passages />}
       </aside>
       {drawer.value && (
         <Dialog title={text[drawer.value]} side={drawer.value === 'settings' ? 'start' : 'end'} onClose={() => (drawer.value = null)}>
