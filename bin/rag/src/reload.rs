@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
+    mem,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,21 +25,20 @@ use crate::{
 /// Applies changes of the configuration files to the running server.
 pub(crate) struct Reload {
     path: PathBuf,
-    /// The state of the configuration file before it was read at the start.
-    stamp: Option<Stamp>,
     builder: Arc<PipelineBuilder>,
     /// The configuration of the start, of which a part is changed by a restart only.
     started: Configuration,
     observation: Observation,
     folders: Folders,
-    /// The state of the files when they were last read.
+    /// The state of the files just before they were last read.
     last: Stamps,
     /// Files to watch besides those in use, because a failed reload needs them.
     missing: BTreeSet<PathBuf>,
     hangups: Option<Signal>,
 }
 
-type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
+/// States of files.
+pub(crate) type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
 
 /// The reason why a reload failed.
 enum Failure {
@@ -50,10 +50,11 @@ enum Failure {
 // === impl Reload ===
 
 impl Reload {
-    /// Prepares reloads: [`run`](Self::run) notices changes of the configuration file since it was
-    /// read. After this call, SIGHUP no longer ends the process.
+    /// Prepares reloads: [`run`](Self::run) notices changes of the files since `before`, their
+    /// [states](states) at the start. After this call, SIGHUP no longer ends the process.
     pub(crate) fn new(
         loaded: Loaded,
+        before: Stamps,
         builder: Arc<PipelineBuilder>,
         observation: Observation,
     ) -> Self {
@@ -61,12 +62,11 @@ impl Reload {
             .inspect_err(|error| warn!(%error, "cannot listen to SIGHUP"));
         Self {
             path: loaded.path,
-            stamp: loaded.stamp,
             builder,
             started: loaded.value,
             observation,
             folders: Folders::new("configuration files"),
-            last: Stamps::new(),
+            last: before,
             missing: BTreeSet::new(),
             hangups: hangups.ok(),
         }
@@ -74,13 +74,8 @@ impl Reload {
 
     /// Watches the files and reloads; it never ends, so drop it to stop.
     pub(crate) async fn run(&mut self, app: &mut App) -> Infallible {
-        self.folders.follow(self.read_stamps(app).keys());
-        self.last = self.read_stamps(app);
-        // The file may have changed while the server started.
-        let now = self.last.insert(self.path.clone(), self.stamp.take());
-        if now.as_ref() != self.last.get(&self.path) {
-            self.folders.trigger();
-        }
+        let before = mem::take(&mut self.last);
+        self.follow(&before, app);
         info!("watching for configuration changes");
         loop {
             let is_asked = self.changed().await;
@@ -118,17 +113,32 @@ impl Reload {
         settled(|| self.read_stamps(app)).await != self.last
     }
 
+    /// Follows the files that are in use, and looks at those that have changed since `before`, the
+    /// states just before they were read.
+    fn follow(&mut self, before: &Stamps, app: &App) {
+        self.folders.follow(&self.files(app));
+        let now = self.read_stamps(app);
+        self.last.clone_from(&now);
+        for (path, stamp) in &mut self.last {
+            if let Some(before) = before.get(path) {
+                stamp.clone_from(before);
+            }
+        }
+        if self.last != now {
+            self.folders.trigger();
+        }
+    }
+
+    fn files(&self, app: &App) -> BTreeSet<PathBuf> {
+        let mut files = app.key_files();
+        files.insert(self.path.clone());
+        files.extend(self.missing.iter().cloned());
+        files
+    }
+
     /// Returns the state of all watched files.
     fn read_stamps(&self, app: &App) -> Stamps {
-        let files: BTreeSet<_> = [self.path.clone()]
-            .into_iter()
-            .chain(app.key_files())
-            .chain(self.missing.iter().cloned())
-            .collect();
-        let stamps = files.into_iter();
-        stamps
-            .map(|path| (path.clone(), Stamp::of(&path)))
-            .collect()
+        stamps(self.files(app))
     }
 
     async fn reload(&mut self, app: &mut App) {
@@ -170,15 +180,7 @@ impl Reload {
                 error!(%error, "pipeline reload failed; keeping previous configuration");
             }
         }
-        let mut now = self.read_stamps(app);
-        for (path, stamp) in &mut now {
-            // The state before the read counts.
-            if let Some(before) = last.get(path) {
-                stamp.clone_from(before);
-            }
-        }
-        self.last = now;
-        self.folders.follow(self.last.keys());
+        self.follow(&last, app);
     }
 
     fn compare(&self, configuration: &Configuration) {
@@ -193,6 +195,30 @@ impl Reload {
     }
 }
 
+/// Returns the states of the files that a server starts with. It is called before the files with keys
+/// are read.
+pub(crate) fn states(loaded: &Loaded) -> Stamps {
+    let mut states = stamps(key_files(&loaded.value));
+    states.insert(loaded.path.clone(), loaded.stamp.clone());
+    states
+}
+
+fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Stamps {
+    let files = files.into_iter();
+    files
+        .map(|path| {
+            let stamp = Stamp::of(&path);
+            (path, stamp)
+        })
+        .collect()
+}
+
+fn key_files(configuration: &Configuration) -> BTreeSet<PathBuf> {
+    let pipelines = configuration.pipelines.iter();
+    let files = pipelines.flat_map(|pipeline| pipeline.key_files.all());
+    files.map(PathBuf::from).collect()
+}
+
 /// Loads the configuration and builds a set from it.
 fn make(
     path: &Path,
@@ -203,10 +229,8 @@ fn make(
         .map_err(|error| Failure::Configuration(error.to_string()))?;
     crate::warn(&loaded);
     let configuration = loaded.value;
-    let set = builder.make(&configuration, reusable).map_err(|error| {
-        let pipelines = configuration.pipelines.iter();
-        let files = pipelines.flat_map(|pipeline| pipeline.key_files.all());
-        Failure::Pipelines(format!("{error:#}"), files.map(PathBuf::from).collect())
-    })?;
+    let set = builder
+        .make(&configuration, reusable)
+        .map_err(|error| Failure::Pipelines(format!("{error:#}"), key_files(&configuration)))?;
     Ok((configuration, set))
 }

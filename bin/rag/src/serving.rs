@@ -20,7 +20,7 @@ use crate::{
     authentication::Authentication,
     configuration::{self, ConfigSources, Loaded},
     observation::Observed,
-    reload::Reload,
+    reload::{self, Reload},
     secrets::Secrets,
     stack,
 };
@@ -50,6 +50,7 @@ pub(crate) async fn serve(
     let builder = Arc::new(builder);
     let auth = server.auth.as_ref();
     let auth = auth.map(Authentication::open).transpose()?;
+    let states = reload::states(&loaded);
     let set = builder
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
@@ -80,7 +81,7 @@ pub(crate) async fn serve(
     let web = Web::new(limits(&server)).with_cut_off(cut_off);
     let web = web.with_acceptor(OptionalTls(tls));
     let web = web.with_connection_count(connection_count(&metrics));
-    let mut reload = Reload::new(loaded, builder, observation);
+    let mut reload = Reload::new(loaded, states, builder, observation);
     announce(&server, &bound, listening);
     let outcome = {
         tokio::select! {
