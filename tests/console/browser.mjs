@@ -34,10 +34,11 @@ const PROVOKED = /Failed to load resource: the server responded with a status of
  * Opens a window for a test. `steps` gets a page; afterwards nothing may have been said on the console, thrown,
  * refused by the policy or asked of another server.
  */
-export async function visit({ width = 1440, height = 900, scheme = 'light', touch = false, bypassPolicy = false } = {}, steps) {
+export async function visit({ width = 1440, height = 900, scheme = 'light', touch = false, bypassPolicy = false, forcedColors = 'none' } = {}, steps) {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: scheme,
+    forcedColors,
     hasTouch: touch,
     reducedMotion: 'reduce',
     bypassCSP: bypassPolicy,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { base, signIn, until, visit, withBrowser } from './browser.mjs'
+import { nothingRan, watchScripts } from './hostile.mjs'
 
 withBrowser()
 
@@ -21,22 +22,9 @@ test('the pages come with their policy', async () => {
 // With and without the policy: the program itself makes no markup from texts.
 for (const bypassPolicy of [false, true]) {
   describe(bypassPolicy ? 'without the policy' : 'with the policy', () => {
-    const watched = async (page) => {
-      await page.addInitScript(() => {
-        globalThis.ran = []
-        for (const name of ['alert', 'confirm', 'prompt', 'open']) globalThis[name] = (...words) => globalThis.ran.push([name, ...words])
-        document.addEventListener('securitypolicyviolation', (event) => globalThis.ran.push(['policy', event.violatedDirective, event.blockedURI]))
-      })
-    }
-    const nothingRan = async (page) => {
-      assert.deepEqual(await page.evaluate(() => globalThis.ran), [])
-      assert.notEqual(await page.title(), 'run')
-      assert.equal(await page.locator('#console :is(script, iframe, img, object, embed)').count(), 0)
-    }
-
     test('rows, names and errors of a database stay texts in Tools', () =>
       visit({ bypassPolicy }, async (page) => {
-        await watched(page)
+        await watchScripts(page)
         await signIn(page, '/console/tools?open=tool%2Fquery_database')
         const query = page.getByLabel('query', { exact: true })
         const call = page.getByRole('button', { name: 'Call' })
@@ -55,7 +43,7 @@ for (const bypassPolicy of [false, true]) {
 
     test('notes, names, statements and records stay texts in Admin and Activity', () =>
       visit({ bypassPolicy }, async (page) => {
-        await watched(page)
+        await watchScripts(page)
         await signIn(page, '/console/admin?db=shop')
         const markup = `<img src=x onerror=alert(1)>\u202E${bypassPolicy}`
         await page.getByRole('button', { name: 'New token' }).click()
@@ -85,7 +73,7 @@ for (const bypassPolicy of [false, true]) {
 
     test('addresses of the page stay texts', () =>
       visit({ bypassPolicy }, async (page) => {
-        await watched(page)
+        await watchScripts(page)
         const markup = encodeURIComponent('<img src=x onerror=alert(1)>')
         await signIn(page, `/console/tools?open=${markup}&db=${markup}&revision=${markup}#${markup}`)
         await page.getByText('Unknown database').waitFor()

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertAccessible, base, signIn, visit, withBrowser } from './browser.mjs'
 import { SCREENS } from './screens.mjs'
@@ -41,4 +42,16 @@ test('at 320 pixels nothing needs scrolling sideways', () =>
       const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
       if (over > 0) throw new Error(`${path} is ${over} pixels too wide`)
     }
+  }))
+
+test('with forced colours what is chosen is marked', () =>
+  visit({ forcedColors: 'active' }, async (page) => {
+    await signIn(page, '/console/sql?db=shop')
+    await page.getByRole('tab', { name: 'Saved' }).waitFor()
+    const styleOf = (target, name) => target.evaluate((element, name) => getComputedStyle(element)[name], name)
+    const screens = page.getByRole('navigation', { name: 'Screens' })
+    assert.equal(await styleOf(screens.getByRole('link', { name: 'SQL' }), 'outlineStyle'), 'solid')
+    assert.equal(await styleOf(screens.getByRole('link', { name: 'Ask' }), 'outlineStyle'), 'none')
+    const line = (name) => styleOf(page.getByRole('tab', { name }), 'borderBlockEndColor')
+    assert.notEqual(await line('Tables'), await line('Saved'))
   }))

@@ -1,5 +1,6 @@
 // A model that follows a script, with the wire format of Anthropic's Messages API, whole and streamed.
 import { createServer } from 'node:http'
+import { HOSTILE } from './hostile.mjs'
 
 const text = (words) => ({ type: 'text', text: words })
 const use = (input, name = 'query_database') => ({ type: 'tool_use', id: `toolu_${Math.random().toString(36).slice(2)}`, name, input })
@@ -22,6 +23,7 @@ const SCRIPT = {
   // Answers of a pipeline, which gives its passages in the prompt.
   'wash wool': [[text('Wash wool **by hand** in cool water [1] and press it between two towels [1]. Never boil it [9], and `x[0]` is code.')]],
   'the hostile': [[text('It says <img src=x onerror=alert(1)> [1] and ![x](https://198.51.100.1/x.png) [click](https://198.51.100.1/leak).')]],
+  'all of it': [[text(HOSTILE.join('\n\n')), use({ query: `select '${HOSTILE.join('\n').replaceAll("'", "''")}' as text` })], [text('That was all.')]],
   inject: [
     [use({ query: 'select left(text, 200) as text from hostile.texts order by id limit 9' })],
     [text('![x](https://198.51.100.1/leak.png) [click](https://198.51.100.1/leak?rows=1) [run](javascript:alert(1))\n\n<img src="https://198.51.100.1/x.png" onerror="alert(1)"><script>alert(1)</script>')],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { assertAccessible, rag, until, visit, withBrowser } from './browser.mjs'
 import { keyboard, pointer, reach } from './hands.mjs'
+import { nothingRan, watchScripts } from './hostile.mjs'
 
 withBrowser()
 
@@ -162,19 +163,14 @@ test('stopping keeps what has arrived, and says so', () =>
 for (const bypassPolicy of [false, true]) {
   test(`passages and answers that are hostile load and run nothing, ${bypassPolicy ? 'without' : 'with'} the policy`, () =>
     visit({ bypassPolicy }, async (page) => {
-      await page.addInitScript(() => {
-        globalThis.ran = []
-        for (const name of ['alert', 'confirm', 'prompt', 'open']) globalThis[name] = (...words) => globalThis.ran.push([name, ...words])
-        document.addEventListener('securitypolicyviolation', (event) => globalThis.ran.push(['policy', event.violatedDirective]))
-      })
+      await watchScripts(page)
       await open(page, 'model')
       const turn = await ask(page, 'What does the hostile passage say? <img src=x onerror=alert(1)>')
       await turn.getByRole('button', { name: /click/ }).click()
       await page.getByRole('dialog', { name: 'Open a link' }).getByRole('button', { name: 'Cancel' }).click()
       await turn.getByRole('link', { name: /^Passage 1/ }).first().click()
       await passages(page).getByText('javascript:alert(1)').waitFor()
-      assert.deepEqual(await page.evaluate(() => globalThis.ran), [])
-      assert.equal(await page.locator('#console :is(img, script, iframe, a[href^="javascript:"], a[href^="https://198"])').count(), 0)
+      await nothingRan(page)
     }))
 }
 

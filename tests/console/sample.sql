@@ -44,3 +44,4 @@ insert into hostile.texts (text) values
   (E'left \u202Eright\u202C zero\u200Bwidth \uFEFF mark'),
   (repeat('a', 1000000));
 create function hostile.fail(message text) returns int language plpgsql as $$ begin raise exception '%', message; end $$;
+create function hostile.note(message text) returns int language plpgsql as $$ begin raise notice '%', message; return 1; end $$;

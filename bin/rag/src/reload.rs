@@ -116,7 +116,7 @@ impl Reload {
     /// Follows the files that are in use, and looks at those that have changed since `before`, the
     /// states just before they were read.
     fn follow(&mut self, before: &Stamps, app: &App) {
-        self.folders.follow(&self.files(app));
+        self.folders.follow(self.files(app));
         let now = self.read_stamps(app);
         self.last.clone_from(&now);
         for (path, stamp) in &mut self.last {

@@ -35,3 +35,16 @@ test('a link shows its host and opens only through the question before it', () =
 test('quotes within quotes end somewhere', () => {
   expect(shown(`${'> '.repeat(200)}deep`).textContent).toContain('deep')
 })
+
+test('a text that grows is made again only where it has changed', () => {
+  const words = vi.fn((text: string) => text)
+  const hooks = { onLink: () => {}, words }
+  const grown = (source: string) => act(() => render(<Markdown source={source} hooks={hooks} />, document.body))
+  grown('one\n\ntwo [a][1]\n\nthr')
+  words.mockClear()
+  grown('one\n\ntwo [a][1]\n\nthree')
+  expect(words.mock.calls).toEqual([['three']])
+  // The address of a link may come later.
+  grown('one\n\ntwo [a][1]\n\nthree\n\n[1]: https://198.51.100.1/')
+  expect(document.body.querySelectorAll('button.markdown-link')).toHaveLength(1)
+})

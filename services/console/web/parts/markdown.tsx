@@ -1,5 +1,6 @@
 import { lexer, type Token, type Tokens } from 'marked'
 import { type ComponentChild, Fragment } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { markdown as text } from '../text/markdown'
 import { CodeText } from './code-text'
 import { Foreign } from './foreign'
@@ -20,7 +21,20 @@ const DEEPEST = 12
  * Raw HTML stays a text, images are shown by their address, and nothing is loaded.
  */
 export function Markdown({ source, hooks }: { source: string; hooks: Hooks }) {
-  return <div class="markdown">{blocks(lexer(source, { gfm: true }), hooks, 0)}</div>
+  const tokens = lexer(source, { gfm: true })
+  const links = Object.keys(tokens.links).length
+  return (
+    <div class="markdown">
+      {tokens.map((token, at) => (
+        <Kept key={at} token={token} links={links} hooks={hooks} />
+      ))}
+    </div>
+  )
+}
+
+/** A block that is made again only if it has changed: each piece of a stream makes all tokens anew. */
+function Kept({ token, links, hooks }: { token: Token; links: number; hooks: Hooks }) {
+  return useMemo(() => <>{block(token, hooks, 0, 0)}</>, [token.raw, links, hooks])
 }
 
 const blocks = (tokens: Token[], hooks: Hooks, depth: number): ComponentChild[] => tokens.map((token, at) => block(token, hooks, at, depth))

@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { type Citation, type DebugDetails, offer, type Offer, type PipelineOffer, question, type RagQuestion, type Source } from '../api/rag'
 import { wasStopped } from '../api/problem'
+import { painter } from '../parts/painter'
 import { indexOf, type PassageIndex } from './marks'
 import { questionOf, type Settings, START } from './request'
 
@@ -148,22 +149,5 @@ export async function ask(words: string): Promise<void> {
   } finally {
     painted.now()
     if (running.peek() === own) running.value = null
-  }
-}
-
-/** Shows changes at most once for each painting of the page, however many there are. */
-function painter(show: () => void): { soon: () => void; now: () => void } {
-  let due: ReturnType<typeof setTimeout> | null = null
-  const now = () => {
-    if (due !== null) clearTimeout(due)
-    due = null
-    show()
-  }
-  return {
-    // Hidden pages paint nothing, so that a timer is taken and not an animation frame.
-    soon: () => {
-      due ??= setTimeout(now, 32)
-    },
-    now,
   }
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ChatMessage } from '../../api/chat'
 import { conversation, keep, replaceMessages } from '../../api/conversations'
+import { painter } from '../../parts/painter'
 import { ask as text } from '../../text/ask'
 import { answer, type Confirmation, runTool, type Surroundings, type Tool } from './loop'
 import { fromKept, newTurn, type Step, toKeep, type Turn } from './turns'
@@ -103,12 +104,17 @@ async function busy(turn: Turn, work: (around: Surroundings) => Promise<unknown>
   running.peek()?.abort()
   const own = new AbortController()
   running.value = own
+  let latest = turn
+  const painted = painter(() => {
+    turns.value = turns.peek().map((other) => (other.id === turn.id ? latest : other))
+  })
   try {
     await work({
       database,
       signal: own.signal,
       show: (made) => {
-        turns.value = turns.peek().map((other) => (other.id === turn.id ? made : other))
+        latest = made
+        painted.soon()
       },
       confirm: (what) =>
         new Promise((resolve) => {
@@ -119,6 +125,7 @@ async function busy(turn: Turn, work: (around: Surroundings) => Promise<unknown>
   } catch {
     // A statement that was stopped is shown as that by its step.
   } finally {
+    painted.now()
     if (running.peek() === own) running.value = null
   }
 }

@@ -19,8 +19,10 @@ export function TurnView({ turn, user, choices }: { turn: Turn; user: string; ch
   const [link, setLink] = useState<string | null>(null)
   const steps = stepsOf(turn)
   const busy = running.value !== null
-  const cellOf = useMemo(() => cellFinder(steps), [turn.parts])
-  const hooks = { onLink: setLink, words: (words: string) => <NumberWords words={words} cellOf={cellOf} /> }
+  const hooks = useMemo(() => {
+    const cellOf = cellFinder(steps)
+    return { onLink: setLink, words: (words: string) => <NumberWords words={words} cellOf={cellOf} /> }
+  }, steps)
   let number = 0
   return (
     <article class="turn" aria-label={turn.question.slice(0, 80)}>
