@@ -127,6 +127,70 @@ async function stream(page) {
   say('stream of 200 events a second, tasks above 50 ms', tasks.length, '', '0')
 }
 
+// A hundred thousand rows of 12 columns, at full speed.
+async function largeGrid(context) {
+  const page = await context.newPage()
+  const devtools = await context.newCDPSession(page)
+  await page.goto(`${base}/console/sql?db=shop`)
+  await page.getByRole('combobox', { name: 'Limit of rows' }).selectOption('100000')
+  const columns = Array.from({ length: 11 }, (_, at) => `md5((n + ${at})::text) as c${at}`)
+  await page.evaluate(() => {
+    globalThis.rows = {}
+    const look = () => {
+      const { rows } = globalThis
+      if (document.querySelector('[role=gridcell]')) rows.first ??= performance.now()
+      if (/100,000 rows/.test(document.querySelector('#console').textContent)) rows.all ??= performance.now()
+      if (!rows.all) requestAnimationFrame(look)
+    }
+    look()
+  })
+  await run(page, `select n, ${columns.join(', ')} from generate_series(1, 100000) n`)
+  await facts(page, '100,000 rows')
+  const { first, all, response } = await page.evaluate(() => {
+    const answer = performance.getEntriesByType('resource').findLast(({ name }) => name.endsWith('/api/query'))
+    return { ...globalThis.rows, response: answer.responseStart }
+  })
+  say('grid of 100,000 rows: first rows after the first byte', first - response, 'ms', '300')
+  say('grid of 100,000 rows: all rows', all - response, 'ms', '4000')
+  await scrolling(page)
+  await devtools.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await devtools.send('Runtime.getHeapUsage')
+  say('grid of 100,000 rows: heap', usedSize / 1e6, 'MB', '200')
+  await copying(page, context)
+  await page.close()
+}
+
+async function scrolling(page) {
+  const frames = await grid(page).evaluate(async (element) => {
+    const found = []
+    const end = performance.now() + 10_000
+    let before = await new Promise(requestAnimationFrame)
+    while (before < end) {
+      element.scrollTop += 400
+      const now = await new Promise(requestAnimationFrame)
+      found.push(now - before)
+      before = now
+    }
+    return found.sort((one, two) => one - two)
+  })
+  say('grid: 95 % of frames while scrolling', frames[Math.floor(frames.length * 0.95)], 'ms', '16.7')
+  say('grid: longest frame while scrolling', frames.at(-1), 'ms', '100')
+}
+
+// A thousand rows of ten columns.
+async function copying(page, context) {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await grid(page).focus()
+  await page.keyboard.press('Control+Home')
+  const current = () => grid(page).evaluate((element) => Number(element.querySelector('.is-active')?.closest('[aria-rowindex]')?.getAttribute('aria-rowindex')))
+  while ((await current()) < 1000) await page.keyboard.press('Shift+PageDown')
+  for (let column = 1; column < 10; column += 1) await page.keyboard.press('Shift+ArrowRight')
+  const began = performance.now()
+  await page.keyboard.press('Control+c')
+  await page.getByText(/^Copied /).first().waitFor()
+  say(`grid: ${await page.getByText(/^Copied /).first().textContent()}`, performance.now() - began, 'ms', '500')
+}
+
 const browser = await chromium.launch({ executablePath: process.env.CONSOLE_BROWSER, args: ['--no-sandbox'] })
 try {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
@@ -139,6 +203,8 @@ try {
   await typing(page)
   await rows(page)
   await stream(page)
+  await page.close()
+  await largeGrid(context)
 } finally {
   await browser.close()
 }

@@ -328,7 +328,7 @@ async fn a_search_that_is_dropped_is_cancelled() {
         TestDatabase::as_described(&sql, |settings| settings.max_connections = 2).await;
     let retriever = test_database.retriever(vec![table("slow")], SearchOptions::default());
     let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%slow%'
-        AND query LIKE '%near%' AND state = 'active' AND pid <> pg_backend_pid()";
+        AND query LIKE '%<=>%' AND state = 'active' AND pid <> pg_backend_pid()";
     {
         let asked = question("vacuum");
         let search = ask(&retriever, &asked, &[1.0, 0.0]);

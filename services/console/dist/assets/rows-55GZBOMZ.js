@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-4CSDR5ZF.js";import"/console/assets/chunk-7OZCRSQK.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-E2W6QRLA.js";export{a as Rows,b as arrange};
