@@ -48,3 +48,15 @@ test('a text that grows is made again only where it has changed', () => {
   grown('one\n\ntwo [a][1]\n\nthree\n\n[1]: https://198.51.100.1/')
   expect(document.body.querySelectorAll('button.markdown-link')).toHaveLength(1)
 })
+
+test('a text that arrives letter by letter looks as it does at once', () => {
+  const source = 'Para\n---\n\nMid\n---\n\nMore\ntext [a][1]\n- one\n\n- two\n    deep\n\n  para\n\n```sql\nselect 1\n\nselect 2\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n> quote\nlazy\n\n    code\n\n<b>raw</b>\n\n***\n\n1. x\n2. y\r\n\r\nend [a][1]\n\n[1]: https://198.51.100.1/\n\nlast\n==='
+  const hooks = { onLink: () => {} }
+  const [grown, whole] = [document.createElement('div'), document.createElement('div')]
+  for (let length = 1; length <= source.length; length += 1) {
+    act(() => render(<Markdown source={source.slice(0, length)} hooks={hooks} />, grown))
+    act(() => render(null, whole))
+    act(() => render(<Markdown source={source.slice(0, length)} hooks={hooks} />, whole))
+    expect(grown.innerHTML, source.slice(0, length)).toBe(whole.innerHTML)
+  }
+})

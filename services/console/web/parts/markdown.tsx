@@ -1,6 +1,6 @@
 import { lexer, type Token, type Tokens } from 'marked'
 import { type ComponentChild, Fragment } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { markdown as text } from '../text/markdown'
 import { CodeText } from './code-text'
 import { Foreign } from './foreign'
@@ -15,14 +15,17 @@ export interface Hooks {
 
 const DEEPEST = 12
 
+// The expressions of the reader are compiled when they are first used: better now than when an answer arrives.
+globalThis.requestIdleCallback?.(() => lexer('a *b* `c` [d](e) <f>\n- g\n\n| h |\n|---|\n| i |\n\n> j\n\n```\nk\n```\n'))
+
 /**
  * Shows Markdown of a model as elements of a closed list.
  *
  * Raw HTML stays a text, images are shown by their address, and nothing is loaded.
  */
 export function Markdown({ source, hooks }: { source: string; hooks: Hooks }) {
-  const tokens = lexer(source, { gfm: true })
-  const links = Object.keys(tokens.links).length
+  const before = useRef<Read | null>(null)
+  const { tokens, links } = (before.current = read(source, before.current))
   return (
     <div class="markdown">
       {tokens.map((token, at) => (
@@ -32,8 +35,38 @@ export function Markdown({ source, hooks }: { source: string; hooks: Hooks }) {
   )
 }
 
+interface Read {
+  source: string
+  tokens: Token[]
+  /** Addresses that the text defines for its links, as JSON. */
+  links: string
+}
+
+const NO_LINKS = '{}'
+
+/** Reads a text. One that has grown is read from its last two blocks on: those before them no longer change. */
+function read(source: string, before: Read | null): Read {
+  if (before?.links === NO_LINKS && source.startsWith(before.source)) {
+    let solid = before.tokens.length
+    for (let open = 2; solid > 0 && open > 0; ) {
+      solid -= 1
+      if (before.tokens[solid]?.type !== 'space') open -= 1
+    }
+    const kept = before.tokens.slice(0, solid)
+    const text = kept.map(({ raw }) => raw).join('')
+    const rest = source.startsWith(text) ? lexed(source.slice(text.length)) : null
+    if (rest?.links === NO_LINKS) return { source, tokens: [...kept, ...rest.tokens], links: NO_LINKS }
+  }
+  return { source, ...lexed(source) }
+}
+
+function lexed(source: string): Omit<Read, 'source'> {
+  const tokens = lexer(source, { gfm: true })
+  return { tokens, links: JSON.stringify(tokens.links) }
+}
+
 /** A block that is made again only if it has changed: each piece of a stream makes all tokens anew. */
-function Kept({ token, links, hooks }: { token: Token; links: number; hooks: Hooks }) {
+function Kept({ token, links, hooks }: { token: Token; links: string; hooks: Hooks }) {
   return useMemo(() => <>{block(token, hooks, 0, 0)}</>, [token.raw, links, hooks])
 }
 

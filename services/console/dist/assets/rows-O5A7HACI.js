@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-6VSXUDJH.js";import"/console/assets/chunk-WNUYDP5A.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-ALPPFWSZ.js";export{a as Rows,b as arrange};
