@@ -44,6 +44,8 @@ test('at 320 pixels nothing needs scrolling sideways, nor does it in a language 
         if (over > 0) throw new Error(`${path} is ${over} pixels too wide with ${words} words`)
         await page.evaluate(lengthen)
       }
+      // An address that differs behind # alone would not load the page again.
+      await page.goto('about:blank')
     }
   }))
 
