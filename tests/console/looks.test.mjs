@@ -70,3 +70,40 @@ test('with forced colours what is chosen is marked', () =>
     const line = (name) => styleOf(page.getByRole('tab', { name }), 'borderBlockEndColor')
     assert.notEqual(await line('Tables'), await line('Saved'))
   }))
+
+// What the server may answer but what a screen shows.
+const STATES = {
+  'that cannot load': (route) => route.fulfill({ status: 429, json: { error: 'Too many requests', code: 'too_many_requests' } }),
+  'that still load': () => {},
+  'without content': async (route) => {
+    const response = await route.fetch()
+    const isJson = response.headers()['content-type'] === 'application/json'
+    return route.fulfill({ response, ...(isJson && { json: emptied(await response.json()) }) })
+  },
+}
+
+const PLACES = ['ask', 'sql', 'schema', 'search', 'tools', 'activity', 'activity?view=audit', ...['tokens', 'users', 'databases', 'configuration', 'server'].map((part) => `admin?part=${part}`)]
+
+// Lists have nothing in them, but for the databases: without one there is no screen.
+function emptied(value, name = '') {
+  if (Array.isArray(value)) return name === 'databases' ? value : []
+  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, emptied(inner, name)]))
+  return value
+}
+
+for (const [state, answer] of Object.entries(STATES)) {
+  test(`screens ${state} are accessible and not too wide`, () =>
+    visit({ width: 360, height: 780, bypassPolicy: true }, async (page) => {
+      await signIn(page)
+      await page.route(/\/(api|mcp)\b(?!\/(console|databases)\b)/, answer)
+      for (const place of PLACES) {
+        await page.goto(`${base}/console/${place}`)
+        await page.getByRole('main').waitFor()
+        // What takes longer than 150 ms has a sign of it.
+        await page.waitForFunction(() => performance.now() > 500)
+        await assertAccessible(page, `${place} ${state}`)
+        const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
+        assert.ok(over <= 0, `${place} is ${over} pixels too wide`)
+      }
+    }))
+}

@@ -93,8 +93,13 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
   useEffect(() => foot.current?.scrollIntoView({ block: 'end' }), [turns.value.length])
   useEffect(() => () => running.peek()?.abort(), [])
 
-  if (problem) return <div class="screen-message"><ProblemBanner problem={problem} /></div>
-  if (!known) return <Loading />
+  if (problem || !known)
+    return (
+      <>
+        <h1 class="spoken">{text.title}</h1>
+        {problem ? <div class="screen-message"><ProblemBanner problem={problem} /></div> : <Loading />}
+      </>
+    )
   const isLocal = known.provider === 'local'
   const choices: Choices = { provider: known.provider, model: known.model, database: database.value, tools: isLocal ? [] : tools, keeps }
   const conversation = keeps ? <ConversationList list={list} words={words} onWords={setWords} onChange={refresh} onChoose={() => setDrawer(false)} /> : <NotKept onChoose={() => setDrawer(false)} />
