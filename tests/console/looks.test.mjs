@@ -98,7 +98,7 @@ for (const [state, answer] of Object.entries(STATES)) {
       await page.route(/\/(api|mcp)\b(?!\/(console|databases)\b)/, answer)
       for (const place of PLACES) {
         await page.goto(`${base}/console/${place}`)
-        await page.getByRole('main').waitFor()
+        await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
         // What takes longer than 150 ms has a sign of it.
         await page.waitForFunction(() => performance.now() > 500)
         await assertAccessible(page, `${place} ${state}`)
