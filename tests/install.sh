@@ -60,8 +60,8 @@ installed() (
   printf '%s\n' "$folder"
 )
 
-# Builds the programs, or what is named, and sets `target` to the target folder. The selection is the
-# same in all scripts: another one has other features, which would rebuild most dependencies.
+# Builds the programs, or what is named, and sets `target` to the target folder. Debug builds are of the
+# same selection in all scripts: another one has other features, which would rebuild most dependencies.
 build() {
   cargo build --locked --quiet --example database "${@:---bins}"
   target=$(cargo metadata --locked --no-deps --offline --format-version 1 |

@@ -1,7 +1,7 @@
 import { describe, test } from 'node:test'
 import { base, signIn, visit, withBrowser } from './browser.mjs'
 import { HOSTILE, nothingRan, poison, watchScripts } from './hostile.mjs'
-import { facts, grid, run, write } from './sql-page.mjs'
+import { facts, grid, run, saveAs, write } from './sql-page.mjs'
 
 withBrowser()
 
@@ -120,11 +120,7 @@ for (const bypassPolicy of [false, true]) {
 
     walk('saved queries and prompts stay texts', '/console/sql?db=shop', async (page) => {
       await write(page, 'select 1')
-      await page.keyboard.press('Control+s')
-      const dialog = page.getByRole('dialog', { name: 'Save the query' })
-      await dialog.getByLabel('Title').fill('One of many')
-      await dialog.getByRole('button', { name: 'Save' }).click()
-      await page.getByText('One of many is saved.').waitFor()
+      await saveAs(page, 'One of many')
       await poison(page, '**/api/library?*', 'items', ['title', 'text', 'database', 'owner'])
       await page.reload()
       await page.getByRole('tab', { name: 'Saved' }).click()

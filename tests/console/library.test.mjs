@@ -3,23 +3,13 @@ import { describe, test } from 'node:test'
 import { base, signIn, token, until, visit, withBrowser } from './browser.mjs'
 import { keyboard, pointer } from './hands.mjs'
 import { nothingRan, watchScripts } from './hostile.mjs'
-import { editor, facts, write } from './sql-page.mjs'
+import { editor, facts, saveAs, write } from './sql-page.mjs'
 
 withBrowser()
 
 const at = '/console/sql?db=shop'
 const saved = (page, title) => page.getByRole('button', { name: new RegExp(`^${title}`) })
 const showSaved = (page, hand = pointer) => hand.press(page, page.getByRole('tab', { name: 'Saved' }))
-
-/** Saves the text of the tab as a new query. */
-async function saveAs(page, title, { shared = false } = {}) {
-  await page.keyboard.press('Control+s')
-  const dialog = page.getByRole('dialog', { name: 'Save the query' })
-  await dialog.getByLabel('Title').fill(title)
-  if (shared) await dialog.getByRole('switch', { name: 'Share with other users' }).click()
-  await dialog.getByRole('button', { name: 'Save' }).click()
-  await page.getByText(`${title} is saved.`).waitFor()
-}
 
 for (const hand of [pointer, keyboard]) {
   describe(`by ${hand.name}`, () => {

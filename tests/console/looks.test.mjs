@@ -71,7 +71,7 @@ test('with forced colours what is chosen is marked', () =>
     assert.notEqual(await line('Tables'), await line('Saved'))
   }))
 
-// What the server may answer but what a screen shows.
+// Answers of the server that leave a screen without its content.
 const STATES = {
   'that cannot load': (route) => route.fulfill({ status: 429, json: { error: 'Too many requests', code: 'too_many_requests' } }),
   'that still load': () => {},

@@ -1,5 +1,5 @@
 // Screens that are looked at in every size and theme, and how to tell that they are ready.
-import { editor, write } from './sql-page.mjs'
+import { saveAs, write } from './sql-page.mjs'
 
 export const SCREENS = [
   {
@@ -41,7 +41,7 @@ export const SCREENS = [
     name: 'sql-saved',
     path: `/console/sql?db=shop#${encodeURIComponent('select 1')}`,
     ready: async (page) => {
-      await save(page, 'One')
+      await saveAs(page, 'One')
       const side = page.getByRole('button', { name: 'Show tables, saved queries and history' })
       if (await side.isVisible()) await side.click()
       await page.getByRole('tab', { name: 'Saved' }).click()
@@ -60,7 +60,7 @@ export const SCREENS = [
     name: 'sql-conflict',
     path: `/console/sql?db=shop#${encodeURIComponent('select 2 as other')}`,
     ready: async (page) => {
-      await save(page, 'Two')
+      await saveAs(page, 'Two')
       await write(page, 'select 2 as two')
       // The server gets a version that it does not have, as if another tab had been first.
       await page.route('**/api/library/*', (route) => {
@@ -120,16 +120,6 @@ export const SCREENS = [
     ready: (page) => page.locator(READY[part]).first().waitFor(),
   })),
 ]
-
-/** Saves the text of the tab as a new query. */
-async function save(page, title) {
-  await editor(page).click()
-  await page.keyboard.press('Control+s')
-  const dialog = page.getByRole('dialog', { name: 'Save the query' })
-  await dialog.getByLabel('Title').fill(title)
-  await dialog.getByRole('button', { name: 'Save' }).click()
-  await page.getByText(`${title} is saved.`).waitFor()
-}
 
 /** Elements that a part of Admin has when it is loaded. */
 const READY = {

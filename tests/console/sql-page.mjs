@@ -19,3 +19,14 @@ export async function run(page, text) {
 /** The cell that has the focus of a grid. */
 export const active = (page) =>
   grid(page).evaluate((node) => document.getElementById(node.getAttribute('aria-activedescendant') ?? '')?.textContent ?? '')
+
+/** Saves the text of the tab as a new query. */
+export async function saveAs(page, title, { shared = false } = {}) {
+  await editor(page).click()
+  await page.keyboard.press('Control+s')
+  const dialog = page.getByRole('dialog', { name: 'Save the query' })
+  await dialog.getByLabel('Title').fill(title)
+  if (shared) await dialog.getByRole('switch', { name: 'Share with other users' }).click()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(`${title} is saved.`).waitFor()
+}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from another_program import connect
 from faults import Faults
-from pgbouncer import UNTOUCHED, pgbouncer
+from pgbouncer import CONNECTIONS, UNTOUCHED, pgbouncer
 from processes import PATIENCE, database, running
 
 WRITERS = 4
@@ -80,7 +80,7 @@ def drain(direct, table, faults):
 def untouched(bouncer, faults):
     """Checks the settings that the application finds, on as many connections as it can get."""
     with ExitStack() as stack:
-        connections = [stack.enter_context(connect(bouncer)) for _ in range(8)]
+        connections = [stack.enter_context(connect(bouncer)) for _ in range(CONNECTIONS)]
         for connection in connections:
             stack.enter_context(connection.transaction())
             for setting, expected in UNTOUCHED.items():
