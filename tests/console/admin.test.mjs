@@ -25,6 +25,9 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, page.getByRole('button', { name: 'Make the token' }))
         const token = (await shownOnce(page).getByRole('region', { name: 'Token' }).innerText()).trim()
         await until(() => works(token), 'the token works')
+        await hand.press(page, shownOnce(page).getByRole('button', { name: 'Copy' }).first())
+        // The confirmation is over the dialog, where it can be seen and heard.
+        await shownOnce(page).getByRole('status').getByText('Copied').click({ trial: true })
         await hand.press(page, shownOnce(page).getByRole('tab', { name: 'VS Code' }))
         assert.equal(JSON.parse(await shownOnce(page).getByRole('region', { name: 'VS Code' }).innerText()).servers.ziggurat.headers.Authorization, `Bearer ${token}`)
         await page.keyboard.press('Escape')

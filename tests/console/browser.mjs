@@ -22,7 +22,7 @@ let browser
 /** Starts the browser of a file with tests, and stops it after them. */
 export function withBrowser() {
   before(async () => {
-    browser = await chromium.launch({ executablePath: process.env.CONSOLE_BROWSER, args: ['--no-sandbox'] })
+    browser = await chromium.launch({ executablePath: process.env.CONSOLE_BROWSER, args: ['--no-sandbox', '--font-render-hinting=none'] })
   })
   after(() => browser.close())
 }

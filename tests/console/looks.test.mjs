@@ -1,37 +1,92 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { assertAccessible, base, signIn, visit, withBrowser } from './browser.mjs'
+import { fileURLToPath } from 'node:url'
+import { assertAccessible, base, rag, signIn, visit, withBrowser } from './browser.mjs'
+import { Pictures, THEMES } from './pictures.mjs'
 import { SCREENS } from './screens.mjs'
 
 withBrowser()
 
-// Each size and each theme once: `CONSOLE_LOOKS=all` looks at each theme in each size.
-const LOOKS = [
-  [1440, 900, 'light'],
-  [360, 780, 'dark'],
-]
-const OTHERS = [
-  [1440, 900, 'dark'],
-  [360, 780, 'light'],
+// Rules of accessibility are checked once in each theme: `CONSOLE_LOOKS=all` checks each theme in each size.
+const SIZES = [
+  { width: 1440, height: 900, themes: ['light'] },
+  { width: 768, height: 1024, themes: [] },
+  { width: 360, height: 780, themes: ['dark'] },
 ]
 
-for (const [width, height, scheme] of process.env.CONSOLE_LOOKS === 'all' ? [...LOOKS, ...OTHERS] : LOOKS) {
-  test(`all screens are accessible at ${width} pixels in ${scheme}`, () =>
-    visit({ width, height, scheme, bypassPolicy: true }, async (page) => {
+// One test, since what it leaves on the server is seen in its later pictures.
+test('all screens look as before and are accessible', async () => {
+  const pictures = new Pictures()
+  for (const size of SIZES) {
+    await visit({ ...size, bypassPolicy: true }, async (page) => {
+      const look = async (name) => {
+        for (const colorScheme of process.env.CONSOLE_LOOKS === 'all' ? THEMES : size.themes) {
+          await page.emulateMedia({ colorScheme })
+          await assertAccessible(page, `${name} in ${colorScheme}`)
+        }
+        await pictures.compare(page, name)
+      }
       await page.goto(`${base}/console/`)
       await page.getByRole('button', { name: 'Sign in' }).waitFor()
-      await assertAccessible(page, 'sign-in')
+      await look('sign-in')
       await signIn(page)
       for (const { name, path, ready } of SCREENS) {
         await page.goto(base + path)
         await ready(page)
-        await assertAccessible(page, name)
+        await look(name)
+        // An address that differs behind # alone would not load the page again.
+        await page.goto('about:blank')
       }
+      await page.goto(`${base}/console/search`)
+      await page.getByRole('searchbox', { name: 'Question' }).waitFor()
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox', { name: 'Find or do' }).waitFor()
-      await assertAccessible(page, 'palette')
-    }))
-}
+      await look('palette')
+    })
+  }
+  pictures.end()
+})
+
+test('the page of ziggurat-rag looks as before', () =>
+  visit({}, async (page) => {
+    const pictures = new Pictures()
+    for (const size of SIZES) {
+      await page.setViewportSize(size)
+      await page.goto(`${rag.base}/`)
+      await page.getByRole('combobox', { name: 'Pipeline' }).selectOption('model')
+      await page.getByRole('textbox', { name: 'Question' }).fill('How do I wash wool?')
+      await pictures.compare(page, 'rag')
+      await page.keyboard.press('Enter')
+      await page.getByRole('article').and(page.locator('[aria-busy=false]')).waitFor()
+      await pictures.compare(page, 'rag-answer')
+    }
+    pictures.end()
+  }))
+
+test('the components look as before', () =>
+  visit({}, async (page) => {
+    const web = fileURLToPath(new URL('../../services/console/web/', import.meta.url))
+    const built = mkdtempSync(join(tmpdir(), 'gallery-'))
+    try {
+      execFileSync('node', ['build.mjs', '--gallery', '--out', built], { cwd: web, stdio: 'inherit' })
+      await page.route(`${base}/console/assets/*`, (route) => route.fulfill({ path: join(built, 'assets', new URL(route.request().url()).pathname.split('/').pop()) }))
+      await page.route(`${base}/console/gallery`, (route) => route.fulfill({ contentType: 'text/html', body: readFileSync(join(built, 'gallery.html')) }))
+      const pictures = new Pictures()
+      for (const size of SIZES) {
+        await page.setViewportSize(size)
+        await page.goto(`${base}/console/gallery`)
+        await page.getByRole('heading', { name: 'Gallery' }).waitFor()
+        await pictures.compare(page, 'gallery', { fullPage: true })
+      }
+      pictures.end()
+    } finally {
+      rmSync(built, { recursive: true, force: true })
+    }
+  }))
 
 test('at 320 pixels nothing needs scrolling sideways, nor does it in a language of longer words', () =>
   visit({ width: 320, height: 640 }, async (page) => {
@@ -73,9 +128,9 @@ test('with forced colours what is chosen is marked', () =>
 
 // Answers of the server that leave a screen without its content.
 const STATES = {
-  'that cannot load': (route) => route.fulfill({ status: 429, json: { error: 'Too many requests', code: 'too_many_requests' } }),
-  'that still load': () => {},
-  'without content': async (route) => {
+  failing: (route) => route.fulfill({ status: 429, json: { error: 'Too many requests', code: 'too_many_requests' } }),
+  loading: () => {},
+  empty: async (route) => {
     const response = await route.fetch()
     const isJson = response.headers()['content-type'] === 'application/json'
     return route.fulfill({ response, ...(isJson && { json: emptied(await response.json()) }) })
@@ -92,18 +147,33 @@ function emptied(value, name = '') {
 }
 
 for (const [state, answer] of Object.entries(STATES)) {
-  test(`screens ${state} are accessible and not too wide`, () =>
+  test(`screens that are ${state} look as before, are accessible and not too wide`, () =>
     visit({ width: 360, height: 780, bypassPolicy: true }, async (page) => {
+      const pictures = new Pictures()
       await signIn(page)
+      await page.clock.install()
       await page.route(/\/(api|mcp)\b(?!\/(console|databases)\b)/, answer)
       for (const place of PLACES) {
+        await page.setViewportSize(SIZES.at(-1))
         await page.goto(`${base}/console/${place}`)
         await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
-        // What takes longer than 150 ms has a sign of it.
-        await page.waitForFunction(() => performance.now() > 500)
-        await assertAccessible(page, `${place} ${state}`)
+        // What takes longer than 3 s has a sign of it, and can be stopped.
+        await page.clock.fastForward(4000)
+        await assertAccessible(page, `${place}, ${state}`)
         const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
         assert.ok(over <= 0, `${place} is ${over} pixels too wide`)
+        for (const size of SIZES) {
+          await page.setViewportSize(size)
+          await pictures.compare(page, `${place.replace(/\W/g, '-')}-${state}`)
+        }
+        if (state !== 'loading') continue
+        await page.setViewportSize(SIZES[0])
+        for (const stop of await page.getByRole('button', { name: 'Stop', exact: true }).all()) {
+          await stop.click()
+          await page.getByText('Stopped before there was an answer.').first().waitFor()
+        }
+        assert.equal(await page.getByText(/^Loading for/).count(), 0, place)
       }
+      pictures.end()
     }))
 }

@@ -14,7 +14,7 @@ import { startModel } from './model.mjs'
 const PATIENCE = 60_000 // milliseconds for a program to start
 const PASSWORD = 'a password of many words'
 const programs = process.env.CONSOLE_PROGRAMS
-const folder = mkdtempSync(join(tmpdir(), 'console-'))
+const folder = mkdtempSync(join(tmpdir(), `console-${process.pid}-`))
 const children = []
 let model
 

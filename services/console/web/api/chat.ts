@@ -74,10 +74,10 @@ function addText(blocks: Block[], text: string): void {
 export const textOf = (blocks: Block[]): string => blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
 
 /** Lists the providers of models. */
-export const providers = (): Promise<Schemas['ModelProviders']> => call('/api/llm/providers')
+export const providers = (signal: AbortSignal): Promise<Schemas['ModelProviders']> => call('/api/llm/providers', { signal })
 
 /** Lists the models of a provider. */
-export const models = (provider: string): Promise<Schemas['Models']> => call(`/api/llm/models?provider=${encodeURIComponent(provider)}`)
+export const models = (provider: string, signal: AbortSignal): Promise<Schemas['Models']> => call(`/api/llm/models?provider=${encodeURIComponent(provider)}`, { signal })
 
 /** Shortens a chat that has become long, without a model. */
 export const compact = (messages: ChatMessage[], signal: AbortSignal): Promise<{ messages: ChatMessage[] }> => call('/api/chat/compact', { body: { messages }, signal })

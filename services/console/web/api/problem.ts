@@ -40,6 +40,9 @@ export async function problemOf(response: Response): Promise<Problem> {
   )
 }
 
+/** The problem of a person who has stopped a request: there is nothing to show. */
+export const stopped = (): Problem => new Problem(0, 'Stopped before there was an answer.', 'stopped')
+
 /** Tells if a failure is one that a person has asked for: a request that was stopped. */
 export const wasStopped = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError'
 

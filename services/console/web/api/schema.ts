@@ -1,6 +1,6 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { send } from './client'
-import { Problem, problemOf } from './problem'
+import { Problem, problemOf, stopped } from './problem'
 
 /** The column that a foreign key refers to. */
 export interface Reference {
@@ -64,6 +64,7 @@ export interface CatalogueState {
 interface Entry {
   state: Signal<CatalogueState>
   etag: string | null
+  running: AbortController
 }
 
 const entries = new Map<string, Entry>()
@@ -75,6 +76,7 @@ export function catalogueOf(database: string): ReadonlySignal<CatalogueState> {
   const entry: Entry = {
     state: signal<CatalogueState>({ catalogue: null, problem: null, loading: false }),
     etag: null,
+    running: new AbortController(),
   }
   entries.set(database, entry)
   if (database !== '') void load(database, entry, false)
@@ -87,6 +89,9 @@ export function reloadCatalogue(database: string, refresh: boolean): Promise<voi
   return entry ? load(database, entry, refresh) : Promise.resolve()
 }
 
+/** Stops loading the tables. */
+export const stopCatalogue = (database: string): void => entries.get(database)?.running.abort()
+
 /** Forgets all tables, for another caller. */
 export function forgetCatalogues(): void {
   entries.clear()
@@ -95,11 +100,12 @@ export function forgetCatalogues(): void {
 async function load(database: string, entry: Entry, refresh: boolean): Promise<void> {
   const { state } = entry
   if (state.peek().loading) return
+  entry.running = new AbortController()
   state.value = { ...state.peek(), problem: null, loading: true }
   try {
     const query = new URLSearchParams({ database, ...(refresh ? { refresh: 'true' } : {}) })
     const headers: Record<string, string> = entry.etag ? { 'If-None-Match': entry.etag } : {}
-    const response = await send(`/api/schema?${query}`, { headers })
+    const response = await send(`/api/schema?${query}`, { headers, signal: entry.running.signal })
     if (response.status === 304) {
       state.value = { ...state.peek(), loading: false }
       return
@@ -109,7 +115,8 @@ async function load(database: string, entry: Entry, refresh: boolean): Promise<v
     if (!catalogue) throw new Problem(0, 'The answer of the server broke off.', 'broke_off')
     entry.etag = response.headers.get('etag')
     state.value = { catalogue, problem: null, loading: false }
-  } catch (problem) {
+  } catch (failure) {
+    const problem = entry.running.signal.aborted ? stopped() : failure
     state.value = { ...state.peek(), problem, loading: false }
   }
 }

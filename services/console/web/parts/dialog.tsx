@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { shell } from '../text/shell'
 import { IconButton } from './button'
+import { Toasts } from './toast'
 
 /**
  * A dialog over the page. It is shown while it is rendered; `onClose` is asked to take it away.
@@ -71,6 +72,7 @@ export function Dialog({
         <div class="dialog-body">{children}</div>
         {actions && <footer class="dialog-foot">{actions}</footer>}
       </div>
+      <Toasts />
     </dialog>
   )
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { items, type LibraryItem, type LibraryKind, PAGE } from '../api/library'
+import { stopped } from '../api/problem'
 import type { Session } from '../api/session'
 import { isIn, session } from './session'
 
@@ -43,22 +44,28 @@ export interface LibraryState {
 }
 
 /** Lists the items with these words, and follows changes of this and other tabs. */
-export function useItems(kind: LibraryKind, words = ''): LibraryState & { again: () => void } {
+export function useItems(kind: LibraryKind, words = ''): LibraryState & { again: () => void; stop: () => void } {
   const [state, setState] = useState<LibraryState>({ items: null, more: false, problem: null })
   const [tries, setTries] = useState(0)
   const changes = libraryChanges.value
+  const running = useRef(new AbortController())
   useEffect(() => {
-    const stop = new AbortController()
+    const own = new AbortController()
+    running.current = own
     const load = () =>
-      items(kind, words, 0, stop.signal).then(
-        (found) => stop.signal.aborted || setState({ items: found, more: found.length === PAGE, problem: null }),
-        (problem: unknown) => stop.signal.aborted || setState((before) => ({ ...before, problem })),
+      items(kind, words, 0, own.signal).then(
+        (found) => own.signal.aborted || setState({ items: found, more: found.length === PAGE, problem: null }),
+        (problem: unknown) => own.signal.aborted || setState((before) => ({ ...before, problem })),
       )
     const timer = setTimeout(load, words ? TYPING : 0)
     return () => {
       clearTimeout(timer)
-      stop.abort()
+      own.abort()
     }
   }, [kind, words, changes, tries])
-  return { ...state, again: () => setTries(tries + 1) }
+  const stop = () => {
+    running.current.abort()
+    setState((before) => ({ ...before, problem: stopped() }))
+  }
+  return { ...state, again: () => setTries(tries + 1), stop }
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { allRecords, auditCsv, type AuditPage, auditRecords, type Chain } from '../../api/audit'
-import { Problem, wasStopped } from '../../api/problem'
+import { Problem, stopped, wasStopped } from '../../api/problem'
 import { ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
@@ -25,7 +25,7 @@ const CONFIGURATION = 'audit:\n  file: /var/lib/ziggurat/audit.jsonl\n  required
 export function Audit() {
   const wanted = wantedIn(place.value.query)
   const [attempt, setAttempt] = useState(0)
-  const { page, problem, isLoading, more } = useRecords(JSON.stringify(wanted), attempt)
+  const { page, problem, isLoading, more, halt } = useRecords(JSON.stringify(wanted), attempt)
   if (problem instanceof Problem && problem.code === 'audit_off') return <Off />
   const unfiltered = JSON.stringify({ ...wanted, period: NOTHING.period, from: '', to: '' }) === JSON.stringify(NOTHING)
   return (
@@ -54,7 +54,7 @@ export function Audit() {
           )}
         </>
       )}
-      {!page && problem === null && <Loading lines={8} />}
+      {!page && problem === null && <Loading lines={8} onStop={halt} />}
     </div>
   )
 }
@@ -107,7 +107,11 @@ function useRecords(wanted: string, attempt: number) {
     void load(null)
     return () => stop.current?.abort()
   }, [wanted, attempt])
-  return { page, problem, isLoading, more: () => void load(page) }
+  const halt = () => {
+    stop.current?.abort()
+    setProblem(stopped())
+  }
+  return { page, problem, isLoading, more: () => void load(page), halt }
 }
 
 const RANKS: readonly Chain[] = ['intact', 'unchecked', 'broken']

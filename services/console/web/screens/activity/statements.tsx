@@ -18,7 +18,7 @@ import { type Snapshot, useActivity } from './watch'
 
 /** Statements that run and that have ended, latency of the tools, connections of the databases. */
 export function Statements({ scope, isHeld }: { scope: Scope; isHeld: boolean }) {
-  const { snapshot, problem, again } = useActivity(scope, isHeld)
+  const { snapshot, problem, again, stop } = useActivity(scope, isHeld)
   if (problem instanceof Problem && problem.status === 404) {
     return (
       <Empty icon="activity" title={text.notHere}>
@@ -29,7 +29,7 @@ export function Statements({ scope, isHeld }: { scope: Scope; isHeld: boolean })
   return (
     <>
       {problem !== null && <ProblemBanner problem={problem} onRetry={again} />}
-      {snapshot ? <Lists snapshot={snapshot} scope={scope} isHeld={isHeld} /> : problem === null && <Loading lines={6} />}
+      {snapshot ? <Lists snapshot={snapshot} scope={scope} isHeld={isHeld} /> : problem === null && <Loading lines={6} onStop={stop} />}
     </>
   )
 }

@@ -1,6 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Activity, activity, type Scope } from '../../api/activity'
-import { Problem, wasStopped } from '../../api/problem'
+import { Problem, stopped, wasStopped } from '../../api/problem'
 
 /** Milliseconds between two questions. */
 const EVERY = 2000
@@ -12,20 +12,27 @@ export interface Snapshot {
 }
 
 /** Asks the server again and again while the page is visible, unless it is held. */
-export function useActivity(scope: Scope, isHeld: boolean): { snapshot: Snapshot | null; problem: unknown; again: () => void } {
+export function useActivity(scope: Scope, isHeld: boolean): { snapshot: Snapshot | null; problem: unknown; again: () => void; stop: () => void } {
   const [snapshot, setSnapshot] = useState<Snapshot | null>(null)
   const [problem, setProblem] = useState<unknown>(null)
   const [attempt, setAttempt] = useState(0)
+  const running = useRef(new AbortController())
   useEffect(() => {
     if (isHeld) return
-    const stop = new AbortController()
-    void watch(scope, stop.signal, (told) => {
+    const own = new AbortController()
+    running.current = own
+    setProblem(null)
+    void watch(scope, own.signal, (told) => {
       setSnapshot({ told, at: performance.now() })
       setProblem(null)
     }).catch((failure: unknown) => wasStopped(failure) || setProblem(failure))
-    return () => stop.abort()
+    return () => own.abort()
   }, [scope, isHeld, attempt])
-  return { snapshot, problem, again: () => setAttempt(attempt + 1) }
+  const stop = () => {
+    running.current.abort()
+    setProblem(stopped())
+  }
+  return { snapshot, problem, again: () => setAttempt(attempt + 1), stop }
 }
 
 async function watch(scope: Scope, stop: AbortSignal, show: (told: Activity) => void): Promise<never> {
@@ -41,7 +48,7 @@ async function watch(scope: Scope, stop: AbortSignal, show: (told: Activity) => 
   }
 }
 
-const stopped = () => new DOMException('stopped', 'AbortError')
+const aborted = () => new DOMException('stopped', 'AbortError')
 
 /** Resolves when a person can see the page. */
 function visible(stop: AbortSignal): Promise<void> {
@@ -56,17 +63,17 @@ function visible(stop: AbortSignal): Promise<void> {
     document.addEventListener('visibilitychange', look)
     stop.addEventListener('abort', () => {
       end()
-      reject(stopped())
+      reject(aborted())
     })
   })
 }
 
 function pause(milliseconds: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (stop.aborted) return reject(stopped())
+    if (stop.aborted) return reject(aborted())
     const end = () => {
       clearTimeout(timer)
-      reject(stopped())
+      reject(aborted())
     }
     const timer = setTimeout(() => {
       stop.removeEventListener('abort', end)

@@ -3,12 +3,12 @@ import { Problem } from '../../api/problem'
 import { ProblemBanner } from '../../parts/banner'
 import { Empty } from '../../parts/facts'
 import { TextField } from '../../parts/field'
+import type { Loaded } from '../../parts/loaded'
 import { Loading } from '../../parts/loading'
 import { admin as text } from '../../text/admin'
-import type { Loaded } from './loaded'
 
 /** A part of the screen: what was loaded, the skeleton before that, and the failure. */
-export function Part<T>({ loaded: { value, problem, again }, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren }) {
+export function Part<T>({ loaded: { value, problem, again, stop }, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren }) {
   if (problem instanceof Problem && problem.status === 404) {
     return (
       <Empty icon="admin" title={text.notHere}>
@@ -19,7 +19,7 @@ export function Part<T>({ loaded: { value, problem, again }, children }: { loade
   return (
     <div class="admin-part">
       {problem !== null && <ProblemBanner problem={problem} onRetry={again} />}
-      {value !== null ? children(value) : problem === null && <Loading lines={6} />}
+      {value !== null ? children(value) : problem === null && <Loading lines={6} onStop={stop} />}
     </div>
   )
 }

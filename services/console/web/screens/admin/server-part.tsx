@@ -6,7 +6,7 @@ import { Foreign } from '../../parts/foreign'
 import { isIn, session } from '../../shell/session'
 import { bytes, date, elapsed } from '../../text/format'
 import { admin } from '../../text/admin'
-import { useLoaded } from './loaded'
+import { useLoaded } from '../../parts/loaded'
 import { Part } from './part'
 
 const text = admin.server

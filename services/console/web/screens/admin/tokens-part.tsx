@@ -11,7 +11,7 @@ import { NewToken } from '../../shell/new-token'
 import { admin } from '../../text/admin'
 import { token as newToken } from '../../text/token'
 import { expiryOf } from './expiry'
-import { useLoaded } from './loaded'
+import { useLoaded } from '../../parts/loaded'
 import { Moment } from './moment'
 import { fits, ListBar, Part } from './part'
 

@@ -6,6 +6,7 @@ import { Button, IconButton } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
 import { Dialog } from '../../parts/dialog'
 import { Select, type Choice } from '../../parts/field'
+import { useLoaded } from '../../parts/loaded'
 import { Loading } from '../../parts/loading'
 import { saveText } from '../../parts/save'
 import { Splitter } from '../../parts/splitter'
@@ -41,27 +42,32 @@ interface Models {
   models: Choice[]
 }
 
-/** Reads the providers, and the models of the chosen one. */
-function useModels(): { known: Models | null; problem: unknown; choose: (provider: string) => void; setModel: (model: string) => void } {
-  const [known, setKnown] = useState<Models | null>(null)
-  const [problem, setProblem] = useState<unknown>(null)
-  const load = async (wanted?: string) => {
-    const found = await providers()
-    const provider = wanted ?? found.providers.find(({ isDefault }) => isDefault)?.name ?? found.providers[0]?.name ?? ''
-    // A provider that cannot list its models still has its default one.
-    const list = await models(provider).then(({ models: listed }) => listed.map(({ name, description }) => ({ value: name, label: description || name })), () => [])
-    const fallback = wanted ? (list[0]?.value ?? '') : found.defaultModel
-    const all = list.some(({ value }) => value === fallback) || !fallback ? list : [{ value: fallback, label: fallback }, ...list]
-    setKnown({ provider, model: fallback, providers: found.providers.map(({ name, display }) => ({ value: name, label: display })), models: all })
+/** Reads the providers, and the models of one: of the default one if none is named. */
+async function modelsOf(wanted: string, signal: AbortSignal): Promise<Models> {
+  const found = await providers(signal)
+  const provider = wanted || (found.providers.find(({ isDefault }) => isDefault) ?? found.providers[0])?.name || ''
+  // A provider that cannot list its models still has its default one.
+  const list = await models(provider, signal).then(({ models: listed }) => listed.map(({ name, description }) => ({ value: name, label: description || name })), () => [])
+  const model = wanted ? (list[0]?.value ?? '') : found.defaultModel
+  const all = list.some(({ value }) => value === model) || !model ? list : [{ value: model, label: model }, ...list]
+  return { provider, model, providers: found.providers.map(({ name, display }) => ({ value: name, label: display })), models: all }
+}
+
+/** The providers, the models of the chosen one, and the chosen model. */
+function useModels() {
+  const wanted = useRef('')
+  const { value, again, ...rest } = useLoaded((signal) => modelsOf(wanted.current, signal))
+  const [chosen, setModel] = useState('')
+  const known = value && (value.models.some((model) => model.value === chosen) ? { ...value, model: chosen } : value)
+  const choose = (provider: string) => {
+    wanted.current = provider
+    again()
   }
-  useEffect(() => {
-    load().catch(setProblem)
-  }, [])
-  return { known, problem, choose: (provider) => void load(provider).catch(setProblem), setModel: (model) => known && setKnown({ ...known, model }) }
+  return { known, again, choose, setModel, ...rest }
 }
 
 function Asking({ keeps, user }: { keeps: boolean; user: string }) {
-  const { known, problem, choose, setModel } = useModels()
+  const { known, problem, again, stop, choose, setModel } = useModels()
   const [tools, setTools] = useState<Tool[]>([])
   const [toolProblem, setToolProblem] = useState<unknown>(null)
   const [list, setList] = useState<Listed[]>([])
@@ -97,7 +103,7 @@ function Asking({ keeps, user }: { keeps: boolean; user: string }) {
     return (
       <>
         <h1 class="spoken">{text.title}</h1>
-        {problem ? <div class="screen-message"><ProblemBanner problem={problem} /></div> : <Loading />}
+        {problem ? <div class="screen-message"><ProblemBanner problem={problem} onRetry={again} /></div> : <Loading onStop={stop} />}
       </>
     )
   const isLocal = known.provider === 'local'

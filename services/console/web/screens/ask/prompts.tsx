@@ -4,6 +4,7 @@ import { ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
 import { Dialog } from '../../parts/dialog'
 import { Foreign } from '../../parts/foreign'
+import { useLoaded } from '../../parts/loaded'
 import { Loading } from '../../parts/loading'
 import { Tabs } from '../../parts/tabs'
 import { toast } from '../../parts/toast'
@@ -69,16 +70,10 @@ function Own({ onInsert }: { onInsert: (words: string) => void }) {
 }
 
 function OfServer({ onInsert }: { onInsert: (words: string) => void }) {
-  const [list, setList] = useState<Item[] | null>(null)
-  const [problem, setProblem] = useState<unknown>(null)
+  const { value: list, problem, again, stop } = useLoaded(prompts)
   const [chosen, setChosen] = useState<Item | null>(null)
-  useEffect(() => {
-    const stop = new AbortController()
-    prompts(stop.signal).then(setList, (failed) => stop.signal.aborted || setProblem(failed))
-    return () => stop.abort()
-  }, [])
-  if (problem !== null) return <ProblemBanner problem={problem} />
-  if (!list) return <Loading lines={5} />
+  if (problem !== null) return <ProblemBanner problem={problem} onRetry={again} />
+  if (!list) return <Loading lines={5} onStop={stop} />
   if (chosen) return <PromptForm key={chosen.name} item={chosen} onBack={() => setChosen(null)} onInsert={onInsert} />
   if (list.length === 0) return <p class="muted prompt-list">{text.noPrompts}</p>
   return (

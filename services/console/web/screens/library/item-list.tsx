@@ -30,7 +30,7 @@ export function ItemList(props: Props) {
 
 function Kept({ kind, onOpen, onChanged, user }: Props & { readonly user: string }) {
   const [words, setWords] = useState('')
-  const { items, more, problem, again } = useItems(kind, words)
+  const { items, more, problem, again, stop } = useItems(kind, words)
   const groups = [
     { name: texts.yours, own: items?.filter(({ owner }) => owner === user) ?? [] },
     { name: texts.ofOthers, own: items?.filter(({ owner }) => owner !== user) ?? [] },
@@ -39,7 +39,7 @@ function Kept({ kind, onOpen, onChanged, user }: Props & { readonly user: string
     <div class="library-list">
       <TextField label={texts.filter} quiet type="search" placeholder={texts.filter} value={words} onText={setWords} autocomplete="off" />
       {problem !== null && <ProblemBanner problem={problem} onRetry={again} />}
-      {!items && problem === null && <Loading lines={4} />}
+      {!items && problem === null && <Loading lines={4} onStop={stop} />}
       {items?.length === 0 && (
         <p class="muted" role="status">
           {words.trim() ? texts.noneFound : texts.noneYet[kind]}

@@ -1,12 +1,11 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import type { SchemaTable } from '../../api/schema'
 import { query } from '../../api/query'
-import { wasStopped } from '../../api/problem'
 import { ProblemBanner } from '../../parts/banner'
 import { tableName } from '../../parts/editor/identifier'
 import { Empty } from '../../parts/facts'
 import type { Rows } from '../../parts/grid/rows'
+import { useLoaded } from '../../parts/loaded'
 import { Loading } from '../../parts/loading'
 import { database } from '../../shell/router'
 import { schema as texts } from '../../text/schema'
@@ -15,26 +14,18 @@ const SAMPLED_ROWS = 20
 
 type GridComponent = ComponentType<{ rows: Rows; label: string }>
 
-interface Loaded {
+interface Sampled {
   readonly rows: Rows
   readonly Grid: GridComponent
 }
 
 /** The first rows of a table. They are asked for when this view is opened. */
 export function Sample({ schema, table }: { readonly schema: string; readonly table: SchemaTable }) {
-  const [loaded, setLoaded] = useState<Loaded | null>(null)
-  const [problem, setProblem] = useState<unknown>(null)
   const name = tableName(schema, table.name)
-  useEffect(() => {
-    const stopping = new AbortController()
-    sampleOf(database.peek(), name, stopping.signal).then(setLoaded, (failure: unknown) => {
-      if (!wasStopped(failure)) setProblem(failure)
-    })
-    return () => stopping.abort()
-  }, [name])
-  if (problem) return <ProblemBanner problem={problem} />
-  if (!loaded) return <Loading lines={8} />
-  const { rows, Grid } = loaded
+  const { value, problem, again, stop } = useLoaded((signal) => sampleOf(database.peek(), name, signal), [name])
+  if (problem) return <ProblemBanner problem={problem} onRetry={again} />
+  if (!value) return <Loading lines={8} onStop={stop} />
+  const { rows, Grid } = value
   if (rows.all.length === 0) return <Empty icon="table" title={texts.sampleEmpty} />
   return (
     <>
@@ -46,7 +37,7 @@ export function Sample({ schema, table }: { readonly schema: string; readonly ta
   )
 }
 
-async function sampleOf(name: string, table: string, signal: AbortSignal): Promise<Loaded> {
+async function sampleOf(name: string, table: string, signal: AbortSignal): Promise<Sampled> {
   const [{ Grid }, { Rows: RowsOf }] = await Promise.all([
     import('../../parts/grid/grid'),
     import('../../parts/grid/rows'),

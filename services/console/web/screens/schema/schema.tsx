@@ -1,5 +1,5 @@
 import { useComputed, useSignal } from '@preact/signals'
-import { catalogueOf, reloadCatalogue, type Catalogue } from '../../api/schema'
+import { catalogueOf, reloadCatalogue, stopCatalogue, type Catalogue } from '../../api/schema'
 import { Banner, ProblemBanner } from '../../parts/banner'
 import { Button, IconButton } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
@@ -30,7 +30,7 @@ export default function Schema() {
           <ProblemBanner problem={problem} onRetry={() => void reloadCatalogue(database.peek(), false)} />
         </div>
       )}
-      {!catalogue && loading && <Loading lines={10} />}
+      {!catalogue && loading && <Loading lines={10} onStop={() => stopCatalogue(database.peek())} />}
       {catalogue &&
         (allTables(catalogue).length > 0 ? (
           <Tables catalogue={catalogue} loading={loading} />

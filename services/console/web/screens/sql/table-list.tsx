@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { catalogueOf, type Catalogue, type SchemaTable } from '../../api/schema'
+import { catalogueOf, reloadCatalogue, stopCatalogue, type Catalogue, type SchemaTable } from '../../api/schema'
 import { ProblemBanner } from '../../parts/banner'
 import { identifier, tableName } from '../../parts/editor/identifier'
 import { Empty } from '../../parts/facts'
@@ -23,7 +23,11 @@ export function TableList({ onText, onInsert }: Props) {
   const opened = useSignal<ReadonlySet<string>>(new Set())
   const { catalogue, problem, loading } = catalogueOf(database.value).value
   if (!catalogue)
-    return problem ? <ProblemBanner problem={problem} /> : loading ? <Loading lines={8} /> : null
+    return problem ? (
+      <ProblemBanner problem={problem} onRetry={() => void reloadCatalogue(database.peek(), false)} />
+    ) : loading ? (
+      <Loading lines={8} onStop={() => stopCatalogue(database.peek())} />
+    ) : null
   if (catalogue.schemas.every(({ tables }) => tables.length === 0))
     return <Empty icon="table" title={texts.tablesEmpty} />
   const { lines, actions } = linesOf(catalogue, words.value.trim().toLowerCase(), opened.value)

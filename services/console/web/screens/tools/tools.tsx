@@ -1,48 +1,37 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { MODERN, type Revision, REVISIONS } from '../../api/mcp'
-import { wasStopped } from '../../api/problem'
 import { ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
 import { Dialog } from '../../parts/dialog'
 import { Empty } from '../../parts/facts'
 import { Select } from '../../parts/field'
+import { useLoaded } from '../../parts/loaded'
 import { Loading } from '../../parts/loading'
 import { Splitter } from '../../parts/splitter'
 import { place, replace } from '../../shell/router'
 import { tools as text } from '../../text/tools'
 import { Call } from './call'
-import { catalogue, type Item } from './catalogue'
+import { catalogue } from './catalogue'
 import { ExchangeView } from './exchange-view'
 import { idOf, ItemList } from './item-list'
 
-type State = { items: Item[] } | { problem: unknown } | null
-
 /** The screen for trying what the server offers to clients of the protocol. */
 export default function Tools() {
-  const [state, setState] = useState<State>(null)
-  const [attempt, setAttempt] = useState(0)
   const [drawer, setDrawer] = useState(false)
   const { query } = place.value
   const revision = REVISIONS.find((known) => known === query.get('revision')) ?? MODERN
   const current = query.get('open') ?? ''
 
-  useEffect(() => {
-    const stop = new AbortController()
-    setState(null)
-    catalogue(revision, stop.signal).then(
-      (items) => setState({ items }),
-      (problem) => wasStopped(problem) || setState({ problem }),
-    )
-    return () => stop.abort()
-  }, [revision, attempt])
+  const { value, problem, again, stop } = useLoaded((signal) => catalogue(revision, signal), [revision])
 
-  const items = state && 'items' in state ? state.items : []
+  const items = value ?? []
+  const isLoading = value === null && problem === null
   const item = items.find((known) => idOf(known) === current) ?? (current === '' ? items[0] : undefined)
   const chosen = item ? idOf(item) : ''
   return (
     <div class="screen tools-screen">
       <aside class="tools-list" aria-label={text.list} data-region>
-        {state === null ? <Loading lines={8} /> : <ItemList items={items} current={chosen} />}
+        {isLoading ? <Loading lines={8} /> : <ItemList items={items} current={chosen} />}
       </aside>
       <Splitter name="tools-list-size" label={text.list} initial={232} smallest={180} largest={420} />
       <div class="tools-work">
@@ -58,10 +47,10 @@ export default function Tools() {
             onChoose={(value) => replace({ query: { revision: (value as Revision) === MODERN ? null : value } })}
           />
         </div>
-        {state && 'problem' in state && <ProblemBanner problem={state.problem} onRetry={() => setAttempt(attempt + 1)} />}
-        {state === null && <Loading />}
+        {problem !== null && <ProblemBanner problem={problem} onRetry={again} />}
+        {isLoading && <Loading onStop={stop} />}
         {item && <Call key={chosen} item={item} revision={revision} />}
-        {state && 'items' in state && !item && <Empty icon="tools" title={current ? text.missing(current) : text.nothing} />}
+        {value !== null && !item && <Empty icon="tools" title={current ? text.missing(current) : text.nothing} />}
       </div>
       <Splitter name="tools-exchange-size" label={text.exchange} from="end" initial={400} smallest={280} largest={720} />
       <section class="tools-exchange" aria-label={text.exchange} data-region>
