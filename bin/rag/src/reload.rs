@@ -1,7 +1,7 @@
 //! Reload of the configuration: when one of its files changes, and on SIGHUP.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     convert::Infallible,
     mem,
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ use tokio::{
 };
 use tracing::{debug, error, info, warn};
 use ziggurat_rag_service::Observation;
-use ziggurat_runtime::watch::{Folders, Stamp, settled};
+use ziggurat_runtime::watch::{Folders, Stamp, Stamps, settled};
 
 use crate::{
     app::{App, PipelineBuilder, PipelineSet, Reusable},
@@ -36,9 +36,6 @@ pub(crate) struct Reload {
     missing: BTreeSet<PathBuf>,
     hangups: Option<Signal>,
 }
-
-/// States of files.
-pub(crate) type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
 
 /// The reason why a reload failed.
 enum Failure {
@@ -138,7 +135,7 @@ impl Reload {
 
     /// Returns the state of all watched files.
     fn read_stamps(&self, app: &App) -> Stamps {
-        stamps(self.files(app))
+        Stamp::of_all(self.files(app))
     }
 
     async fn reload(&mut self, app: &mut App) {
@@ -198,19 +195,9 @@ impl Reload {
 /// Returns the states of the files that a server starts with. It is called before the files with keys
 /// are read.
 pub(crate) fn states(loaded: &Loaded) -> Stamps {
-    let mut states = stamps(key_files(&loaded.value));
+    let mut states = Stamp::of_all(key_files(&loaded.value));
     states.insert(loaded.path.clone(), loaded.stamp.clone());
     states
-}
-
-fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Stamps {
-    let files = files.into_iter();
-    files
-        .map(|path| {
-            let stamp = Stamp::of(&path);
-            (path, stamp)
-        })
-        .collect()
 }
 
 fn key_files(configuration: &Configuration) -> BTreeSet<PathBuf> {

@@ -1,10 +1,10 @@
 //! Changes of the files of definitions.
 
-use std::{collections::BTreeMap, future::pending, path::PathBuf, time::Duration};
+use std::{future::pending, path::PathBuf, time::Duration};
 
 use tokio::time;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
-use ziggurat_runtime::watch::{Folders, Stamp, settled_for};
+use ziggurat_runtime::watch::{Folders, Stamp, Stamps, settled_for};
 
 /// Time for which files stay the same before they are read, because some programs write a file in
 /// several steps.
@@ -12,9 +12,6 @@ const SETTLE_TIME: Duration = Duration::from_millis(50);
 
 /// Limit on reading files again that have changed while they were read.
 const MAX_READS: u32 = 5;
-
-/// Files by path.
-type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
 
 /// The files of the definitions in use, and those of definitions that could not be used.
 #[derive(Default)]
@@ -115,13 +112,7 @@ impl WatchedDefinitions {
 
     fn look(&self, others: &[PathBuf]) -> Stamps {
         let files = self.files().flat_map(DefinitionFiles::paths);
-        let paths = files.chain(others.iter().cloned());
-        paths
-            .map(|path| {
-                let stamp = Stamp::of(&path);
-                (path, stamp)
-            })
-            .collect()
+        Stamp::of_all(files.chain(others.iter().cloned()))
     }
 }
 

@@ -37,9 +37,10 @@ use rustls::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::either::Either;
+use ziggurat_runtime::watch::Stamps;
 use ziggurat_serve::{AcceptError, Acceptor};
 
-use self::files::{Files, Stamps};
+use self::files::Files;
 
 /// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;

@@ -66,6 +66,9 @@ pub struct Stamp {
     modified: (i64, i64),
 }
 
+/// Stamps of files by their path; `None` stands for a missing file.
+pub type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
+
 // === impl Folders ===
 
 impl Folders {
@@ -152,6 +155,17 @@ impl Stamp {
             size: about.size(),
             modified: (about.mtime(), about.mtime_nsec()),
         })
+    }
+
+    /// Returns the stamps of the files at these paths.
+    pub fn of_all(paths: impl IntoIterator<Item = PathBuf>) -> Stamps {
+        let paths = paths.into_iter();
+        paths
+            .map(|path| {
+                let stamp = Self::of(&path);
+                (path, stamp)
+            })
+            .collect()
     }
 }
 

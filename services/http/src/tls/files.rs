@@ -1,12 +1,10 @@
 //! The files of a certificate, read again when they change.
 
-use std::{
-    collections::BTreeMap, convert::Infallible, error::Error, path::PathBuf, time::Duration,
-};
+use std::{convert::Infallible, error::Error, path::PathBuf, time::Duration};
 
 use tokio::{task::spawn_blocking, time};
 use tracing::{error, info};
-use ziggurat_runtime::watch::{Folders, Stamp, settled};
+use ziggurat_runtime::watch::{Folders, Stamp, Stamps, settled};
 
 use super::Tls;
 
@@ -21,18 +19,12 @@ pub(super) struct Files {
     pub(super) chain: Option<PathBuf>,
 }
 
-/// State of the files when they were last read.
-pub(super) type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
-
 // === impl Files ===
 
 impl Files {
     pub(super) fn stamps(&self) -> Stamps {
-        [&self.certificate, &self.key]
-            .into_iter()
-            .chain(&self.chain)
-            .map(|path| (path.clone(), Stamp::of(path)))
-            .collect()
+        let files = [&self.certificate, &self.key];
+        Stamp::of_all(files.into_iter().chain(&self.chain).cloned())
     }
 }
 
