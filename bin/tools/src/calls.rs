@@ -296,15 +296,10 @@ impl CallObserver {
     }
 
     /// Returns the name of the database that the call works on, as far as it is known before.
-    fn database(&self, start: &Start<'_>, arguments: &Arguments<'_>) -> Option<Arc<str>> {
-        let identity = start.identity;
-        let name = &*arguments.database;
-        let database = if name.is_empty() || !start.caller.context().is_negotiated() {
-            self.databases.current(identity).ok()?
-        } else {
-            self.databases.named(identity, name)?
-        };
-        Some(database.label().into())
+    fn database(&self, start: &Start<'_>, arguments: &Arguments<'_>) -> Option<String> {
+        let is_negotiated = start.caller.context().is_negotiated();
+        let named = Some(&*arguments.database).filter(|name| is_negotiated && !name.is_empty());
+        self.databases.name_for(start.identity, named)
     }
 }
 

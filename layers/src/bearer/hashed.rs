@@ -141,7 +141,8 @@ impl fmt::Display for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(64).min(64);
         let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+        let pairs = text.chunks_exact_mut(2).zip(self.0);
+        for (pair, byte) in pairs.take(digits.div_ceil(2)) {
             pair[0] = DIGITS[usize::from(byte >> 4)];
             pair[1] = DIGITS[usize::from(byte & 15)];
         }

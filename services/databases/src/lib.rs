@@ -262,10 +262,30 @@ impl Databases {
     /// Fails if the caller may use no database.
     pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
         let key = session_key(identity);
+        self.selected(identity, &key, |it| self.open(it, identity, &key))
+    }
+
+    /// Returns the name of the database that a call works on: of the current one, unless the call
+    /// names another that the caller may use. Opens no pool.
+    #[must_use]
+    pub fn name_for(&self, identity: Option<&Identity>, named: Option<&str>) -> Option<String> {
+        if let Some(name) = named {
+            return self.permits(identity, name).then(|| name.to_owned());
+        }
+        let name = |it: &Configured| it.database.name().to_owned();
+        self.selected(identity, &session_key(identity), name).ok()
+    }
+
+    fn selected<T>(
+        &self,
+        identity: Option<&Identity>,
+        key: &str,
+        then: impl FnOnce(&Configured) -> T,
+    ) -> Result<T, NoDatabase> {
         let list = self.list();
         let selected = match identity.map(Identity::selection) {
             Some(Replicated(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
-            _ => lock(&self.shared.selections).get(&key).cloned(),
+            _ => lock(&self.shared.selections).get(key).cloned(),
         };
         let of_name = |name: &String| {
             permitted(&list, identity).find(|configured| configured.database.name() == name)
@@ -278,7 +298,7 @@ impl Databases {
         let configured = selected
             .or_else(|| permitted(&list, identity).next())
             .ok_or_else(|| NoDatabase::of(identity))?;
-        Ok(self.open(configured, identity, &key))
+        Ok(then(configured))
     }
 
     /// Returns a database by its name, if the caller may use it; its selection stays.
