@@ -27,14 +27,17 @@ export class Pictures {
     const path = join(KEPT, `${file}.png`)
     const kept = !process.env.CONSOLE_BLESS && existsSync(path) ? readFileSync(path, 'base64') : ''
     const end = Date.now() + PATIENCE
+    let last
     for (;;) {
       const shots = []
       for (const theme of THEMES) shots.push(await shoot(page, theme, options))
       const { picture, difference } = await page.evaluate(compare, { shots, kept, side: BLOCK, allowed: DIFFERENCE })
+      // The page may still be drawing.
+      const isDrawing = Date.now() < end && (!process.env.CONSOLE_BLESS || picture !== last)
+      last = picture
+      if (difference && isDrawing) continue
       if (process.env.CONSOLE_BLESS) return write(path, picture)
       if (!difference) return
-      // The page may still be drawing.
-      if (Date.now() < end) continue
       THEMES.forEach((theme, at) => write(join(FOUND, `${file}-${theme}.png`), shots[at]))
       this.#different.push(`${file}: ${difference}`)
       return
@@ -71,7 +74,7 @@ function hideNumbers() {
       const text = node.data
         .replace(/[\w/.,:-]*\d[\w/.,:-]*/g, '0')
         .replace(/\b(in 0 \w+|0 \w+ ago)\b/g, 'now')
-        .replace(/\b0 (min|h|d) 0 (s|min|h)\b/g, '0 s')
+        .replace(/\b0 (ms|s|(min|h|d) 0 (s|min|h))\b/g, '0 s')
         .replace(/\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) 0 0\b/g, '0')
       if (text !== node.data) node.data = text
     }

@@ -45,3 +45,6 @@ insert into hostile.texts (text) values
   (repeat('a', 1000000));
 create function hostile.fail(message text) returns int language plpgsql as $$ begin raise exception '%', message; end $$;
 create function hostile.note(message text) returns int language plpgsql as $$ begin raise notice '%', message; return 1; end $$;
+
+-- Pages show estimates, which PostgreSQL would make at a time of its own choice.
+analyze;
