@@ -12,7 +12,7 @@ const FOUND = fileURLToPath(new URL('../../target/pictures/', import.meta.url))
 export const THEMES = ['light', 'dark']
 const BLOCK = 8 // pixels of a block's side
 const DIFFERENCE = 8 // of 255, that a block may have in red, green or blue
-const PATIENCE = 3000 // milliseconds for a page to look like its picture
+const PATIENCE = 10_000 // milliseconds for a page to look like its picture
 
 /**
  * Compares pages with their pictures, each of which shows both themes. `CONSOLE_BLESS=1` keeps the pictures
