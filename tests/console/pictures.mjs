@@ -80,7 +80,9 @@ function hideNumbers() {
     }
   }
   hide()
-  globalThis.hiding ??= new MutationObserver(hide).observe(document.body, { characterData: true, childList: true, subtree: true }) ?? true
+  if (globalThis.hidesNumbers) return
+  globalThis.hidesNumbers = true
+  new MutationObserver(hide).observe(document.body, { characterData: true, childList: true, subtree: true })
 }
 
 // Makes blocks of pictures that stand side by side, and says how they differ from those that are kept.
