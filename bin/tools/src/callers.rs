@@ -5,27 +5,18 @@ use ziggurat_tokens::{Identity, Local};
 
 /// Describes a caller by its name and the first digits of its token's digest; without
 /// authentication, the local caller.
-pub(crate) fn named<'a>(
-    identity: Option<&'a Identity>,
-    local: &'a Local,
-    digits: &'a str,
-) -> Caller<'a> {
+pub(crate) fn named<'a>(identity: Option<&'a Identity>, local: &'a Local) -> Caller<'a> {
     Caller {
         kind: kind(identity),
         name: identity.map_or_else(|| local.name.as_deref().unwrap_or_default(), Identity::name),
-        token: digits,
+        token: identity.map_or("", Identity::digits),
         ip: None,
     }
 }
 
-/// Returns the first eight digits of a token's digest.
-pub(crate) fn digits(identity: Option<&Identity>) -> String {
-    identity.map(Identity::digits).unwrap_or_default()
-}
-
 /// Returns the kind and the name of a caller, such as `user:alice`.
 pub(crate) fn shown(identity: Option<&Identity>, local: &Local) -> String {
-    let named = named(identity, local, "");
+    let named = named(identity, local);
     match named.name {
         "" => named.kind.to_owned(),
         name => format!("{}:{name}", named.kind),

@@ -36,7 +36,7 @@ use ziggurat_tokens::{Identity, Local, LocalCaller};
 use self::arguments::Arguments;
 use crate::{
     access::ToolAccess,
-    callers::{digits, kind, named, shown},
+    callers::{kind, named, shown},
     limits::id,
 };
 
@@ -227,7 +227,6 @@ impl CallObserver {
         let context = caller.context();
         let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
-        let digits = digits(start.identity);
         let facts = CallStart {
             request_id: caller.extension().map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
@@ -240,7 +239,7 @@ impl CallObserver {
             revision: context.revision().as_str(),
             caller: AuditCaller {
                 ip: caller.client_ip(),
-                ..named(start.identity, start.local, &digits)
+                ..named(start.identity, start.local)
             },
             client_name: client.map_or("", |client| &client.name),
             client_version: client.map_or("", |client| &client.version),

@@ -309,7 +309,7 @@ fn unkept_claims(configuration: &Configuration, tools: &SqlTools) -> Vec<String>
 /// Identifies a caller by its token, so that a confirmation cannot be used by another caller.
 fn principal(caller: &Caller) -> String {
     let identity = caller.extension::<Identity>();
-    identity.map_or_else(String::new, |identity| identity.token().to_string())
+    identity.map_or("", Identity::session_key).to_owned()
 }
 
 /// Creates the signer of confirmation state. Replicas with the same secret accept each other's

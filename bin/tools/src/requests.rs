@@ -27,7 +27,7 @@ use ziggurat_telemetry::{
 use ziggurat_tokens::{Identity, LocalCaller};
 
 use crate::{
-    callers::{digits, kind, named},
+    callers::{kind, named},
     calls::RETRY_SECONDS,
     current::CurrentCatalogue,
     metrics,
@@ -96,7 +96,7 @@ impl RequestObserver {
         let audit = self.audit.as_ref()?;
         let trace_id = trace.id().map(|id| id.to_string());
         let identity = request.extensions().get::<Identity>();
-        let (digits, local) = (digits(identity), self.local.get());
+        let local = self.local.get();
         let id = request.extensions().get::<RequestId>();
         Some(audit.begin(&CallStart {
             request_id: id.map_or("", RequestId::as_str),
@@ -105,7 +105,7 @@ impl RequestObserver {
             face: "/api",
             caller: Caller {
                 ip: client_ip(request),
-                ..named(identity, &local, &digits)
+                ..named(identity, &local)
             },
             method: &target(request),
             ..CallStart::default()

@@ -261,31 +261,31 @@ impl Databases {
     ///
     /// Fails if the caller may use no database.
     pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
-        let key = session_key(identity);
-        self.selected(identity, &key, |it| self.open(it, identity, &key))
+        self.selected(identity, |it| self.open(it, identity))
     }
 
-    /// Returns the name of the database that a call works on: of the current one, unless the call
-    /// names another that the caller may use. Opens no pool.
+    /// Returns the name of the database that a call works on: of the one that it names, or of the
+    /// current one; `None` if the caller may not use it. Opens no pool.
     #[must_use]
     pub fn name_for(&self, identity: Option<&Identity>, named: Option<&str>) -> Option<String> {
         if let Some(name) = named {
             return self.permits(identity, name).then(|| name.to_owned());
         }
         let name = |it: &Configured| it.database.name().to_owned();
-        self.selected(identity, &session_key(identity), name).ok()
+        self.selected(identity, name).ok()
     }
 
     fn selected<T>(
         &self,
         identity: Option<&Identity>,
-        key: &str,
         then: impl FnOnce(&Configured) -> T,
     ) -> Result<T, NoDatabase> {
         let list = self.list();
         let selected = match identity.map(Identity::selection) {
             Some(Replicated(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
-            _ => lock(&self.shared.selections).get(key).cloned(),
+            _ => lock(&self.shared.selections)
+                .get(session_key(identity))
+                .cloned(),
         };
         let of_name = |name: &String| {
             permitted(&list, identity).find(|configured| configured.database.name() == name)
@@ -306,7 +306,7 @@ impl Databases {
     pub fn named(&self, identity: Option<&Identity>, name: &str) -> Option<Current> {
         let list = self.list();
         let configured = permitted(&list, identity).find(|it| it.database.name() == name)?;
-        Some(self.open(configured, identity, &session_key(identity)))
+        Some(self.open(configured, identity))
     }
 
     /// Returns whether a caller may use the database of this name.
@@ -322,8 +322,8 @@ impl Databases {
         permitted(&self.list(), identity).count() > 1
     }
 
-    fn open(&self, configured: &Configured, identity: Option<&Identity>, key: &str) -> Current {
-        let pools = self.shared.pools.clone();
+    fn open(&self, configured: &Configured, identity: Option<&Identity>) -> Current {
+        let (pools, key) = (self.shared.pools.clone(), session_key(identity));
         let account = identity.map(|known| known.account().to_string());
         let account = account.as_deref().unwrap_or(key);
         let pool = pools.pool_of(key, account, &configured.database);
@@ -347,10 +347,10 @@ impl Databases {
             }
             _ => {
                 let selection = Selection::Named(name.to_owned());
-                lock(&self.shared.selections).insert(key.clone(), selection);
+                lock(&self.shared.selections).insert(key.to_owned(), selection);
             }
         }
-        self.shared.pools.close_others(&key, name);
+        self.shared.pools.close_others(key, name);
         Ok(())
     }
 
@@ -415,9 +415,9 @@ impl Databases {
             return Err(AdHocDenied::Shared);
         }
         let key = session_key(identity);
-        self.shared.pools.close_others(&key, database.name());
+        self.shared.pools.close_others(key, database.name());
         let selection = Selection::AdHoc(Configured::new(database));
-        lock(&self.shared.selections).insert(key, selection);
+        lock(&self.shared.selections).insert(key.to_owned(), selection);
         Ok(())
     }
 
@@ -500,8 +500,8 @@ fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<AdHocDen
 
 /// Returns the session key of a caller, which identifies its pools and selection. All sessions of a
 /// user share [`Identity::account`] instead.
-fn session_key(identity: Option<&Identity>) -> String {
-    identity.map_or_else(|| ANONYMOUS.to_owned(), |known| known.token().to_string())
+fn session_key(identity: Option<&Identity>) -> &str {
+    identity.map_or(ANONYMOUS, Identity::session_key)
 }
 
 // === impl List ===

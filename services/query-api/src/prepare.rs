@@ -96,7 +96,7 @@ impl QueryApi {
 
     /// Counts a statement of a session.
     pub(crate) fn enter(&self, caller: &QueryCaller) -> Result<RunningQuery, Stop> {
-        let running = self.running.enter(&caller.session());
+        let running = self.running.enter(caller.session());
         running.ok_or_else(Stop::busy)
     }
 
@@ -142,7 +142,7 @@ impl QueryApi {
         let (database, session) = (current.label(), caller.session());
         let facts = json!([database, asked.sql]).to_string();
         if let Some(seal) = asked.confirm {
-            let redeemed = self.signer.redeem(seal, &session, ACTION, facts.as_bytes());
+            let redeemed = self.signer.redeem(seal, session, ACTION, facts.as_bytes());
             match redeemed.await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
@@ -162,7 +162,7 @@ impl QueryApi {
             code: "confirm",
             statement: asked.sql.to_owned(),
             database: database.to_owned(),
-            confirm: self.signer.seal(&session, ACTION, facts.as_bytes()),
+            confirm: self.signer.seal(session, ACTION, facts.as_bytes()),
         })))
     }
 }

@@ -36,16 +36,16 @@ pub(crate) struct QueryCaller {
 
 impl QueryCaller {
     /// Returns the name of its session.
-    pub(crate) fn session(&self) -> String {
+    pub(crate) fn session(&self) -> &str {
         let identity = self.identity.as_ref();
-        identity.map_or_else(|| ANONYMOUS.to_owned(), |it| it.token().to_string())
+        identity.map_or(ANONYMOUS, Identity::session_key)
     }
 
     /// Returns the owner of what it makes.
     pub(crate) fn owner(&self) -> Owner {
         match self.browser {
             Some(browser) => Owner::Browser(browser),
-            None => Owner::Session(self.session()),
+            None => Owner::Session(self.session().to_owned()),
         }
     }
 

@@ -9,11 +9,7 @@ const LOCAL: &str = "local";
 
 /// Names of a caller for records, which do not depend on its request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CallerRecord {
-    identity: Option<Identity>,
-    /// The first digits of the digest of its token.
-    digits: String,
-}
+pub(super) struct CallerRecord(Option<Identity>);
 
 /// Returns the name that a caller has in lists of callers, and is counted by. Without authentication
 /// it is the local one.
@@ -30,31 +26,27 @@ pub(super) fn identity(extensions: &Extensions) -> Option<&Identity> {
 
 impl CallerRecord {
     pub(super) fn of(extensions: &Extensions) -> Self {
-        let identity = identity(extensions).cloned();
-        Self {
-            digits: identity.as_ref().map(Identity::digits).unwrap_or_default(),
-            identity,
-        }
+        Self(identity(extensions).cloned())
     }
 
     /// Returns the kind of the caller.
     pub(super) fn kind(&self) -> &'static str {
-        self.identity.as_ref().map_or(LOCAL, Identity::kind)
+        self.0.as_ref().map_or(LOCAL, Identity::kind)
     }
 
     /// Returns the name of the caller; empty for the local one.
     pub(super) fn name(&self) -> &str {
-        self.identity.as_ref().map_or("", Identity::name)
+        self.0.as_ref().map_or("", Identity::name)
     }
 
     /// Returns the first digits of the digest of its token.
     pub(super) fn digits(&self) -> &str {
-        &self.digits
+        self.0.as_ref().map_or("", Identity::digits)
     }
 
     /// Returns whether the caller has proved who it is.
     pub(super) fn is_known(&self) -> bool {
-        self.identity.is_some()
+        self.0.is_some()
     }
 
     /// Returns the kind and the name, such as `token:token-1730283330`.

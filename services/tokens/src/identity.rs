@@ -12,7 +12,7 @@ use crate::Claims;
 /// without authentication there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    token: TokenHash,
+    token: Arc<TokenNames>,
     holder: Holder,
     claims: Claims,
     toolsets: Arc<[String]>,
@@ -20,6 +20,14 @@ pub struct Identity {
     is_admin: bool,
     signed_in_at: Option<Timestamp>,
     expires_at: Option<Timestamp>,
+}
+
+/// Names of a token that are no secret. Made once, because each call needs them.
+#[derive(Debug, PartialEq, Eq)]
+struct TokenNames {
+    hash: TokenHash,
+    /// The digest in hexadecimal digits.
+    session_key: String,
 }
 
 /// Storage of the database that a session has selected.
@@ -85,8 +93,12 @@ impl Identity {
     /// Creates the identity for a token.
     #[must_use]
     pub fn new(token: TokenHash, holder: Holder) -> Self {
+        let names = TokenNames {
+            hash: token,
+            session_key: token.to_string(),
+        };
         Self {
-            token,
+            token: Arc::new(names),
             holder,
             claims: Claims::default(),
             toolsets: Arc::default(),
@@ -163,10 +175,16 @@ impl Identity {
         &self.selection
     }
 
-    /// Returns the digest of the token. Its hexadecimal form is the session key.
+    /// Returns the digest of the token.
     #[must_use]
     pub fn token(&self) -> TokenHash {
-        self.token
+        self.token.hash
+    }
+
+    /// Returns the session key: the digest of the token in hexadecimal digits.
+    #[must_use]
+    pub fn session_key(&self) -> &str {
+        &self.token.session_key
     }
 
     /// Returns the account of the token: the same for all sessions of a user, while
@@ -174,7 +192,7 @@ impl Identity {
     #[must_use]
     pub fn account(&self) -> Account {
         match &self.holder {
-            Holder::Program { .. } => Account::Token(self.token),
+            Holder::Program { .. } => Account::Token(self.token()),
             Holder::User { name, .. } => Account::User(Arc::clone(name)),
             Holder::Client { subject, .. } => Account::Client(Arc::clone(subject)),
         }
@@ -238,8 +256,8 @@ impl Identity {
 
     /// Returns the first eight digits of the digest of the token, for records.
     #[must_use]
-    pub fn digits(&self) -> String {
-        format!("{:.8}", self.token)
+    pub fn digits(&self) -> &str {
+        self.session_key().get(..8).unwrap_or_default()
     }
 
     /// Returns the name of the user, if the holder is a user.

@@ -78,7 +78,7 @@ pub(crate) fn end(followed: Option<FollowedCall>, verdict: Verdict, facts: &Fact
 
 /// Returns the name of a caller in the list of running statements.
 pub(crate) fn caller_name<'a>(identity: Option<&'a Identity>, local: &'a Local) -> CallerName<'a> {
-    let named = named(identity, local, "");
+    let named = named(identity, local);
     CallerName {
         kind: kind(identity),
         name: named.name,
