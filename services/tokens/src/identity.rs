@@ -12,7 +12,7 @@ use crate::Claims;
 /// without authentication there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    token: Arc<TokenNames>,
+    token: Arc<TokenDigest>,
     holder: Holder,
     claims: Claims,
     toolsets: Arc<[String]>,
@@ -22,9 +22,9 @@ pub struct Identity {
     expires_at: Option<Timestamp>,
 }
 
-/// Names of a token that are no secret. Made once, because each call needs them.
-#[derive(Debug, PartialEq, Eq)]
-struct TokenNames {
+/// Digest of a token. Its digits are made once, because each call needs them.
+#[derive(PartialEq, Eq)]
+struct TokenDigest {
     hash: TokenHash,
     /// The digest in hexadecimal digits.
     session_key: String,
@@ -93,12 +93,12 @@ impl Identity {
     /// Creates the identity for a token.
     #[must_use]
     pub fn new(token: TokenHash, holder: Holder) -> Self {
-        let names = TokenNames {
+        let digest = TokenDigest {
             hash: token,
             session_key: token.to_string(),
         };
         Self {
-            token: Arc::new(names),
+            token: Arc::new(digest),
             holder,
             claims: Claims::default(),
             toolsets: Arc::default(),
@@ -270,6 +270,15 @@ impl Identity {
     }
 }
 
+// === impl TokenDigest ===
+
+impl fmt::Debug for TokenDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The hash shows its first digits only.
+        fmt::Debug::fmt(&self.hash, f)
+    }
+}
+
 // === impl Account ===
 
 impl fmt::Display for Account {
@@ -306,5 +315,15 @@ mod tests {
         assert_ne!(one.account(), program("one").account());
         let expected = format!("token:{}", TokenHash::of("one"));
         assert_eq!(program("one").account().to_string(), expected);
+    }
+
+    #[test]
+    fn the_debug_form_shows_only_the_first_digits_of_the_digest() {
+        let (id, database) = ("token-1".into(), None);
+        let identity = Identity::new(TokenHash::of("one"), Holder::Program { id, database });
+        let (key, shown) = (identity.session_key(), format!("{identity:?}"));
+        assert_eq!(key, TokenHash::of("one").to_string());
+        assert_eq!(identity.digits(), &key[..8]);
+        assert!(shown.contains(&key[..12]) && !shown.contains(&key[..13]));
     }
 }
