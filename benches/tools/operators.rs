@@ -3,8 +3,11 @@
 //!
 //! Two servers of one PostgreSQL answer in turns, and pairs of servers follow each other. The first
 //! pairs are the program against itself: their ratio says how much the machine can tell.
+//!
+//! An argument, such as `audit`, leaves only the cases that have it in their name.
 
 use std::{
+    env,
     io::{Read as _, Write as _},
     net::TcpListener,
     path::Path,
@@ -17,12 +20,12 @@ use ziggurat_benches::tools::{
     CONNECTIONS, Home, Load, Postgres, Program, Report, median, post, query, thousands,
 };
 
-/// Pairs of servers with each configuration. Two processes of the same program differ by a few
-/// percent, for as long as they run.
-const PAIRS: usize = 8;
+/// Pairs of servers with each configuration: many, because two processes of the same program differ
+/// by a few percent, for as long as they run.
+const PAIRS: usize = 32;
 
-/// Turns of each pair: many and short, since the load of a machine changes over time.
-const TURNS: usize = 12;
+/// Turns of each pair: several and short, since the load of a machine changes over time.
+const TURNS: usize = 4;
 
 /// Length of a turn.
 const TURN: Duration = Duration::from_millis(250);
@@ -41,7 +44,11 @@ fn main() -> ExitCode {
     let postgres = Postgres::with("SELECT 1");
     let folder = tempfile::tempdir().expect("a folder");
     let mut report = Report::default();
+    let wanted: Vec<_> = env::args().skip(1).filter(|it| it != "--bench").collect();
     for (name, configuration, target) in cases(folder.path()) {
+        if !wanted.iter().all(|part| name.contains(&**part)) {
+            continue;
+        }
         let mut turns = Vec::new();
         for _ in 0..PAIRS {
             let mut plain = Server::start(&postgres, "");

@@ -37,7 +37,7 @@ pub(crate) struct Shared {
 
 struct Progress {
     /// Is `None` after the record went to the writer.
-    record: Option<Record>,
+    record: Option<Box<Record>>,
     opening: Opening,
     wakers: Vec<Waker>,
 }
@@ -57,7 +57,7 @@ enum Opening {
 // === impl Call ===
 
 impl Call {
-    pub(crate) fn new(audit: Audit, record: Record) -> Self {
+    pub(crate) fn new(audit: Audit, record: Box<Record>) -> Self {
         let progress = Progress {
             record: Some(record),
             opening: Opening::NotAsked,
@@ -215,7 +215,7 @@ impl Shared {
     /// Notes that the `open` line was written, or that none is needed any more.
     ///
     /// Returns the record if the call has ended meanwhile: it is the writer's then.
-    pub(crate) fn opened(self: Arc<Self>, seq: Option<u64>) -> Option<Record> {
+    pub(crate) fn opened(self: Arc<Self>, seq: Option<u64>) -> Option<Box<Record>> {
         let ended = {
             let mut progress = lock(&self.progress);
             if let Some(record) = &mut progress.record {
@@ -255,7 +255,7 @@ impl Shared {
         }
     }
 
-    fn cancelled(&mut self) -> Option<Record> {
+    fn cancelled(&mut self) -> Option<Box<Record>> {
         let progress = self.progress.get_mut();
         let progress = progress.unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut record = progress.record.take()?;

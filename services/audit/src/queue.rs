@@ -20,14 +20,14 @@ pub(crate) const MAX_LINES: usize = 8192;
 /// Time for which a call waits for room in a full queue.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Time for which the writer lets records gather before it writes them together. Four times as long, a
-/// call of a busy server takes more processor time.
-const GATHER: Duration = Duration::from_micros(2500);
+/// Time for which the writer lets records gather before it writes them together. Much less, and it
+/// interrupts the threads of a busy server too often.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// Number of records for which the writer does not wait any longer.
 const GATHERED: usize = 1024;
 
-/// Maximum size of the buffers of records that are used again.
+/// Maximum size of the records that are used again.
 const MAX_KEPT_BYTES: usize = 2048;
 
 /// Pause between two attempts to write, unless a call asks for one.
@@ -69,8 +69,9 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     batch: Batch,
-    /// Buffers of records whose calls have ended.
-    spare: Vec<Vec<u8>>,
+    /// Records whose calls have ended.
+    #[expect(clippy::vec_box, reason = "calls take and return them without copies")]
+    spare: Vec<Box<Record>>,
     orders: Orders,
     /// Is true if a call waits for its `open` line.
     is_urgent: bool,
@@ -112,14 +113,18 @@ pub(crate) struct Orders {
 
 impl Queue {
     /// Makes a record of a call that begins.
-    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Record {
+    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Box<Record> {
         let spare = lock(&self.state).spare.pop();
-        Record::with_buffer(start, spare.unwrap_or_default())
+        let Some(mut record) = spare else {
+            return Box::new(Record::new(start));
+        };
+        record.begin(start);
+        record
     }
 
     /// Adds the line of a call that has ended. While the queue is full it waits, unless the writer
     /// cannot write.
-    pub(crate) fn push(&self, record: Record) {
+    pub(crate) fn push(&self, record: Box<Record>) {
         self.add(|state| state.end(record));
     }
 
@@ -179,7 +184,7 @@ impl Queue {
     }
 
     /// Adds a call that ended while its `open` line was written. Never waits.
-    pub(crate) fn push_late(&self, record: Record) {
+    pub(crate) fn push_late(&self, record: Box<Record>) {
         lock(&self.state).end(record);
     }
 
@@ -316,15 +321,14 @@ impl Queue {
 // === impl State ===
 
 impl State {
-    /// Adds the line of a call that has ended, and keeps the buffer of its record.
-    fn end(&mut self, record: Record) {
+    /// Adds the line of a call that has ended, and keeps its record for another call.
+    fn end(&mut self, record: Box<Record>) {
         let lines = &mut self.batch.lines;
         lines.push("call", record.at(), record.open, |out| {
             record.write_all(out);
         });
-        let buffer = record.into_buffer();
-        if self.spare.len() < GATHERED && buffer.capacity() <= MAX_KEPT_BYTES {
-            self.spare.push(buffer);
+        if self.spare.len() < GATHERED && record.capacity() <= MAX_KEPT_BYTES {
+            self.spare.push(record);
         }
     }
 

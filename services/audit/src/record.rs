@@ -1,6 +1,7 @@
 //! Records of calls.
 
 use std::{
+    mem,
     net::IpAddr,
     time::{Duration, Instant},
 };
@@ -173,7 +174,9 @@ impl Verdict {
 
 impl Record {
     pub(crate) fn new(start: &CallStart<'_>) -> Self {
-        Self::with_buffer(start, Vec::new())
+        let mut record = Self::empty(Vec::new());
+        record.begin(start);
+        record
     }
 
     /// Sets the statement in one of its forms.
@@ -198,11 +201,8 @@ impl Record {
         });
     }
 
-    /// Begins a record with the buffer of another one.
-    pub(crate) fn with_buffer(start: &CallStart<'_>, mut members: Vec<u8>) -> Self {
-        members.clear();
-        members.reserve(512);
-        let mut record = Self {
+    fn empty(members: Vec<u8>) -> Self {
+        Self {
             members,
             spans: [(0, 0); PARTS],
             digest: 0,
@@ -212,31 +212,39 @@ impl Record {
             is_hidden: false,
             open: None,
             end: None,
-        };
-        record.write(Part::Request, r#""request_id":"#, start.request_id);
-        record.put(Part::Way, |out| {
+        }
+    }
+
+    /// Replaces what was recorded by the start of another call, and keeps the memory.
+    pub(crate) fn begin(&mut self, start: &CallStart<'_>) {
+        let mut members = mem::take(&mut self.members);
+        members.clear();
+        members.reserve(512);
+        *self = Self::empty(members);
+        self.write(Part::Request, r#""request_id":"#, start.request_id);
+        self.put(Part::Way, |out| {
             line::name(out, r#""trace_id":"#, start.trace_id);
             line::name(out, r#""transport":"#, start.transport);
             line::name(out, r#""face":"#, start.face);
             line::name(out, r#""revision":"#, start.revision);
         });
-        record.put(Part::Caller, |out| start.caller.write(out));
-        record.put(Part::Client, |out| {
+        self.put(Part::Caller, |out| start.caller.write(out));
+        self.put(Part::Client, |out| {
             object(out, "client", |out| {
                 line::name(out, r#""name":"#, start.client_name);
                 line::name(out, r#""version":"#, start.client_version);
             });
         });
-        record.put(Part::Target, |out| {
+        self.put(Part::Target, |out| {
             line::name(out, r#""method":"#, start.method);
             line::name(out, r#""tool":"#, start.tool);
             line::name(out, r#""pipeline":"#, start.pipeline);
         });
-        record
     }
 
-    pub(crate) fn into_buffer(self) -> Vec<u8> {
-        self.members
+    /// Returns the size of its memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.members.capacity()
     }
 
     /// Sets the one member of a part, cut to the length of a name.

@@ -36,7 +36,8 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
 
 /// Removes passwords: a text may name its connection by a URL.
 fn redacted(text: &str) -> Cow<'_, str> {
-    if text.contains("://") {
+    // Most statements have no colon, and a search for one character is faster.
+    if text.contains(':') && text.contains("://") {
         Redactor::default().redact(text).into()
     } else {
         text.into()

@@ -32,19 +32,22 @@ pub fn special(text: &str) -> Option<usize> {
 /// escapes.
 #[must_use]
 pub fn is_plain(bytes: &[u8]) -> bool {
-    let unfit = |word| {
+    let is_fit = |word: u64| {
         let quotes = equal(word, b'"') | equal(word, b'\\');
-        controls(word) | quotes | equal(word, 0x7f) | word & SIGNS
+        (controls(word) | quotes | equal(word, 0x7f) | word & SIGNS) == 0
     };
-    let is_fit = |word: [u8; 8]| unfit(u64::from_le_bytes(word)) == 0;
     let (words, rest) = bytes.as_chunks::<8>();
     if let Some(last) = bytes.last_chunk::<8>() {
         // The bytes after the last whole word are among the last eight bytes.
-        return words.iter().all(|word| is_fit(*word)) && is_fit(*last);
+        let words = words.iter().chain([last]);
+        return words.copied().map(u64::from_le_bytes).all(is_fit);
     }
-    let mut word = [b'x'; 8];
-    word[..rest.len()].copy_from_slice(rest);
-    is_fit(word)
+    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
+        return is_fit(first | last << 32);
+    }
+    let is_plain = |byte: &u8| matches!(byte, b' '..0x7f) && !matches!(byte, b'"' | b'\\');
+    rest.iter().all(is_plain)
 }
 
 /// Returns the content of a valid JSON string, unless it has escapes.
