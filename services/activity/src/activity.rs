@@ -5,13 +5,12 @@ use std::{
     cmp::Reverse,
     fmt,
     hash::{BuildHasher as _, RandomState},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
     time::Instant,
 };
+
+use ziggurat_telemetry::thread_number;
 
 use crate::{
     CallEntry, CallerName,
@@ -26,14 +25,6 @@ pub(crate) const PARTS: usize = 4;
 
 /// Spreads the numbers of calls over all ids; it is odd, so that no two have the same.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Number of threads that have followed calls.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    /// Number of the thread among those that follow calls.
-    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-}
 
 /// The statements of all callers: those that run, the last that have ended, and their times. Clones
 /// share them.
@@ -97,7 +88,7 @@ impl Activity {
     #[must_use]
     pub fn begin(&self, begin: &Begin<'_>) -> Option<FollowedCall> {
         let Shared { key, parts, .. } = &*self.0;
-        let own = THREAD.with(|thread| thread % PARTS);
+        let own = thread_number() % PARTS;
         let mut parts = parts.iter().cycle().skip(own).take(PARTS);
         let (part, number, slot) = parts.find_map(|part| {
             let (number, slot) = part.take()?;

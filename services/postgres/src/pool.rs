@@ -47,7 +47,7 @@ use tokio::{
 };
 use tracing::trace;
 use ziggurat_runtime::lock;
-use ziggurat_telemetry::{CountedConnection, Metrics};
+use ziggurat_telemetry::{IdleCount, Metrics};
 
 use super::{
     LOG_TARGET,
@@ -57,17 +57,16 @@ use super::{
     kind::Catalogue,
 };
 
-pub(crate) use self::connection::{Session, milliseconds};
 pub use self::{
     cause::{Cause, TriedHost},
     error::LeaseError,
     reaper::Reaper,
 };
-use self::{
-    inner::{HeldConnection, Inner},
-    reaper::CleanupJob,
-    wait::Wait,
+pub(crate) use self::{
+    connection::{Session, milliseconds},
+    inner::Inner,
 };
+use self::{inner::HeldConnection, reaper::CleanupJob, wait::Wait};
 
 /// Factor for the connections that the sessions of one account share.
 const SHARE: u32 = 4;
@@ -117,8 +116,6 @@ pub struct Lease {
     call: CallContext,
     /// No statement of this lease was answered yet.
     is_first: bool,
-    /// Counts the connection as busy.
-    _busy: CountedConnection,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +150,9 @@ impl Pools {
             metrics,
             cleanup_jobs,
         });
+        let weak = Arc::downgrade(&shared);
+        let idle = move || weak.upgrade().map_or_else(Vec::new, |it| it.idle_counts());
+        shared.metrics.read_idle_connections(idle);
         let reaper = Reaper::new(inbox, Arc::downgrade(&shared));
         (Self { shared }, reaper)
     }
@@ -286,6 +286,17 @@ impl Shared {
         })
     }
 
+    /// Counts the idle connections of each pool.
+    fn idle_counts(&self) -> Vec<IdleCount> {
+        let pools = lock(&self.pools);
+        let pools = pools.values().flat_map(HashMap::values);
+        let idle_of = |Pool { inner, .. }: &Pool| IdleCount {
+            database: inner.database.name().to_owned(),
+            count: inner.idle().len() as u64,
+        };
+        pools.map(idle_of).collect()
+    }
+
     /// Closes connections that were idle for too long, opens those below the minimum, and drops
     /// unused pools.
     fn sweep(&self) {
@@ -344,9 +355,9 @@ impl Pool {
                 was_used: AtomicBool::new(false),
                 is_retired: AtomicBool::new(false),
                 catalogue: Catalogue::default(),
+                metrics: shared.metrics.database(database.name()),
                 database,
                 shared: Arc::downgrade(shared),
-                metrics: shared.metrics.clone(),
                 cleanup_jobs: shared.cleanup_jobs.clone(),
             }),
         }
@@ -396,7 +407,7 @@ impl Pool {
         }
         inner.was_used.store(true, Ordering::Relaxed);
         let waited = began.map(|began| began.elapsed()).unwrap_or_default();
-        let busy = inner.metrics.connection_lent(inner.database.name(), waited);
+        inner.metrics.connection_lent(waited);
         trace!(target: LOG_TARGET, process = connection.process, "connection lent");
         Ok(Lease {
             held: Some(HeldConnection { connection, permit }),
@@ -406,7 +417,6 @@ impl Pool {
             wait,
             call: self.call.clone(),
             is_first: true,
-            _busy: busy,
         })
     }
 
@@ -576,9 +586,9 @@ impl Lease {
         &self.pool.database
     }
 
-    /// Returns where its connection and its statements are recorded.
-    pub(crate) fn metrics(&self) -> &Metrics {
-        &self.pool.metrics
+    /// Returns the pool, which knows where its statements are recorded.
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.pool
     }
 
     /// Returns the process id of the connection in PostgreSQL.

@@ -3,9 +3,9 @@
 use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use tracing::{Level, debug, enabled};
-use ziggurat_telemetry::{Metrics, traces::StatementSpan};
+use ziggurat_telemetry::traces::StatementSpan;
 
-use super::{LOG_TARGET, database::Database, error::QueryError, pool::Lease, rows::Summary};
+use super::{LOG_TARGET, error::QueryError, pool, rows::Summary};
 
 /// Commands that the log names. Any other word may be secret text of a caller.
 const KNOWN_COMMANDS: &str = "ALTER ANALYZE CALL CHECKPOINT CLOSE CLUSTER COMMENT COPY CREATE DEALLOCATE DECLARE DELETE \
@@ -19,8 +19,7 @@ pub(crate) struct StatementLog {
 }
 
 struct Running {
-    database: Arc<Database>,
-    metrics: Metrics,
+    pool: Arc<pool::Inner>,
     process: i32,
     /// The command, if it is logged.
     command: Option<&'static str>,
@@ -59,12 +58,11 @@ impl Counts {
 
 impl StatementLog {
     /// Begins with the command, of which only a known one is named, and the text.
-    pub(crate) fn open(lease: &Lease, command: &str, text: &str) -> Self {
-        let metrics = lease.metrics();
+    pub(crate) fn open(lease: &pool::Lease, command: &str, text: &str) -> Self {
+        let pool = lease.inner();
         let is_logged = enabled!(target: LOG_TARGET, Level::DEBUG);
-        let running = (is_logged || metrics.is_on()).then(|| Running {
-            database: Arc::clone(lease.database()),
-            metrics: metrics.clone(),
+        let running = (is_logged || pool.metrics.is_on()).then(|| Running {
+            pool: Arc::clone(pool),
             process: lease.process(),
             command: is_logged.then(|| known(command)),
             began: Instant::now(),
@@ -74,14 +72,14 @@ impl StatementLog {
     }
 
     /// Begins only a span, for a statement with a log event of its own.
-    pub(crate) fn without_event(lease: &Lease, text: &str) -> Self {
+    pub(crate) fn without_event(lease: &pool::Lease, text: &str) -> Self {
         let span = lease.call().begin(lease.database().name(), text);
         let running = None;
         Self { running, span }
     }
 
     /// Returns the comment before the statement, which is ASCII and empty if there is none.
-    pub(crate) fn comment(&self, lease: &Lease) -> String {
+    pub(crate) fn comment(&self, lease: &pool::Lease) -> String {
         lease.call().comment(self.span.as_ref())
     }
 
@@ -99,16 +97,16 @@ impl StatementLog {
             return;
         };
         let counts = done.ok();
-        let (database, duration) = (running.database.name(), running.began.elapsed());
+        let duration = running.began.elapsed();
         let rows = counts.map_or(0, |counts| counts.rows);
-        running.metrics.statement(database, duration, rows);
+        running.pool.metrics.statement(duration, rows);
         let sqlstate = match done {
             Err(QueryError::Failed { report, .. }) => Some(&*report.sqlstate),
             _ => None,
         };
         debug!(
             target: LOG_TARGET,
-            database,
+            database = running.pool.database.name(),
             process = running.process,
             command = running.command,
             duration_ms = duration.as_secs_f64() * 1e3,

@@ -31,7 +31,7 @@ const BOUNDS: [u64; 16] = [
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
-/// Number of things that there are now.
+/// Number of things that there are now; a part of it may be negative.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge(AtomicI64);
 
@@ -90,16 +90,10 @@ impl Gauge {
     pub(crate) fn add(&self, count: i64) {
         self.0.fetch_add(count, Relaxed);
     }
-}
 
-impl Cells for Gauge {
-    fn visit(&self, path: &mut Vec<usize>, each: &mut dyn FnMut(&[usize], Sample)) {
-        // Two gauges that change together may be read in between.
-        let count = self.0.load(Relaxed).max(0).unsigned_abs();
-        each(path, Sample::Gauge(count));
+    pub(crate) fn get(&self) -> i64 {
+        self.0.load(Relaxed)
     }
-
-    fn make(&self, _labels: &[&Label], _names: &Names) {}
 }
 
 // === impl Histogram ===
@@ -125,6 +119,30 @@ impl Cells for Histogram {
     }
 
     fn make(&self, _labels: &[&Label], _names: &Names) {}
+}
+
+// === impl Sample ===
+
+impl Sample {
+    /// Adds what another thread has recorded.
+    pub(crate) fn add(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Counter(sum), Self::Counter(count)) => *sum += count,
+            (
+                Self::Histogram { sum, buckets },
+                Self::Histogram {
+                    sum: more,
+                    buckets: others,
+                },
+            ) => {
+                *sum += more;
+                for ((_, count), (_, more)) in buckets.iter_mut().zip(others) {
+                    *count += more;
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 // === impl Slots ===

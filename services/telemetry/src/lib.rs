@@ -49,7 +49,7 @@
 
 mod accept;
 mod cells;
-mod connections;
+mod databases;
 mod known;
 mod label;
 mod metrics;
@@ -61,17 +61,19 @@ mod scrape;
 mod slots;
 mod sources;
 mod table;
+mod thread_number;
 pub mod traces;
 
 pub use self::{
-    connections::CountedConnection,
+    databases::{CountedConnection, DatabaseMetrics},
     known::{Known, Set},
     metrics::{Call, Metrics},
     page::MetricsService,
     process::resident_bytes,
     reference::reference,
-    sources::{AccountCount, AuditCounts, SyncCount},
+    sources::{AccountCount, AuditCounts, IdleCount, SyncCount},
     table::Program,
+    thread_number::thread_number,
 };
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use http::StatusCode;
 use crate::{
     known::{Known, Names},
     label,
-    recorded::Recorded,
-    sources::{AccountCount, AuditCounts, Sources, SyncCount},
+    recorded::RecordedParts,
+    sources::{AccountCount, AuditCounts, IdleCount, Sources, SyncCount},
     table::Program,
 };
 
@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) program: Program,
     pub(crate) version: String,
     pub(crate) names: ArcSwap<Names>,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: RecordedParts,
     pub(crate) sources: Sources,
 }
 
@@ -65,7 +65,7 @@ impl Metrics {
             program,
             version: version.into(),
             names: ArcSwap::default(),
-            recorded: Recorded::default(),
+            recorded: RecordedParts::default(),
             sources: Sources::default(),
         })));
         metrics.learn(known);
@@ -91,7 +91,7 @@ impl Metrics {
                 names.add(known);
                 names
             });
-            shared.recorded.make(&shared.names.load());
+            shared.recorded.first().make(&shared.names.load());
         }
     }
 }
@@ -101,7 +101,7 @@ impl Metrics {
     /// Records the end of a call.
     pub fn call_ended(&self, call: &Call<'_>) {
         let Some(shared) = &self.0 else { return };
-        let (names, recorded) = (shared.names.load(), &shared.recorded);
+        let (names, recorded) = (shared.names.load(), shared.recorded.mine());
         let method = names.id(&label::METHOD, call.method);
         let tool = names.id(&label::TOOL, call.tool);
         let database = names.id(&label::DATABASE, call.database);
@@ -116,39 +116,26 @@ impl Metrics {
         }
     }
 
-    /// Records a statement whose results have ended.
-    pub fn statement(&self, database: &str, duration: Duration, rows: u64) {
-        let Some(shared) = &self.0 else { return };
-        let database = shared.names.load().id(&label::DATABASE, database);
-        shared
-            .recorded
-            .database_statement
-            .at(database)
-            .observe(duration);
-        shared.recorded.database_rows.at(database).add(rows);
-    }
-
-    /// Records a connection to a database that could not be opened.
-    pub fn connection_failed(&self, database: &str) {
-        let Some(shared) = &self.0 else { return };
-        let database = shared.names.load().id(&label::DATABASE, database);
-        shared.recorded.connections_failed.at(database).add(1);
-    }
-
     /// Records a request that was answered.
     pub fn http_request(&self, face: &str, status: StatusCode) {
         let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
         let face = names.id(&label::FACE, face);
         let class = names.id(&label::STATUS_CLASS, class(status));
-        shared.recorded.http_requests.at(face).at(class).add(1);
+        shared
+            .recorded
+            .mine()
+            .http_requests
+            .at(face)
+            .at(class)
+            .add(1);
     }
 
     /// Records a request that was refused for its `token`, `limit`, `origin`, `host` or `size`.
     pub fn refused(&self, reason: &str) {
         let Some(shared) = &self.0 else { return };
         let reason = shared.names.load().id(&label::REASON, reason);
-        shared.recorded.refused.at(reason).add(1);
+        shared.recorded.mine().refused.at(reason).add(1);
     }
 
     /// Records that a limit was reached: that of a caller by its key, such as `calls`, that of
@@ -156,14 +143,14 @@ impl Metrics {
     pub fn limit_reached(&self, limit: &str) {
         let Some(shared) = &self.0 else { return };
         let limit = shared.names.load().id(&label::LIMIT, limit);
-        shared.recorded.limits_reached.at(limit).add(1);
+        shared.recorded.mine().limits_reached.at(limit).add(1);
     }
 
     /// Records a reload of the configuration, `ok` or `failed`.
     pub fn reload(&self, result: &str) {
         let Some(shared) = &self.0 else { return };
         let result = shared.names.load().id(&label::RELOAD_RESULT, result);
-        shared.recorded.reloads.at(result).add(1);
+        shared.recorded.mine().reloads.at(result).add(1);
     }
 
     /// Records a request to a provider. `kind` is `completion`, `embedding` or `rerank`; `outcome`
@@ -174,7 +161,13 @@ impl Metrics {
         let provider = names.id(&label::PROVIDER, provider);
         let kind = names.id(&label::PROVIDER_KIND, kind);
         let outcome = names.id(&label::OUTCOME, outcome);
-        let durations = shared.recorded.provider.at(provider).at(kind).at(outcome);
+        let durations = shared
+            .recorded
+            .mine()
+            .provider
+            .at(provider)
+            .at(kind)
+            .at(outcome);
         durations.observe(duration);
     }
 
@@ -183,7 +176,7 @@ impl Metrics {
         let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
         let provider = names.id(&label::PROVIDER, provider);
-        let tokens = shared.recorded.provider_tokens.at(provider);
+        let tokens = shared.recorded.mine().provider_tokens.at(provider);
         for (direction, count) in [("input", input), ("output", output)] {
             tokens.at(names.id(&label::DIRECTION, direction)).add(count);
         }
@@ -197,6 +190,7 @@ impl Metrics {
         let stage = names.id(&label::STAGE, stage);
         shared
             .recorded
+            .mine()
             .pipeline
             .at(pipeline)
             .at(stage)
@@ -207,7 +201,7 @@ impl Metrics {
     pub fn token_issued(&self, result: &str) {
         let Some(shared) = &self.0 else { return };
         let result = shared.names.load().id(&label::TOKEN_RESULT, result);
-        shared.recorded.tokens_issued.at(result).add(1);
+        shared.recorded.mine().tokens_issued.at(result).add(1);
     }
 }
 
@@ -221,6 +215,14 @@ impl Metrics {
                 .sources
                 .http_connections
                 .get_or_init(|| Box::new(read));
+        }
+    }
+
+    /// Sets the function that counts the open connections to each database that no call uses.
+    pub fn read_idle_connections(&self, read: impl Fn() -> Vec<IdleCount> + Send + Sync + 'static) {
+        if let Some(shared) = &self.0 {
+            let source = &shared.sources.idle_connections;
+            source.get_or_init(|| Box::new(read));
         }
     }
 

@@ -1,16 +1,27 @@
 //! Values that calls record.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    cells::{Cells, Counter, Gauge, Histogram},
+    cells::{Cells, Counter, Gauge, Histogram, Sample},
     known::Names,
     slots::Slots,
     table::{Id, Metric, TABLE},
+    thread_number,
 };
 
 type By1<T> = Slots<T>;
 type By2<T> = Slots<By1<T>>;
 type By3<T> = Slots<By2<T>>;
 type By5<T> = Slots<Slots<By3<T>>>;
+
+/// Number of the parts of the recorded values.
+const PARTS: usize = 8;
+
+/// Recorded values in parts, of which each thread uses one: threads that write to the same memory
+/// slow each other down. The page has their sums.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedParts([Recorded; PARTS]);
 
 /// Values of the metrics by the numbers of their labels, in the order of the table.
 #[derive(Debug, Default)]
@@ -20,7 +31,7 @@ pub(crate) struct Recorded {
     pub(crate) database_statement: By1<Histogram>,
     pub(crate) database_rows: By1<Counter>,
     pub(crate) result_bytes: By1<Counter>,
-    pub(crate) pool_connections: By2<Gauge>,
+    pub(crate) open_connections: By1<Gauge>,
     pub(crate) pool_wait: By1<Histogram>,
     pub(crate) connections_opened: By1<Counter>,
     pub(crate) connections_failed: By1<Counter>,
@@ -32,6 +43,48 @@ pub(crate) struct Recorded {
     pub(crate) provider_tokens: By2<Counter>,
     pub(crate) pipeline: By2<Histogram>,
     pub(crate) tokens_issued: By1<Counter>,
+}
+
+// === impl RecordedParts ===
+
+impl RecordedParts {
+    /// Returns the part of this thread.
+    pub(crate) fn mine(&self) -> &Recorded {
+        let part = self.0.get(thread_number() % PARTS);
+        part.unwrap_or_else(|| self.first())
+    }
+
+    /// Returns the part that has the values which are on the page from the start.
+    pub(crate) fn first(&self) -> &Recorded {
+        let [first, ..] = &self.0;
+        first
+    }
+
+    /// Calls `each` with every value of a metric; the path is the numbers of its labels.
+    pub(crate) fn visit(&self, metric: &Metric, each: &mut dyn FnMut(&[usize], Sample)) {
+        let mut sums = BTreeMap::<Vec<usize>, Sample>::new();
+        for cells in self.0.iter().filter_map(|part| part.of(metric)) {
+            cells.visit(&mut Vec::new(), &mut |path, sample| {
+                if let Some(sum) = sums.get_mut(path) {
+                    sum.add(sample);
+                } else {
+                    sums.insert(path.to_owned(), sample);
+                }
+            });
+        }
+        for (path, sum) in sums {
+            each(&path, sum);
+        }
+    }
+
+    /// Returns the number of open connections to each database, by the number of its name.
+    pub(crate) fn open_connections(&self) -> BTreeMap<usize, i64> {
+        let mut open = BTreeMap::new();
+        for (database, count) in self.0.iter().flat_map(|part| part.open_connections.iter()) {
+            *open.entry(database).or_default() += count.get();
+        }
+        open
+    }
 }
 
 // === impl Recorded ===
@@ -54,7 +107,6 @@ impl Recorded {
             Id::DatabaseStatement => &self.database_statement,
             Id::DatabaseRows => &self.database_rows,
             Id::ResultBytes => &self.result_bytes,
-            Id::PoolConnections => &self.pool_connections,
             Id::PoolWait => &self.pool_wait,
             Id::ConnectionsOpened => &self.connections_opened,
             Id::ConnectionsFailed => &self.connections_failed,
@@ -66,7 +118,8 @@ impl Recorded {
             Id::ProviderTokens => &self.provider_tokens,
             Id::Pipeline => &self.pipeline,
             Id::TokensIssued => &self.tokens_issued,
-            Id::HttpConnections
+            Id::PoolConnections
+            | Id::HttpConnections
             | Id::AuditRecords
             | Id::AuditMissed
             | Id::AuditFailures

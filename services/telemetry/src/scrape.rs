@@ -86,6 +86,7 @@ impl Scrape {
             read.map(|read| Sample::Counter(of(read())))
         };
         let single = match metric.id {
+            Id::PoolConnections => return self.connections(names, &mut labelled),
             Id::Accounts => return self.accounts(names, &mut labelled),
             Id::SyncBacklog => return self.sync(names, |count| count.backlog, &mut labelled),
             Id::SyncOldest => return self.sync(names, |count| count.oldest, &mut labelled),
@@ -112,15 +113,29 @@ impl Scrape {
             Id::ProcessCpu => self.process.cpu_seconds.map(Sample::Seconds),
             Id::ProcessResidentMemory => self.process.resident_bytes.map(Sample::Gauge),
             Id::ProcessOpenFds => self.process.open_fds.map(Sample::Gauge),
-            _ => {
-                if let Some(cells) = state.recorded.of(metric) {
-                    cells.visit(&mut Vec::new(), &mut labelled);
-                }
-                return;
-            }
+            _ => return state.recorded.visit(metric, &mut labelled),
         };
         if let Some(sample) = single {
             labelled(&[], sample);
+        }
+    }
+
+    fn connections(&self, names: &Names, each: &mut dyn FnMut(&[usize], Sample)) {
+        let open = self.state.recorded.open_connections();
+        let counts = self.state.sources.idle_connections.get().map(|read| read());
+        let mut idle = BTreeMap::<_, u64>::new();
+        for count in counts.iter().flatten() {
+            let database = names.id(&label::DATABASE, &count.database);
+            *idle.entry(database).or_default() += count.count;
+        }
+        for (database, open) in open {
+            let idle = idle.get(&database).copied().unwrap_or_default();
+            // Both are read one after the other, and may change in between.
+            let busy = open.max(0).unsigned_abs().saturating_sub(idle);
+            for (state, count) in [("idle", idle), ("busy", busy)] {
+                let state = names.id(&label::POOL_STATE, state);
+                each(&[database, state], Sample::Gauge(count));
+            }
         }
     }
 

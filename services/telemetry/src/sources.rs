@@ -16,6 +16,15 @@ pub struct AuditCounts {
     pub failures: u64,
 }
 
+/// Open connections to a database that no call uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdleCount {
+    /// The name of the database.
+    pub database: String,
+    /// The number of connections.
+    pub count: u64,
+}
+
 /// Accounts of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountCount {
@@ -42,6 +51,7 @@ pub struct SyncCount {
 #[derive(Default)]
 pub(crate) struct Sources {
     pub(crate) http_connections: Source<u64>,
+    pub(crate) idle_connections: Source<Vec<IdleCount>>,
     pub(crate) audit: Source<AuditCounts>,
     pub(crate) dropped_spans: Source<u64>,
     pub(crate) accounts: Source<Vec<AccountCount>>,

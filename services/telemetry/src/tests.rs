@@ -11,7 +11,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use self::exposition::Page;
 use crate::{
-    AccountCount, AuditCounts, Call, Known, Metrics, Program, Set, SyncCount, accept::Format,
+    AccountCount, AuditCounts, Call, IdleCount, Known, Metrics, Program, Set, SyncCount,
+    accept::Format,
 };
 
 const FORMATS: [Format; 2] = [Format::Text, Format::OpenMetrics];
@@ -46,16 +47,24 @@ fn record_everything(metrics: &Metrics) {
         bytes: 831,
         ..call()
     });
-    metrics.statement("shop", duration, 12);
-    // They stay open.
+    metrics.database("shop").statement(duration, 12);
     for (database, open, busy) in [("shop", 4, 1), ("x", 11, 2)] {
-        let open = (0..open).map(|_| metrics.connection_opened(database));
+        let database = metrics.database(database);
+        // They stay open.
+        let open = (0..open).map(|_| database.connection_opened());
         open.for_each(mem::forget);
         let waited = Duration::from_millis(2);
-        let busy = (0..busy).map(|_| metrics.connection_lent(database, waited));
-        busy.for_each(mem::forget);
+        (0..busy).for_each(|_| database.connection_lent(waited));
     }
-    metrics.connection_failed("läger");
+    metrics.read_idle_connections(|| {
+        [("shop", 3), ("x", 4), ("y", 5)]
+            .map(|(database, count)| IdleCount {
+                database: database.to_owned(),
+                count,
+            })
+            .into()
+    });
+    metrics.database("läger").connection_failed();
     metrics.http_request("/mcp", StatusCode::NOT_FOUND);
     metrics.refused("token");
     metrics.limit_reached("calls");

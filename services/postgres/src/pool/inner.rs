@@ -16,7 +16,7 @@ use tokio::{
 };
 use tracing::debug;
 use ziggurat_runtime::lock;
-use ziggurat_telemetry::Metrics;
+use ziggurat_telemetry::DatabaseMetrics;
 
 use crate::{
     database::{ConnectionLimit, Database, Permits},
@@ -35,8 +35,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 type Opened<'a> = Pin<Box<dyn Future<Output = Result<Box<Connection>, LeaseError>> + Send + 'a>>;
 
 #[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) database: Arc<Database>,
+pub(crate) struct Inner {
+    pub(crate) database: Arc<Database>,
     pub(super) permits: Arc<Semaphore>,
     /// Limit that the sessions of one account share.
     pub(super) share: Arc<ConnectionLimit>,
@@ -47,7 +47,7 @@ pub(super) struct Inner {
     pub(super) is_retired: AtomicBool,
     pub(super) catalogue: Catalogue,
     pub(super) shared: Weak<Shared>,
-    pub(super) metrics: Metrics,
+    pub(crate) metrics: DatabaseMetrics,
     /// Unbounded, but each job is for a connection, and those are limited.
     pub(super) cleanup_jobs: mpsc::UnboundedSender<CleanupJob>,
 }
@@ -136,10 +136,9 @@ impl Inner {
     /// Connects, whatever the limits, and records it.
     pub(super) async fn connect(&self, until: Instant) -> Result<Box<Connection>, LeaseError> {
         let mut connection = Connection::open(&self.database, until).await;
-        let database = self.database.name();
         match &mut connection {
-            Ok(connection) => connection.counted = self.metrics.connection_opened(database),
-            Err(_) => self.metrics.connection_failed(database),
+            Ok(connection) => connection.counted = self.metrics.connection_opened(),
+            Err(_) => self.metrics.connection_failed(),
         }
         connection
     }

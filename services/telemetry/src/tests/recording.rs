@@ -1,6 +1,12 @@
 //! Tests of values on the page.
 
-use std::{sync::Arc, thread};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+};
 
 use proptest::prelude::*;
 
@@ -133,7 +139,7 @@ fn a_duration_is_in_the_first_bucket_that_it_does_not_exceed() {
     ] {
         let metrics = Metrics::new(Program::Tools, "1", &known());
         let waited = Duration::from_micros(microseconds);
-        drop(metrics.connection_lent("shop", waited));
+        metrics.database("shop").connection_lent(waited);
         let page = page(&metrics);
         let bucket = |bound| {
             let labels = [("database", "shop"), ("le", bound)];
@@ -188,10 +194,11 @@ fn series_do_not_grow_with_invented_names() {
             duration: Duration::ZERO,
             bytes: 1,
         });
-        metrics.statement(name, Duration::ZERO, 1);
-        drop(metrics.connection_opened(name));
-        drop(metrics.connection_lent(name, Duration::ZERO));
-        metrics.connection_failed(name);
+        let database = metrics.database(name);
+        database.statement(Duration::ZERO, 1);
+        drop(database.connection_opened());
+        database.connection_lent(Duration::ZERO);
+        database.connection_failed();
         metrics.http_request(name, StatusCode::OK);
         metrics.refused(name);
         metrics.limit_reached(name);
@@ -219,11 +226,11 @@ fn series_do_not_grow_with_invented_names() {
 fn names_of_a_reload_get_series_and_old_series_stay() {
     let metrics = Metrics::new(Program::Tools, "1", &known());
     for database in ["new", "shop"] {
-        drop(metrics.connection_opened(database));
+        drop(metrics.database(database).connection_opened());
     }
     metrics.learn(&Known::default().with(Set::Databases, ["aa", "new"]));
     for database in ["new", "shop"] {
-        drop(metrics.connection_opened(database));
+        drop(metrics.database(database).connection_opened());
     }
     let page = page(&metrics);
     for (database, count) in [("aa", 0.0), ("new", 1.0), ("shop", 2.0), ("other", 1.0)] {
@@ -234,8 +241,30 @@ fn names_of_a_reload_get_series_and_old_series_stay() {
 }
 
 #[test]
+fn a_name_that_becomes_known_counts_from_then_on() {
+    let metrics = Metrics::new(Program::Tools, "1", &known());
+    let database = metrics.database("new");
+    let open = database.connection_opened();
+    metrics.learn(&Known::default().with(Set::Databases, ["new"]));
+    let _other = database.connection_opened();
+    drop(open);
+    let page = page(&metrics);
+    for (database, count) in [("new", 1.0), ("other", 0.0)] {
+        let labels = [("database", database), ("state", "busy")];
+        let found = value(&page, "ziggurat_pool_connections", &labels);
+        assert_eq!(found, Some(count), "{database}");
+    }
+}
+
+#[test]
 fn a_connection_is_counted_as_idle_or_busy_until_it_is_closed() {
     let metrics = Metrics::new(Program::Tools, "1", &known());
+    let idle = Arc::new(AtomicU64::new(0));
+    let read = Arc::clone(&idle);
+    metrics.read_idle_connections(move || {
+        let (database, count) = ("shop".to_owned(), read.load(Relaxed));
+        vec![IdleCount { database, count }]
+    });
     let counts = || {
         let page = page(&metrics);
         ["idle", "busy"].map(|state| {
@@ -243,15 +272,16 @@ fn a_connection_is_counted_as_idle_or_busy_until_it_is_closed() {
             value(&page, "ziggurat_pool_connections", &labels)
         })
     };
-    let open = metrics.connection_opened("shop");
-    assert_eq!(counts(), [Some(1.0), None]);
-    let lent = metrics.connection_lent("shop", Duration::ZERO);
+    assert_eq!(counts(), [None, None]);
+    let open = metrics.database("shop").connection_opened();
     assert_eq!(counts(), [Some(0.0), Some(1.0)]);
-    drop(lent);
+    idle.store(1, Relaxed);
     assert_eq!(counts(), [Some(1.0), Some(0.0)]);
-    drop(open);
+    // It may be closed on another thread.
+    thread::spawn(|| drop(open)).join().expect("closed");
+    idle.store(0, Relaxed);
     assert_eq!(counts(), [Some(0.0), Some(0.0)]);
-    drop(Metrics::off().connection_opened("shop"));
+    drop(Metrics::off().database("shop").connection_opened());
 }
 
 #[test]
