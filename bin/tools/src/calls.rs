@@ -17,7 +17,9 @@ use serde::Deserialize;
 use tracing::{Level, enabled};
 use ziggurat_activity::{Activity, FollowedCall};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
-use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller as AuditCaller, Verdict};
+use ziggurat_audit::{
+    Audit, Call as AuditCall, CallEnd, CallStart, Caller as AuditCaller, Verdict,
+};
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
@@ -376,7 +378,10 @@ impl ObservedCall for RunningCall {
         if let Some(refused) = self.refused {
             return Some(Box::pin(ready(Err(Error::said(refused.to_string())))));
         }
-        let record = self.record.clone().filter(|_| self.is_required)?;
+        if !self.is_required {
+            return None;
+        }
+        let record = self.record.clone()?;
         Some(Box::pin(async move {
             record.open().await.map_err(|error| {
                 let failure = Failure::new("audit is unavailable")
@@ -405,8 +410,7 @@ impl ObservedCall for RunningCall {
             if self.is_hidden && matches!(verdict, Verdict::Unknown | Verdict::Error) {
                 record.hidden();
             }
-            add_end(&record, facts, &end);
-            record.end(verdict);
+            end_record(&record, &facts, &end, verdict);
         }
     }
 }
@@ -451,21 +455,17 @@ fn end_span(mut span: ServerSpan, facts: &Facts, end: &End, verdict: Verdict) {
     }
 }
 
-/// Adds what is known at the end of a call to its record.
-fn add_end(record: &AuditCall, facts: Facts, end: &End) {
-    if let Some(database) = &facts.database {
-        record.database(database.name());
-    }
-    if let Some(rows) = facts.rows {
-        record.rows(rows);
-    }
+/// Ends the record of a call.
+fn end_record(record: &AuditCall, facts: &Facts, end: &End, verdict: Verdict) {
     let code = end.code.map(|code| code.to_string());
-    if let Some(code) = facts.code.or(code) {
-        record.code(&code);
-    }
-    if end.bytes > 0 {
-        record.bytes(end.bytes);
-    }
+    let code = facts.code.as_deref().or(code.as_deref());
+    record.end(CallEnd {
+        verdict,
+        database: facts.database.as_ref().map_or("", |it| it.name()),
+        rows: facts.rows,
+        bytes: end.bytes,
+        code: code.unwrap_or_default(),
+    });
 }
 
 /// Returns what the log says of a call. The log of calls is off by default; that of failures names

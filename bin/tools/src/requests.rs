@@ -13,7 +13,9 @@ use axum::{
 };
 use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, uri::PathAndQuery};
 use ziggurat_activity::Activity;
-use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict, request_method};
+use ziggurat_audit::{
+    Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict, request_method,
+};
 use ziggurat_http::{Refusal, count_request};
 use ziggurat_layers::{
     client_ip::ClientIp,
@@ -86,8 +88,10 @@ impl RequestObserver {
     pub(crate) fn record_hidden<B>(&self, request: &http::Request<B>) {
         if let Some(record) = self.record(request, &Trace::off()) {
             record.hidden();
-            record.code(StatusCode::NOT_FOUND.as_str());
-            record.end(Verdict::Unknown);
+            record.end(CallEnd {
+                code: StatusCode::NOT_FOUND.as_str(),
+                ..Verdict::Unknown.into()
+            });
         }
     }
 
@@ -229,10 +233,14 @@ pub(crate) async fn observe_request(
         ..EndedCall::default()
     });
     if let Some(record) = record {
-        if !status.is_success() {
-            record.code(status.as_str());
-        }
-        record.end(verdict);
+        record.end(CallEnd {
+            code: if status.is_success() {
+                ""
+            } else {
+                status.as_str()
+            },
+            ..verdict.into()
+        });
         response.extensions_mut().insert(Recorded);
     }
     response

@@ -11,7 +11,7 @@ use crate::{
     journal::{Journal, Output},
     log_file::{self, LogFile},
     names,
-    record::{Part, Record},
+    record::{Field, Record},
     recovery,
 };
 
@@ -71,15 +71,18 @@ impl AdminAudit {
     /// # Errors
     /// Fails if records are required and this one cannot be written; the command must not run then.
     pub fn begin(&self, command: &str, account: &str) -> Result<AdminCall, OpenError> {
-        let mut record = Record::new(&CallStart {
-            method: command,
-            caller: Caller {
-                kind: "admin",
-                name: account,
-                ..Caller::default()
+        let mut record = Record::new(
+            "call",
+            &CallStart {
+                method: command,
+                caller: Caller {
+                    kind: "admin",
+                    name: account,
+                    ..Caller::default()
+                },
+                ..CallStart::default()
             },
-            ..CallStart::default()
-        });
+        );
         if self.0.required {
             let open = write(&self.0, |journal| journal.open(&record))?;
             record.open = Some(open);
@@ -135,7 +138,7 @@ impl AdminCall {
     /// Sets the database.
     pub fn database(&mut self, name: &str) {
         if let Some(record) = &mut self.record {
-            record.write(Part::Database, r#""database":"#, name);
+            record.set(Field::Database, name);
         }
     }
 
@@ -143,10 +146,9 @@ impl AdminCall {
         let Some(mut record) = self.record.take() else {
             return Ok(());
         };
-        record.end(verdict);
+        record.end(&verdict.into());
         write(&self.settings, |journal| {
-            let members = |out: &mut Vec<u8>| record.write_all(out);
-            journal.record("call", record.at(), record.open, members);
+            journal.record(&record);
         })
     }
 }

@@ -85,7 +85,8 @@ impl Audit {
     /// Records a refused token. In each second, all after the tenth become one line with their
     /// number.
     pub fn denied(&self, start: &CallStart<'_>) {
-        self.0.queue.push_denied(|| Record::new(start));
+        let record = || Box::new(Record::denied(start));
+        self.0.queue.push_denied(record);
     }
 
     /// Records a reload of the configuration.

@@ -13,8 +13,8 @@ use tokio::task::yield_now;
 use ziggurat_runtime::lock;
 
 use crate::{
-    Audit, Verdict,
-    record::{Part, Record},
+    Audit, CallEnd, Verdict,
+    record::{Field, Record},
 };
 
 /// A call in progress; its record is written when it ends.
@@ -94,17 +94,12 @@ impl Call {
 
     /// Sets the database.
     pub fn database(&self, name: &str) {
-        self.change(|record| record.write(Part::Database, r#""database":"#, name));
+        self.change(|record| record.set(Field::Database, name));
     }
 
     /// Sets the role under which the statement runs.
     pub fn role(&self, name: &str) {
-        self.change(|record| record.write(Part::Role, r#""role":"#, name));
-    }
-
-    /// Sets the SQLSTATE or the JSON-RPC code of an error.
-    pub fn code(&self, code: &str) {
-        self.change(|record| record.write(Part::Code, r#""code":"#, code));
+        self.change(|record| record.set(Field::Role, name));
     }
 
     /// Marks a call that named something that exists and that its caller does not see.
@@ -133,23 +128,15 @@ impl Call {
         }
     }
 
-    /// Sets the number of rows of the result.
-    pub fn rows(&self, rows: u64) {
-        self.change(|record| record.rows = Some(rows));
-    }
-
-    /// Sets the number of bytes of the result.
-    pub fn bytes(&self, bytes: u64) {
-        self.change(|record| record.bytes = Some(bytes));
-    }
-
     /// Ends the call. Only the first end counts.
     ///
     /// If the queue is full, it blocks for 100 ms at most.
-    pub fn end(&self, verdict: Verdict) {
+    #[expect(single_use_lifetimes, reason = "a lifetime in `impl` needs a name")]
+    pub fn end<'a>(&self, end: impl Into<CallEnd<'a>>) {
+        let end = end.into();
         let ended = {
             let mut progress = lock(&self.0.progress);
-            let is_first = progress.record.as_mut().is_some_and(|it| it.end(verdict));
+            let is_first = progress.record.as_mut().is_some_and(|it| it.end(&end));
             // The writer holds on to a record whose `open` line is on its way.
             if is_first && progress.opening != Opening::Waiting {
                 progress.record.take()
@@ -259,7 +246,7 @@ impl Shared {
         let progress = self.progress.get_mut();
         let progress = progress.unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut record = progress.record.take()?;
-        record.end(Verdict::Cancelled);
+        record.end(&Verdict::Cancelled.into());
         Some(record)
     }
 }

@@ -33,6 +33,10 @@ pub enum KeyError {
     TooLarge,
 }
 
+/// Digest of a text.
+#[derive(Clone, Copy)]
+pub(crate) struct Sha([u8; 32]);
+
 /// Digest in hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Hex([u8; 64]);
@@ -71,11 +75,24 @@ impl fmt::Debug for Key {
     }
 }
 
+// === impl Sha ===
+
+impl Sha {
+    pub(crate) fn digest(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    pub(crate) fn hex(&self) -> Hex {
+        Hex::encode(&self.0)
+    }
+}
+
 // === impl Hex ===
 
 impl Hex {
+    #[cfg(test)]
     pub(crate) fn digest(bytes: &[u8]) -> Self {
-        Self::encode(&Sha256::digest(bytes))
+        Sha::digest(bytes).hex()
     }
 
     /// Reads 64 lower-case hexadecimal digits.

@@ -176,11 +176,22 @@ impl Journal {
         at: Timestamp,
         members: impl FnOnce(&mut Vec<u8>),
     ) -> u64 {
-        self.record(kind, at, None, members)
+        self.opened_line(kind, at, None, members)
     }
 
-    /// Formats the line of a record, which names its `open` line, if there is one.
-    pub(crate) fn record(
+    /// Formats the line of a record. Returns its sequence number.
+    pub(crate) fn record(&mut self, record: &Record) -> u64 {
+        let members = |out: &mut Vec<u8>| record.write_all(out);
+        self.opened_line(record.kind, record.at(), record.open, members)
+    }
+
+    /// Formats the `open` line of a record. Returns its sequence number.
+    pub(crate) fn open(&mut self, record: &Record) -> u64 {
+        self.event("open", Timestamp::now(), |out| record.write_open(out))
+    }
+
+    /// Formats a line that names its `open` line, if there is one, and this process.
+    fn opened_line(
         &mut self,
         kind: &str,
         at: Timestamp,
@@ -197,11 +208,6 @@ impl Journal {
         });
         self.instance = instance;
         seq
-    }
-
-    /// Formats the `open` line of a record. Returns its sequence number.
-    pub(crate) fn open(&mut self, record: &Record) -> u64 {
-        self.event("open", Timestamp::now(), |out| record.write_open(out))
     }
 
     /// Writes all lines, or none of them. Returns their number.

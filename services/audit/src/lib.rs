@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use std::{fs, thread};
-//! use ziggurat_audit::{Audit, CallStart, Destination, Settings, Verdict, verify};
+//! use ziggurat_audit::{Audit, CallEnd, CallStart, Destination, Settings, Verdict, verify};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("audit.jsonl");
@@ -35,8 +35,7 @@
 //! call.open().await?;
 //! # Ok::<_, ziggurat_audit::Unavailable>(())
 //! # })?;
-//! call.rows(1);
-//! call.end(Verdict::Ok);
+//! call.end(CallEnd { rows: Some(1), ..Verdict::Ok.into() });
 //!
 //! drop((audit, call));
 //! thread.join().map_err(|_| "the writer panicked")?;
@@ -73,9 +72,9 @@ mod call;
 mod chain;
 mod entry;
 mod error;
+mod facts;
 mod journal;
 mod line;
-mod lines;
 mod log_file;
 mod names;
 mod queue;
@@ -97,7 +96,7 @@ pub use self::{
     call::{Call, Unavailable},
     chain::{Key, KeyError},
     error::OpenError,
-    record::{CallStart, Caller, Verdict, request_method},
+    facts::{CallEnd, CallStart, Caller, Verdict, request_method},
     search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,

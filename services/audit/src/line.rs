@@ -7,9 +7,6 @@ use ziggurat_text::scan;
 
 use crate::chain::{Hex, Key};
 
-/// Maximum number of characters of a name.
-const MAX_NAME: usize = 256;
-
 /// Text between the members of a line and its link.
 pub(crate) const CHAIN: &str = ",\"chain\":";
 
@@ -60,7 +57,6 @@ pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Op
 /// Appends a member whose value is a text; an empty one is left out.
 ///
 /// The key is written as in JSON, such as `"tool":`: each record has many members.
-#[inline]
 pub(crate) fn member(out: &mut Vec<u8>, key: &str, value: &str) {
     if !value.is_empty() {
         comma(out);
@@ -69,11 +65,15 @@ pub(crate) fn member(out: &mut Vec<u8>, key: &str, value: &str) {
     }
 }
 
-/// Appends a member whose value is a name, which is cut; an empty one is left out.
-// Inlined, so that the bytes of the key are constants: copying them is most of the work.
-#[inline]
-pub(crate) fn name(out: &mut Vec<u8>, key: &str, value: &str) {
-    member(out, key, cut(value, MAX_NAME));
+/// Appends a member whose value is a text that needs no escape; an empty one is left out.
+pub(crate) fn plain(out: &mut Vec<u8>, key: &str, value: &str) {
+    if !value.is_empty() {
+        comma(out);
+        out.extend_from_slice(key.as_bytes());
+        out.push(b'"');
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'"');
+    }
 }
 
 /// Appends a member whose value is a number.
@@ -94,18 +94,24 @@ pub(crate) fn padded(out: &mut Vec<u8>, value: u32, width: usize) {
     out.extend_from_slice(digits.as_bytes());
 }
 
-/// Appends an address.
-pub(crate) fn address(out: &mut Vec<u8>, ip: IpAddr) {
-    let IpAddr::V4(ip) = ip else {
-        return put(out, format_args!("{ip}"));
-    };
-    let mut digits = itoa::Buffer::new();
-    for (index, octet) in ip.octets().into_iter().enumerate() {
-        if index > 0 {
-            out.push(b'.');
+/// Appends a member whose value is an address.
+pub(crate) fn address(out: &mut Vec<u8>, key: &str, ip: IpAddr) {
+    comma(out);
+    out.extend_from_slice(key.as_bytes());
+    out.push(b'"');
+    match ip {
+        IpAddr::V4(ip) => {
+            let mut digits = itoa::Buffer::new();
+            for (index, octet) in ip.octets().into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b'.');
+                }
+                out.extend_from_slice(digits.format(octet).as_bytes());
+            }
         }
-        out.extend_from_slice(digits.format(octet).as_bytes());
+        IpAddr::V6(ip) => put(out, format_args!("{ip}")),
     }
+    out.push(b'"');
 }
 
 /// Appends anything that can be displayed.

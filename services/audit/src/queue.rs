@@ -9,10 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jiff::Timestamp;
 use ziggurat_runtime::lock;
 
-use crate::{CallStart, Verdict, call::Shared, line, lines::Lines, record::Record};
+use crate::{CallStart, Verdict, call::Shared, record::Record};
 
 /// Maximum number of records that wait for the writer.
 pub(crate) const MAX_LINES: usize = 8192;
@@ -45,12 +44,15 @@ pub(crate) struct Open {
     pub(crate) seq: Option<u64>,
 }
 
+/// Records whose lines are yet to be written; each moves without a copy.
+pub(crate) type Records = Vec<Box<Record>>;
+
 /// Work for the writer.
 #[derive(Default)]
 pub(crate) struct Batch {
     /// Calls that wait for their `open` lines, which are written before the others.
     pub(crate) opens: Vec<Open>,
-    pub(crate) lines: Lines,
+    pub(crate) records: Records,
 }
 
 /// Queue between calls and the writer.
@@ -69,9 +71,8 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     batch: Batch,
-    /// Records whose calls have ended.
-    #[expect(clippy::vec_box, reason = "calls take and return them without copies")]
-    spare: Vec<Box<Record>>,
+    /// Records that were written, for other calls.
+    spare: Records,
     orders: Orders,
     /// Is true if a call waits for its `open` line.
     is_urgent: bool,
@@ -116,28 +117,14 @@ impl Queue {
     pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Box<Record> {
         let spare = lock(&self.state).spare.pop();
         let Some(mut record) = spare else {
-            return Box::new(Record::new(start));
+            return Box::new(Record::new("call", start));
         };
-        record.begin(start);
+        record.begin("call", start);
         record
     }
 
-    /// Adds the line of a call that has ended. While the queue is full it waits, unless the writer
-    /// cannot write.
+    /// Adds a record. While the queue is full it waits, unless the writer cannot write.
     pub(crate) fn push(&self, record: Box<Record>) {
-        self.add(|state| state.end(record));
-    }
-
-    /// Adds the line of a reload of the configuration.
-    pub(crate) fn push_reload(&self, verdict: Verdict) {
-        self.add(|state| {
-            let members = |out: &mut Vec<u8>| line::member(out, r#""verdict":"#, verdict.as_str());
-            let lines = &mut state.batch.lines;
-            lines.push("reload", Timestamp::now(), None, members);
-        });
-    }
-
-    fn add(&self, add: impl FnOnce(&mut State)) {
         let mut state = lock(&self.state);
         if state.is_full() && !state.is_failing {
             let waits = |state: &mut State| state.is_full() && !state.is_failing;
@@ -149,8 +136,13 @@ impl Queue {
             self.missed.fetch_add(1, Relaxed);
             return;
         }
-        add(&mut state);
+        state.batch.records.push(record);
         self.wake(state);
+    }
+
+    /// Adds the record of a reload of the configuration.
+    pub(crate) fn push_reload(&self, verdict: Verdict) {
+        self.push(Box::new(Record::event("reload", Some(verdict), None)));
     }
 
     /// Adds a call that waits for its `open` line. Returns false if no writer will come.
@@ -185,11 +177,11 @@ impl Queue {
 
     /// Adds a call that ended while its `open` line was written. Never waits.
     pub(crate) fn push_late(&self, record: Box<Record>) {
-        lock(&self.state).end(record);
+        lock(&self.state).batch.records.push(record);
     }
 
     /// Adds a refused token, or counts it if there were many.
-    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Record) {
+    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Box<Record>) {
         let mut state = lock(&self.state);
         state.end_denied(Instant::now(), false);
         if state.denied.recorded >= DENIED_PER_SECOND {
@@ -200,11 +192,7 @@ impl Queue {
         }
         state.denied.recorded += 1;
         drop(state);
-        let record = record();
-        self.add(|state| {
-            let lines = &mut state.batch.lines;
-            lines.push("denied", record.at(), None, |out| record.write_all(out));
-        });
+        self.push(record());
     }
 
     /// Asks the writer to open the file anew.
@@ -249,13 +237,25 @@ impl Queue {
     }
 
     /// Puts back, before all others, what could not be written.
-    pub(crate) fn put_back(&self, unwritten: &mut Lines, missed: u64) {
+    pub(crate) fn put_back(&self, unwritten: &mut Records, missed: u64) {
         let mut state = lock(&self.state);
-        unwritten.append(&mut state.batch.lines);
-        mem::swap(&mut state.batch.lines, unwritten);
-        let lost = state.batch.lines.truncate(MAX_LINES) as u64;
+        unwritten.append(&mut state.batch.records);
+        mem::swap(&mut state.batch.records, unwritten);
+        let records = &mut state.batch.records;
+        let lost = records.drain(records.len().min(MAX_LINES)..).len() as u64;
         state.orders.missed += missed + lost;
         self.missed.fetch_add(lost, Relaxed);
+    }
+
+    /// Keeps records that were written for other calls.
+    pub(crate) fn keep(&self, written: &mut Records) {
+        written.retain(|record| record.capacity() <= MAX_KEPT_BYTES);
+        let mut state = lock(&self.state);
+        let room = GATHERED.saturating_sub(state.spare.len());
+        let kept = written.len().min(room);
+        state.spare.extend(written.drain(..kept));
+        drop(state);
+        written.clear();
     }
 
     /// Counts calls that have no record because their `open` line could not be written.
@@ -264,14 +264,12 @@ impl Queue {
         self.missed.fetch_add(calls, Relaxed);
     }
 
-    /// Notes whether the writer can write. Returns whether that is new.
-    pub(crate) fn set_failing(&self, is_failing: bool) -> bool {
-        let mut state = lock(&self.state);
-        let was_failing = mem::replace(&mut state.is_failing, is_failing);
+    /// Notes whether the writer can write.
+    pub(crate) fn set_failing(&self, is_failing: bool) {
+        lock(&self.state).is_failing = is_failing;
         if is_failing {
             self.room.notify_all();
         }
-        was_failing != is_failing
     }
 
     fn sleep<'a>(
@@ -321,28 +319,17 @@ impl Queue {
 // === impl State ===
 
 impl State {
-    /// Adds the line of a call that has ended, and keeps its record for another call.
-    fn end(&mut self, record: Box<Record>) {
-        let lines = &mut self.batch.lines;
-        lines.push("call", record.at(), record.open, |out| {
-            record.write_all(out);
-        });
-        if self.spare.len() < GATHERED && record.capacity() <= MAX_KEPT_BYTES {
-            self.spare.push(record);
-        }
-    }
-
     fn is_empty(&self) -> bool {
-        self.batch.lines.is_empty() && self.batch.opens.is_empty()
+        self.batch.records.is_empty() && self.batch.opens.is_empty()
     }
 
     fn is_full(&self) -> bool {
-        self.batch.lines.len() >= MAX_LINES
+        self.batch.records.len() >= MAX_LINES
     }
 
     /// Returns whether there are enough lines for a write that may succeed.
     fn is_gathered(&self) -> bool {
-        self.batch.lines.len() >= GATHERED && !self.is_failing
+        self.batch.records.len() >= GATHERED && !self.is_failing
     }
 
     /// Returns whether the writer has work for which it must not wait.
@@ -358,9 +345,8 @@ impl State {
         }
         let denied = mem::take(&mut self.denied);
         if denied.repeated > 0 {
-            let members = |out: &mut Vec<u8>| line::number(out, r#""repeated":"#, denied.repeated);
-            let lines = &mut self.batch.lines;
-            lines.push("denied", Timestamp::now(), None, members);
+            let record = Record::event("denied", None, Some(denied.repeated));
+            self.batch.records.push(Box::new(record));
         }
         self.denied.since = Some(now);
     }

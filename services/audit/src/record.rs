@@ -7,113 +7,32 @@ use std::{
 };
 
 use jiff::Timestamp;
+use ziggurat_text::scan;
 
-use crate::{StatementForm, line, statement};
+use crate::{CallEnd, CallStart, StatementForm, Verdict, chain::Sha, line, statement};
+
+/// Maximum number of characters of a name.
+const MAX_NAME: usize = 256;
 
 /// Maximum number of characters of the arguments of a tool; longer ones become a text.
 const MAX_ARGUMENTS: usize = 8192;
 
-/// Facts that are known at the start of a call. An empty text leaves its member out.
-///
-/// ```
-/// use ziggurat_audit::{CallStart, Caller};
-///
-/// let start = CallStart {
-///     request_id: "0b7e",
-///     transport: "http",
-///     face: "/mcp",
-///     caller: Caller { kind: "client", name: "acme-bot", token: "3f2a9c1b", ip: None },
-///     method: "tools/call",
-///     tool: "query_database",
-///     ..CallStart::default()
-/// };
-/// # let _ = start;
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CallStart<'a> {
-    /// Id of the request, as in the header of the response.
-    pub request_id: &'a str,
-    /// Id of the trace, in hexadecimal digits.
-    pub trace_id: &'a str,
-    /// Way in, such as `http` or `stdio`.
-    pub transport: &'a str,
-    /// Path of the endpoint, such as `/mcp`.
-    pub face: &'a str,
-    /// Revision of the protocol.
-    pub revision: &'a str,
-    /// Identity behind the call.
-    pub caller: Caller<'a>,
-    /// Name of the client program, as it says.
-    pub client_name: &'a str,
-    /// Version of the client program, as it says.
-    pub client_version: &'a str,
-    /// Method, such as `tools/call`.
-    pub method: &'a str,
-    /// Name of the tool.
-    pub tool: &'a str,
-    /// Name of the pipeline.
-    pub pipeline: &'a str,
-}
-
-/// Returns the method of a request that is no call of a protocol: its own, and the path, which is
-/// shortened to 200 bytes.
-#[must_use]
-pub fn request_method(method: &str, path: &str) -> String {
-    const LONGEST: usize = 200;
-    format!("{method} {}", &path[..path.floor_char_boundary(LONGEST)])
-}
-
-/// Identity behind a call.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Caller<'a> {
-    /// Kind, such as `token`, `user`, `client` or `local`.
-    pub kind: &'a str,
-    /// Name within its kind.
-    pub name: &'a str,
-    /// First eight digits of the digest of the token, never the token.
-    pub token: &'a str,
-    /// Address of the client.
-    pub ip: Option<IpAddr>,
-}
-
-/// End of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// It succeeded.
-    Ok,
-    /// The tool reported an error.
-    Error,
-    /// A guard, a mask or the check of arguments refused it.
-    Refused,
-    /// It named something that does not exist for its caller.
-    Unknown,
-    /// The token or the database is not for this caller.
-    Denied,
-    /// A limit was reached.
-    Limited,
-    /// The user is asked first.
-    Asked,
-    /// The client gave up.
-    Cancelled,
-    /// It took too long.
-    Timeout,
-    /// The server failed.
-    Failed,
-    /// The server ended before the call did; written at the next start.
-    Lost,
-}
-
-/// Parts of a record, each with its members as JSON.
+/// Texts of a record.
 #[derive(Clone, Copy)]
-pub(crate) enum Part {
-    Request,
-    /// Trace, transport, address of the endpoint and revision.
-    Way,
-    Caller,
-    Client,
-    /// Method, and tool or pipeline.
-    Target,
+pub(crate) enum Field {
+    RequestId,
+    TraceId,
+    Transport,
+    Face,
+    Revision,
+    CallerKind,
+    CallerName,
+    CallerToken,
+    ClientName,
+    ClientVersion,
+    Method,
+    Tool,
+    Pipeline,
     Database,
     Role,
     Statement,
@@ -121,51 +40,65 @@ pub(crate) enum Part {
     Code,
 }
 
-/// Number of [`Part`]s.
-const PARTS: usize = Part::Code as usize + 1;
+/// Number of [`Field`]s.
+const FIELDS: usize = Field::Code as usize + 1;
 
 /// A record in progress.
+///
+/// It keeps texts as they are given. Their line is made when it is written: for many records
+/// together that is faster than in each call.
 pub(crate) struct Record {
-    /// All parts behind each other, so that most records need one allocation for them.
-    members: Vec<u8>,
-    spans: [(usize, usize); PARTS],
-    /// Length of the part of the statement that has its digest.
-    digest: usize,
+    /// Kind of its line, such as `call`.
+    pub(crate) kind: &'static str,
+    /// All texts behind each other, so that most records need one allocation for them.
+    texts: String,
+    /// Start and end of each text, small because records move between processors.
+    spans: [(u32, u32); FIELDS],
+    /// Length of the first texts that need no escape.
+    plain: usize,
+    ip: Option<IpAddr>,
+    /// Digest of the statement, and the form that its text is yet to get.
+    statement: Option<(Sha, StatementForm)>,
+    /// True if the arguments are the start of longer ones.
+    are_arguments_cut: bool,
     begun: Instant,
-    pub(crate) rows: Option<u64>,
-    pub(crate) bytes: Option<u64>,
+    rows: Option<u64>,
+    bytes: u64,
+    /// Number of events that it stands for, if there is more than one.
+    repeated: Option<u64>,
     /// True if the caller does not see what it named.
     pub(crate) is_hidden: bool,
     /// Sequence number of its `open` line.
     pub(crate) open: Option<u64>,
-    end: Option<End>,
+    /// Time of its line, which is that of the end of a call.
+    at: Option<Timestamp>,
+    took: Option<Duration>,
+    verdict: Option<Verdict>,
 }
 
-#[derive(Clone, Copy)]
-struct End {
-    verdict: Verdict,
-    at: Timestamp,
-    took: Duration,
-}
+// === impl Field ===
 
-// === impl Verdict ===
-
-impl Verdict {
-    /// Returns the word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+impl Field {
+    /// Returns the name of its member, as in JSON.
+    fn key(self) -> &'static str {
         match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown",
-            Self::Denied => "denied",
-            Self::Limited => "limited",
-            Self::Asked => "asked",
-            Self::Cancelled => "cancelled",
-            Self::Timeout => "timeout",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
+            Self::RequestId => r#""request_id":"#,
+            Self::TraceId => r#""trace_id":"#,
+            Self::Transport => r#""transport":"#,
+            Self::Face => r#""face":"#,
+            Self::Revision => r#""revision":"#,
+            Self::CallerKind => r#""kind":"#,
+            Self::CallerName | Self::ClientName => r#""name":"#,
+            Self::CallerToken => r#""token":"#,
+            Self::ClientVersion => r#""version":"#,
+            Self::Method => r#""method":"#,
+            Self::Tool => r#""tool":"#,
+            Self::Pipeline => r#""pipeline":"#,
+            Self::Database => r#""database":"#,
+            Self::Role => r#""role":"#,
+            Self::Statement => r#""statement":"#,
+            Self::Arguments => r#""arguments":"#,
+            Self::Code => r#""code":"#,
         }
     }
 }
@@ -173,199 +106,264 @@ impl Verdict {
 // === impl Record ===
 
 impl Record {
-    pub(crate) fn new(start: &CallStart<'_>) -> Self {
-        let mut record = Self::empty(Vec::new());
-        record.begin(start);
+    pub(crate) fn new(kind: &'static str, start: &CallStart<'_>) -> Self {
+        let mut record = Self::empty(kind, String::new());
+        record.begin(kind, start);
         record
+    }
+
+    /// Returns the record of a token that is refused now.
+    pub(crate) fn denied(start: &CallStart<'_>) -> Self {
+        Self {
+            at: Some(Timestamp::now()),
+            ..Self::new("denied", start)
+        }
+    }
+
+    /// Returns the record of an event of the trail that happens now.
+    pub(crate) fn event(
+        kind: &'static str,
+        verdict: Option<Verdict>,
+        repeated: Option<u64>,
+    ) -> Self {
+        Self {
+            verdict,
+            repeated,
+            at: Some(Timestamp::now()),
+            ..Self::empty(kind, String::new())
+        }
+    }
+
+    fn empty(kind: &'static str, texts: String) -> Self {
+        Self {
+            kind,
+            texts,
+            spans: [(0, 0); FIELDS],
+            plain: 0,
+            ip: None,
+            statement: None,
+            are_arguments_cut: false,
+            begun: Instant::now(),
+            rows: None,
+            bytes: 0,
+            repeated: None,
+            is_hidden: false,
+            open: None,
+            at: None,
+            took: None,
+            verdict: None,
+        }
+    }
+
+    /// Replaces what was recorded by the start of another call, and keeps the memory.
+    pub(crate) fn begin(&mut self, kind: &'static str, start: &CallStart<'_>) {
+        let mut texts = mem::take(&mut self.texts);
+        texts.clear();
+        texts.reserve(512);
+        *self = Self::empty(kind, texts);
+        self.ip = start.caller.ip;
+        for (field, text) in [
+            (Field::RequestId, start.request_id),
+            (Field::TraceId, start.trace_id),
+            (Field::Transport, start.transport),
+            (Field::Face, start.face),
+            (Field::Revision, start.revision),
+            (Field::CallerKind, start.caller.kind),
+            (Field::CallerName, start.caller.name),
+            (Field::CallerToken, start.caller.token),
+            (Field::ClientName, start.client_name),
+            (Field::ClientVersion, start.client_version),
+            (Field::Method, start.method),
+            (Field::Tool, start.tool),
+            (Field::Pipeline, start.pipeline),
+        ] {
+            self.set(field, text);
+        }
+        // Most are plain, and one search finds that out for all of them.
+        if scan::is_plain(self.texts.as_bytes()) {
+            self.plain = self.texts.len();
+        }
+    }
+
+    /// Returns the size of its memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.texts.capacity()
+    }
+
+    /// Sets a name, which is cut.
+    pub(crate) fn set(&mut self, field: Field, name: &str) {
+        self.put(field, line::cut(name, MAX_NAME));
     }
 
     /// Sets the statement in one of its forms.
     pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str) {
-        let mut digest = 0;
-        self.put(Part::Statement, |out| {
-            digest = statement::write(out, form, text);
-        });
-        self.digest = digest;
+        let (form_left, kept) = statement::kept(form, text);
+        self.put(Field::Statement, &kept);
+        self.statement =
+            (form != StatementForm::None).then(|| (Sha::digest(text.as_bytes()), form_left));
     }
 
     /// Sets the arguments, which are JSON. Long ones become a text and are cut.
     pub(crate) fn set_arguments(&mut self, json: &str) {
         let cut = line::cut(json, MAX_ARGUMENTS);
-        self.put(Part::Arguments, |out| {
-            if cut.len() < json.len() {
-                line::member(out, r#""arguments":"#, cut);
-            } else {
-                out.extend_from_slice(b",\"arguments\":");
-                line::json(out, json);
-            }
-        });
+        self.put(Field::Arguments, cut);
+        self.are_arguments_cut = cut.len() < json.len();
     }
 
-    fn empty(members: Vec<u8>) -> Self {
-        Self {
-            members,
-            spans: [(0, 0); PARTS],
-            digest: 0,
-            begun: Instant::now(),
-            rows: None,
-            bytes: None,
-            is_hidden: false,
-            open: None,
-            end: None,
-        }
-    }
-
-    /// Replaces what was recorded by the start of another call, and keeps the memory.
-    pub(crate) fn begin(&mut self, start: &CallStart<'_>) {
-        let mut members = mem::take(&mut self.members);
-        members.clear();
-        members.reserve(512);
-        *self = Self::empty(members);
-        self.write(Part::Request, r#""request_id":"#, start.request_id);
-        self.put(Part::Way, |out| {
-            line::name(out, r#""trace_id":"#, start.trace_id);
-            line::name(out, r#""transport":"#, start.transport);
-            line::name(out, r#""face":"#, start.face);
-            line::name(out, r#""revision":"#, start.revision);
-        });
-        self.put(Part::Caller, |out| start.caller.write(out));
-        self.put(Part::Client, |out| {
-            object(out, "client", |out| {
-                line::name(out, r#""name":"#, start.client_name);
-                line::name(out, r#""version":"#, start.client_version);
-            });
-        });
-        self.put(Part::Target, |out| {
-            line::name(out, r#""method":"#, start.method);
-            line::name(out, r#""tool":"#, start.tool);
-            line::name(out, r#""pipeline":"#, start.pipeline);
-        });
-    }
-
-    /// Returns the size of its memory.
-    pub(crate) fn capacity(&self) -> usize {
-        self.members.capacity()
-    }
-
-    /// Sets the one member of a part, cut to the length of a name.
-    pub(crate) fn write(&mut self, part: Part, key: &str, value: &str) {
-        self.put(part, |out| line::name(out, key, value));
-    }
-
-    fn put(&mut self, part: Part, write: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.members.len();
-        write(&mut self.members);
-        if let Some(span) = self.spans.get_mut(part as usize) {
-            *span = (start, self.members.len());
+    fn put(&mut self, field: Field, text: &str) {
+        let start = position(self.texts.len());
+        self.texts.push_str(text);
+        if let Some(span) = self.spans.get_mut(field as usize) {
+            *span = (start, position(self.texts.len()));
         }
     }
 
     /// Notes the end, unless there is one already. Returns whether it is the first.
-    pub(crate) fn end(&mut self, verdict: Verdict) -> bool {
-        let is_first = self.end.is_none();
-        self.end.get_or_insert_with(|| End {
-            verdict,
-            at: Timestamp::now(),
-            took: self.begun.elapsed(),
-        });
+    pub(crate) fn end(&mut self, end: &CallEnd<'_>) -> bool {
+        let is_first = !self.has_ended();
+        if is_first {
+            if !end.database.is_empty() {
+                self.set(Field::Database, end.database);
+            }
+            if !end.code.is_empty() {
+                self.set(Field::Code, end.code);
+            }
+            self.rows = end.rows;
+            self.bytes = end.bytes;
+            self.at = Some(Timestamp::now());
+            self.took = Some(self.begun.elapsed());
+            self.verdict = Some(end.verdict);
+        }
         is_first
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.end.is_some()
+        self.verdict.is_some()
     }
 
-    /// Returns the time of the end, or the present time.
+    /// Returns the time of its line.
     pub(crate) fn at(&self) -> Timestamp {
-        self.end.map_or_else(Timestamp::now, |end| end.at)
+        self.at.unwrap_or_else(Timestamp::now)
     }
 
     /// Appends the members of an `open` line.
     pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
-        self.write_parts(
+        self.write_texts(out, &[Field::RequestId]);
+        self.write_caller(out);
+        self.write_texts(
             out,
-            &[Part::Request, Part::Caller, Part::Target, Part::Database],
+            &[Field::Method, Field::Tool, Field::Pipeline, Field::Database],
         );
-        let statement = self.part(Part::Statement).get(..self.digest);
-        if let Some(digest) = statement.filter(|digest| !digest.is_empty()) {
-            out.extend_from_slice(digest);
-            out.push(b'}');
+        if let Some((digest, _)) = &self.statement {
+            statement::write(out, digest, StatementForm::Digest, "");
         }
     }
 
-    /// Appends the members of a `call` or `denied` line.
+    /// Appends the members of the line at the end.
     pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
-        self.write_parts(
+        self.write_texts(
             out,
             &[
-                Part::Request,
-                Part::Way,
-                Part::Caller,
-                Part::Client,
-                Part::Target,
-                Part::Database,
-                Part::Role,
-                Part::Statement,
-                Part::Arguments,
+                Field::RequestId,
+                Field::TraceId,
+                Field::Transport,
+                Field::Face,
+                Field::Revision,
             ],
         );
-        for (name, value) in [(r#""rows":"#, self.rows), (r#""bytes":"#, self.bytes)] {
+        self.write_caller(out);
+        object(out, "client", |out| {
+            self.write_texts(out, &[Field::ClientName, Field::ClientVersion]);
+        });
+        self.write_texts(
+            out,
+            &[
+                Field::Method,
+                Field::Tool,
+                Field::Pipeline,
+                Field::Database,
+                Field::Role,
+            ],
+        );
+        if let Some((digest, form)) = &self.statement {
+            statement::write(out, digest, *form, self.text(Field::Statement));
+        }
+        self.write_arguments(out);
+        for (key, value) in [
+            (r#""rows":"#, self.rows),
+            (r#""bytes":"#, Some(self.bytes).filter(|bytes| *bytes > 0)),
+            (r#""repeated":"#, self.repeated),
+        ] {
             if let Some(value) = value {
-                line::number(out, name, value);
+                line::number(out, key, value);
             }
         }
-        if let Some(End { verdict, took, .. }) = self.end {
+        if let Some(took) = self.took {
             let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
             line::number(out, r#""ms":"#, ms);
             out.push(b'.');
             line::padded(out, took.subsec_micros() % 1000, 3);
-            line::member(out, r#""verdict":"#, verdict.as_str());
         }
+        line::member(
+            out,
+            r#""verdict":"#,
+            self.verdict.map_or("", Verdict::as_str),
+        );
         if self.is_hidden {
             out.extend_from_slice(b",\"hidden\":true");
         }
-        out.extend_from_slice(self.part(Part::Code));
+        self.write_texts(out, &[Field::Code]);
     }
 
-    /// Appends parts. Those that stand behind each other are copied together, as most do.
-    fn write_parts(&self, out: &mut Vec<u8>, parts: &[Part]) {
-        let mut run = 0..0;
-        for &part in parts {
-            let (start, end) = self.spans.get(part as usize).copied().unwrap_or_default();
-            if start != run.end && start < end {
-                out.extend_from_slice(self.members.get(run).unwrap_or_default());
-                run = start..end;
-            } else if start < end {
-                run.end = end;
+    fn write_texts(&self, out: &mut Vec<u8>, fields: &[Field]) {
+        for &field in fields {
+            let (text, end) = self.text_and_end(field);
+            if end <= self.plain {
+                line::plain(out, field.key(), text);
+            } else {
+                line::member(out, field.key(), text);
             }
         }
-        out.extend_from_slice(self.members.get(run).unwrap_or_default());
     }
 
-    fn part(&self, part: Part) -> &[u8] {
-        let span = self.spans.get(part as usize);
-        span.and_then(|&(start, end)| self.members.get(start..end))
-            .unwrap_or_default()
-    }
-}
-
-// === impl Caller ===
-
-impl Caller<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write_caller(&self, out: &mut Vec<u8>) {
         object(out, "caller", |out| {
-            line::name(out, r#""kind":"#, self.kind);
-            line::name(out, r#""name":"#, self.name);
-            line::name(out, r#""token":"#, self.token);
+            self.write_texts(
+                out,
+                &[Field::CallerKind, Field::CallerName, Field::CallerToken],
+            );
             if let Some(ip) = self.ip {
-                let comma: &[u8] = if out.last() == Some(&b'{') { b"" } else { b"," };
-                out.extend_from_slice(comma);
-                out.extend_from_slice(b"\"ip\":\"");
-                line::address(out, ip);
-                out.push(b'"');
+                line::address(out, r#""ip":"#, ip);
             }
         });
     }
+
+    fn write_arguments(&self, out: &mut Vec<u8>) {
+        let arguments = self.text(Field::Arguments);
+        if self.are_arguments_cut {
+            line::member(out, Field::Arguments.key(), arguments);
+        } else if !arguments.is_empty() {
+            out.push(b',');
+            out.extend_from_slice(Field::Arguments.key().as_bytes());
+            line::json(out, arguments);
+        }
+    }
+
+    /// Returns a text and its end among all texts.
+    fn text_and_end(&self, field: Field) -> (&str, usize) {
+        let (start, end) = self.spans.get(field as usize).copied().unwrap_or_default();
+        let [start, end] = [start, end].map(|it| usize::try_from(it).unwrap_or(usize::MAX));
+        (self.texts.get(start..end).unwrap_or_default(), end)
+    }
+
+    fn text(&self, field: Field) -> &str {
+        self.text_and_end(field).0
+    }
+}
+
+/// Returns a position in the texts, which are cut far below four gigabytes.
+fn position(length: usize) -> u32 {
+    length.try_into().unwrap_or(u32::MAX)
 }
 
 /// Appends an object, unless it has no members.

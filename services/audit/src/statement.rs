@@ -5,28 +5,41 @@ use std::borrow::Cow;
 use ziggurat_runtime::redact::Redactor;
 use ziggurat_sql::{Lexer, Token};
 
-use crate::{StatementForm, chain::Hex, line};
+use crate::{StatementForm, chain::Sha, line};
 
 /// Maximum number of characters of a statement in a record.
 const MAX_CHARACTERS: usize = 8192;
 
-/// Appends the member `statement`. Returns the length of what is the same for its digest alone.
-pub(crate) fn write(out: &mut Vec<u8>, form: StatementForm, text: &str) -> usize {
-    if form == StatementForm::None {
-        return 0;
+/// Returns what a record keeps of a text for its form, and the form that it is to be written in.
+///
+/// A short text stays as it is until then. Of a long one, only what will be written is kept.
+pub(crate) fn kept(form: StatementForm, text: &str) -> (StatementForm, Cow<'_, str>) {
+    match form {
+        StatementForm::None | StatementForm::Digest => (form, "".into()),
+        _ if text.len() <= MAX_CHARACTERS => (form, text.into()),
+        StatementForm::Normalized => {
+            let text = normalized(&redacted(text));
+            let text = line::cut(&text, MAX_CHARACTERS).to_owned();
+            (StatementForm::Text, text.into())
+        }
+        StatementForm::Text => {
+            let text = line::cut(&redacted(text), MAX_CHARACTERS).to_owned();
+            (form, text.into())
+        }
     }
-    let start = out.len();
+}
+
+/// Appends the member `statement`.
+pub(crate) fn write(out: &mut Vec<u8>, digest: &Sha, form: StatementForm, text: &str) {
     out.extend_from_slice(b",\"statement\":{\"sha256\":\"");
-    out.extend_from_slice(Hex::digest(text.as_bytes()).as_bytes());
+    out.extend_from_slice(digest.hex().as_bytes());
     out.push(b'"');
-    let digest = out.len() - start;
     match form {
         StatementForm::None | StatementForm::Digest => {}
         StatementForm::Normalized => write_text(out, &normalized(&redacted(text))),
         StatementForm::Text => write_text(out, &redacted(text)),
     }
     out.push(b'}');
-    digest
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {
@@ -102,10 +115,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::chain::Hex;
 
     fn written(form: StatementForm, text: &str) -> String {
         let mut out = Vec::new();
-        write(&mut out, form, text);
+        let (form, kept) = kept(form, text);
+        write(&mut out, &Sha::digest(text.as_bytes()), form, &kept);
         String::from_utf8(out).expect("text")
     }
 
@@ -142,7 +157,6 @@ mod tests {
         let text = "SELECT 'Ada'";
         let digest = Hex::digest(text.as_bytes());
         let digest = digest.as_str();
-        assert_eq!(written(StatementForm::None, text), "");
         let expected = format!(",\"statement\":{{\"sha256\":\"{digest}\"}}");
         assert_eq!(written(StatementForm::Digest, text), expected);
         let expected = format!(",\"statement\":{{\"sha256\":\"{digest}\",\"text\":\"SELECT ?\"}}");

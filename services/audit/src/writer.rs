@@ -13,8 +13,7 @@ use crate::{
     Settings,
     journal::Journal,
     line,
-    lines::Lines,
-    queue::{Batch, Open, Orders, Queue},
+    queue::{Batch, Open, Orders, Queue, Records},
 };
 
 /// Number of records that are written together at most; the calls among them wait for the others.
@@ -35,9 +34,11 @@ pub(crate) struct LineWriter {
     journal: Journal,
     /// Is true if the file is to be opened anew.
     reopen: bool,
+    /// Is true after an attempt to write has failed. The queue has a copy, behind its lock.
+    is_failing: bool,
     opens: Vec<Open>,
-    /// Lines that are written together.
-    lines: Lines,
+    /// Records that are written together.
+    records: Records,
 }
 
 // === impl Writer ===
@@ -88,7 +89,7 @@ impl Drop for Writer {
         let mut batch = Batch::default();
         self.queue.take(&mut batch, None);
         if let Some(line_writer) = line_writer {
-            line_writer.fail(batch.opens.into_iter(), batch.lines.len());
+            line_writer.fail(batch.opens.into_iter(), batch.records.len());
         }
     }
 }
@@ -107,8 +108,9 @@ impl LineWriter {
             queue,
             journal,
             reopen: false,
+            is_failing: false,
             opens: Vec::new(),
-            lines: Lines::default(),
+            records: Records::default(),
         }
     }
 
@@ -121,11 +123,11 @@ impl LineWriter {
     pub(crate) fn write_opens(&mut self) {
         let mut opens = mem::take(&mut self.opens);
         let missed = self.queue.take_opens(&mut opens);
-        match self.write_together(&mut opens, &mut Lines::default(), missed) {
+        match self.write_together(&mut opens, &mut Records::default(), missed) {
             Ok(count) => self.note(Ok(count)),
             Err(error) => {
                 self.note(Err(error));
-                self.put_back(&mut opens, &mut Lines::default(), missed);
+                self.put_back(&mut opens, &mut Records::default(), missed);
             }
         }
         self.opens = opens;
@@ -160,10 +162,10 @@ impl LineWriter {
 
     /// Writes a batch. What cannot be written goes back into the queue.
     fn write(&mut self, batch: &mut Batch, mut missed: u64) {
-        let Batch { opens, lines } = batch;
-        let mut now = mem::take(&mut self.lines);
-        while !opens.is_empty() || !lines.is_empty() || missed > 0 {
-            lines.move_first(BATCH, &mut now);
+        let Batch { opens, records } = batch;
+        let mut now = mem::take(&mut self.records);
+        while !opens.is_empty() || !records.is_empty() || missed > 0 {
+            now.extend(records.drain(..records.len().min(BATCH)));
             match self.write_together(opens, &mut now, missed) {
                 Ok(count) => {
                     missed = 0;
@@ -171,7 +173,7 @@ impl LineWriter {
                 }
                 Err(error) => {
                     self.note(Err(error));
-                    now.append(lines);
+                    now.append(records);
                     self.put_back(opens, &mut now, missed);
                     break;
                 }
@@ -179,14 +181,14 @@ impl LineWriter {
             let rotated = self.journal.rotate_if_full();
             self.note(rotated);
         }
-        self.lines = now;
+        self.records = now;
     }
 
-    /// Writes lines with one write. After an error they are as before.
+    /// Writes records with one write. After an error they are as before.
     fn write_together(
         &mut self,
         opens: &mut Vec<Open>,
-        lines: &mut Lines,
+        records: &mut Records,
         missed: u64,
     ) -> io::Result<u64> {
         self.journal.begin()?;
@@ -197,17 +199,16 @@ impl LineWriter {
         for Open { call, seq } in &mut *opens {
             *seq = call.format_open(|record| self.journal.open(record));
         }
-        for (head, members) in lines.iter() {
-            let members = |out: &mut Vec<u8>| out.extend_from_slice(members);
-            self.journal.record(head.kind, head.at, head.open, members);
+        for record in &*records {
+            self.journal.record(record);
         }
         let count = self.journal.commit()?;
-        for (head, _) in lines.iter() {
-            if let Some(open) = head.open {
-                self.journal.ended(open);
-            }
+        for open in records.iter().filter_map(|record| record.open) {
+            self.journal.ended(open);
         }
-        lines.clear();
+        if !records.is_empty() {
+            self.queue.keep(records);
+        }
         for Open { call, seq } in opens.drain(..) {
             if let Some(seq) = seq {
                 self.journal.opened(seq);
@@ -219,10 +220,10 @@ impl LineWriter {
         Ok(count)
     }
 
-    /// Puts lines back into the queue; calls that wait for their `open` line fail.
-    fn put_back(&self, opens: &mut Vec<Open>, lines: &mut Lines, missed: u64) {
+    /// Puts records back into the queue; calls that wait for their `open` line fail.
+    fn put_back(&self, opens: &mut Vec<Open>, records: &mut Records, missed: u64) {
         self.fail(opens.drain(..), 0);
-        self.queue.put_back(lines, missed);
+        self.queue.put_back(records, missed);
     }
 
     /// Counts lines as missed, and fails the calls that wait for their `open` line.
@@ -234,19 +235,26 @@ impl LineWriter {
         }
     }
 
+    fn set_failing(&mut self, is_failing: bool) {
+        self.is_failing = is_failing;
+        self.queue.set_failing(is_failing);
+    }
+
     /// Counts lines or a failure, and logs when writing begins or ends to fail.
-    fn note(&self, result: io::Result<u64>) {
+    fn note(&mut self, result: io::Result<u64>) {
         match result {
             Ok(0) => {}
             Ok(lines) => {
                 self.queue.records.fetch_add(lines, Relaxed);
-                if self.queue.set_failing(false) {
+                if self.is_failing {
+                    self.set_failing(false);
                     info!("the audit trail is written again");
                 }
             }
             Err(error) => {
                 self.queue.failures.fetch_add(1, Relaxed);
-                if self.queue.set_failing(true) {
+                if !self.is_failing {
+                    self.set_failing(true);
                     error!(%error, "the audit trail cannot be written");
                 }
             }

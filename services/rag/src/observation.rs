@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::{HeaderValue, Request, StatusCode, header::RETRY_AFTER};
-use ziggurat_audit::{Audit, Call as AuditCall, CallStart, Caller, Verdict};
+use ziggurat_audit::{Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict};
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{
     client_ip::ClientIp,
@@ -79,6 +79,7 @@ struct Running {
     span: ServerSpan,
     caller_kind: &'static str,
     database: Option<Arc<Database>>,
+    rows: Option<u64>,
     bytes: u64,
     began: Instant,
 }
@@ -165,6 +166,7 @@ impl Observation {
             span,
             caller_kind: caller.kind(),
             database: None,
+            rows: None,
             bytes: 0,
             began: Instant::now(),
         })
@@ -292,9 +294,7 @@ impl ObservedQuestion {
             return;
         };
         running.span.set_rows(rows);
-        if let Some(record) = &running.record {
-            record.rows(rows);
-        }
+        running.rows = Some(rows);
     }
 
     /// Adds bytes of the answer.
@@ -358,12 +358,11 @@ impl Running {
             self.span.set_error(code.as_str());
         }
         let Some(record) = self.record else { return };
-        if let Some(code) = &code {
-            record.code(code.as_str());
-        }
-        if self.bytes > 0 {
-            record.bytes(self.bytes);
-        }
-        record.end(verdict);
+        record.end(CallEnd {
+            rows: self.rows,
+            bytes: self.bytes,
+            code: code.as_ref().map_or("", StatusCode::as_str),
+            ..verdict.into()
+        });
     }
 }

@@ -37,17 +37,8 @@ pub fn is_plain(bytes: &[u8]) -> bool {
         (controls(word) | quotes | equal(word, 0x7f) | word & SIGNS) == 0
     };
     let (words, rest) = bytes.as_chunks::<8>();
-    if let Some(last) = bytes.last_chunk::<8>() {
-        // The bytes after the last whole word are among the last eight bytes.
-        let words = words.iter().chain([last]);
-        return words.copied().map(u64::from_le_bytes).all(is_fit);
-    }
-    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
-        let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
-        return is_fit(first | last << 32);
-    }
     let is_plain = |byte: &u8| matches!(byte, b' '..0x7f) && !matches!(byte, b'"' | b'\\');
-    rest.iter().all(is_plain)
+    words.iter().copied().map(u64::from_le_bytes).all(is_fit) && rest.iter().all(is_plain)
 }
 
 /// Returns the content of a valid JSON string, unless it has escapes.

@@ -16,7 +16,7 @@ use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use ziggurat_activity::{Begin, FollowedCall};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason};
-use ziggurat_audit::Verdict;
+use ziggurat_audit::{CallEnd, Verdict};
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::sanitize::RequestId;
 use ziggurat_limits::Allowance;
@@ -174,16 +174,12 @@ impl RunningRequest {
         let Some(record) = self.begun.record else {
             return;
         };
-        if let Some(rows) = facts.rows {
-            record.rows(rows);
-        }
-        if let Some(code) = code {
-            record.code(code);
-        }
-        if self.bytes > 0 {
-            record.bytes(self.bytes);
-        }
-        record.end(verdict);
+        record.end(CallEnd {
+            rows: facts.rows,
+            bytes: self.bytes,
+            code: code.unwrap_or_default(),
+            ..verdict.into()
+        });
     }
 }
 

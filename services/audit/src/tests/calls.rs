@@ -5,7 +5,7 @@ use std::iter;
 use serde_json::json;
 
 use super::*;
-use crate::{Caller, Methods, StatementForm};
+use crate::{CallEnd, Caller, Methods, StatementForm};
 
 #[test]
 fn a_call_may_be_shared_between_tasks() {
@@ -44,10 +44,12 @@ fn a_record_has_the_members_and_the_order_of_the_manual() {
     tool.database("shop");
     tool.role("tenant_acme");
     tool.statement("SELECT 1 FROM t WHERE id = 7");
-    tool.rows(12);
-    tool.bytes(831);
-    tool.code("42501");
-    call.end(Verdict::Error);
+    call.end(CallEnd {
+        rows: Some(12),
+        bytes: 831,
+        code: "42501",
+        ..Verdict::Error.into()
+    });
     drop((call, tool));
     finish(running);
 
@@ -92,8 +94,10 @@ fn only_the_first_end_counts_and_a_call_without_one_is_cancelled() {
     let running = started(trail.settings());
     let call = tool_call(&running.0, "first");
     call.end(Verdict::Limited);
-    call.end(Verdict::Ok);
-    call.rows(5);
+    call.end(CallEnd {
+        rows: Some(5),
+        ..Verdict::Ok.into()
+    });
     drop(call);
     let call = tool_call(&running.0, "second");
     drop(call.clone());

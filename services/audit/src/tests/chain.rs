@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Key;
+use crate::{CallEnd, Key};
 
 /// Returns the lines of a good trail.
 fn good_lines() -> &'static [String] {
@@ -16,8 +16,10 @@ fn good_lines() -> &'static [String] {
         for number in 0..12 {
             let call = tool_call(&running.0, "query_database");
             call.statement("SELECT 'é'");
-            call.rows(number);
-            call.end(Verdict::Ok);
+            call.end(CallEnd {
+                rows: Some(number),
+                ..Verdict::Ok.into()
+            });
         }
         finish(running);
         let text = trail.text();
