@@ -45,10 +45,14 @@ fn main() -> ExitCode {
     let folder = tempfile::tempdir().expect("a folder");
     let mut report = Report::default();
     let wanted: Vec<_> = env::args().skip(1).filter(|it| it != "--bench").collect();
-    for (name, configuration, target) in cases(folder.path()) {
-        if !wanted.iter().all(|part| name.contains(&**part)) {
-            continue;
-        }
+    let mut cases = Vec::from(cases(folder.path()));
+    cases.retain(|(name, ..)| wanted.iter().all(|part| name.contains(&**part)));
+    if cases.is_empty() {
+        let wanted = wanted.join(" and ");
+        report.print(format_args!("No case has {wanted} in its name."));
+        return ExitCode::FAILURE;
+    }
+    for (name, configuration, target) in cases {
         let mut turns = Vec::new();
         for _ in 0..PAIRS {
             let mut plain = Server::start(&postgres, "");
