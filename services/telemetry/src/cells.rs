@@ -31,7 +31,8 @@ const BOUNDS: [u64; 16] = [
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
-/// Number of things that there are now; a part of it may be negative.
+/// Number of things that there are now. It is negative in the part of a thread that has closed more
+/// of them than it opened.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge(AtomicI64);
 
@@ -124,7 +125,7 @@ impl Cells for Histogram {
 // === impl Sample ===
 
 impl Sample {
-    /// Adds what another thread has recorded.
+    /// Adds what another thread has recorded for the same series.
     pub(crate) fn add(&mut self, other: Self) {
         match (self, other) {
             (Self::Counter(sum), Self::Counter(count)) => *sum += count,
@@ -140,6 +141,7 @@ impl Sample {
                     *count += more;
                 }
             }
+            // Threads record only counters and histograms, and those of a series are of one kind.
             _ => {}
         }
     }
