@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-/// Facts that are known at the start of a call. An empty text leaves its member out.
+/// Facts that are known at the start of a call. An empty text leaves its member out; those that live
+/// as long as the program are words that need no escape.
 ///
 /// ```
 /// use ziggurat_audit::{CallStart, Caller};
@@ -25,11 +26,11 @@ pub struct CallStart<'a> {
     /// Id of the trace, in hexadecimal digits.
     pub trace_id: &'a str,
     /// Way in, such as `http` or `stdio`.
-    pub transport: &'a str,
+    pub transport: &'static str,
     /// Path of the endpoint, such as `/mcp`.
-    pub face: &'a str,
+    pub face: &'static str,
     /// Revision of the protocol.
-    pub revision: &'a str,
+    pub revision: &'static str,
     /// Identity behind the call.
     pub caller: Caller<'a>,
     /// Name of the client program, as it says.
@@ -56,7 +57,7 @@ pub fn request_method(method: &str, path: &str) -> String {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller<'a> {
     /// Kind, such as `token`, `user`, `client` or `local`.
-    pub kind: &'a str,
+    pub kind: &'static str,
     /// Name within its kind.
     pub name: &'a str,
     /// First eight digits of the digest of the token, never the token.

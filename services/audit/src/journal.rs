@@ -203,7 +203,7 @@ impl Journal {
             if let Some(open) = open {
                 line::number(out, r#""open":"#, open);
             }
-            line::member(out, r#""instance":"#, &instance);
+            line::plain(out, r#""instance":"#, &instance);
             members(out);
         });
         self.instance = instance;

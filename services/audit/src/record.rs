@@ -2,12 +2,10 @@
 
 use std::{
     mem,
-    net::IpAddr,
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
-use ziggurat_text::scan;
 
 use crate::{CallEnd, CallStart, StatementForm, Verdict, chain::Sha, line, statement};
 
@@ -17,22 +15,9 @@ const MAX_NAME: usize = 256;
 /// Maximum number of characters of the arguments of a tool; longer ones become a text.
 const MAX_ARGUMENTS: usize = 8192;
 
-/// Texts of a record.
+/// Texts of a record that are set after its start.
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
-    RequestId,
-    TraceId,
-    Transport,
-    Face,
-    Revision,
-    CallerKind,
-    CallerName,
-    CallerToken,
-    ClientName,
-    ClientVersion,
-    Method,
-    Tool,
-    Pipeline,
     Database,
     Role,
     Statement,
@@ -45,18 +30,20 @@ const FIELDS: usize = Field::Code as usize + 1;
 
 /// A record in progress.
 ///
-/// It keeps texts as they are given. Their line is made when it is written: for many records
-/// together that is faster than in each call.
+/// Members that are known at the start are written at once. Other texts are kept as they are given,
+/// and their members are made when the line is written: for many records together that is faster
+/// than in each call.
 pub(crate) struct Record {
     /// Kind of its line, such as `call`.
     pub(crate) kind: &'static str,
-    /// All texts behind each other, so that most records need one allocation for them.
+    /// Members that are known at the start, in the order of a line.
+    start: Vec<u8>,
+    /// Those of `start` that an `open` line has, too.
+    opening: Opening,
+    /// All other texts behind each other, so that most records need one allocation for them.
     texts: String,
     /// Start and end of each text, small because records move between processors.
     spans: [(u32, u32); FIELDS],
-    /// Length of the first texts that need no escape.
-    plain: usize,
-    ip: Option<IpAddr>,
     /// Digest of the statement, and the form that its text is yet to get.
     statement: Option<(Sha, StatementForm)>,
     /// True if the arguments are the start of longer ones.
@@ -76,24 +63,23 @@ pub(crate) struct Record {
     verdict: Option<Verdict>,
 }
 
+/// Places of members at the start of a record.
+#[derive(Clone, Copy, Default)]
+struct Opening {
+    /// End of the id of the request, which comes first.
+    request_id: u32,
+    /// Start and end of the caller.
+    caller: (u32, u32),
+    /// Start of the method and what it is called for, which come last.
+    method: u32,
+}
+
 // === impl Field ===
 
 impl Field {
     /// Returns the name of its member, as in JSON.
     fn key(self) -> &'static str {
         match self {
-            Self::RequestId => r#""request_id":"#,
-            Self::TraceId => r#""trace_id":"#,
-            Self::Transport => r#""transport":"#,
-            Self::Face => r#""face":"#,
-            Self::Revision => r#""revision":"#,
-            Self::CallerKind => r#""kind":"#,
-            Self::CallerName | Self::ClientName => r#""name":"#,
-            Self::CallerToken => r#""token":"#,
-            Self::ClientVersion => r#""version":"#,
-            Self::Method => r#""method":"#,
-            Self::Tool => r#""tool":"#,
-            Self::Pipeline => r#""pipeline":"#,
             Self::Database => r#""database":"#,
             Self::Role => r#""role":"#,
             Self::Statement => r#""statement":"#,
@@ -107,7 +93,7 @@ impl Field {
 
 impl Record {
     pub(crate) fn new(kind: &'static str, start: &CallStart<'_>) -> Self {
-        let mut record = Self::empty(kind, String::new());
+        let mut record = Self::empty(kind);
         record.begin(kind, start);
         record
     }
@@ -130,17 +116,17 @@ impl Record {
             verdict,
             repeated,
             at: Some(Timestamp::now()),
-            ..Self::empty(kind, String::new())
+            ..Self::empty(kind)
         }
     }
 
-    fn empty(kind: &'static str, texts: String) -> Self {
+    fn empty(kind: &'static str) -> Self {
         Self {
             kind,
-            texts,
+            start: Vec::new(),
+            opening: Opening::default(),
+            texts: String::new(),
             spans: [(0, 0); FIELDS],
-            plain: 0,
-            ip: None,
             statement: None,
             are_arguments_cut: false,
             begun: Instant::now(),
@@ -157,37 +143,22 @@ impl Record {
 
     /// Replaces what was recorded by the start of another call, and keeps the memory.
     pub(crate) fn begin(&mut self, kind: &'static str, start: &CallStart<'_>) {
-        let mut texts = mem::take(&mut self.texts);
+        let (mut members, mut texts) = (mem::take(&mut self.start), mem::take(&mut self.texts));
+        members.clear();
+        members.reserve(512);
         texts.clear();
-        texts.reserve(512);
-        *self = Self::empty(kind, texts);
-        self.ip = start.caller.ip;
-        for (field, text) in [
-            (Field::RequestId, start.request_id),
-            (Field::TraceId, start.trace_id),
-            (Field::Transport, start.transport),
-            (Field::Face, start.face),
-            (Field::Revision, start.revision),
-            (Field::CallerKind, start.caller.kind),
-            (Field::CallerName, start.caller.name),
-            (Field::CallerToken, start.caller.token),
-            (Field::ClientName, start.client_name),
-            (Field::ClientVersion, start.client_version),
-            (Field::Method, start.method),
-            (Field::Tool, start.tool),
-            (Field::Pipeline, start.pipeline),
-        ] {
-            self.set(field, text);
-        }
-        // Most are plain, and one search finds that out for all of them.
-        if scan::is_plain(self.texts.as_bytes()) {
-            self.plain = self.texts.len();
-        }
+        let opening = write_start(&mut members, start);
+        *self = Self {
+            start: members,
+            opening,
+            texts,
+            ..Self::empty(kind)
+        };
     }
 
     /// Returns the size of its memory.
     pub(crate) fn capacity(&self) -> usize {
-        self.texts.capacity()
+        self.start.capacity() + self.texts.capacity()
     }
 
     /// Sets a name, which is cut.
@@ -248,12 +219,20 @@ impl Record {
 
     /// Appends the members of an `open` line.
     pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
-        self.write_texts(out, &[Field::RequestId]);
-        self.write_caller(out);
-        self.write_texts(
-            out,
-            &[Field::Method, Field::Tool, Field::Pipeline, Field::Database],
-        );
+        let Opening {
+            request_id,
+            caller,
+            method,
+        } = self.opening;
+        for (start, end) in [
+            (0, request_id),
+            caller,
+            (method, position(self.start.len())),
+        ] {
+            let members = self.start.get(place(start)..place(end));
+            out.extend_from_slice(members.unwrap_or_default());
+        }
+        self.write_text(out, Field::Database);
         if let Some((digest, _)) = &self.statement {
             statement::write(out, digest, StatementForm::Digest, "");
         }
@@ -261,30 +240,9 @@ impl Record {
 
     /// Appends the members of the line at the end.
     pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
-        self.write_texts(
-            out,
-            &[
-                Field::RequestId,
-                Field::TraceId,
-                Field::Transport,
-                Field::Face,
-                Field::Revision,
-            ],
-        );
-        self.write_caller(out);
-        object(out, "client", |out| {
-            self.write_texts(out, &[Field::ClientName, Field::ClientVersion]);
-        });
-        self.write_texts(
-            out,
-            &[
-                Field::Method,
-                Field::Tool,
-                Field::Pipeline,
-                Field::Database,
-                Field::Role,
-            ],
-        );
+        out.extend_from_slice(&self.start);
+        self.write_text(out, Field::Database);
+        self.write_text(out, Field::Role);
         if let Some((digest, form)) = &self.statement {
             statement::write(out, digest, *form, self.text(Field::Statement));
         }
@@ -304,38 +262,16 @@ impl Record {
             out.push(b'.');
             line::padded(out, took.subsec_micros() % 1000, 3);
         }
-        line::member(
-            out,
-            r#""verdict":"#,
-            self.verdict.map_or("", Verdict::as_str),
-        );
+        let verdict = self.verdict.map_or("", Verdict::as_str);
+        line::plain(out, r#""verdict":"#, verdict);
         if self.is_hidden {
             out.extend_from_slice(b",\"hidden\":true");
         }
-        self.write_texts(out, &[Field::Code]);
+        self.write_text(out, Field::Code);
     }
 
-    fn write_texts(&self, out: &mut Vec<u8>, fields: &[Field]) {
-        for &field in fields {
-            let (text, end) = self.text_and_end(field);
-            if end <= self.plain {
-                line::plain(out, field.key(), text);
-            } else {
-                line::member(out, field.key(), text);
-            }
-        }
-    }
-
-    fn write_caller(&self, out: &mut Vec<u8>) {
-        object(out, "caller", |out| {
-            self.write_texts(
-                out,
-                &[Field::CallerKind, Field::CallerName, Field::CallerToken],
-            );
-            if let Some(ip) = self.ip {
-                line::address(out, r#""ip":"#, ip);
-            }
-        });
+    fn write_text(&self, out: &mut Vec<u8>, field: Field) {
+        line::member(out, field.key(), self.text(field));
     }
 
     fn write_arguments(&self, out: &mut Vec<u8>) {
@@ -349,21 +285,58 @@ impl Record {
         }
     }
 
-    /// Returns a text and its end among all texts.
-    fn text_and_end(&self, field: Field) -> (&str, usize) {
-        let (start, end) = self.spans.get(field as usize).copied().unwrap_or_default();
-        let [start, end] = [start, end].map(|it| usize::try_from(it).unwrap_or(usize::MAX));
-        (self.texts.get(start..end).unwrap_or_default(), end)
-    }
-
     fn text(&self, field: Field) -> &str {
-        self.text_and_end(field).0
+        let (start, end) = self.spans.get(field as usize).copied().unwrap_or_default();
+        let text = self.texts.get(place(start)..place(end));
+        text.unwrap_or_default()
     }
 }
 
-/// Returns a position in the texts, which are cut far below four gigabytes.
+/// Appends the members that are known at the start of a call.
+fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> Opening {
+    name(out, r#""request_id":"#, start.request_id);
+    let request_id = position(out.len());
+    name(out, r#""trace_id":"#, start.trace_id);
+    line::plain(out, r#""transport":"#, start.transport);
+    line::plain(out, r#""face":"#, start.face);
+    line::plain(out, r#""revision":"#, start.revision);
+    let caller = position(out.len());
+    object(out, "caller", |out| {
+        line::plain(out, r#""kind":"#, start.caller.kind);
+        name(out, r#""name":"#, start.caller.name);
+        name(out, r#""token":"#, start.caller.token);
+        if let Some(ip) = start.caller.ip {
+            line::address(out, r#""ip":"#, ip);
+        }
+    });
+    let caller = (caller, position(out.len()));
+    object(out, "client", |out| {
+        name(out, r#""name":"#, start.client_name);
+        name(out, r#""version":"#, start.client_version);
+    });
+    let method = position(out.len());
+    name(out, r#""method":"#, start.method);
+    name(out, r#""tool":"#, start.tool);
+    name(out, r#""pipeline":"#, start.pipeline);
+    Opening {
+        request_id,
+        caller,
+        method,
+    }
+}
+
+/// Appends a name, which is cut.
+fn name(out: &mut Vec<u8>, key: &str, name: &str) {
+    line::member(out, key, line::cut(name, MAX_NAME));
+}
+
+/// Returns a position in texts, which are cut far below four gigabytes.
 fn position(length: usize) -> u32 {
     length.try_into().unwrap_or(u32::MAX)
+}
+
+fn place(position: u32) -> usize {
+    position.try_into().unwrap_or(usize::MAX)
 }
 
 /// Appends an object, unless it has no members.
