@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use tokio::task::JoinSet;
-use ziggurat_audit::{CallStart, Caller, Trail, Verdict, request_method};
+use ziggurat_audit::{Trail, Verdict};
 use ziggurat_http::{MetricsPage, TraceExport, count_request};
 use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
 use ziggurat_llm::Provider;
@@ -138,32 +138,18 @@ pub(crate) fn observe_request<B, C>(
         request.extensions_mut().insert(id.clone());
         id
     });
-    // The target is written only if it is needed.
-    let recorded = observation.audit.clone().map(|audit| {
-        let target = (request.method().clone(), request.uri().clone());
-        (
-            audit,
-            target,
-            request.extensions().get().map(ClientIp::client),
-        )
+    let watched = observation.audit.as_ref().map(|audit| {
+        let ip = request.extensions().get().map(ClientIp::client);
+        audit.watch(request, ip)
     });
     move |mut response| {
         if let Some(count) = count {
             count(&response);
         }
-        if let Some((audit, (method, uri), ip)) = recorded
+        if let Some(watched) = watched
             && response.status() == StatusCode::UNAUTHORIZED
         {
-            audit.denied(&CallStart {
-                request_id: id.as_ref().map_or("", RequestId::as_str),
-                transport: "http",
-                method: &request_method(method.as_str(), uri.path()),
-                caller: Caller {
-                    ip,
-                    ..Caller::default()
-                },
-                ..CallStart::default()
-            });
+            watched.denied(id.as_ref().map_or("", RequestId::as_str));
         }
         let id = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
         if let Some(id) = id {

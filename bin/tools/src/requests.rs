@@ -11,7 +11,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, uri::PathAndQuery};
+use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_activity::Activity;
 use ziggurat_audit::{
     Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict, request_method,
@@ -164,31 +164,17 @@ impl RequestObserver {
             request.extensions_mut().insert(id.clone());
             id
         });
-        // The target is written only if it is needed.
-        let recorded = self.audit.clone().map(|audit| {
-            let path = request.uri().path_and_query().cloned();
-            (audit, request.method().clone(), path, client_ip(request))
-        });
+        let audit = self.audit.as_ref();
+        let watched = audit.map(|audit| audit.watch(request, client_ip(request)));
         move |mut response| {
             if let Some(count) = count {
                 count(&response);
             }
-            if let Some((audit, method, path, ip)) = recorded
+            if let Some(watched) = watched
                 && response.status() == StatusCode::UNAUTHORIZED
                 && response.extensions().get::<Recorded>().is_none()
             {
-                let path = path.as_ref().map_or("/", PathAndQuery::path);
-                let method = request_method(method.as_str(), path);
-                audit.denied(&CallStart {
-                    request_id: id.as_ref().map_or("", RequestId::as_str),
-                    transport: "http",
-                    method: &method,
-                    caller: Caller {
-                        ip,
-                        ..Caller::default()
-                    },
-                    ..CallStart::default()
-                });
+                watched.denied(id.as_ref().map_or("", RequestId::as_str));
             }
             let value = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
             if let Some(value) = value {

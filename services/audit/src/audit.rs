@@ -2,19 +2,21 @@
 
 use std::{
     fmt,
+    net::IpAddr,
     sync::{Arc, Mutex, atomic::Ordering::Relaxed},
 };
 
 use arc_swap::{ArcSwap, Guard};
+use http::Request;
 use ziggurat_runtime::lock;
 use ziggurat_telemetry::AuditCounts;
 
 use crate::{
-    Call, CallStart, Destination, Fsync, Methods, OpenError, Settings, Verdict, Writer,
+    Call, CallStart, Destination, Fsync, Methods, OpenError, Settings, Verdict, WatchedRequest,
+    Writer,
     journal::{Journal, Output},
     log_file::{self, LogFile},
     queue::Queue,
-    record::Record,
     recovery,
     writer::{self, LineWriter},
 };
@@ -82,11 +84,9 @@ impl Audit {
         (self.settings().methods == Methods::All).then(|| self.begin(start))
     }
 
-    /// Records a refused token. In each second, all after the tenth become one line with their
-    /// number.
-    pub fn denied(&self, start: &CallStart<'_>) {
-        let record = || Box::new(Record::denied(start));
-        self.0.queue.push_denied(record);
+    /// Keeps what the record of a refused token needs, until the response shows whether it was.
+    pub fn watch<B>(&self, request: &Request<B>, ip: Option<IpAddr>) -> WatchedRequest {
+        WatchedRequest::new(self.clone(), request, ip)
     }
 
     /// Records a reload of the configuration.

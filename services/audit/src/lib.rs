@@ -88,6 +88,7 @@ mod statement;
 mod tests;
 mod trail;
 mod verify;
+mod watched;
 mod writer;
 
 pub use self::{
@@ -101,5 +102,6 @@ pub use self::{
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,
     verify::{Report, verify, verify_and_print},
+    watched::WatchedRequest,
     writer::Writer,
 };

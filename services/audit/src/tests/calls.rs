@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use http::Request;
 use serde_json::json;
 
 use super::*;
@@ -210,12 +211,14 @@ fn other_requests_are_recorded_if_the_settings_ask_for_them() {
 fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
     let trail = Trail::new();
     let running = started(trail.settings());
+    let request = Request::get("/api/tables?token=secret")
+        .body(())
+        .expect("a request");
+    let watched = running.0.watch(&request, None);
     for _ in 0..25 {
-        running.0.denied(&CallStart {
-            transport: "http",
-            ..CallStart::default()
-        });
+        watched.denied("7");
     }
+    drop(watched);
     running.0.reload(Verdict::Failed);
     finish(running);
     let denied = trail.of_kind("denied");
@@ -228,7 +231,8 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
         single >= 10 && repeated > 0,
         "{single} lines, {repeated} repeated"
     );
-    assert_eq!(denied[0]["transport"], "http");
+    let first = ["transport", "method", "request_id"].map(|key| &denied[0][key]);
+    assert_eq!(first, ["http", "GET /api/tables", "7"]);
     assert_eq!(trail.of_kind("reload")[0]["verdict"], "failed");
     trail.assert_good();
 }
