@@ -211,17 +211,15 @@ impl Queue {
 
     /// Waits for work, at most until `until`, and puts it into `batch`.
     pub(crate) fn take(&self, batch: &mut Batch, until: Option<Instant>) -> Orders {
-        let mut state = lock(&self.state);
-        if state.is_empty() {
+        // While there is much to do, records come during the first wait, and no call has to wake the
+        // writer.
+        let mut state = self.gather(lock(&self.state), until);
+        if state.is_idle() {
             state = self.sleep(state, Sleep::UntilWork, until, |state| {
-                state.is_empty() && state.orders.missed == 0 && !state.is_pressing()
+                state.is_idle() && !state.is_pressing()
             });
+            state = self.gather(state, until);
         }
-        let pause = if state.is_failing { RETRY } else { GATHER };
-        let until = earlier(until, Instant::now().checked_add(pause));
-        state = self.sleep(state, Sleep::Gathering, until, |state| {
-            !state.is_gathered() && !state.is_pressing()
-        });
         let is_closed = state.orders.close;
         state.end_denied(Instant::now(), is_closed);
         if state.is_full() {
@@ -272,6 +270,19 @@ impl Queue {
         }
     }
 
+    /// Waits until many records are to be written together, or one has waited long enough.
+    fn gather<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        until: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        let pause = if state.is_failing { RETRY } else { GATHER };
+        let until = earlier(until, Instant::now().checked_add(pause));
+        self.sleep(state, Sleep::Gathering, until, |state| {
+            !state.is_gathered() && !state.is_pressing()
+        })
+    }
+
     fn sleep<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
@@ -319,8 +330,10 @@ impl Queue {
 // === impl State ===
 
 impl State {
-    fn is_empty(&self) -> bool {
-        self.batch.records.is_empty() && self.batch.opens.is_empty()
+    /// Returns whether there is nothing to write.
+    fn is_idle(&self) -> bool {
+        let Batch { opens, records } = &self.batch;
+        opens.is_empty() && records.is_empty() && self.orders.missed == 0
     }
 
     fn is_full(&self) -> bool {
