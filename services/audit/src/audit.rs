@@ -84,7 +84,8 @@ impl Audit {
         (self.settings().methods == Methods::All).then(|| self.begin(start))
     }
 
-    /// Keeps what the record of a refused token needs, until the response shows whether it was.
+    /// Keeps what the record of a refused token needs, until the response shows whether
+    /// the token was refused.
     pub fn watch<B>(&self, request: &Request<B>, ip: Option<IpAddr>) -> WatchedRequest {
         WatchedRequest::new(self.clone(), request, ip)
     }

@@ -270,7 +270,8 @@ impl Queue {
         }
     }
 
-    /// Waits until many records are to be written together, or one has waited long enough.
+    /// Waits for records to write together, until there are enough of them, but not longer than a
+    /// pause.
     fn gather<'a>(
         &self,
         state: MutexGuard<'a, State>,

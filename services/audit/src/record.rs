@@ -38,8 +38,8 @@ pub(crate) struct Record {
     pub(crate) kind: &'static str,
     /// Members that are known at the start, in the order of a line.
     start: Vec<u8>,
-    /// Those of `start` that an `open` line has, too.
-    opening: Opening,
+    /// Members of `start` that an `open` line has, too.
+    in_open: OpenMembers,
     /// All other texts behind each other, so that most records need one allocation for them.
     texts: String,
     /// Start and end of each text, small because records move between processors.
@@ -63,9 +63,9 @@ pub(crate) struct Record {
     verdict: Option<Verdict>,
 }
 
-/// Places of members at the start of a record.
+/// Places in the start of a record: the members that an `open` line has, too.
 #[derive(Clone, Copy, Default)]
-struct Opening {
+struct OpenMembers {
     /// End of the id of the request, which comes first.
     request_id: u32,
     /// Start and end of the caller.
@@ -124,7 +124,7 @@ impl Record {
         Self {
             kind,
             start: Vec::new(),
-            opening: Opening::default(),
+            in_open: OpenMembers::default(),
             texts: String::new(),
             spans: [(0, 0); FIELDS],
             statement: None,
@@ -147,10 +147,10 @@ impl Record {
         members.clear();
         members.reserve(512);
         texts.clear();
-        let opening = write_start(&mut members, start);
+        let in_open = write_start(&mut members, start);
         *self = Self {
             start: members,
-            opening,
+            in_open,
             texts,
             ..Self::empty(kind)
         };
@@ -219,11 +219,11 @@ impl Record {
 
     /// Appends the members of an `open` line.
     pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
-        let Opening {
+        let OpenMembers {
             request_id,
             caller,
             method,
-        } = self.opening;
+        } = self.in_open;
         for (start, end) in [
             (0, request_id),
             caller,
@@ -292,8 +292,9 @@ impl Record {
     }
 }
 
-/// Appends the members that are known at the start of a call.
-fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> Opening {
+/// Appends the members that are known at the start of a call. Returns the places of those of an
+/// `open` line.
+fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> OpenMembers {
     name(out, r#""request_id":"#, start.request_id);
     let request_id = position(out.len());
     name(out, r#""trace_id":"#, start.trace_id);
@@ -318,7 +319,7 @@ fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> Opening {
     name(out, r#""method":"#, start.method);
     name(out, r#""tool":"#, start.tool);
     name(out, r#""pipeline":"#, start.pipeline);
-    Opening {
+    OpenMembers {
         request_id,
         caller,
         method,
@@ -335,6 +336,7 @@ fn position(length: usize) -> u32 {
     length.try_into().unwrap_or(u32::MAX)
 }
 
+/// Returns a position as an index.
 fn place(position: u32) -> usize {
     position.try_into().unwrap_or(usize::MAX)
 }

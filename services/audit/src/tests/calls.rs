@@ -241,7 +241,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
 async fn a_call_has_its_open_line_before_it_runs() {
     let trail = Trail::new();
     let running = started(trail.required());
-    let call = tool_call(&running.0, "query_database");
+    let call = running.0.begin(&full_start());
     call.database("shop");
     call.statement("SELECT 1");
     call.open().await.expect("written");
@@ -251,10 +251,28 @@ async fn a_call_has_its_open_line_before_it_runs() {
     drop(call);
     finish(running);
     assert_eq!(trail.kinds(), ["start", "open", "call", "stop"]);
-    let open = trail.of_kind("open").remove(0);
-    assert_eq!(open["database"], "shop");
-    assert_eq!(open["tool"], "query_database");
-    assert!(open["statement"]["sha256"].is_string() && open["statement"].get("text").is_none());
+    let [open, call] = ["open", "call"].map(|kind| trail.of_kind(kind).remove(0));
+    let members = open.as_object().expect("an object");
+    let expected = [
+        "at",
+        "caller",
+        "chain",
+        "database",
+        "instance",
+        "kind",
+        "method",
+        "request_id",
+        "seq",
+        "statement",
+        "tool",
+        "v",
+    ];
+    assert_eq!(members.keys().collect::<Vec<_>>(), expected);
+    for name in ["request_id", "caller", "method", "tool", "database"] {
+        assert_eq!(open[name], call[name], "{name}");
+    }
+    assert_eq!(open["statement"]["sha256"], call["statement"]["sha256"]);
+    assert_eq!(open["statement"].get("text"), None);
     assert!(
         trail
             .text()
