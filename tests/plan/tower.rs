@@ -46,7 +46,7 @@ fn optional(layer: &str) -> &'static str {
         Some("counted") => "Counts",
         Some("exchanges") => "Exchanges",
         Some("traffic") => "Traffic",
-        Some("platform::add_request_id") => "RequestId",
+        Some("add_request_id") => "RequestId",
         unknown => panic!("{unknown:?} is not in the picture yet"),
     }
 }

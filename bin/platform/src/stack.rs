@@ -7,7 +7,7 @@ use axum::{Router, routing::get};
 use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{AroundLayer, CountedRefusal, ExceptLayer, Readiness, headers};
+use ziggurat_http::{AroundLayer, CountedRefusal, ExceptLayer, Readiness, add_request_id, headers};
 use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
@@ -66,7 +66,7 @@ pub(crate) fn build(
         // Outermost, so that every response has these headers, including errors.
         .layer(headers(configuration.server.tls.is_some()))
         // Gives each request the id that both the log and the response contain.
-        .layer(AroundLayer::new(platform::add_request_id))
+        .layer(AroundLayer::new(add_request_id))
         // Replaces the details of internal errors by one fixed sentence.
         .layer(SanitizeLayer::new().with_render(ErrorFormat))
         // Above the layers that refuse requests, so that refusals link the description as well.

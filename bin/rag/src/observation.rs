@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use tokio::task::JoinSet;
 use ziggurat_audit::{Trail, Verdict};
-use ziggurat_http::{MetricsPage, TraceExport, count_request};
+use ziggurat_http::{MetricsPage, TraceExport, count_request, request_id, send_request_id};
 use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
 use ziggurat_llm::Provider;
 use ziggurat_rag_service::{METHODS, Observation};
@@ -17,8 +17,6 @@ use crate::configuration::Configuration;
 const NAME: &str = "ziggurat-rag";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The paths under which the server is reached.
 const FACES: &[&str] = &[
@@ -132,12 +130,7 @@ pub(crate) fn observe_request<B, C>(
     let count = metrics
         .is_on()
         .then(|| count_request(metrics.clone(), FACES, request));
-    let id = observation.has_request_ids().then(|| {
-        let given = request.extensions().get().cloned();
-        let id: RequestId = given.unwrap_or_else(RequestId::generate);
-        request.extensions_mut().insert(id.clone());
-        id
-    });
+    let id = observation.has_request_ids().then(|| request_id(request));
     let watched = observation.audit.as_ref().map(|audit| {
         let ip = request.extensions().get().map(ClientIp::client);
         audit.watch(request, ip)
@@ -151,9 +144,8 @@ pub(crate) fn observe_request<B, C>(
         {
             watched.denied(id.as_ref().map_or("", RequestId::as_str));
         }
-        let id = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
         if let Some(id) = id {
-            response.headers_mut().entry(REQUEST_ID).or_insert(id);
+            send_request_id(&mut response, &id);
         }
         response
     }

@@ -11,12 +11,12 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER};
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_activity::Activity;
 use ziggurat_audit::{
     Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict, request_method,
 };
-use ziggurat_http::{Refusal, count_request};
+use ziggurat_http::{Refusal, count_request, request_id, send_request_id};
 use ziggurat_layers::{
     client_ip::ClientIp,
     sanitize::{RequestId, TraceId},
@@ -39,8 +39,6 @@ pub(crate) use self::statements::observe_statement;
 
 /// Name of the span of a request that is not described: its path is made up by a client.
 const OTHER_ROUTE: &str = "_OTHER";
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The paths under which the server is reached, the longest of each first.
 pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
@@ -158,12 +156,7 @@ impl RequestObserver {
             .is_on()
             .then(|| count_request(self.metrics.clone(), FACES, request));
         let has_ids = self.has_ids || self.catalogue.get().has_comments();
-        let id = has_ids.then(|| {
-            let given = request.extensions().get().cloned();
-            let id: RequestId = given.unwrap_or_else(RequestId::generate);
-            request.extensions_mut().insert(id.clone());
-            id
-        });
+        let id = has_ids.then(|| request_id(request));
         let audit = self.audit.as_ref();
         let watched = audit.map(|audit| audit.watch(request, client_ip(request)));
         move |mut response| {
@@ -176,9 +169,8 @@ impl RequestObserver {
             {
                 watched.denied(id.as_ref().map_or("", RequestId::as_str));
             }
-            let value = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
-            if let Some(value) = value {
-                response.headers_mut().entry(REQUEST_ID).or_insert(value);
+            if let Some(id) = id {
+                send_request_id(&mut response, &id);
             }
             response
         }

@@ -47,7 +47,6 @@ mod memberships;
 mod oauth;
 mod record;
 mod reply;
-mod request_id;
 mod role;
 mod rules;
 mod store;
@@ -75,7 +74,6 @@ pub use self::{
     oauth::{Attempts, EXCHANGE},
     record::{ApiClient, Invite, Membership, Tenant, User},
     reply::ErrorFormat,
-    request_id::add_request_id,
     role::Role,
     store::{
         AccountCounts, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,

@@ -47,6 +47,7 @@ pub mod payload;
 mod preflight;
 mod ready;
 mod refusal;
+mod request_id;
 mod telemetry;
 mod tls;
 
@@ -63,6 +64,7 @@ pub use self::{
     preflight::{Preflight, PreflightLayer},
     ready::{PartReport, Readiness, Report, Status},
     refusal::{ErrorAndCode, Refusal},
+    request_id::{add_request_id, request_id, send_request_id},
     telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings, TraceExport},
     tls::{OptionalTls, Tls, TlsError},
 };
