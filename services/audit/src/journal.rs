@@ -112,14 +112,14 @@ impl Journal {
     pub(crate) fn recovered(&mut self, found: &Found) {
         if let Some(torn) = &found.torn {
             self.event("gap", Timestamp::now(), |out| {
-                line::member(out, r#""torn":"#, torn);
+                line::member(out, br#","torn":"#, torn);
             });
         }
         for Lost { open, members } in &found.lost {
             self.line("call", Timestamp::now(), |out| {
-                line::number(out, r#""open":"#, *open);
+                line::number(out, br#","open":"#, *open);
                 out.extend_from_slice(members.as_bytes());
-                line::member(out, r#""verdict":"#, "lost");
+                line::member(out, br#","verdict":"#, "lost");
             });
         }
     }
@@ -137,12 +137,12 @@ impl Journal {
             let (link, oldest) = (self.next.link, self.opens.first().copied());
             self.event("start", Timestamp::now(), |out| {
                 let Some(before) = before else { return };
-                out.extend_from_slice(b",\"previous\":{");
-                line::member(out, r#""file":"#, &before);
-                line::member(out, r#""chain":"#, link.as_ref().map_or("", Hex::as_str));
-                out.push(b'}');
+                line::object(out, br#","previous":"#, |out| {
+                    line::member(out, br#","file":"#, &before);
+                    line::member(out, br#","chain":"#, link.as_ref().map_or("", Hex::as_str));
+                });
                 if let Some(oldest) = oldest {
-                    line::number(out, r#""oldest_open":"#, oldest);
+                    line::number(out, br#","oldest_open":"#, oldest);
                 }
             });
         }
@@ -201,9 +201,9 @@ impl Journal {
         let instance = mem::take(&mut self.instance);
         let seq = self.line(kind, at, |out| {
             if let Some(open) = open {
-                line::number(out, r#""open":"#, open);
+                line::number(out, br#","open":"#, open);
             }
-            line::plain(out, r#""instance":"#, &instance);
+            line::plain(out, br#","instance":"#, &instance);
             members(out);
         });
         self.instance = instance;
@@ -253,7 +253,7 @@ impl Journal {
         let archive = file.archive(self.first, self.next.seq + 1);
         let name = names::of(&archive);
         self.event("rotate", Timestamp::now(), |out| {
-            line::member(out, r#""file":"#, &name);
+            line::member(out, br#","file":"#, &name);
         });
         let mut count = self.commit()?;
         self.rename(&archive, name)?;

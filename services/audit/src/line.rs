@@ -28,7 +28,7 @@ impl Second {
         }
         out.extend_from_slice(self.text.trim_end_matches('Z').as_bytes());
         out.push(b'.');
-        padded(out, at.subsec_microsecond().unsigned_abs(), 6);
+        digits::<6>(out, at.subsec_microsecond().unsigned_abs());
         out.push(b'Z');
     }
 }
@@ -36,7 +36,7 @@ impl Second {
 /// Appends the members with which each line begins.
 pub(crate) fn head(out: &mut Vec<u8>, second: &mut Second, seq: u64, at: Timestamp, kind: &str) {
     out.extend_from_slice(b"{\"v\":1");
-    number(out, r#""seq":"#, seq);
+    number(out, br#","seq":"#, seq);
     out.extend_from_slice(b",\"at\":\"");
     second.write(out, at);
     out.extend_from_slice(b"\",\"kind\":\"");
@@ -56,48 +56,66 @@ pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Op
 
 /// Appends a member whose value is a text; an empty one is left out.
 ///
-/// The key is written as in JSON, such as `"tool":`: each record has many members.
-pub(crate) fn member(out: &mut Vec<u8>, key: &str, value: &str) {
+/// The key is written as in a line, such as `,"tool":`. Its length is known to the compiler, because
+/// each record has many members, and a copy of known length is faster.
+#[inline]
+pub(crate) fn member<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &str) {
     if !value.is_empty() {
-        comma(out);
-        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(key);
         string(out, value);
     }
 }
 
 /// Appends a member whose value is a text that needs no escape; an empty one is left out.
-pub(crate) fn plain(out: &mut Vec<u8>, key: &str, value: &str) {
+#[inline]
+pub(crate) fn plain<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &str) {
     if !value.is_empty() {
-        comma(out);
-        out.extend_from_slice(key.as_bytes());
-        out.push(b'"');
-        out.extend_from_slice(value.as_bytes());
-        out.push(b'"');
+        out.extend_from_slice(key);
+        quoted(out, value);
     }
 }
 
 /// Appends a member whose value is a number.
-pub(crate) fn number(out: &mut Vec<u8>, key: &str, value: u64) {
-    out.push(b',');
-    out.extend_from_slice(key.as_bytes());
+#[inline]
+pub(crate) fn number<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: u64) {
+    out.extend_from_slice(key);
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a number with zeros before it.
-pub(crate) fn padded(out: &mut Vec<u8>, value: u32, width: usize) {
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(value);
-    out.extend(std::iter::repeat_n(
-        b'0',
-        width.saturating_sub(digits.len()),
-    ));
-    out.extend_from_slice(digits.as_bytes());
+/// Appends a member whose value is an object, unless it has no members.
+pub(crate) fn object<const N: usize>(
+    out: &mut Vec<u8>,
+    key: &[u8; N],
+    members: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    out.extend_from_slice(key);
+    let first = out.len();
+    members(out);
+    if out.len() == first {
+        out.truncate(start);
+    } else {
+        // The first member of an object has no comma before it.
+        if let Some(comma) = out.get_mut(first) {
+            *comma = b'{';
+        }
+        out.push(b'}');
+    }
+}
+
+/// Appends the last digits of a number, with zeros before it.
+pub(crate) fn digits<const N: usize>(out: &mut Vec<u8>, mut number: u32) {
+    let mut digits = [b'0'; N];
+    for digit in digits.iter_mut().rev() {
+        *digit += u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+    }
+    out.extend_from_slice(&digits);
 }
 
 /// Appends a member whose value is an address.
-pub(crate) fn address(out: &mut Vec<u8>, key: &str, ip: IpAddr) {
-    comma(out);
-    out.extend_from_slice(key.as_bytes());
+pub(crate) fn address<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], ip: IpAddr) {
+    out.extend_from_slice(key);
     out.push(b'"');
     match ip {
         IpAddr::V4(ip) => {
@@ -120,16 +138,17 @@ pub(crate) fn put(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
 }
 
 /// Appends a JSON string in which control characters are escaped, also those that JSON permits.
+#[inline]
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
     if scan::is_plain(text.as_bytes()) {
-        out.extend_from_slice(text.as_bytes());
+        quoted(out, text);
     } else {
+        out.push(b'"');
         for character in text.chars() {
             escaped(out, character);
         }
+        out.push(b'"');
     }
-    out.push(b'"');
 }
 
 /// Appends JSON; control characters that its strings contain are escaped.
@@ -168,11 +187,12 @@ fn escaped(out: &mut Vec<u8>, character: char) {
     }
 }
 
-/// Separates members, of which the first of an object has none before it.
-fn comma(out: &mut Vec<u8>) {
-    if out.last() != Some(&b'{') {
-        out.push(b',');
-    }
+/// Appends a text that needs no escape as a JSON string.
+#[inline]
+fn quoted(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 #[cfg(test)]

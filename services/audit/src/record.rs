@@ -74,21 +74,6 @@ struct OpenMembers {
     method: u32,
 }
 
-// === impl Field ===
-
-impl Field {
-    /// Returns the name of its member, as in JSON.
-    fn key(self) -> &'static str {
-        match self {
-            Self::Database => r#""database":"#,
-            Self::Role => r#""role":"#,
-            Self::Statement => r#""statement":"#,
-            Self::Arguments => r#""arguments":"#,
-            Self::Code => r#""code":"#,
-        }
-    }
-}
-
 // === impl Record ===
 
 impl Record {
@@ -232,7 +217,7 @@ impl Record {
             let members = self.start.get(place(start)..place(end));
             out.extend_from_slice(members.unwrap_or_default());
         }
-        self.write_text(out, Field::Database);
+        self.write_database(out);
         if let Some((digest, _)) = &self.statement {
             statement::write(out, digest, StatementForm::Digest, "");
         }
@@ -241,46 +226,45 @@ impl Record {
     /// Appends the members of the line at the end.
     pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.start);
-        self.write_text(out, Field::Database);
-        self.write_text(out, Field::Role);
+        self.write_database(out);
+        line::member(out, br#","role":"#, self.text(Field::Role));
         if let Some((digest, form)) = &self.statement {
             statement::write(out, digest, *form, self.text(Field::Statement));
         }
         self.write_arguments(out);
-        for (key, value) in [
-            (r#""rows":"#, self.rows),
-            (r#""bytes":"#, Some(self.bytes).filter(|bytes| *bytes > 0)),
-            (r#""repeated":"#, self.repeated),
-        ] {
-            if let Some(value) = value {
-                line::number(out, key, value);
-            }
+        if let Some(rows) = self.rows {
+            line::number(out, br#","rows":"#, rows);
+        }
+        if self.bytes > 0 {
+            line::number(out, br#","bytes":"#, self.bytes);
+        }
+        if let Some(repeated) = self.repeated {
+            line::number(out, br#","repeated":"#, repeated);
         }
         if let Some(took) = self.took {
             let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            line::number(out, r#""ms":"#, ms);
+            line::number(out, br#","ms":"#, ms);
             out.push(b'.');
-            line::padded(out, took.subsec_micros() % 1000, 3);
+            line::digits::<3>(out, took.subsec_micros());
         }
         let verdict = self.verdict.map_or("", Verdict::as_str);
-        line::plain(out, r#""verdict":"#, verdict);
+        line::plain(out, br#","verdict":"#, verdict);
         if self.is_hidden {
             out.extend_from_slice(b",\"hidden\":true");
         }
-        self.write_text(out, Field::Code);
+        line::member(out, br#","code":"#, self.text(Field::Code));
     }
 
-    fn write_text(&self, out: &mut Vec<u8>, field: Field) {
-        line::member(out, field.key(), self.text(field));
+    fn write_database(&self, out: &mut Vec<u8>) {
+        line::member(out, br#","database":"#, self.text(Field::Database));
     }
 
     fn write_arguments(&self, out: &mut Vec<u8>) {
-        let arguments = self.text(Field::Arguments);
+        let (key, arguments) = (br#","arguments":"#, self.text(Field::Arguments));
         if self.are_arguments_cut {
-            line::member(out, Field::Arguments.key(), arguments);
+            line::member(out, key, arguments);
         } else if !arguments.is_empty() {
-            out.push(b',');
-            out.extend_from_slice(Field::Arguments.key().as_bytes());
+            out.extend_from_slice(key);
             line::json(out, arguments);
         }
     }
@@ -295,30 +279,30 @@ impl Record {
 /// Appends the members that are known at the start of a call. Returns the places of those of an
 /// `open` line.
 fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> OpenMembers {
-    name(out, r#""request_id":"#, start.request_id);
+    name(out, br#","request_id":"#, start.request_id);
     let request_id = position(out.len());
-    name(out, r#""trace_id":"#, start.trace_id);
-    line::plain(out, r#""transport":"#, start.transport);
-    line::plain(out, r#""face":"#, start.face);
-    line::plain(out, r#""revision":"#, start.revision);
+    name(out, br#","trace_id":"#, start.trace_id);
+    line::plain(out, br#","transport":"#, start.transport);
+    line::plain(out, br#","face":"#, start.face);
+    line::plain(out, br#","revision":"#, start.revision);
     let caller = position(out.len());
-    object(out, "caller", |out| {
-        line::plain(out, r#""kind":"#, start.caller.kind);
-        name(out, r#""name":"#, start.caller.name);
-        name(out, r#""token":"#, start.caller.token);
+    line::object(out, br#","caller":"#, |out| {
+        line::plain(out, br#","kind":"#, start.caller.kind);
+        name(out, br#","name":"#, start.caller.name);
+        name(out, br#","token":"#, start.caller.token);
         if let Some(ip) = start.caller.ip {
-            line::address(out, r#""ip":"#, ip);
+            line::address(out, br#","ip":"#, ip);
         }
     });
     let caller = (caller, position(out.len()));
-    object(out, "client", |out| {
-        name(out, r#""name":"#, start.client_name);
-        name(out, r#""version":"#, start.client_version);
+    line::object(out, br#","client":"#, |out| {
+        name(out, br#","name":"#, start.client_name);
+        name(out, br#","version":"#, start.client_version);
     });
     let method = position(out.len());
-    name(out, r#""method":"#, start.method);
-    name(out, r#""tool":"#, start.tool);
-    name(out, r#""pipeline":"#, start.pipeline);
+    name(out, br#","method":"#, start.method);
+    name(out, br#","tool":"#, start.tool);
+    name(out, br#","pipeline":"#, start.pipeline);
     OpenMembers {
         request_id,
         caller,
@@ -327,7 +311,8 @@ fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> OpenMembers {
 }
 
 /// Appends a name, which is cut.
-fn name(out: &mut Vec<u8>, key: &str, name: &str) {
+#[inline]
+fn name<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], name: &str) {
     line::member(out, key, line::cut(name, MAX_NAME));
 }
 
@@ -339,19 +324,4 @@ fn position(length: usize) -> u32 {
 /// Returns a position as an index.
 fn place(position: u32) -> usize {
     position.try_into().unwrap_or(usize::MAX)
-}
-
-/// Appends an object, unless it has no members.
-fn object(out: &mut Vec<u8>, name: &str, members: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":{");
-    let empty = out.len();
-    members(out);
-    if out.len() == empty {
-        out.truncate(start);
-    } else {
-        out.push(b'}');
-    }
 }

@@ -193,7 +193,7 @@ impl LineWriter {
     ) -> io::Result<u64> {
         self.journal.begin()?;
         if missed > 0 {
-            let members = |out: &mut Vec<u8>| line::number(out, r#""missed":"#, missed);
+            let members = |out: &mut Vec<u8>| line::number(out, br#","missed":"#, missed);
             self.journal.event("gap", Timestamp::now(), members);
         }
         for Open { call, seq } in &mut *opens {
