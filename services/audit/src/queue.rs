@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Time for which the writer lets records gather before it writes them together. Much less, and it
 /// interrupts the threads of a busy server too often.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(10);
 
 /// Number of records for which the writer does not wait any longer.
 const GATHERED: usize = 1024;
