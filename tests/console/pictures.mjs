@@ -10,6 +10,14 @@ const KEPT = fileURLToPath(new URL('pictures/', import.meta.url))
 const FOUND = fileURLToPath(new URL('../../target/pictures/', import.meta.url))
 
 export const THEMES = ['light', 'dark']
+
+// Rules of accessibility are checked once in each theme: `CONSOLE_LOOKS=all` checks each theme in each size.
+export const SIZES = [
+  { width: 1440, height: 900, themes: ['light'] },
+  { width: 768, height: 1024, themes: [] },
+  { width: 360, height: 780, themes: ['dark'] },
+]
+
 const BLOCK = 8 // pixels of a block's side
 const DIFFERENCE = 8 // of 255, that a block may have in red, green or blue
 const PATIENCE = 10_000 // milliseconds for a page to look like its picture

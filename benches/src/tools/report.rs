@@ -57,7 +57,7 @@ impl Report {
         self.missed |= !is_met;
         let verdict = if is_met { "met" } else { "MISSED" };
         self.print(format_args!(
-            "{what}: {figure:.2}{unit} ({target}: {verdict})"
+            "{what}: {figure:.3}{unit} ({target}: {verdict})"
         ));
     }
 }
