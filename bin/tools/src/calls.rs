@@ -35,7 +35,6 @@ use ziggurat_telemetry::{
 };
 use ziggurat_tokens::{Identity, Local, LocalCaller};
 
-use self::arguments::Arguments;
 use crate::{
     access::ToolAccess,
     callers::{kind, named, shown},
@@ -90,8 +89,6 @@ struct Start<'a> {
     identity: Option<&'a Identity>,
     local: &'a Local,
     is_stdio: bool,
-    /// True if it may not run without a record.
-    is_required: bool,
     /// True if the caller does not see what the call names.
     is_hidden: bool,
 }
@@ -99,8 +96,6 @@ struct Start<'a> {
 /// A call that is observed.
 struct RunningCall {
     record: Option<AuditCall>,
-    /// True if it may not run without a record.
-    is_required: bool,
     /// Its place in the list of running statements.
     followed: Option<FollowedCall>,
     facts: CallFacts,
@@ -230,7 +225,7 @@ impl CallObserver {
         let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
         let facts = CallStart {
-            request_id: caller.extension().map_or("", RequestId::as_str),
+            request_id: caller.extension(),
             trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: if start.is_stdio { "stdio" } else { "http" },
             face: match (start.is_stdio, context.is_negotiated()) {
@@ -273,34 +268,36 @@ impl CallObserver {
             return;
         }
         let arguments = start.caller.arguments(start.call);
-        let Some(Ok(arguments)) = arguments.map(serde_json::from_str) else {
+        let Some(arguments) = arguments.filter(|json| json.starts_with('{')) else {
             return;
         };
-        let arguments: Arguments<'_> = arguments;
+        let text = |name| arguments::text(arguments, name).unwrap_or_default();
         match start.subject {
-            Some("query_database" | "execute_explain" | "index_advice")
-                if !arguments.query.is_empty() =>
-            {
-                record.statement(&arguments.query);
+            Some("query_database" | "execute_explain" | "index_advice") => {
+                let query = text("query");
+                if !query.is_empty() {
+                    record.statement(&query);
+                }
             }
-            Some("count_rows") => record.statement(&arguments.condition),
-            Some("similarity_search") => record.question(&arguments.query_text),
-            Some("search_knowledgebase") => record.question(&arguments.query),
-            Some("generate_embedding") => record.question(&arguments.text),
+            Some("count_rows") => record.statement(&text("where")),
+            Some("similarity_search") => record.question(&text("query_text")),
+            Some("search_knowledgebase") => record.question(&text("query")),
+            Some("generate_embedding") => record.question(&text("text")),
             _ => {}
         }
-        if start.is_required
-            && let Some(database) = self.database(start, &arguments)
+        if record.is_required()
+            && let Some(database) = self.database(start, arguments)
         {
             record.database(&database);
         }
     }
 
     /// Returns the name of the database that the call works on, as far as it is known before.
-    fn database(&self, start: &Start<'_>, arguments: &Arguments<'_>) -> Option<String> {
+    fn database(&self, start: &Start<'_>, arguments: &str) -> Option<String> {
         let is_negotiated = start.caller.context().is_negotiated();
-        let named = Some(&*arguments.database).filter(|name| is_negotiated && !name.is_empty());
-        self.databases.name_for(start.identity, named)
+        let named = is_negotiated.then(|| arguments::text(arguments, "database"));
+        let named = named.flatten().filter(|name| !name.is_empty());
+        self.databases.name_for(start.identity, named.as_deref())
     }
 }
 
@@ -321,11 +318,10 @@ impl Observer for CallObserver {
             identity: caller.extension(),
             local: &local,
             is_stdio: caller.extension::<OverStdio>().is_some(),
-            is_required: self.audit.as_ref().is_some_and(Audit::is_required),
             is_hidden,
         };
         start.is_hidden |= self.audit.is_some() && self.hides_own_tool(&start);
-        let (is_required, is_hidden) = (start.is_required, start.is_hidden);
+        let is_hidden = start.is_hidden;
         let refused = allowance
             .as_ref()
             .filter(|_| start.method.is_some() && start.subject != Some(LOGIN))
@@ -352,7 +348,6 @@ impl Observer for CallObserver {
         caller.set_extension(facts.clone());
         Some(Box::new(RunningCall {
             record,
-            is_required,
             followed,
             facts,
             measured,
@@ -378,10 +373,8 @@ impl ObservedCall for RunningCall {
         if let Some(refused) = self.refused {
             return Some(Box::pin(ready(Err(Error::said(refused.to_string())))));
         }
-        if !self.is_required {
-            return None;
-        }
-        let record = self.record.clone()?;
+        let record = self.record.as_ref().filter(|record| record.is_required());
+        let record = record.cloned()?;
         Some(Box::pin(async move {
             record.open().await.map_err(|error| {
                 let failure = Failure::new("audit is unavailable")

@@ -74,15 +74,18 @@ impl RequestId {
     /// ```
     #[must_use]
     pub fn generate() -> Self {
-        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+        // The random part, with a place for the counter.
+        static START: LazyLock<[u8; 33]> = LazyLock::new(|| {
+            let mut text = [b'-'; 33];
+            write_hex(RandomState::new().hash_one(0), &mut text[..16]);
+            text
+        });
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Written without `format!`, which takes several times as long.
-        let mut text = [b'-'; 33];
-        let (process, rest) = text.split_at_mut(16);
-        write_hex(*PROCESS, process);
+        let mut text = *START;
         let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1) as usize;
-        write_hex(number, &mut rest[1..=digits]);
+        write_hex(number, &mut text[17..17 + digits]);
         // Digits are ASCII.
         Self::new(str::from_utf8(&text[..17 + digits]).unwrap_or_default())
     }

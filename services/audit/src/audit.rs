@@ -12,12 +12,12 @@ use ziggurat_runtime::lock;
 use ziggurat_telemetry::AuditCounts;
 
 use crate::{
-    Call, CallStart, Destination, Fsync, Methods, OpenError, Settings, Verdict, WatchedRequest,
-    Writer,
+    Call, CallStart, Destination, Methods, OpenError, Settings, Verdict, WatchedRequest, Writer,
     journal::{Journal, Output},
     log_file::{self, LogFile},
     queue::Queue,
     recovery,
+    settings::CallSettings,
     writer::{self, LineWriter},
 };
 
@@ -74,14 +74,16 @@ impl Audit {
     /// Begins the record of a call.
     #[must_use]
     pub fn begin(&self, start: &CallStart<'_>) -> Call {
-        Call::new(self.clone(), self.0.queue.new_record(start))
+        self.begin_with(self.settings().of_call(), start)
     }
 
     /// Begins the record of a request that is not a call, such as a list, if the settings ask for
     /// it.
     #[must_use]
     pub fn begin_other(&self, start: &CallStart<'_>) -> Option<Call> {
-        (self.settings().methods == Methods::All).then(|| self.begin(start))
+        let settings = self.settings();
+        let is_recorded = settings.methods == Methods::All;
+        is_recorded.then(|| self.begin_with(settings.of_call(), start))
     }
 
     /// Keeps what the record of a refused token needs, until the response shows whether
@@ -116,18 +118,6 @@ impl Audit {
         self.0.queue.close();
     }
 
-    /// Returns whether a call needs a record to run.
-    #[must_use]
-    pub fn is_required(&self) -> bool {
-        self.settings().required
-    }
-
-    /// Returns whether arguments are recorded, so that others need not be prepared.
-    #[must_use]
-    pub fn has_arguments(&self) -> bool {
-        self.settings().arguments
-    }
-
     /// Returns the figures for a page of metrics.
     #[must_use]
     pub fn counts(&self) -> AuditCounts {
@@ -138,13 +128,12 @@ impl Audit {
         }
     }
 
-    pub(crate) fn settings(&self) -> Guard<Arc<Settings>> {
-        self.0.settings.load()
+    fn begin_with(&self, settings: CallSettings, start: &CallStart<'_>) -> Call {
+        Call::new(self.clone(), settings, self.0.queue.new_record(start))
     }
 
-    /// Returns whether an `open` line takes as long as the disk, so that no task may write it.
-    pub(crate) fn syncs_always(&self) -> bool {
-        self.settings().fsync == Fsync::Always
+    pub(crate) fn settings(&self) -> Guard<Arc<Settings>> {
+        self.0.settings.load()
     }
 
     /// Writes the `open` lines of all calls that wait, unless another thread does.

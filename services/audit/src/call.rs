@@ -15,6 +15,7 @@ use ziggurat_runtime::lock;
 use crate::{
     Audit, CallEnd, Verdict,
     record::{Field, Record},
+    settings::CallSettings,
 };
 
 /// A call in progress; its record is written when it ends.
@@ -32,6 +33,7 @@ pub struct Unavailable;
 /// State that the clones of a [`Call`] and the writer share.
 pub(crate) struct Shared {
     audit: Audit,
+    settings: CallSettings,
     progress: Mutex<Progress>,
 }
 
@@ -57,7 +59,7 @@ enum Opening {
 // === impl Call ===
 
 impl Call {
-    pub(crate) fn new(audit: Audit, record: Box<Record>) -> Self {
+    pub(crate) fn new(audit: Audit, settings: CallSettings, record: Box<Record>) -> Self {
         let progress = Progress {
             record: Some(record),
             opening: Opening::NotAsked,
@@ -65,8 +67,21 @@ impl Call {
         };
         Self(Arc::new(Shared {
             audit,
+            settings,
             progress: Mutex::new(progress),
         }))
+    }
+
+    /// Returns whether the call may not run without a record.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.0.settings.is_required
+    }
+
+    /// Returns whether arguments are recorded, so that others need not be prepared.
+    #[must_use]
+    pub fn has_arguments(&self) -> bool {
+        self.0.settings.has_arguments
     }
 
     /// Waits until the trail says that this call is about to run, if that is required.
@@ -78,11 +93,11 @@ impl Call {
     /// Fails if the line cannot be written. The call must not run then, and has no record of its
     /// own; the trail will count it among the missed ones.
     pub async fn open(&self) -> Result<(), Unavailable> {
-        if !self.0.audit.is_required() {
+        if !self.is_required() {
             return Ok(());
         }
         self.ask();
-        if !self.0.audit.syncs_always() {
+        if !self.0.settings.syncs_always {
             // Waking the writer would cost several times as much as this short write.
             let write = WriteOpens(&self.0.audit);
             // Calls that begin at the same time add their lines, and one of them writes all.
@@ -109,13 +124,13 @@ impl Call {
 
     /// Sets the statement, which is recorded in the form of the settings.
     pub fn statement(&self, text: &str) {
-        let form = self.0.audit.settings().statement;
+        let form = self.0.settings.statement;
         self.change(|record| record.set_statement(form, text));
     }
 
     /// Sets a question in plain words, of which at most the digest is recorded.
     pub fn question(&self, text: &str) {
-        let form = self.0.audit.settings().statement.of_question();
+        let form = self.0.settings.statement.of_question();
         self.change(|record| record.set_statement(form, text));
     }
 
@@ -123,7 +138,7 @@ impl Call {
     ///
     /// The caller replaces the values of sensitive and bound parameters before.
     pub fn arguments(&self, json: &str) {
-        if self.0.audit.has_arguments() {
+        if self.has_arguments() {
             self.change(|record| record.set_arguments(json));
         }
     }
@@ -159,8 +174,8 @@ impl Call {
             }
             progress.opening = Opening::Waiting;
         }
-        let (audit, call) = (&self.0.audit, Arc::clone(&self.0));
-        if !audit.queue().push_open(call, audit.syncs_always()) {
+        let (queue, call) = (self.0.audit.queue(), Arc::clone(&self.0));
+        if !queue.push_open(call, self.0.settings.syncs_always) {
             self.0.fail();
         }
     }

@@ -2,14 +2,18 @@
 
 use std::net::IpAddr;
 
+use ziggurat_layers::sanitize::RequestId;
+
 /// Facts that are known at the start of a call. An empty text leaves its member out; those that live
 /// as long as the program are words that need no escape.
 ///
 /// ```
 /// use ziggurat_audit::{CallStart, Caller};
+/// use ziggurat_layers::sanitize::RequestId;
 ///
+/// let id = RequestId::generate();
 /// let start = CallStart {
-///     request_id: "0b7e",
+///     request_id: Some(&id),
 ///     transport: "http",
 ///     face: "/mcp",
 ///     caller: Caller { kind: "client", name: "acme-bot", token: "3f2a9c1b", ip: None },
@@ -22,7 +26,7 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallStart<'a> {
     /// Id of the request, as in the header of the response.
-    pub request_id: &'a str,
+    pub request_id: Option<&'a RequestId>,
     /// Id of the trace, in hexadecimal digits.
     pub trace_id: &'a str,
     /// Way in, such as `http` or `stdio`.

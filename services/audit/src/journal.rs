@@ -112,14 +112,14 @@ impl Journal {
     pub(crate) fn recovered(&mut self, found: &Found) {
         if let Some(torn) = &found.torn {
             self.event("gap", Timestamp::now(), |out| {
-                line::member(out, br#","torn":"#, torn);
+                line::member(out, br#","torn":""#, torn);
             });
         }
         for Lost { open, members } in &found.lost {
             self.line("call", Timestamp::now(), |out| {
                 line::number(out, br#","open":"#, *open);
                 out.extend_from_slice(members.as_bytes());
-                line::member(out, br#","verdict":"#, "lost");
+                line::member(out, br#","verdict":""#, "lost");
             });
         }
     }
@@ -138,8 +138,8 @@ impl Journal {
             self.event("start", Timestamp::now(), |out| {
                 let Some(before) = before else { return };
                 line::object(out, br#","previous":"#, |out| {
-                    line::member(out, br#","file":"#, &before);
-                    line::member(out, br#","chain":"#, link.as_ref().map_or("", Hex::as_str));
+                    line::member(out, br#","file":""#, &before);
+                    line::member(out, br#","chain":""#, link.as_ref().map_or("", Hex::as_str));
                 });
                 if let Some(oldest) = oldest {
                     line::number(out, br#","oldest_open":"#, oldest);
@@ -203,7 +203,7 @@ impl Journal {
             if let Some(open) = open {
                 line::number(out, br#","open":"#, open);
             }
-            line::plain(out, br#","instance":"#, &instance);
+            line::plain(out, br#","instance":""#, &instance);
             members(out);
         });
         self.instance = instance;
@@ -253,7 +253,7 @@ impl Journal {
         let archive = file.archive(self.first, self.next.seq + 1);
         let name = names::of(&archive);
         self.event("rotate", Timestamp::now(), |out| {
-            line::member(out, br#","file":"#, &name);
+            line::member(out, br#","file":""#, &name);
         });
         let mut count = self.commit()?;
         self.rename(&archive, name)?;

@@ -14,6 +14,7 @@ pub(crate) const CHAIN: &str = ",\"chain\":";
 #[derive(Debug, Default)]
 pub(crate) struct Second {
     number: i64,
+    /// The time up to the point before its fraction.
     text: String,
 }
 
@@ -24,10 +25,9 @@ impl Second {
     fn write(&mut self, out: &mut Vec<u8>, at: Timestamp) {
         if self.text.is_empty() || self.number != at.as_second() {
             self.number = at.as_second();
-            self.text = format!("{at:.0}");
+            self.text = format!("{at:.0}").replace('Z', ".");
         }
-        out.extend_from_slice(self.text.trim_end_matches('Z').as_bytes());
-        out.push(b'.');
+        out.extend_from_slice(self.text.as_bytes());
         digits::<6>(out, at.subsec_microsecond().unsigned_abs());
         out.push(b'Z');
     }
@@ -56,13 +56,14 @@ pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Op
 
 /// Appends a member whose value is a text; an empty one is left out.
 ///
-/// The key is written as in a line, such as `,"tool":`. Its length is known to the compiler, because
+/// The key is written as in a line, such as `,"tool":"`. Its length is known to the compiler, because
 /// each record has many members, and a copy of known length is faster.
 #[inline]
 pub(crate) fn member<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &str) {
     if !value.is_empty() {
         out.extend_from_slice(key);
-        string(out, value);
+        text(out, value);
+        out.push(b'"');
     }
 }
 
@@ -71,7 +72,8 @@ pub(crate) fn member<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &s
 pub(crate) fn plain<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &str) {
     if !value.is_empty() {
         out.extend_from_slice(key);
-        quoted(out, value);
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'"');
     }
 }
 
@@ -116,15 +118,13 @@ pub(crate) fn digits<const N: usize>(out: &mut Vec<u8>, mut number: u32) {
 /// Appends a member whose value is an address.
 pub(crate) fn address<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], ip: IpAddr) {
     out.extend_from_slice(key);
-    out.push(b'"');
     match ip {
         IpAddr::V4(ip) => {
-            let mut digits = itoa::Buffer::new();
-            for (index, octet) in ip.octets().into_iter().enumerate() {
-                if index > 0 {
-                    out.push(b'.');
-                }
-                out.extend_from_slice(digits.format(octet).as_bytes());
+            let [first, rest @ ..] = ip.octets();
+            octet(out, first);
+            for byte in rest {
+                out.push(b'.');
+                octet(out, byte);
             }
         }
         IpAddr::V6(ip) => put(out, format_args!("{ip}")),
@@ -132,22 +132,38 @@ pub(crate) fn address<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], ip: IpAd
     out.push(b'"');
 }
 
+fn octet(out: &mut Vec<u8>, octet: u8) {
+    if octet >= 100 {
+        out.push(b'0' + octet / 100);
+    }
+    if octet >= 10 {
+        out.push(b'0' + octet / 10 % 10);
+    }
+    out.push(b'0' + octet % 10);
+}
+
 /// Appends anything that can be displayed.
 pub(crate) fn put(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
     out.write_fmt(arguments).expect("a vector takes all");
 }
 
-/// Appends a JSON string in which control characters are escaped, also those that JSON permits.
-#[inline]
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+/// Appends the content of a JSON string, in which control characters are escaped, also those that
+/// JSON permits.
+pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     if scan::is_plain(text.as_bytes()) {
-        quoted(out, text);
+        out.extend_from_slice(text.as_bytes());
     } else {
-        out.push(b'"');
         for character in text.chars() {
             escaped(out, character);
         }
-        out.push(b'"');
+    }
+}
+
+/// Escapes the content of a JSON string that was appended as it is, from `start` on.
+pub(crate) fn escape(out: &mut Vec<u8>, start: usize) {
+    if !scan::is_plain(out.get(start..).unwrap_or_default()) {
+        let content = out.split_off(start);
+        text(out, &String::from_utf8_lossy(&content));
     }
 }
 
@@ -187,14 +203,6 @@ fn escaped(out: &mut Vec<u8>, character: char) {
     }
 }
 
-/// Appends a text that needs no escape as a JSON string.
-#[inline]
-fn quoted(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    out.extend_from_slice(text.as_bytes());
-    out.push(b'"');
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -204,8 +212,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_becomes_a_string_of_the_same_text_without_control_characters(text: String) {
-            let mut out = Vec::new();
-            string(&mut out, &text);
+            let mut out = vec![b'"'];
+            super::text(&mut out, &text);
+            out.push(b'"');
             let read: String = serde_json::from_slice(&out).expect("a JSON string");
             prop_assert_eq!(&read, &text);
             let line = String::from_utf8(out).expect("text");

@@ -6,6 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use ziggurat_layers::sanitize::RequestId;
 
 use crate::{CallEnd, CallStart, StatementForm, Verdict, chain::Sha, line, statement};
 
@@ -227,7 +228,7 @@ impl Record {
     pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.start);
         self.write_database(out);
-        line::member(out, br#","role":"#, self.text(Field::Role));
+        line::member(out, br#","role":""#, self.text(Field::Role));
         if let Some((digest, form)) = &self.statement {
             statement::write(out, digest, *form, self.text(Field::Statement));
         }
@@ -248,23 +249,23 @@ impl Record {
             line::digits::<3>(out, took.subsec_micros());
         }
         let verdict = self.verdict.map_or("", Verdict::as_str);
-        line::plain(out, br#","verdict":"#, verdict);
+        line::plain(out, br#","verdict":""#, verdict);
         if self.is_hidden {
             out.extend_from_slice(b",\"hidden\":true");
         }
-        line::member(out, br#","code":"#, self.text(Field::Code));
+        line::member(out, br#","code":""#, self.text(Field::Code));
     }
 
     fn write_database(&self, out: &mut Vec<u8>) {
-        line::member(out, br#","database":"#, self.text(Field::Database));
+        line::member(out, br#","database":""#, self.text(Field::Database));
     }
 
     fn write_arguments(&self, out: &mut Vec<u8>) {
-        let (key, arguments) = (br#","arguments":"#, self.text(Field::Arguments));
+        let arguments = self.text(Field::Arguments);
         if self.are_arguments_cut {
-            line::member(out, key, arguments);
+            line::member(out, br#","arguments":""#, arguments);
         } else if !arguments.is_empty() {
-            out.extend_from_slice(key);
+            out.extend_from_slice(br#","arguments":"#);
             line::json(out, arguments);
         }
     }
@@ -279,30 +280,31 @@ impl Record {
 /// Appends the members that are known at the start of a call. Returns the places of those of an
 /// `open` line.
 fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> OpenMembers {
-    name(out, br#","request_id":"#, start.request_id);
+    let id = start.request_id.map_or("", RequestId::as_str);
+    line::plain(out, br#","request_id":""#, id);
     let request_id = position(out.len());
-    name(out, br#","trace_id":"#, start.trace_id);
-    line::plain(out, br#","transport":"#, start.transport);
-    line::plain(out, br#","face":"#, start.face);
-    line::plain(out, br#","revision":"#, start.revision);
+    name(out, br#","trace_id":""#, start.trace_id);
+    line::plain(out, br#","transport":""#, start.transport);
+    line::plain(out, br#","face":""#, start.face);
+    line::plain(out, br#","revision":""#, start.revision);
     let caller = position(out.len());
     line::object(out, br#","caller":"#, |out| {
-        line::plain(out, br#","kind":"#, start.caller.kind);
-        name(out, br#","name":"#, start.caller.name);
-        name(out, br#","token":"#, start.caller.token);
+        line::plain(out, br#","kind":""#, start.caller.kind);
+        name(out, br#","name":""#, start.caller.name);
+        name(out, br#","token":""#, start.caller.token);
         if let Some(ip) = start.caller.ip {
-            line::address(out, br#","ip":"#, ip);
+            line::address(out, br#","ip":""#, ip);
         }
     });
     let caller = (caller, position(out.len()));
     line::object(out, br#","client":"#, |out| {
-        name(out, br#","name":"#, start.client_name);
-        name(out, br#","version":"#, start.client_version);
+        name(out, br#","name":""#, start.client_name);
+        name(out, br#","version":""#, start.client_version);
     });
     let method = position(out.len());
-    name(out, br#","method":"#, start.method);
-    name(out, br#","tool":"#, start.tool);
-    name(out, br#","pipeline":"#, start.pipeline);
+    name(out, br#","method":""#, start.method);
+    name(out, br#","tool":""#, start.tool);
+    name(out, br#","pipeline":""#, start.pipeline);
     OpenMembers {
         request_id,
         caller,

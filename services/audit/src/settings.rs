@@ -45,6 +45,18 @@ pub struct Settings {
     pub key_file: Option<PathBuf>,
 }
 
+/// Settings of a call, which stay as they were when it began.
+#[derive(Clone, Copy)]
+pub(crate) struct CallSettings {
+    /// Is true if it may not run without a record.
+    pub(crate) is_required: bool,
+    pub(crate) statement: StatementForm,
+    /// Is true if its arguments are recorded.
+    pub(crate) has_arguments: bool,
+    /// Is true if its `open` line takes as long as the disk, so that no task may write it.
+    pub(crate) syncs_always: bool,
+}
+
 /// Place of the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
@@ -104,6 +116,16 @@ impl Settings {
             destination: running.destination.clone(),
             key_file: running.key_file.clone(),
             ..self
+        }
+    }
+
+    /// Returns those of a call that begins.
+    pub(crate) fn of_call(&self) -> CallSettings {
+        CallSettings {
+            is_required: self.required,
+            statement: self.statement,
+            has_arguments: self.arguments,
+            syncs_always: self.fsync == Fsync::Always,
         }
     }
 

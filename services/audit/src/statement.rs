@@ -10,6 +10,9 @@ use crate::{StatementForm, chain::Sha, line};
 /// Maximum number of characters of a statement in a record.
 const MAX_CHARACTERS: usize = 8192;
 
+/// Begins the text after the digest.
+const TEXT: &[u8] = b"\",\"text\":\"";
+
 /// Returns what a record keeps of a text for its form, and the form that it is to be written in.
 ///
 /// A short text stays as it is until then. Of a long one, only what will be written is kept.
@@ -18,7 +21,9 @@ pub(crate) fn kept(form: StatementForm, text: &str) -> (StatementForm, Cow<'_, s
         StatementForm::None | StatementForm::Digest => (form, "".into()),
         _ if text.len() <= MAX_CHARACTERS => (form, text.into()),
         StatementForm::Normalized => {
-            let text = normalized(&redacted(text));
+            let mut out = Vec::new();
+            normalize(&mut out, &redacted(text));
+            let text = String::from_utf8_lossy(&out);
             let text = line::cut(&text, MAX_CHARACTERS).to_owned();
             (StatementForm::Text, text.into())
         }
@@ -33,18 +38,21 @@ pub(crate) fn kept(form: StatementForm, text: &str) -> (StatementForm, Cow<'_, s
 pub(crate) fn write(out: &mut Vec<u8>, digest: &Sha, form: StatementForm, text: &str) {
     out.extend_from_slice(b",\"statement\":{\"sha256\":\"");
     out.extend_from_slice(digest.hex().as_bytes());
-    out.push(b'"');
     match form {
         StatementForm::None | StatementForm::Digest => {}
-        StatementForm::Normalized => write_text(out, &normalized(&redacted(text))),
-        StatementForm::Text => write_text(out, &redacted(text)),
+        StatementForm::Normalized => {
+            out.extend_from_slice(TEXT);
+            // Not cut: it is not longer than the text, and that of a long one is kept normalized.
+            let start = out.len();
+            normalize(out, &redacted(text));
+            line::escape(out, start);
+        }
+        StatementForm::Text => {
+            out.extend_from_slice(TEXT);
+            line::text(out, line::cut(&redacted(text), MAX_CHARACTERS));
+        }
     }
-    out.push(b'}');
-}
-
-fn write_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(b",\"text\":");
-    line::string(out, line::cut(text, MAX_CHARACTERS));
+    out.extend_from_slice(b"\"}");
 }
 
 /// Removes passwords: a text may name its connection by a URL.
@@ -57,49 +65,49 @@ fn redacted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes `?` for literals, and one blank for white space and comments.
+/// Appends a text with `?` for literals, and one blank for white space and comments.
 ///
 /// Stops after more characters than a record holds, and at a literal that has no end.
-fn normalized(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(MAX_CHARACTERS));
+fn normalize(out: &mut Vec<u8>, text: &str) {
+    let start = out.len();
     let mut lexer = Lexer::new(text);
     let mut end = 0;
     // A character has at most four bytes.
-    while out.len() <= 4 * MAX_CHARACTERS {
+    while out.len() - start <= 4 * MAX_CHARACTERS {
         let Some(token) = lexer.next() else { break };
         let piece = text.get(end..lexer.position()).unwrap_or_default();
-        if !out.is_empty() && starts_blank(piece) {
-            out.push(' ');
+        if end > 0 && starts_blank(piece) {
+            out.push(b' ');
         }
         end = lexer.position();
         match token {
-            Token::Word(word) => out.push_str(word),
-            Token::Quoted(name) => push_all(&mut out, ["\"", name, "\""]),
-            Token::Escaped(name) => push_all(&mut out, ["U&\"", name, "\""]),
-            Token::Symbol(symbol) => out.push(char::from(symbol)),
-            Token::Number => out.push_str(parameter(piece).unwrap_or("?")),
-            Token::Literal => out.push('?'),
+            Token::Word(word) => out.extend_from_slice(word.as_bytes()),
+            Token::Quoted(name) => push_all(out, ["\"", name, "\""]),
+            Token::Escaped(name) => push_all(out, ["U&\"", name, "\""]),
+            Token::Symbol(symbol) => out.push(symbol),
+            Token::Number => push_all(out, [parameter(piece).unwrap_or("?")]),
+            Token::Literal => out.push(b'?'),
             // A token of an unknown kind may be a literal.
             _ => {
-                out.push('?');
+                out.push(b'?');
                 break;
             }
         }
     }
-    out
 }
 
-fn push_all(out: &mut String, pieces: [&str; 3]) {
+fn push_all<const N: usize>(out: &mut Vec<u8>, pieces: [&str; N]) {
     for piece in pieces {
-        out.push_str(piece);
+        out.extend_from_slice(piece.as_bytes());
     }
 }
 
 /// Returns whether white space or a comment stands before the token of a piece.
 fn starts_blank(piece: &str) -> bool {
-    piece.starts_with([' ', '\t', '\n', '\r', '\u{b}', '\u{c}'])
-        || piece.starts_with("--")
-        || piece.starts_with("/*")
+    matches!(
+        piece.as_bytes(),
+        [b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, ..] | [b'-', b'-', ..] | [b'/', b'*', ..]
+    )
 }
 
 /// Returns the parameter, such as `$1`, with which a piece ends.
@@ -116,6 +124,12 @@ mod tests {
 
     use super::*;
     use crate::chain::Hex;
+
+    fn normalized(text: &str) -> String {
+        let mut out = Vec::new();
+        normalize(&mut out, text);
+        String::from_utf8(out).expect("text")
+    }
 
     fn written(form: StatementForm, text: &str) -> String {
         let mut out = Vec::new();
@@ -222,7 +236,8 @@ mod tests {
 
         #[test]
         fn any_text_is_normalized(text in "[a-z0-9'\"$&UE/*\\-\n\\\\é ]{0,80}") {
-            normalized(&text);
+            let out = normalized(&text);
+            prop_assert!(out.len() <= text.len(), "{}", out);
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b' '..0x7f) && !matches!(byte, b'"' | b'\\');
     // Bytes after the last word are searched with some of that word: together, not one by one.
     let rest_is_fit = || match bytes.last_chunk() {
-        Some(last) => is_fit(u64::from_le_bytes(*last)),
+        Some(last) => rest.is_empty() || is_fit(u64::from_le_bytes(*last)),
         None => rest.iter().all(is_plain),
     };
     words.iter().copied().map(u64::from_le_bytes).all(is_fit) && rest_is_fit()

@@ -1,50 +1,106 @@
 //! Arguments of tools in records.
 
-use std::{borrow::Cow, ops::Deref};
+use std::{borrow::Cow, fmt};
 
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
-use ziggurat_text::scan;
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor},
+};
 
-/// The arguments of a tool that stand in the record of its call. Those of another type are left out.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Arguments<'a> {
-    #[serde(borrow)]
-    pub(super) query: Text<'a>,
-    #[serde(borrow, rename = "where")]
-    pub(super) condition: Text<'a>,
-    #[serde(borrow)]
-    pub(super) query_text: Text<'a>,
-    #[serde(borrow)]
-    pub(super) text: Text<'a>,
-    #[serde(borrow)]
-    pub(super) database: Text<'a>,
+/// Returns an argument that is a text. Others are skipped: a tool that skips them too has a record of
+/// its statement, whatever they are.
+pub(super) fn text<'a>(arguments: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    let mut arguments = serde_json::Deserializer::from_str(arguments);
+    Deserializer::deserialize_map(&mut arguments, Named(name))
+        .ok()
+        .flatten()
 }
 
-/// A text; a value of another type is an empty one.
-#[derive(Default)]
-pub(super) struct Text<'a>(Cow<'a, str>);
+/// Finds the member of this name.
+struct Named<'n>(&'n str);
 
-// === impl Text ===
+/// Compares a name without keeping it.
+struct Is<'n>(&'n str);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = <&RawValue>::deserialize(deserializer)?.get();
-        let text = match scan::unescaped(json) {
-            Some(text) => Cow::Borrowed(text),
-            None => serde_json::from_str(json)
-                .map(Cow::Owned)
-                .unwrap_or_default(),
-        };
-        Ok(Self(text))
+/// A text, which is borrowed unless it has escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+// === impl Named ===
+
+impl<'de> Visitor<'de> for Named<'_> {
+    type Value = Option<Cow<'de, str>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_found) = members.next_key_seed(Is(self.0))? {
+            if is_found {
+                found = Some(members.next_value::<Text<'_>>()?.0);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
     }
 }
 
-impl Deref for Text<'_> {
-    type Target = str;
+// === impl Is ===
 
-    fn deref(&self) -> &str {
-        &self.0
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Is<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_whatever_the_other_arguments_are() {
+        let deep = "[".repeat(1000) + &"]".repeat(1000);
+        let others = [
+            "",
+            r#""limit":1e999,"#,
+            &format!(r#""rest":{deep},"#),
+            r#""query_text":7,"#,
+        ];
+        for others in others {
+            for (given, expected) in [
+                (r#""SELECT 1""#, Some("SELECT 1")),
+                (r#""a\nb""#, Some("a\nb")),
+                ("7", None),
+                ("null", None),
+                (r#""\ud800""#, None),
+            ] {
+                let arguments = format!(r#"{{{others}"\u0071uery":{given},"more":[{{}}]}}"#);
+                assert_eq!(
+                    text(&arguments, "query").as_deref(),
+                    expected,
+                    "{arguments}"
+                );
+                assert_eq!(text(&arguments, "database"), None);
+            }
+        }
+        assert_eq!(text("[1]", "query"), None);
     }
 }

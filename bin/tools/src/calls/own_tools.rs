@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ziggurat_audit::{Audit, Call as AuditCall};
+use ziggurat_audit::Call as AuditCall;
 use ziggurat_sql_tools::CallRecord;
 
 use super::{CallObserver, Start};
@@ -32,12 +32,12 @@ impl CallObserver {
         if let Some(statement) = &own.statement {
             record.statement(statement);
         }
-        if self.audit.as_ref().is_some_and(Audit::has_arguments)
+        if record.has_arguments()
             && let Ok(json) = serde_json::to_string(&own)
         {
             record.arguments(&json);
         }
-        if start.is_required
+        if record.is_required()
             && let Some(database) = self.database_of_own(start, &own)
         {
             record.database(&database);

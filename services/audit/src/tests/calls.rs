@@ -4,6 +4,7 @@ use std::iter;
 
 use http::Request;
 use serde_json::json;
+use ziggurat_layers::sanitize::RequestId;
 
 use super::*;
 use crate::{CallEnd, Caller, Methods, StatementForm};
@@ -15,9 +16,13 @@ fn a_call_may_be_shared_between_tasks() {
     is_shared::<Audit>();
 }
 
-fn full_start() -> CallStart<'static> {
+fn id() -> RequestId {
+    "0b7e".parse().expect("an id")
+}
+
+fn full_start(id: &RequestId) -> CallStart<'_> {
     CallStart {
-        request_id: "0b7e",
+        request_id: Some(id),
         trace_id: "4bf9",
         transport: "http",
         face: "/mcp",
@@ -40,7 +45,7 @@ fn full_start() -> CallStart<'static> {
 fn a_record_has_the_members_and_the_order_of_the_manual() {
     let trail = Trail::new();
     let running = started(trail.settings());
-    let call = running.0.begin(&full_start());
+    let call = running.0.begin(&full_start(&id()));
     let tool = call.clone();
     tool.database("shop");
     tool.role("tenant_acme");
@@ -168,9 +173,9 @@ fn arguments_are_recorded_if_the_settings_ask_for_them() {
             arguments: arguments_on,
             ..trail.settings()
         });
-        assert_eq!(running.0.has_arguments(), arguments_on);
         for value in [&arguments, &long] {
             let call = tool_call(&running.0, "orders");
+            assert_eq!(call.has_arguments(), arguments_on);
             call.arguments(&serde_json::to_string_pretty(value).expect("JSON"));
             call.end(Verdict::Ok);
         }
@@ -216,7 +221,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
         .expect("a request");
     let watched = running.0.watch(&request, None);
     for _ in 0..25 {
-        watched.denied("7");
+        watched.denied(Some(&id()));
     }
     drop(watched);
     running.0.reload(Verdict::Failed);
@@ -232,7 +237,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
         "{single} lines, {repeated} repeated"
     );
     let first = ["transport", "method", "request_id"].map(|key| &denied[0][key]);
-    assert_eq!(first, ["http", "GET /api/tables", "7"]);
+    assert_eq!(first, ["http", "GET /api/tables", "0b7e"]);
     assert_eq!(trail.of_kind("reload")[0]["verdict"], "failed");
     trail.assert_good();
 }
@@ -241,7 +246,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
 async fn a_call_has_its_open_line_before_it_runs() {
     let trail = Trail::new();
     let running = started(trail.required());
-    let call = running.0.begin(&full_start());
+    let call = running.0.begin(&full_start(&id()));
     call.database("shop");
     call.statement("SELECT 1");
     call.open().await.expect("written");
