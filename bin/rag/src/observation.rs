@@ -6,7 +6,7 @@ use http::{Request, Response, StatusCode};
 use tokio::task::JoinSet;
 use ziggurat_audit::{Trail, Verdict};
 use ziggurat_http::{MetricsPage, TraceExport, count_request, request_id, send_request_id};
-use ziggurat_layers::client_ip::ClientIp;
+use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
 use ziggurat_llm::Provider;
 use ziggurat_rag_service::{METHODS, Observation};
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
@@ -142,7 +142,7 @@ pub(crate) fn observe_request<B, C>(
         if let Some(watched) = watched
             && response.status() == StatusCode::UNAUTHORIZED
         {
-            watched.denied(id.as_ref());
+            watched.denied(id.as_ref().map_or("", RequestId::as_str));
         }
         if let Some(id) = id {
             send_request_id(&mut response, &id);

@@ -225,7 +225,7 @@ impl CallObserver {
         let trace_id = trace.id().map(|id| id.to_string());
         let client = meta.client.as_ref();
         let facts = CallStart {
-            request_id: caller.extension(),
+            request_id: caller.extension().map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: if start.is_stdio { "stdio" } else { "http" },
             face: match (start.is_stdio, context.is_negotiated()) {
@@ -271,18 +271,14 @@ impl CallObserver {
         let Some(arguments) = arguments.filter(|json| json.starts_with('{')) else {
             return;
         };
-        let text = |name| arguments::text(arguments, name).unwrap_or_default();
         match start.subject {
             Some("query_database" | "execute_explain" | "index_advice") => {
-                let query = text("query");
-                if !query.is_empty() {
-                    record.statement(&query);
-                }
+                record.statement_in(arguments, arguments::query);
             }
-            Some("count_rows") => record.statement(&text("where")),
-            Some("similarity_search") => record.question(&text("query_text")),
-            Some("search_knowledgebase") => record.question(&text("query")),
-            Some("generate_embedding") => record.question(&text("text")),
+            Some("count_rows") => record.statement_in(arguments, arguments::condition),
+            Some("similarity_search") => record.question_in(arguments, arguments::query_text),
+            Some("search_knowledgebase") => record.question_in(arguments, arguments::query),
+            Some("generate_embedding") => record.question_in(arguments, arguments::embedded),
             _ => {}
         }
         if record.is_required()

@@ -17,7 +17,10 @@ use ziggurat_audit::{
     Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict, request_method,
 };
 use ziggurat_http::{Refusal, count_request, request_id, send_request_id};
-use ziggurat_layers::{client_ip::ClientIp, sanitize::TraceId};
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    sanitize::{RequestId, TraceId},
+};
 use ziggurat_mcp::NotAdmitted;
 use ziggurat_telemetry::{
     Call as EndedCall, Metrics,
@@ -96,8 +99,9 @@ impl RequestObserver {
         let trace_id = trace.id().map(|id| id.to_string());
         let identity = request.extensions().get::<Identity>();
         let local = self.local.get();
+        let id = request.extensions().get::<RequestId>();
         Some(audit.begin(&CallStart {
-            request_id: request.extensions().get(),
+            request_id: id.map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: "http",
             face: "/api",
@@ -163,7 +167,7 @@ impl RequestObserver {
                 && response.status() == StatusCode::UNAUTHORIZED
                 && response.extensions().get::<Recorded>().is_none()
             {
-                watched.denied(id.as_ref());
+                watched.denied(id.as_ref().map_or("", RequestId::as_str));
             }
             if let Some(id) = id {
                 send_request_id(&mut response, &id);

@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 use ziggurat_runtime::lock;
 
 use crate::{
-    Audit, CallEnd, Verdict,
+    Audit, CallEnd, ReadStatement, Verdict,
     record::{Field, Record},
     settings::CallSettings,
 };
@@ -124,14 +124,27 @@ impl Call {
 
     /// Sets the statement, which is recorded in the form of the settings.
     pub fn statement(&self, text: &str) {
+        self.statement_in(text, |text| Some(text.into()));
+    }
+
+    /// Sets the statement that `read` finds in a text, such as the arguments of a tool.
+    ///
+    /// It reads a short text only when the record is written, and not in the time of the call.
+    pub fn statement_in(&self, text: &str, read: ReadStatement) {
         let form = self.0.settings.statement;
-        self.change(|record| record.set_statement(form, text));
+        self.change(|record| record.set_statement(form, text, read));
     }
 
     /// Sets a question in plain words, of which at most the digest is recorded.
     pub fn question(&self, text: &str) {
+        self.question_in(text, |text| Some(text.into()));
+    }
+
+    /// Sets the question in plain words that `read` finds in a text, as for
+    /// [`statement_in`](Self::statement_in).
+    pub fn question_in(&self, text: &str, read: ReadStatement) {
         let form = self.0.settings.statement.of_question();
-        self.change(|record| record.set_statement(form, text));
+        self.change(|record| record.set_statement(form, text, read));
     }
 
     /// Sets the arguments of a tool as JSON, if the settings ask for them.

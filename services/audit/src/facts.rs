@@ -2,18 +2,13 @@
 
 use std::net::IpAddr;
 
-use ziggurat_layers::sanitize::RequestId;
-
-/// Facts that are known at the start of a call. An empty text leaves its member out; those that live
-/// as long as the program are words that need no escape.
+/// Facts that are known at the start of a call. An empty text leaves its member out.
 ///
 /// ```
 /// use ziggurat_audit::{CallStart, Caller};
-/// use ziggurat_layers::sanitize::RequestId;
 ///
-/// let id = RequestId::generate();
 /// let start = CallStart {
-///     request_id: Some(&id),
+///     request_id: "0b7e",
 ///     transport: "http",
 ///     face: "/mcp",
 ///     caller: Caller { kind: "client", name: "acme-bot", token: "3f2a9c1b", ip: None },
@@ -26,15 +21,15 @@ use ziggurat_layers::sanitize::RequestId;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallStart<'a> {
     /// Id of the request, as in the header of the response.
-    pub request_id: Option<&'a RequestId>,
+    pub request_id: &'a str,
     /// Id of the trace, in hexadecimal digits.
     pub trace_id: &'a str,
     /// Way in, such as `http` or `stdio`.
-    pub transport: &'static str,
+    pub transport: &'a str,
     /// Path of the endpoint, such as `/mcp`.
-    pub face: &'static str,
+    pub face: &'a str,
     /// Revision of the protocol.
-    pub revision: &'static str,
+    pub revision: &'a str,
     /// Identity behind the call.
     pub caller: Caller<'a>,
     /// Name of the client program, as it says.
@@ -61,7 +56,7 @@ pub fn request_method(method: &str, path: &str) -> String {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller<'a> {
     /// Kind, such as `token`, `user`, `client` or `local`.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// Name within its kind.
     pub name: &'a str,
     /// First eight digits of the digest of the token, never the token.

@@ -100,6 +100,7 @@ pub use self::{
     facts::{CallEnd, CallStart, Caller, Verdict, request_method},
     search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
+    statement::ReadStatement,
     trail::Trail,
     verify::{Report, verify, verify_and_print},
     watched::WatchedRequest,

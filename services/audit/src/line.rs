@@ -159,11 +159,12 @@ pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Escapes the content of a JSON string that was appended as it is, from `start` on.
-pub(crate) fn escape(out: &mut Vec<u8>, start: usize) {
-    if !scan::is_plain(out.get(start..).unwrap_or_default()) {
+/// Escapes and cuts the content of a JSON string that was appended as it is, from `start` on.
+pub(crate) fn finish_text(out: &mut Vec<u8>, start: usize, max_characters: usize) {
+    let content = out.get(start..).unwrap_or_default();
+    if content.len() > max_characters || !scan::is_plain(content) {
         let content = out.split_off(start);
-        text(out, &String::from_utf8_lossy(&content));
+        text(out, cut(&String::from_utf8_lossy(&content), max_characters));
     }
 }
 

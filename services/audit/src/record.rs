@@ -2,13 +2,17 @@
 
 use std::{
     mem,
+    net::IpAddr,
+    ops::Range,
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
-use ziggurat_layers::sanitize::RequestId;
+use ziggurat_text::scan;
 
-use crate::{CallEnd, CallStart, StatementForm, Verdict, chain::Sha, line, statement};
+use crate::{
+    CallEnd, CallStart, ReadStatement, StatementForm, Verdict, line, statement::Statement,
+};
 
 /// Maximum number of characters of a name.
 const MAX_NAME: usize = 256;
@@ -29,24 +33,53 @@ pub(crate) enum Field {
 /// Number of [`Field`]s.
 const FIELDS: usize = Field::Code as usize + 1;
 
+/// Keys of the texts that are known at the start, in the order of a line.
+const START_KEYS: [&str; 13] = [
+    r#","request_id":""#,
+    r#","trace_id":""#,
+    r#","transport":""#,
+    r#","face":""#,
+    r#","revision":""#,
+    r#","kind":""#,
+    r#","name":""#,
+    r#","token":""#,
+    r#","name":""#,
+    r#","version":""#,
+    r#","method":""#,
+    r#","tool":""#,
+    r#","pipeline":""#,
+];
+
+/// Number of [`START_KEYS`].
+const STARTS: usize = START_KEYS.len();
+
+/// Places in [`START_KEYS`]: of the id of the request, and what stands before the caller.
+const REQUEST_ID: Range<usize> = 0..1;
+const REQUEST: Range<usize> = 0..5;
+
+/// Places in [`START_KEYS`]: of the caller and its client, which are objects.
+const CALLER: Range<usize> = 5..8;
+const CLIENT: Range<usize> = 8..10;
+
+/// Place in [`START_KEYS`] of the method and what it is called for.
+const METHOD: Range<usize> = 10..STARTS;
+
 /// A record in progress.
 ///
-/// Members that are known at the start are written at once. Other texts are kept as they are given,
-/// and their members are made when the line is written: for many records together that is faster
-/// than in each call.
+/// It keeps texts as they are given, and their members are made when the line is written: for many
+/// records together that is several times as fast as in each call, whose code is never in the cache
+/// of the processor.
 pub(crate) struct Record {
     /// Kind of its line, such as `call`.
     pub(crate) kind: &'static str,
-    /// Members that are known at the start, in the order of a line.
-    start: Vec<u8>,
-    /// Members of `start` that an `open` line has, too.
-    in_open: OpenMembers,
-    /// All other texts behind each other, so that most records need one allocation for them.
+    /// All texts behind each other, so that most records need one allocation for them.
     texts: String,
-    /// Start and end of each text, small because records move between processors.
+    /// Ends of the texts that are known at the start, which come first.
+    start_ends: [u16; STARTS],
+    /// Start and end of each other text, small because records move between processors.
     spans: [(u32, u32); FIELDS],
-    /// Digest of the statement, and the form that its text is yet to get.
-    statement: Option<(Sha, StatementForm)>,
+    ip: Option<IpAddr>,
+    statement: Statement,
     /// True if the arguments are the start of longer ones.
     are_arguments_cut: bool,
     begun: Instant,
@@ -62,17 +95,6 @@ pub(crate) struct Record {
     at: Option<Timestamp>,
     took: Option<Duration>,
     verdict: Option<Verdict>,
-}
-
-/// Places in the start of a record: the members that an `open` line has, too.
-#[derive(Clone, Copy, Default)]
-struct OpenMembers {
-    /// End of the id of the request, which comes first.
-    request_id: u32,
-    /// Start and end of the caller.
-    caller: (u32, u32),
-    /// Start of the method and what it is called for, which come last.
-    method: u32,
 }
 
 // === impl Record ===
@@ -109,11 +131,11 @@ impl Record {
     fn empty(kind: &'static str) -> Self {
         Self {
             kind,
-            start: Vec::new(),
-            in_open: OpenMembers::default(),
             texts: String::new(),
+            start_ends: [0; STARTS],
             spans: [(0, 0); FIELDS],
-            statement: None,
+            ip: None,
+            statement: Statement::None,
             are_arguments_cut: false,
             begun: Instant::now(),
             rows: None,
@@ -129,22 +151,26 @@ impl Record {
 
     /// Replaces what was recorded by the start of another call, and keeps the memory.
     pub(crate) fn begin(&mut self, kind: &'static str, start: &CallStart<'_>) {
-        let (mut members, mut texts) = (mem::take(&mut self.start), mem::take(&mut self.texts));
-        members.clear();
-        members.reserve(512);
+        let mut texts = mem::take(&mut self.texts);
         texts.clear();
-        let in_open = write_start(&mut members, start);
+        texts.reserve(256);
+        let mut start_ends = [0; STARTS];
+        for (end, text) in start_ends.iter_mut().zip(start_texts(start)) {
+            texts.push_str(line::cut(text, MAX_NAME));
+            // They are cut far below 64 KiB.
+            *end = texts.len().try_into().unwrap_or(u16::MAX);
+        }
         *self = Self {
-            start: members,
-            in_open,
             texts,
+            start_ends,
+            ip: start.caller.ip,
             ..Self::empty(kind)
         };
     }
 
     /// Returns the size of its memory.
     pub(crate) fn capacity(&self) -> usize {
-        self.start.capacity() + self.texts.capacity()
+        self.texts.capacity()
     }
 
     /// Sets a name, which is cut.
@@ -152,12 +178,11 @@ impl Record {
         self.put(field, line::cut(name, MAX_NAME));
     }
 
-    /// Sets the statement in one of its forms.
-    pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str) {
-        let (form_left, kept) = statement::kept(form, text);
+    /// Sets the statement that `read` finds in a text, in one of its forms.
+    pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str, read: ReadStatement) {
+        let (statement, kept) = Statement::new(form, text, read);
         self.put(Field::Statement, &kept);
-        self.statement =
-            (form != StatementForm::None).then(|| (Sha::digest(text.as_bytes()), form_left));
+        self.statement = statement;
     }
 
     /// Sets the arguments, which are JSON. Long ones become a text and are cut.
@@ -205,33 +230,27 @@ impl Record {
 
     /// Appends the members of an `open` line.
     pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
-        let OpenMembers {
-            request_id,
-            caller,
-            method,
-        } = self.in_open;
-        for (start, end) in [
-            (0, request_id),
-            caller,
-            (method, position(self.start.len())),
-        ] {
-            let members = self.start.get(place(start)..place(end));
-            out.extend_from_slice(members.unwrap_or_default());
-        }
+        let is_plain = self.is_start_plain();
+        self.write_start(out, REQUEST_ID, is_plain);
+        self.write_caller(out, is_plain);
+        self.write_start(out, METHOD, is_plain);
         self.write_database(out);
-        if let Some((digest, _)) = &self.statement {
-            statement::write(out, digest, StatementForm::Digest, "");
-        }
+        let kept = self.text(Field::Statement);
+        self.statement.write_digest(out, kept);
     }
 
     /// Appends the members of the line at the end.
     pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.start);
+        let is_plain = self.is_start_plain();
+        self.write_start(out, REQUEST, is_plain);
+        self.write_caller(out, is_plain);
+        line::object(out, br#","client":"#, |out| {
+            self.write_start(out, CLIENT, is_plain);
+        });
+        self.write_start(out, METHOD, is_plain);
         self.write_database(out);
         line::member(out, br#","role":""#, self.text(Field::Role));
-        if let Some((digest, form)) = &self.statement {
-            statement::write(out, digest, *form, self.text(Field::Statement));
-        }
+        self.statement.write(out, self.text(Field::Statement));
         self.write_arguments(out);
         if let Some(rows) = self.rows {
             line::number(out, br#","rows":"#, rows);
@@ -256,6 +275,43 @@ impl Record {
         line::member(out, br#","code":""#, self.text(Field::Code));
     }
 
+    /// Returns whether no text that was known at the start needs an escape, as nearly always: one
+    /// search for all of them takes less than one for each.
+    fn is_start_plain(&self) -> bool {
+        let [.., end] = self.start_ends;
+        let texts = self.texts.as_bytes().get(..usize::from(end));
+        texts.is_some_and(scan::is_plain)
+    }
+
+    /// Appends members that were known at the start.
+    fn write_start(&self, out: &mut Vec<u8>, places: Range<usize>, is_plain: bool) {
+        let before = places.start.checked_sub(1);
+        let mut start = before.map_or(0, |before| usize::from(self.start_ends[before]));
+        let keys = START_KEYS[places.clone()].iter();
+        for (key, &end) in keys.zip(&self.start_ends[places]) {
+            let span = start..usize::from(end);
+            start = span.end;
+            if !span.is_empty() {
+                out.extend_from_slice(key.as_bytes());
+                if is_plain {
+                    out.extend_from_slice(&self.texts.as_bytes()[span]);
+                } else {
+                    line::text(out, &self.texts[span]);
+                }
+                out.push(b'"');
+            }
+        }
+    }
+
+    fn write_caller(&self, out: &mut Vec<u8>, is_plain: bool) {
+        line::object(out, br#","caller":"#, |out| {
+            self.write_start(out, CALLER, is_plain);
+            if let Some(ip) = self.ip {
+                line::address(out, br#","ip":""#, ip);
+            }
+        });
+    }
+
     fn write_database(&self, out: &mut Vec<u8>) {
         line::member(out, br#","database":""#, self.text(Field::Database));
     }
@@ -277,45 +333,23 @@ impl Record {
     }
 }
 
-/// Appends the members that are known at the start of a call. Returns the places of those of an
-/// `open` line.
-fn write_start(out: &mut Vec<u8>, start: &CallStart<'_>) -> OpenMembers {
-    let id = start.request_id.map_or("", RequestId::as_str);
-    line::plain(out, br#","request_id":""#, id);
-    let request_id = position(out.len());
-    name(out, br#","trace_id":""#, start.trace_id);
-    line::plain(out, br#","transport":""#, start.transport);
-    line::plain(out, br#","face":""#, start.face);
-    line::plain(out, br#","revision":""#, start.revision);
-    let caller = position(out.len());
-    line::object(out, br#","caller":"#, |out| {
-        line::plain(out, br#","kind":""#, start.caller.kind);
-        name(out, br#","name":""#, start.caller.name);
-        name(out, br#","token":""#, start.caller.token);
-        if let Some(ip) = start.caller.ip {
-            line::address(out, br#","ip":""#, ip);
-        }
-    });
-    let caller = (caller, position(out.len()));
-    line::object(out, br#","client":"#, |out| {
-        name(out, br#","name":""#, start.client_name);
-        name(out, br#","version":""#, start.client_version);
-    });
-    let method = position(out.len());
-    name(out, br#","method":""#, start.method);
-    name(out, br#","tool":""#, start.tool);
-    name(out, br#","pipeline":""#, start.pipeline);
-    OpenMembers {
-        request_id,
-        caller,
-        method,
-    }
-}
-
-/// Appends a name, which is cut.
-#[inline]
-fn name<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], name: &str) {
-    line::member(out, key, line::cut(name, MAX_NAME));
+/// Returns the texts of [`START_KEYS`].
+fn start_texts<'a>(start: &CallStart<'a>) -> [&'a str; STARTS] {
+    [
+        start.request_id,
+        start.trace_id,
+        start.transport,
+        start.face,
+        start.revision,
+        start.caller.kind,
+        start.caller.name,
+        start.caller.token,
+        start.client_name,
+        start.client_version,
+        start.method,
+        start.tool,
+        start.pipeline,
+    ]
 }
 
 /// Returns a position in texts, which are cut far below four gigabytes.

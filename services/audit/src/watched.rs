@@ -3,7 +3,6 @@
 use std::{fmt, net::IpAddr};
 
 use http::{Method, Request, uri::PathAndQuery};
-use ziggurat_layers::sanitize::RequestId;
 
 use crate::{Audit, CallStart, Caller, record::Record, request_method};
 
@@ -29,7 +28,7 @@ impl WatchedRequest {
 
     /// Records that the token was refused. In each second, all refused tokens after the tenth become
     /// one line with their number.
-    pub fn denied(&self, request_id: Option<&RequestId>) {
+    pub fn denied(&self, request_id: &str) {
         let path = self.path.as_ref().map_or("/", PathAndQuery::path);
         self.audit.queue().push_denied(|| {
             Box::new(Record::denied(&CallStart {

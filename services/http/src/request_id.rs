@@ -5,7 +5,7 @@ use ziggurat_layers::sanitize::RequestId;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Gives a request an id, and its response a header with it; the function of an
+/// Gives a request an id, unless it has one, and its response a header with it; the function of an
 /// [`AroundLayer`](crate::AroundLayer).
 ///
 /// The request id layers of tower-http accept the id of a client, and set an extension of another

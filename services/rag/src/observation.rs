@@ -184,7 +184,7 @@ fn record<B>(
     let extensions = request.extensions();
     let trace_id = span.trace().id().map(|id| id.to_string());
     audit.begin(&CallStart {
-        request_id: extensions.get(),
+        request_id: extensions.get().map_or("", RequestId::as_str),
         trace_id: trace_id.as_deref().unwrap_or_default(),
         transport: "http",
         face: target.path,

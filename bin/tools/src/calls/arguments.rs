@@ -7,6 +7,26 @@ use serde::{
     de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor},
 };
 
+/// Returns the statement of a tool, or its question, unless it is empty.
+pub(super) fn query(arguments: &str) -> Option<Cow<'_, str>> {
+    text(arguments, "query").filter(|query| !query.is_empty())
+}
+
+/// Returns the condition of `count_rows`, which may be empty.
+pub(super) fn condition(arguments: &str) -> Option<Cow<'_, str>> {
+    Some(text(arguments, "where").unwrap_or_default())
+}
+
+/// Returns the question of `similarity_search`.
+pub(super) fn query_text(arguments: &str) -> Option<Cow<'_, str>> {
+    text(arguments, "query_text")
+}
+
+/// Returns the text of `generate_embedding`.
+pub(super) fn embedded(arguments: &str) -> Option<Cow<'_, str>> {
+    text(arguments, "text")
+}
+
 /// Returns an argument that is a text. Others are skipped: a tool that skips them too has a record of
 /// its statement, whatever they are.
 pub(super) fn text<'a>(arguments: &'a str, name: &str) -> Option<Cow<'a, str>> {

@@ -4,10 +4,9 @@ use std::iter;
 
 use http::Request;
 use serde_json::json;
-use ziggurat_layers::sanitize::RequestId;
 
 use super::*;
-use crate::{CallEnd, Caller, Methods, StatementForm};
+use crate::{CallEnd, Caller, Methods, ReadStatement, StatementForm, chain::Hex};
 
 #[test]
 fn a_call_may_be_shared_between_tasks() {
@@ -16,13 +15,9 @@ fn a_call_may_be_shared_between_tasks() {
     is_shared::<Audit>();
 }
 
-fn id() -> RequestId {
-    "0b7e".parse().expect("an id")
-}
-
-fn full_start(id: &RequestId) -> CallStart<'_> {
+fn full_start() -> CallStart<'static> {
     CallStart {
-        request_id: Some(id),
+        request_id: "0b7e",
         trace_id: "4bf9",
         transport: "http",
         face: "/mcp",
@@ -45,7 +40,7 @@ fn full_start(id: &RequestId) -> CallStart<'_> {
 fn a_record_has_the_members_and_the_order_of_the_manual() {
     let trail = Trail::new();
     let running = started(trail.settings());
-    let call = running.0.begin(&full_start(&id()));
+    let call = running.0.begin(&full_start());
     let tool = call.clone();
     tool.database("shop");
     tool.role("tenant_acme");
@@ -164,6 +159,36 @@ fn of_a_question_at_most_the_digest_is_recorded() {
 }
 
 #[test]
+fn a_statement_is_found_in_a_text() {
+    let trail = Trail::new();
+    let running = started(trail.settings());
+    let read: ReadStatement = |text| text.split_once("sql: ").map(|(_, sql)| sql.into());
+    // Short texts are read by the writer, and long ones in the call.
+    for before in ["", &"-".repeat(9000)] {
+        let call = tool_call(&running.0, "x");
+        call.statement_in(&format!("{before}sql: SELECT 'Ada'"), read);
+        call.end(Verdict::Ok);
+        let call = tool_call(&running.0, "x");
+        call.question_in(&format!("{before}sql: SELECT 'Ada'"), read);
+        call.end(Verdict::Ok);
+        let call = tool_call(&running.0, "x");
+        call.statement_in(&format!("{before}Ada"), read);
+        call.end(Verdict::Ok);
+    }
+    finish(running);
+    assert!(!trail.text().contains("Ada"));
+    let calls = trail.of_kind("call");
+    assert_eq!(calls.len(), 6);
+    for [statement, question, none] in calls.as_chunks().0 {
+        assert_eq!(statement["statement"]["text"], "SELECT ?");
+        assert_eq!(question["statement"].get("text"), None);
+        let digests = [statement, question].map(|call| call["statement"]["sha256"].clone());
+        assert_eq!(digests, [Hex::digest(b"SELECT 'Ada'").as_str(); 2]);
+        assert_eq!(none.get("statement"), None);
+    }
+}
+
+#[test]
 fn arguments_are_recorded_if_the_settings_ask_for_them() {
     let arguments = json!({"day": "2026-01-01\u{9b}", "org": "***"});
     let long = json!({"text": "é".repeat(9000)});
@@ -221,7 +246,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
         .expect("a request");
     let watched = running.0.watch(&request, None);
     for _ in 0..25 {
-        watched.denied(Some(&id()));
+        watched.denied("7");
     }
     drop(watched);
     running.0.reload(Verdict::Failed);
@@ -237,7 +262,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
         "{single} lines, {repeated} repeated"
     );
     let first = ["transport", "method", "request_id"].map(|key| &denied[0][key]);
-    assert_eq!(first, ["http", "GET /api/tables", "0b7e"]);
+    assert_eq!(first, ["http", "GET /api/tables", "7"]);
     assert_eq!(trail.of_kind("reload")[0]["verdict"], "failed");
     trail.assert_good();
 }
@@ -246,7 +271,7 @@ fn refused_tokens_beyond_the_tenth_in_a_second_become_one_line() {
 async fn a_call_has_its_open_line_before_it_runs() {
     let trail = Trail::new();
     let running = started(trail.required());
-    let call = running.0.begin(&full_start(&id()));
+    let call = running.0.begin(&full_start());
     call.database("shop");
     call.statement("SELECT 1");
     call.open().await.expect("written");
