@@ -14,7 +14,7 @@ pub(super) fn query(arguments: &str) -> Option<Cow<'_, str>> {
 
 /// Returns the condition of `count_rows`, which may be empty.
 pub(super) fn condition(arguments: &str) -> Option<Cow<'_, str>> {
-    Some(text(arguments, "where").unwrap_or_default())
+    text(arguments, "where").or(Some("".into()))
 }
 
 /// Returns the question of `similarity_search`.
