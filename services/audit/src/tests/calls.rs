@@ -58,7 +58,7 @@ fn a_record_has_the_members_and_the_order_of_the_manual() {
     let ms = line["ms"].as_f64().expect("a number");
     let [at, instance, chain] =
         ["at", "instance", "chain"].map(|name| line[name].as_str().expect("a text"));
-    let digest = crate::chain::Hex::digest(b"SELECT 1 FROM t WHERE id = 7");
+    let digest = Hex::digest(b"SELECT 1 FROM t WHERE id = 7");
     let digest = digest.as_str();
     let expected = format!(
         r#"{{"v":1,"seq":2,"at":"{at}","kind":"call","instance":"{instance}","request_id":"0b7e","trace_id":"4bf9","transport":"http","face":"/mcp","revision":"2026-07-28","caller":{{"kind":"client","name":"acme-bot","token":"3f2a9c1b","ip":"192.0.2.7"}},"client":{{"name":"claude-code","version":"2.1"}},"method":"tools/call","tool":"query_database","database":"shop","role":"tenant_acme","statement":{{"sha256":"{digest}","text":"SELECT ? FROM t WHERE id = ?"}},"rows":12,"bytes":831,"ms":{ms:.3},"verdict":"error","code":"42501","chain":"{chain}"}}"#
