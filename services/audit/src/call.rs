@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 use ziggurat_runtime::lock;
 
 use crate::{
-    Audit, CallEnd, ReadStatement, Verdict,
+    Audit, CallEnd, ReadStatement, StatementForm, Verdict,
     record::{Field, Record},
     settings::CallSettings,
 };
@@ -129,10 +129,10 @@ impl Call {
 
     /// Sets the statement that `read` finds in a text, such as the arguments of a tool.
     ///
-    /// It reads a short text only when the record is written, and not in the time of the call.
+    /// It reads a short text only when the record is written, and not in the time of the call, unless
+    /// the call may not run without a record.
     pub fn statement_in(&self, text: &str, read: ReadStatement) {
-        let form = self.0.settings.statement;
-        self.change(|record| record.set_statement(form, text, read));
+        self.set_statement(self.0.settings.statement, text, read);
     }
 
     /// Sets a question in plain words, of which at most the digest is recorded.
@@ -143,8 +143,7 @@ impl Call {
     /// Sets the question in plain words that `read` finds in a text, as for
     /// [`statement_in`](Self::statement_in).
     pub fn question_in(&self, text: &str, read: ReadStatement) {
-        let form = self.0.settings.statement.of_question();
-        self.change(|record| record.set_statement(form, text, read));
+        self.set_statement(self.0.settings.statement.of_question(), text, read);
     }
 
     /// Sets the arguments of a tool as JSON, if the settings ask for them.
@@ -191,6 +190,11 @@ impl Call {
         if !queue.push_open(call, self.0.settings.syncs_always) {
             self.0.fail();
         }
+    }
+
+    fn set_statement(&self, form: StatementForm, text: &str, read: ReadStatement) {
+        let is_required = self.is_required();
+        self.change(|record| record.set_statement(form, text, read, is_required));
     }
 
     fn change(&self, change: impl FnOnce(&mut Record)) {

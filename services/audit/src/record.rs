@@ -179,8 +179,14 @@ impl Record {
     }
 
     /// Sets the statement that `read` finds in a text, in one of its forms.
-    pub(crate) fn set_statement(&mut self, form: StatementForm, text: &str, read: ReadStatement) {
-        let (statement, kept) = Statement::new(form, text, read);
+    pub(crate) fn set_statement(
+        &mut self,
+        form: StatementForm,
+        text: &str,
+        read: ReadStatement,
+        has_open_line: bool,
+    ) {
+        let (statement, kept) = Statement::keep(form, text, read, has_open_line);
         self.put(Field::Statement, &kept);
         self.statement = statement;
     }

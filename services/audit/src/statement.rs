@@ -23,45 +23,50 @@ pub(crate) enum Statement {
     None,
     /// The text has the statement, which is read when the line is written.
     Kept(StatementForm, ReadStatement),
-    /// The statement is long, and the text is what will be written of it.
-    Cut(StatementForm, Sha),
+    /// The text is the statement in part or whole, and is yet to get this form.
+    Read(StatementForm, Sha),
 }
 
 // === impl Statement ===
 
 impl Statement {
-    /// Returns the statement in a text, and the text to keep.
+    /// Keeps a text for a statement in it, which is read when the line is written.
     ///
-    /// A short text is kept as it is. Of a long one, only what will be written is kept.
-    pub(crate) fn new(
+    /// Of a long text, and if two lines need the statement, it is read at once.
+    pub(crate) fn keep(
         form: StatementForm,
         text: &str,
         read: ReadStatement,
+        has_two_lines: bool,
     ) -> (Self, Cow<'_, str>) {
         if form == StatementForm::None {
-            return (Self::None, "".into());
+            (Self::None, "".into())
+        } else if text.len() <= MAX_CHARACTERS && !has_two_lines {
+            (Self::Kept(form, read), text.into())
+        } else {
+            read(text).map_or((Self::None, "".into()), |text| Self::read(form, text))
         }
-        if text.len() <= MAX_CHARACTERS {
-            return (Self::Kept(form, read), text.into());
-        }
-        let Some(text) = read(text) else {
-            return (Self::None, "".into());
-        };
+    }
+
+    /// Keeps what will be written of a statement; a short one stays as it is until then.
+    fn read(form: StatementForm, text: Cow<'_, str>) -> (Self, Cow<'_, str>) {
         let digest = Sha::digest(text.as_bytes());
         let (form, text) = match form {
-            StatementForm::None | StatementForm::Digest => (form, String::new()),
+            StatementForm::None | StatementForm::Digest => (form, "".into()),
+            _ if text.len() <= MAX_CHARACTERS => (form, text),
             StatementForm::Normalized => {
                 let mut out = Vec::new();
                 normalize(&mut out, &redacted(&text));
-                (
-                    StatementForm::Text,
-                    String::from_utf8_lossy(&out).into_owned(),
-                )
+                let text = String::from_utf8_lossy(&out);
+                let text = line::cut(&text, MAX_CHARACTERS).to_owned();
+                (StatementForm::Text, text.into())
             }
-            StatementForm::Text => (form, redacted(&text).into_owned()),
+            StatementForm::Text => {
+                let text = line::cut(&redacted(&text), MAX_CHARACTERS).to_owned();
+                (form, text.into())
+            }
         };
-        let text = line::cut(&text, MAX_CHARACTERS).to_owned();
-        (Self::Cut(form, digest), text.into())
+        (Self::Read(form, digest), text)
     }
 
     /// Appends the member `statement`.
@@ -73,7 +78,7 @@ impl Statement {
                     write(out, &Sha::digest(text.as_bytes()), form, &text);
                 }
             }
-            Self::Cut(form, digest) => write(out, &digest, form, kept),
+            Self::Read(form, digest) => write(out, &digest, form, kept),
         }
     }
 
@@ -82,7 +87,7 @@ impl Statement {
         match *self {
             Self::None => {}
             Self::Kept(_, read) => Self::Kept(StatementForm::Digest, read).write(out, kept),
-            Self::Cut(_, digest) => Self::Cut(StatementForm::Digest, digest).write(out, ""),
+            Self::Read(_, digest) => write(out, &digest, StatementForm::Digest, ""),
         }
     }
 }
@@ -183,10 +188,16 @@ mod tests {
     }
 
     fn written(form: StatementForm, text: &str) -> String {
-        let mut out = Vec::new();
-        let (statement, kept) = Statement::new(form, text, |text| Some(text.into()));
-        statement.write(&mut out, &kept);
-        String::from_utf8(out).expect("text")
+        let lines = [false, true].map(|has_two_lines| {
+            let mut out = Vec::new();
+            let read: ReadStatement = |text| Some(text.into());
+            let (statement, kept) = Statement::keep(form, text, read, has_two_lines);
+            statement.write(&mut out, &kept);
+            String::from_utf8(out).expect("text")
+        });
+        let [line, of_two] = lines;
+        assert_eq!(line, of_two);
+        line
     }
 
     #[test]
