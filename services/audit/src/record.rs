@@ -53,22 +53,25 @@ const START_KEYS: [&str; 13] = [
 /// Number of [`START_KEYS`].
 const STARTS: usize = START_KEYS.len();
 
-/// Places in [`START_KEYS`]: of the id of the request, and what stands before the caller.
+/// Place of the id of the request in [`START_KEYS`].
 const REQUEST_ID: Range<usize> = 0..1;
+
+/// Places of what stands before the caller.
 const REQUEST: Range<usize> = 0..5;
 
-/// Places in [`START_KEYS`]: of the caller and its client, which are objects.
+/// Places of the members of `caller`.
 const CALLER: Range<usize> = 5..8;
+
+/// Places of the members of `client`.
 const CLIENT: Range<usize> = 8..10;
 
-/// Place in [`START_KEYS`] of the method and what it is called for.
+/// Places of the method and what it is called for.
 const METHOD: Range<usize> = 10..STARTS;
 
 /// A record in progress.
 ///
-/// It keeps texts as they are given, and their members are made when the line is written: for many
-/// records together that is several times as fast as in each call, whose code is never in the cache
-/// of the processor.
+/// It keeps texts as they are given, and the writer makes their members. The code for that is then in
+/// the cache of the processor for all records of a batch but the first, and in a call it never is.
 pub(crate) struct Record {
     /// Kind of its line, such as `call`.
     pub(crate) kind: &'static str,

@@ -23,7 +23,7 @@ pub(crate) enum Statement {
     None,
     /// The text has the statement, which is read when the line is written.
     Kept(StatementForm, ReadStatement),
-    /// The text is the statement in part or whole, and is yet to get this form.
+    /// The text is what will be written of the statement, once it gets this form.
     Read(StatementForm, Sha),
 }
 

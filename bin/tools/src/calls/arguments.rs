@@ -27,8 +27,8 @@ pub(super) fn embedded(arguments: &str) -> Option<Cow<'_, str>> {
     text(arguments, "text")
 }
 
-/// Returns an argument that is a text. Others are skipped: a tool that skips them too has a record of
-/// its statement, whatever they are.
+/// Returns an argument that is a text. The others are skipped and not read, so a value that cannot be
+/// read, such as `1e999`, does not keep a statement out of its record.
 pub(super) fn text<'a>(arguments: &'a str, name: &str) -> Option<Cow<'a, str>> {
     let mut arguments = serde_json::Deserializer::from_str(arguments);
     Deserializer::deserialize_map(&mut arguments, Named(name))
