@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -119,6 +119,13 @@ impl<B> AuditedBody<B> {
 
     pub(super) fn unrecorded(inner: B) -> Self {
         Self::new(inner, None)
+    }
+}
+
+/// Lets a layer further out refuse a request: this layer never sees it and records nothing.
+impl<B: From<Bytes>> From<Bytes> for AuditedBody<B> {
+    fn from(whole: Bytes) -> Self {
+        Self::unrecorded(whole.into())
     }
 }
 

@@ -13,10 +13,11 @@ mod result;
 mod schema;
 mod visibility;
 
-use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, fmt, iter, ops::Range, sync::Arc};
 
 use http::HeaderMap;
 use serde::Deserialize;
+use tower::timeout::error::Elapsed;
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
@@ -40,6 +41,10 @@ pub(super) use self::{
     closure::{AnyTool, guarded},
     result::Content,
 };
+
+/// Text for the model after a timeout of [`Tool::layer`].
+const TIMED_OUT: &str = "The tool did not finish in time and was stopped. Ask for less, or try \
+                         again later.";
 
 /// A tool as a type, for one that has a state or streams its result; see [`Tool`] for closures.
 ///
@@ -453,8 +458,22 @@ impl std::error::Error for Error {
     }
 }
 
+/// Reads the error of a layer around a tool: it is often a box with the error of the tool in it.
 impl From<BoxError> for Error {
     fn from(cause: BoxError) -> Self {
+        let cause = match cause.downcast::<Self>() {
+            Ok(own) => return *own,
+            Err(cause) => cause,
+        };
+        let first: &(dyn std::error::Error + 'static) = &*cause;
+        for cause in iter::successors(Some(first), |&cause| cause.source()) {
+            if let Some(Self::Reported(reported)) = cause.downcast_ref() {
+                return reported.clone().into();
+            }
+            if cause.is::<Elapsed>() {
+                return Self::said(TIMED_OUT);
+            }
+        }
         Self::internal(cause)
     }
 }

@@ -10,8 +10,16 @@ use http::header::HeaderName;
 use http_body_util::{BodyExt as _, Full};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tower::{ServiceExt as _, timeout::TimeoutLayer, util::MapRequestLayer};
-use ziggurat_layers::json_rpc::Call;
+use tower::{
+    ServiceExt as _,
+    timeout::TimeoutLayer,
+    util::{MapErrLayer, MapRequestLayer},
+};
+use ziggurat_layers::{
+    audit::{AuditLayer, TracingSink},
+    json_rpc::Call,
+    rate_limit::{RateLimitLayer, Steady},
+};
 
 use super::*;
 use crate::{
@@ -432,7 +440,81 @@ async fn a_timeout_around_a_tool_ends_its_calls_only() {
     let slow = nullary("slow", |_: Nothing| pending::<Result<String, Error>>());
     let slow = slow.layer(TimeoutLayer::new(Duration::from_secs(5)));
     let answer = call(slow, json!({})).await;
-    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let told = answer["result"]["content"][0]["text"].as_str();
+    let told = told.expect("text");
+    assert!(
+        told.starts_with("The tool did not finish in time"),
+        "{told}"
+    );
+}
+
+/// The error of a layer, with the error of the tool as its source.
+#[derive(Debug)]
+struct Wrapped(Error);
+
+impl fmt::Display for Wrapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the layer failed")
+    }
+}
+
+impl std::error::Error for Wrapped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+#[tokio::test]
+async fn a_layer_with_boxed_errors_keeps_what_the_tool_tells_the_model_and_hides_the_rest() {
+    let limit = TimeoutLayer::new(Duration::from_secs(5));
+    let wrong = nullary("wrong", |_: Nothing| async {
+        Err::<String, _>(Error::said("Ask for Ur."))
+    });
+    // Two layers box the error once.
+    let answer = call(wrong.layer(limit.clone()).layer(limit.clone()), json!({})).await;
+    let expected = json!({"content": [{"type": "text", "text": "Ask for Ur."}], "isError": true});
+    assert_eq!(answer["result"], expected, "{answer}");
+
+    // A layer with an error type of its own has the error of the tool as its source.
+    let wrapping = |error: Error| crate::BoxError::from(Wrapped(error));
+    let wrong = nullary("wrong", |_: Nothing| async {
+        Err::<String, _>(Error::said("Ask for Ur."))
+    });
+    let answer = call(wrong.layer(MapErrLayer::new(wrapping)), json!({})).await;
+    assert_eq!(answer["result"], expected, "{answer}");
+
+    let broken = nullary("broken", |_: Nothing| async {
+        Err::<String, _>(Error::internal("cannot reach postgres://app:hunter2@db"))
+    });
+    let answer = call(broken.layer(limit), json!({})).await.to_string();
+    assert!(answer.contains("(request id "), "{answer}");
+    assert!(!answer.contains("hunter2"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_record_of_each_request_and_a_limit_go_around_a_server_in_any_order() {
+    let limit = || RateLimitLayer::new(Steady::new("600 per minute".parse().expect("a quota")));
+    let http = || Http::new(server().tool(echo()).build());
+    let audit = || AuditLayer::new(TracingSink);
+    let call = || {
+        let params = json!({"name": "echo", "arguments": {"text": "hello"}});
+        post(message("tools/call", params))
+    };
+    let outside = http().layer(limit()).layer(audit());
+    let inside = http().layer(audit()).layer(limit());
+    let (status, body) = send(outside.into_service(LOCAL).expect("a setup"), call()).await;
+    assert_eq!((status, body.contains("hello")), (200, true), "{body}");
+    let inside = inside.into_service(LOCAL).expect("a setup");
+    let (status, body) = send(inside.clone(), call()).await;
+    assert_eq!((status, body.contains("hello")), (200, true), "{body}");
+    let (status, body) = send(inside, with(call(), "host", "evil.example")).await;
+    assert_eq!((status, body.contains("error")), (403, true), "{body}");
+
+    // Served, and not only called: a server needs more of the types.
+    let listener = TcpListener::bind((LOCAL.ip(), 0)).await.expect("a port");
+    let served = http().layer(limit()).bearer("PATH").layer(audit());
+    served.serve_on(listener, ready(())).await.expect("served");
 }
 
 #[test]
