@@ -36,7 +36,7 @@ struct Note {
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Names {
     names: Vec<String>,
 }

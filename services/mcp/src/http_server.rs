@@ -146,7 +146,7 @@ impl<S> Http<S> {
     /// use ziggurat_layers::bearer::{Hashed, TokenHash};
     /// use ziggurat_mcp::{Http, Server};
     ///
-    /// let tokens = [("token of ali", "ali"), ("token of kim", "kim")];
+    /// let tokens = [("token-of-ali", "ali"), ("token-of-kim", "kim")];
     /// let known = tokens.map(|(token, name)| (TokenHash::of(token), name));
     /// let server = Server::new("example", "1.0.0").build();
     /// let http = Http::new(server).verified_by(Hashed::from_iter(known));

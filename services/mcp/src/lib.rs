@@ -140,10 +140,12 @@ use ziggurat_layers::{
     sanitize::Sanitizer,
 };
 
-use crate::{encode::Encoders, future::State, method::Methods};
+use crate::{encode::Encoders, future::State as CallState, method::Methods};
 
 #[cfg(feature = "http")]
 pub use self::http_server::{Calls, Endpoint, Guarded, Http};
+#[cfg(feature = "schemars")]
+pub use self::tool::DescribedResult;
 pub use self::{
     access::{Access, EntryKind, View},
     body::ResultBody,
@@ -170,8 +172,8 @@ pub use self::{
     template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
         Annotations, Error, Icon, IntoResult, Json, Lenient, ListedTools, Piece, Property,
-        Reported, Schema, Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler, ToolRequest,
-        ToolResult, ToolService, Tools, Visibility,
+        Reported, Schema, State, Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler,
+        ToolRequest, ToolResult, ToolService, Tools, Visibility,
     },
 };
 #[cfg(any(feature = "http", feature = "stdio"))]
@@ -217,6 +219,8 @@ pub enum SetupError {
     ToolName(String),
     /// A tool without a description, which makes some clients refuse the whole list.
     ToolDescription(String),
+    /// A tool takes a [state](State) of this type, and [`Tools::with_state`] got none.
+    NoState(&'static str),
 }
 
 /// Answers the methods of the protocol. Clones share everything.
@@ -291,6 +295,10 @@ impl fmt::Display for SetupError {
                 "the tool name `{name}` must be 1 to 64 letters, digits, `_` and `-`"
             ),
             Self::ToolDescription(name) => write!(f, "the tool `{name}` has no description"),
+            Self::NoState(state) => write!(
+                f,
+                "a tool takes a state of the type {state}, but `Tools::with_state` got none"
+            ),
         }
     }
 }
@@ -455,7 +463,7 @@ impl Service<Call> for Mcp {
         let admission = observed.as_mut().and_then(|call| call.admission());
         let state = match admission {
             None => shared.dispatch(&encoder, caller, call),
-            Some(admission) => State::waiting(admission, &self.shared, caller, call),
+            Some(admission) => CallState::waiting(admission, &self.shared, caller, call),
         };
         ResponseFuture {
             state,

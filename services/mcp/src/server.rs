@@ -99,6 +99,12 @@ impl<L> ServerBuilder<L> {
         self
     }
 
+    /// Shares a state with all tools; see [`Tools::with_state`].
+    pub fn with_state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
+        self.tools = self.tools.with_state(state);
+        self
+    }
+
     /// Adds a resource.
     pub fn resource(mut self, resource: impl Into<Resource>) -> Self {
         self.resources = self.resources.with(resource);

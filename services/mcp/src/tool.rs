@@ -11,6 +11,7 @@ mod list;
 mod place;
 mod result;
 mod schema;
+mod state;
 mod visibility;
 
 use std::{borrow::Cow, fmt, iter, ops::Range, sync::Arc};
@@ -25,6 +26,8 @@ use crate::{
     elicit::MissingCapabilities,
 };
 
+#[cfg(feature = "schemars")]
+pub use self::into_result::DescribedResult;
 use self::visibility::{Audience, Wording};
 pub use self::{
     annotations::Annotations,
@@ -35,6 +38,7 @@ pub use self::{
     list::{ListedTools, Tools},
     result::{Piece, ToolResult},
     schema::{Property, Schema},
+    state::State,
     visibility::Visibility,
 };
 pub(super) use self::{
@@ -347,6 +351,13 @@ impl ToolRequest {
     #[must_use]
     pub fn identity<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.caller.extension()
+    }
+
+    /// Returns the state of this type that [`Tools::with_state`] shares. A closure takes it as an
+    /// argument instead, so that a missing state is found when the server starts.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
+        State::of(self.tools.states())
     }
 
     /// Returns the headers of the HTTP request; empty over standard input and output.

@@ -174,7 +174,9 @@ impl Format<'_> {
                 title: self.title(tool.title.as_deref()),
                 description: tool.description(self.is_negotiated),
                 input_schema: tool.schema(self.is_negotiated),
-                output_schema: tools.output(tool).filter(|_| revision.has_structure()),
+                output_schema: tools.output(tool).filter(|schema| {
+                    revision.is_modern() || (revision.has_structure() && schema.is_object())
+                }),
                 annotations: revision
                     .has_annotations()
                     .then(|| tool.annotations_for(may_write))

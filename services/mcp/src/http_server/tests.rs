@@ -24,7 +24,8 @@ use ziggurat_layers::{
 use super::*;
 use crate::{
     Error, Json, Mcp, Placeholders, Prompt, PromptArgument, PromptArguments, Property, Rendered,
-    Resource, ResourceTemplate, Schema, ServerBuilder, Tool, ToolRequest, protocol::Revision,
+    Resource, ResourceTemplate, Schema, ServerBuilder, State, Tool, ToolRequest,
+    protocol::Revision,
 };
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 80);
@@ -270,6 +271,83 @@ async fn a_structure_is_also_sent_as_text() {
     let answer = call(load, json!({})).await;
     assert_eq!(answer["result"]["structuredContent"], json!({"load": 0.25}));
     assert_eq!(answer["result"]["content"][0]["text"], r#"{"load":0.25}"#);
+}
+
+#[cfg(feature = "schemars")]
+#[tokio::test]
+async fn a_typed_result_declares_its_schema_to_the_clients_that_take_it() {
+    /// The weather.
+    #[derive(serde::Serialize, schemars::JsonSchema)]
+    struct Temperature {
+        /// In degrees Celsius.
+        celsius: f64,
+    }
+
+    #[derive(Deserialize, schemars::JsonSchema)]
+    struct Empty {}
+
+    let now = || {
+        Tool::new("now", "Now.", |_: Empty| {
+            ready(Ok(Json(Temperature { celsius: 41.5 })))
+        })
+    };
+    let list = || Tool::new("list", "All.", |_: Empty| ready(Ok(Json(vec![1, 2]))));
+    let text = || Tool::new("text", "Text.", |_: Empty| ready(Ok("words")));
+    let build = || server().tool(now()).tool(list()).tool(text()).build();
+    let answer = ask(build(), "tools/list", json!({})).await;
+    let tools = &answer["result"]["tools"];
+    // A list is no object, and clients of this revision refuse every tool for such a schema.
+    assert_eq!(tools[0]["outputSchema"], Value::Null, "{tools}");
+    let expected = json!({
+        "type": "object",
+        "description": "The weather.",
+        "properties": {
+            "celsius": {"type": "number", "format": "double", "description": "In degrees Celsius."},
+        },
+        "required": ["celsius"],
+    });
+    assert_eq!(tools[1]["outputSchema"], expected, "{tools}");
+    assert_eq!(tools[2]["outputSchema"], Value::Null, "{tools}");
+    let answer = ask(
+        build(),
+        "tools/call",
+        json!({"name": "now", "arguments": {}}),
+    )
+    .await;
+    assert_eq!(
+        answer["result"]["structuredContent"],
+        json!({"celsius": 41.5})
+    );
+}
+
+#[tokio::test]
+async fn tools_share_a_state_and_a_missing_one_keeps_the_server_from_starting() {
+    struct Cities(Vec<&'static str>);
+
+    let count = || {
+        nullary("count", |_: Nothing, cities: State<Cities>| async move {
+            Ok(cities.0.len().to_string())
+        })
+    };
+    let first = nullary("first", |_: Nothing, request: ToolRequest| async move {
+        let cities = request.state::<Cities>();
+        Ok(cities.map_or("none", |cities| cities.0[0]))
+    });
+    let shared = server().tool(count()).tool(first);
+    let shared = shared.with_state(Cities(vec!["Ur", "Uruk"])).build();
+    for (name, expected) in [("count", "2"), ("first", "Ur")] {
+        let answer = ask(shared.clone(), "tools/call", json!({"name": name})).await;
+        assert_eq!(answer["result"]["content"][0]["text"], expected, "{answer}");
+    }
+
+    // A layer around the tool does not hide what it needs.
+    let tool = count().layer(TimeoutLayer::new(Duration::from_secs(5)));
+    let problem = server().tool(tool).build().into_service();
+    let problem = problem.err().expect("a state is missing").to_string();
+    assert!(
+        problem.contains("Cities, but `Tools::with_state` got none"),
+        "{problem}"
+    );
 }
 
 #[tokio::test]

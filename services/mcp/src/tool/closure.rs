@@ -1,16 +1,21 @@
 //! Tools made from closures, and from types that implement [`ToolHandler`].
 
-use std::{borrow::Cow, fmt, marker::PhantomData, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+use std::{
+    any::type_name, borrow::Cow, fmt, marker::PhantomData, panic::AssertUnwindSafe, pin::Pin,
+    sync::Arc,
+};
 
 use futures_util::FutureExt as _;
 use serde::de::DeserializeOwned;
 use tower_layer::Layer;
 use tower_service::Service;
 
+#[cfg(feature = "schemars")]
+use crate::DescribedResult;
 use crate::{
-    Annotations, Error, Failure, Icon, Schema, ToolDescriptor, ToolHandler, ToolRequest,
-    ToolResult,
-    tool::{IntoResult, layered::Layered},
+    Annotations, Error, Failure, Icon, Schema, SetupError, State, ToolDescriptor, ToolHandler,
+    ToolRequest, ToolResult,
+    tool::{IntoResult, layered::Layered, state::NeededState},
 };
 
 /// A tool of a server.
@@ -42,6 +47,8 @@ use crate::{
 pub struct Tool {
     pub(crate) descriptor: ToolDescriptor,
     pub(crate) service: Arc<dyn AnyTool>,
+    /// The state that it takes.
+    pub(super) state: Option<NeededState>,
 }
 
 /// The future of a type-erased tool.
@@ -55,12 +62,19 @@ pub(crate) trait AnyTool: Send + Sync {
 }
 
 /// A closure that can be a tool: it takes the arguments, or the arguments and the
-/// [request](ToolRequest), and returns a future of a result.
+/// [request](ToolRequest) or a [state](State), and returns a future of a result.
 ///
-/// `M` only tells the two apart.
+/// `M` only tells these apart.
 pub trait ToolClosure<M>: Send + Sync + 'static {
     /// The arguments, which are read from JSON.
     type Arguments: DeserializeOwned + Send;
+
+    /// The result, before it is converted.
+    type Output: IntoResult;
+
+    /// The [state](State) that the closure takes.
+    #[doc(hidden)]
+    const STATE: Option<NeededState> = None;
 
     /// Calls the closure.
     fn call(
@@ -89,6 +103,7 @@ where
     R: IntoResult,
 {
     type Arguments = A;
+    type Output = R;
 
     async fn call(&self, arguments: A, _: ToolRequest) -> Result<ToolResult, Error> {
         self(arguments).await?.into_result()
@@ -103,9 +118,31 @@ where
     R: IntoResult,
 {
     type Arguments = A;
+    type Output = R;
 
     async fn call(&self, arguments: A, request: ToolRequest) -> Result<ToolResult, Error> {
         self(arguments, request).await?.into_result()
+    }
+}
+
+impl<C, A, T, F, R> ToolClosure<(A, State<T>)> for C
+where
+    C: Fn(A, State<T>) -> F + Send + Sync + 'static,
+    A: DeserializeOwned + Send,
+    T: Send + Sync + 'static,
+    F: Future<Output = Result<R, Error>> + Send,
+    R: IntoResult,
+{
+    type Arguments = A;
+    type Output = R;
+
+    const STATE: Option<NeededState> = Some(State::<T>::NEEDED);
+
+    async fn call(&self, arguments: A, request: ToolRequest) -> Result<ToolResult, Error> {
+        let state = request
+            .state()
+            .ok_or_else(|| Error::internal(SetupError::NoState(type_name::<T>())))?;
+        self(arguments, state).await?.into_result()
     }
 }
 
@@ -138,7 +175,8 @@ pub(crate) fn guarded(
 // === impl Tool ===
 
 impl Tool {
-    /// Makes a tool from a closure. The schema of the arguments is that of their type.
+    /// Makes a tool from a closure. The schema of the arguments is made from their type, and the
+    /// schema of the results from `T` if the closure returns [`Json<T>`](crate::Json).
     ///
     /// ```
     /// use ziggurat_mcp::{Tool, schemars};
@@ -160,21 +198,28 @@ impl Tool {
     ) -> Self
     where
         C::Arguments: schemars::JsonSchema,
+        C::Output: DescribedResult,
     {
-        Self::with_schema(name, description, Schema::of::<C::Arguments>(), closure)
+        let arguments = Schema::of::<C::Arguments>();
+        let tool = Self::with_schema(name, description, arguments, closure);
+        match C::Output::schema() {
+            Some(schema) => tool.with_output(schema),
+            None => tool,
+        }
     }
 
     /// Makes a tool from a closure and the schema of its arguments.
-    pub fn with_schema<M: 'static>(
+    pub fn with_schema<M: 'static, C: ToolClosure<M>>(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
         schema: Schema,
-        closure: impl ToolClosure<M>,
+        closure: C,
     ) -> Self {
         let kind = PhantomData;
         Self {
             descriptor: ToolDescriptor::new(name, description, schema),
             service: Arc::new(Closure { closure, kind }),
+            state: C::STATE,
         }
     }
 
@@ -233,6 +278,7 @@ impl Tool {
         Self {
             descriptor: self.descriptor,
             service: Arc::new(Layered(service)),
+            state: self.state,
         }
     }
 
@@ -247,6 +293,7 @@ impl<T: ToolHandler> From<T> for Tool {
         Self {
             descriptor: handler.describe(),
             service: Arc::new(Handler(handler)),
+            state: None,
         }
     }
 }

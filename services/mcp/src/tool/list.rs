@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use http::Extensions;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -30,6 +31,8 @@ pub struct Tools {
     structured_output: bool,
     /// The member of `_meta` with which a client asks for the structure of one result.
     structure_key: Option<&'static str>,
+    /// The states that tools share, by type.
+    states: Extensions,
 }
 
 /// The tools that the client of a call finds in its list.
@@ -70,6 +73,17 @@ impl Tools {
     pub fn with_structured_output(mut self, is_on: bool) -> Self {
         self.structured_output = is_on;
         self
+    }
+
+    /// Shares a state with all tools: a closure that takes a [`State`](crate::State) of this type
+    /// gets it. There can be one state of each type.
+    pub fn with_state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
+        self.states.insert(Arc::new(state));
+        self
+    }
+
+    pub(super) fn states(&self) -> &Extensions {
+        &self.states
     }
 
     /// Returns whether all tools exist for a caller.
@@ -153,7 +167,15 @@ impl Tools {
 
     /// Checks for errors that make some clients drop the whole list.
     pub(crate) fn check(&self) -> Result<(), SetupError> {
-        for tool in self.entries.iter().map(|entry| &entry.descriptor) {
+        for Tool {
+            descriptor: tool,
+            state,
+            ..
+        } in self.entries.iter()
+        {
+            if let Some(missing) = state.filter(|it| !(it.is_there)(&self.states)) {
+                return Err(SetupError::NoState((missing.name)()));
+            }
             let name = &tool.name;
             let is_short = (1..=64).contains(&name.len());
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

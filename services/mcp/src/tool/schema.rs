@@ -4,6 +4,8 @@ mod check;
 
 use std::borrow::Cow;
 
+#[cfg(feature = "schemars")]
+use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 #[cfg(feature = "schemars")]
 use serde_json::Map;
@@ -125,7 +127,18 @@ impl Schema {
     /// it are written in place, because some clients do not follow references.
     #[cfg(feature = "schemars")]
     pub fn of<T: schemars::JsonSchema>() -> Self {
-        let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        Self::generated::<T>(SchemaSettings::draft2020_12())
+    }
+
+    /// Returns the schema of the JSON that a type is written as.
+    #[cfg(feature = "schemars")]
+    pub(super) fn of_output<T: schemars::JsonSchema>() -> Self {
+        Self::generated::<T>(SchemaSettings::draft2020_12().for_serialize())
+    }
+
+    #[cfg(feature = "schemars")]
+    fn generated<T: schemars::JsonSchema>(settings: SchemaSettings) -> Self {
+        let settings = settings.with(|settings| {
             settings.inline_subschemas = true;
             settings.meta_schema = None;
         });
@@ -137,6 +150,15 @@ impl Schema {
             schema.insert("properties".to_owned(), Value::Object(Map::new()));
         }
         Self::raw(schema.into())
+    }
+
+    /// Returns whether it describes an object. Before revision 2026-07-28, clients refuse the whole
+    /// list of tools for the schema of a result that does not.
+    pub(crate) fn is_object(&self) -> bool {
+        match &self.raw {
+            Some(Complete::Value(schema)) => schema["type"] == "object",
+            _ => true,
+        }
     }
 
     /// Returns the arguments that are repeated in headers, with the names of both.
