@@ -29,7 +29,7 @@ use std::{fmt, io, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 use secrecy::SecretString;
 use thiserror::Error;
 
-pub use super::driver::{SslMode, UnknownSslMode};
+pub use super::driver::{RequireAuth, SslMode, UnknownAuth, UnknownSslMode};
 
 use self::target::Certificates;
 pub(crate) use self::{
@@ -73,7 +73,11 @@ pub struct Settings {
     pub password: Password,
     /// The use of TLS.
     pub ssl_mode: SslMode,
-    /// A file with certificates of authorities to trust, in addition to those of browsers.
+    /// The methods of authentication that are accepted. Without, all are; a password in clear text
+    /// only over a socket, or if TLS is required.
+    pub require_auth: Option<RequireAuth>,
+    /// A file with the certificates of the authorities to trust, or `system` for those of the
+    /// operating system. Without it `verify-full` trusts those of browsers.
     pub ssl_root_cert: Option<PathBuf>,
     /// A file with the certificate to show to the server.
     pub ssl_cert: Option<PathBuf>,
@@ -188,6 +192,21 @@ pub enum InvalidDatabase {
         /// The name of the database.
         name: String,
     },
+    /// Nothing says which authorities may certify a server of any name.
+    #[error(
+        "database '{name}': sslmode verify-ca needs sslrootcert, a file with the certificates of \
+         the authorities to trust"
+    )]
+    NoAuthorities {
+        /// The name of the database.
+        name: String,
+    },
+    /// The authorities of the system are trusted only together with the name of the host.
+    #[error("database '{name}': sslrootcert system needs sslmode verify-full")]
+    WeakMode {
+        /// The name of the database.
+        name: String,
+    },
     /// A file it names cannot be read.
     #[error("database '{name}': {setting} cannot be read")]
     Unreadable {
@@ -222,6 +241,7 @@ impl Default for Settings {
             user: String::new(),
             password: Password::PasswordFile,
             ssl_mode: SslMode::Prefer,
+            require_auth: None,
             ssl_root_cert: None,
             ssl_cert: None,
             ssl_key: None,

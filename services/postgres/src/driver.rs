@@ -5,8 +5,8 @@
 //!
 //! The published drivers lack features that the pool needs: a `CancelRequest` that stops the
 //! statement of this connection only, rows that are skipped while they are read if they are larger
-//! than a limit, a deadline for each answer, and keepalives. Messages are encoded, decoded and
-//! authenticated by `postgres-protocol`; TLS is that of `rustls`.
+//! than a limit, a deadline for all answers to a statement, and keepalives. Messages are encoded,
+//! decoded and authenticated by `postgres-protocol`; TLS is that of `rustls`.
 //!
 //! # Limits
 //!
@@ -18,6 +18,7 @@
 //! The future of every method may be dropped. The connection is then in the middle of an answer,
 //! and `drain` reads to its end.
 
+mod auth;
 mod cancel;
 mod encode;
 mod error;
@@ -40,6 +41,11 @@ use tokio::{
 };
 
 use self::socket::Socket;
+pub use self::{
+    auth::{RequireAuth, UnknownAuth},
+    error::{DriverError, ServerError},
+    tls::{SslMode, UnknownSslMode},
+};
 pub(crate) use self::{
     cancel::CancelKey,
     options::{ConnectOptions, Endpoint},
@@ -50,10 +56,6 @@ pub use self::{
     encode::Value,
     query::{Query, query},
     row::{FromText, Row},
-};
-pub use self::{
-    error::{DriverError, ServerError},
-    tls::{SslMode, UnknownSslMode},
 };
 use super::{
     large_rows::{LargeRowPermit, LargeRows},

@@ -29,7 +29,7 @@ mod tests;
 
 use std::{borrow::Cow, ops::Range, str::FromStr as _, time::Duration};
 
-use crate::database::SslMode;
+use crate::database::{RequireAuth, SslMode};
 use secrecy::SecretString;
 use thiserror::Error;
 use ziggurat_text::percent;
@@ -93,6 +93,7 @@ struct Parts {
     ports: Vec<u16>,
     database: Option<String>,
     ssl_mode: Option<SslMode>,
+    require_auth: Option<RequireAuth>,
     attrs: TargetSessionAttrs,
     application_name: Option<String>,
     connect_timeout: Option<Duration>,
@@ -117,17 +118,42 @@ impl Database {
     /// # Errors
     /// Fails when the URL is incomplete, or has parts that a caller may not set.
     pub fn from_url(url: &str, base: &Settings) -> Result<Self, InvalidUrl> {
+        let settings = Settings::from_url(url, base)?;
+        Self::try_from(settings).map_err(|error| match error {
+            InvalidDatabase::OutOfRange {
+                setting: "hosts", ..
+            } => InvalidUrl::Value("host"),
+            // It may not name a file.
+            InvalidDatabase::NoAuthorities { .. } => InvalidUrl::Value("sslmode"),
+            _ => InvalidUrl::Unusable,
+        })
+    }
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Reads the settings from a URL as [`Database::from_url`] does, for a caller who adds to them.
+    ///
+    /// # Errors
+    /// Fails when the URL is incomplete, or has parts that a caller may not set.
+    pub fn from_url(url: &str, base: &Self) -> Result<Self, InvalidUrl> {
         let parts = Parts::read(url)?;
         let limit = base.connect_timeout;
-        let settings = Settings {
+        let hosts = parts.hosts()?;
+        if parts.user.is_empty() {
+            return Err(InvalidUrl::Missing("user"));
+        }
+        Ok(Self {
             name: parts.masked(url),
-            hosts: parts.hosts()?,
+            hosts,
             target_session_attrs: parts.attrs,
             // As in libpq, the default database has the name of the user.
             database: parts.database.unwrap_or_else(|| parts.user.clone()),
             user: parts.user,
             password: Password::Given(parts.password),
             ssl_mode: parts.ssl_mode.unwrap_or(SslMode::Prefer),
+            require_auth: parts.require_auth,
             ssl_root_cert: None,
             ssl_cert: None,
             ssl_key: None,
@@ -139,14 +165,6 @@ impl Database {
             allow_dangerous_functions: false,
             min_connections: 0,
             ..base.clone()
-        };
-        Self::try_from(settings).map_err(|error| match error {
-            InvalidDatabase::NoUser { .. } => InvalidUrl::Missing("user"),
-            InvalidDatabase::NoHost { .. } => InvalidUrl::Missing("host"),
-            InvalidDatabase::OutOfRange {
-                setting: "hosts", ..
-            } => InvalidUrl::Value("host"),
-            _ => InvalidUrl::Unusable,
         })
     }
 }
@@ -249,6 +267,10 @@ impl Parts {
             "sslmode" => {
                 let mode = SslMode::from_str(&value()?);
                 self.ssl_mode = Some(mode.map_err(|_| InvalidUrl::Value("sslmode"))?);
+            }
+            "require_auth" => {
+                let methods = value()?.parse();
+                self.require_auth = Some(methods.map_err(|_| InvalidUrl::Value("require_auth"))?);
             }
             "host" | "hostaddr" => {
                 self.hosts = value()?

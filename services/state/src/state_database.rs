@@ -86,7 +86,7 @@ impl StateDatabase {
             application_name: "ziggurat-state".to_owned(),
             ..Settings::default()
         };
-        let mut settings = Database::from_url(url, &base)?.settings().clone();
+        let mut settings = Settings::from_url(url, &base)?;
         settings.allow_writes = true;
         if let Password::Given(password) = &settings.password
             && secrecy::ExposeSecret::expose_secret(password).is_empty()

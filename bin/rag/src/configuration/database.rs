@@ -121,6 +121,7 @@ fn settings(file: &Section<'_>, servers: Servers, purpose: Purpose) -> Settings 
             .key("ssl_mode")
             .parsed(|text| text.parse().map_err(|_| SSL_MODES))
             .unwrap_or(SslMode::Prefer),
+        require_auth: file.key("require_auth").parsed(str::parse),
         ssl_cert: file.key("ssl_cert").path(),
         ssl_key: file.key("ssl_key").path(),
         ssl_root_cert: file.key("ssl_root_ca").path(),
@@ -219,6 +220,14 @@ fn with_file_keys(error: &InvalidDatabase) -> String {
     let mut text = match error {
         InvalidDatabase::HalfCertificate { .. } => {
             "ssl_cert and ssl_key must be set together".to_owned()
+        }
+        InvalidDatabase::NoAuthorities { .. } => {
+            "ssl_mode verify-ca needs ssl_root_ca, a file with the certificates of the authorities \
+             to trust"
+                .to_owned()
+        }
+        InvalidDatabase::WeakMode { .. } => {
+            "ssl_root_ca system needs ssl_mode verify-full".to_owned()
         }
         InvalidDatabase::Unreadable { setting, .. } => {
             format!("{} cannot be read", file_key(setting))

@@ -237,6 +237,10 @@ fn of_database(entry: &Entry) -> Vec<(&'static str, Json)> {
             "max_total_connections",
             json!(settings.max_total_connections),
         ),
+        (
+            "require_auth",
+            json!(settings.require_auth.map(|it| it.to_string())),
+        ),
         ("sslrootcert", path(settings.ssl_root_cert.as_deref())),
         ("sslcert", path(settings.ssl_cert.as_deref())),
         ("sslkey", path(settings.ssl_key.as_deref())),

@@ -1,12 +1,15 @@
 //! Options to connect to each host of a database.
 
-use std::{fs::File, io::Read as _, path::Path, time::Duration};
+use std::{fs::File, io, io::Read as _, path::Path, time::Duration};
 
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use secrecy::ExposeSecret as _;
 
 use super::{Host, InvalidDatabase, Settings, SslMode, password::Account};
-use crate::driver::{ConnectOptions, Endpoint, Tls};
+use crate::driver::{ConnectOptions, Endpoint, RequireAuth, Tls};
+
+/// Name for the authorities of the operating system in place of a file, as in libpq.
+const SYSTEM: &str = "system";
 
 /// Maximum number of bytes read from a certificate file.
 const MAX_FILE: u64 = 1 << 20;
@@ -24,7 +27,8 @@ pub(crate) struct Target {
 /// Contents of the certificate files of a database.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Certificates {
-    root: Vec<u8>,
+    /// The configured authorities.
+    roots: Option<Vec<CertificateDer<'static>>>,
     client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -41,8 +45,11 @@ impl Target {
             user: &settings.user,
             database: &settings.database,
         });
-        let has_root = !certificates.root.is_empty();
-        let (mode, otherwise) = modes(settings.ssl_mode, host, has_root);
+        let auth = settings.require_auth.unwrap_or_else(|| {
+            let weak = [SslMode::Disable, SslMode::Allow, SslMode::Prefer];
+            RequireAuth::by_default(host.is_socket() || !weak.contains(&settings.ssl_mode))
+        });
+        let (mode, otherwise) = modes(settings.ssl_mode, host);
         let options = |mode| {
             Ok(ConnectOptions {
                 endpoint: endpoint(host),
@@ -51,6 +58,7 @@ impl Target {
                 database: settings.database.clone(),
                 application_name: settings.application_name.clone(),
                 tls: certificates.tls(settings, mode)?,
+                auth,
                 silence: silence(settings),
             })
         };
@@ -72,14 +80,12 @@ impl Target {
 }
 
 /// Returns the use of TLS, and another to try if that is refused: `allow` and `prefer` try both.
-fn modes(asked: SslMode, host: &Host, has_root: bool) -> (SslMode, Option<SslMode>) {
+fn modes(asked: SslMode, host: &Host) -> (SslMode, Option<SslMode>) {
     match asked {
         // As in libpq: a socket does not leave the machine.
         _ if host.is_socket() => (SslMode::Disable, None),
         SslMode::Allow => (SslMode::Disable, Some(SslMode::Require)),
         SslMode::Prefer => (SslMode::Prefer, Some(SslMode::Disable)),
-        // As in libpq: with a root certificate, the server's one is verified.
-        SslMode::Require if has_root => (SslMode::VerifyCa, None),
         mode => (mode, None),
     }
 }
@@ -129,9 +135,17 @@ impl Certificates {
             }
             Ok(pem)
         };
-        let root = match &settings.ssl_root_cert {
-            Some(path) => read("sslrootcert", path, holds_certificates)?,
-            None => Vec::new(),
+        let roots = match &settings.ssl_root_cert {
+            Some(path) if path == Path::new(SYSTEM) => Some(of_the_system(settings)?),
+            Some(path) => {
+                let pem = read("sslrootcert", path, holds_certificates)?;
+                Some(CertificateDer::pem_slice_iter(&pem).flatten().collect())
+            }
+            None if settings.ssl_mode == SslMode::VerifyCa && leaves_the_machine(settings) => {
+                let name = settings.name.clone();
+                return Err(InvalidDatabase::NoAuthorities { name });
+            }
+            None => None,
         };
         let client = match (&settings.ssl_cert, &settings.ssl_key) {
             (Some(certificate), Some(key)) => Some((
@@ -145,13 +159,13 @@ impl Certificates {
                 });
             }
         };
-        Ok(Self { root, client })
+        Ok(Self { roots, client })
     }
 
     fn tls(&self, settings: &Settings, mode: SslMode) -> Result<Tls, InvalidDatabase> {
         let client = self.client.as_ref();
         let client = client.map(|(certificate, key)| (&**certificate, &**key));
-        Tls::new(mode, &self.root, client).map_err(|_| InvalidDatabase::NotPem {
+        Tls::new(mode, self.roots.as_deref(), client).map_err(|_| InvalidDatabase::NotPem {
             name: settings.name.clone(),
             setting: if client.is_some() {
                 "sslcert"
@@ -160,6 +174,29 @@ impl Certificates {
             },
         })
     }
+}
+
+/// Returns the authorities of the operating system. As in libpq only `verify-full` may use them:
+/// they certify every server, each under its own name.
+fn of_the_system(settings: &Settings) -> Result<Vec<CertificateDer<'static>>, InvalidDatabase> {
+    let name = || settings.name.clone();
+    if settings.ssl_mode != SslMode::VerifyFull {
+        return Err(InvalidDatabase::WeakMode { name: name() });
+    }
+    let found = rustls_native_certs::load_native_certs();
+    if !found.certs.is_empty() {
+        return Ok(found.certs);
+    }
+    let why = found.errors.into_iter().next().map(io::Error::other);
+    Err(InvalidDatabase::Unreadable {
+        name: name(),
+        setting: "sslrootcert",
+        source: why.unwrap_or_else(|| io::ErrorKind::NotFound.into()),
+    })
+}
+
+fn leaves_the_machine(settings: &Settings) -> bool {
+    settings.all_hosts().iter().any(|host| !host.is_socket())
 }
 
 fn holds_certificates(pem: &[u8]) -> bool {
@@ -181,19 +218,16 @@ mod tests {
 
         let far = Host::new("db", 5432);
         let near = Host::new("/run", 5432);
-        let shown = |modes: (SslMode, Option<SslMode>)| format!("{modes:?}");
-        let cases = [
-            (Disable, (Disable, None), (Disable, None)),
-            (Allow, (Disable, Some(Require)), (Disable, Some(Require))),
-            (Prefer, (Prefer, Some(Disable)), (Prefer, Some(Disable))),
-            (Require, (Require, None), (VerifyCa, None)),
-            (VerifyCa, (VerifyCa, None), (VerifyCa, None)),
-            (VerifyFull, (VerifyFull, None), (VerifyFull, None)),
-        ];
-        for (asked, without_root, with_root) in cases {
-            assert_eq!(shown(modes(asked, &far, false)), shown(without_root));
-            assert_eq!(shown(modes(asked, &far, true)), shown(with_root));
-            assert_eq!(shown(modes(asked, &near, true)), shown((Disable, None)));
+        for (asked, expected) in [
+            (Disable, (Disable, None)),
+            (Allow, (Disable, Some(Require))),
+            (Prefer, (Prefer, Some(Disable))),
+            (Require, (Require, None)),
+            (VerifyCa, (VerifyCa, None)),
+            (VerifyFull, (VerifyFull, None)),
+        ] {
+            assert_eq!(modes(asked, &far), expected);
+            assert_eq!(modes(asked, &near), (Disable, None));
         }
     }
 }

@@ -23,6 +23,9 @@ pub enum DriverError {
     /// TLS is required, and the server does not support it.
     #[error("the server does not support TLS")]
     NoTls,
+    /// The server asks for authentication in a way that is not accepted.
+    #[error("{0}")]
+    Auth(&'static str),
     /// The server violates the protocol.
     #[error("the server violates the protocol: {0}")]
     Protocol(&'static str),

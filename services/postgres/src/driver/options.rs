@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
-use super::Tls;
+use super::{RequireAuth, Tls};
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub(crate) struct ConnectOptions {
     pub(crate) database: String,
     pub(crate) application_name: String,
     pub(crate) tls: Tls,
+    pub(crate) auth: RequireAuth,
     /// Time without an acknowledgement after which the connection counts as broken.
     pub(crate) silence: Duration,
 }

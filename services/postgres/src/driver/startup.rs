@@ -1,6 +1,6 @@
 //! Logs in to PostgreSQL.
 
-use std::io;
+use std::{io, ops::RangeInclusive};
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator as _;
@@ -16,7 +16,13 @@ use postgres_protocol::{
 };
 use secrecy::ExposeSecret as _;
 
-use super::{Client, ConnectOptions, DriverError, MAX_MESSAGE, ServerError, socket::Socket};
+use super::{
+    Client, ConnectOptions, DriverError, MAX_MESSAGE, ServerError, auth::AuthMethod, socket::Socket,
+};
+
+/// Iterations of SCRAM: fewer make the password easy to guess for a server that asks for them, and more
+/// take too long to compute.
+const ITERATIONS: RangeInclusive<u32> = 4096..=10_000_000;
 
 /// Settings that PostgreSQL and poolers accept at the start of a session.
 const SETTINGS: [(&str, &str); 3] = [
@@ -42,7 +48,21 @@ pub(super) async fn connect(options: &ConnectOptions) -> Result<Client, DriverEr
 
 async fn authenticate(client: &mut Client, options: &ConnectOptions) -> Result<(), DriverError> {
     let password = options.password.expose_secret().as_bytes();
-    match message(client).await? {
+    let asked = message(client).await?;
+    let method = match &asked {
+        Message::AuthenticationOk => AuthMethod::None,
+        Message::AuthenticationCleartextPassword => AuthMethod::Password,
+        Message::AuthenticationMd5Password(_) => AuthMethod::Md5,
+        Message::AuthenticationSasl(_) => AuthMethod::Scram,
+        _ => return Err(UNSUPPORTED),
+    };
+    if !options.auth.accepts(method) {
+        return Err(DriverError::Auth(match method {
+            AuthMethod::Password => CLEAR_TEXT,
+            _ => NOT_ACCEPTED,
+        }));
+    }
+    match asked {
         Message::AuthenticationOk => return Ok(()),
         Message::AuthenticationCleartextPassword => {
             frontend::password_message(password, &mut client.output)?;
@@ -62,7 +82,15 @@ async fn authenticate(client: &mut Client, options: &ConnectOptions) -> Result<(
 }
 
 const UNSUPPORTED: DriverError =
-    DriverError::Protocol("the authentication method of the server is not supported");
+    DriverError::Auth("the authentication method of the server is not supported");
+
+const CLEAR_TEXT: &str = "the server asks for the password in clear text: set sslmode to require or \
+                          more, or allow it with require_auth";
+
+const NOT_ACCEPTED: &str = "require_auth does not accept the authentication method of the server";
+
+const WRONG_ITERATIONS: DriverError =
+    DriverError::Auth("the server asks for SCRAM with too few iterations, or too many");
 
 async fn scram(
     client: &mut Client,
@@ -78,6 +106,10 @@ async fn scram(
     let Message::AuthenticationSaslContinue(body) = message(client).await? else {
         return Err(UNSUPPORTED);
     };
+    let iterations = str::from_utf8(body.data()).ok().and_then(iterations);
+    if !iterations.is_some_and(|count| ITERATIONS.contains(&count)) {
+        return Err(WRONG_ITERATIONS);
+    }
     scram.update(body.data())?;
     frontend::sasl_response(scram.message(), &mut client.output)?;
     client.flush().await?;
@@ -86,6 +118,15 @@ async fn scram(
     };
     // This also verifies that the server knows the password.
     Ok(scram.finish(body.data())?)
+}
+
+/// Returns the iterations of the server's first message (RFC 5802).
+fn iterations(message: &str) -> Option<u32> {
+    let mut attributes = message.split(',');
+    attributes
+        .find_map(|attribute| attribute.strip_prefix("i="))?
+        .parse()
+        .ok()
 }
 
 /// Reads until the session is ready for statements.

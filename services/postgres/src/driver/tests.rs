@@ -1,3 +1,5 @@
+mod login;
+
 use std::time::Duration;
 
 use futures_util::FutureExt as _;

@@ -29,7 +29,7 @@ pub enum SslMode {
     Prefer,
     /// With TLS and any certificate.
     Require,
-    /// With TLS and a certificate of a trusted authority.
+    /// With TLS and a certificate of a configured authority.
     VerifyCa,
     /// With TLS and a certificate of a trusted authority for this host.
     VerifyFull,
@@ -98,15 +98,15 @@ impl fmt::Debug for Tls {
 
 impl Tls {
     /// Builds the TLS configuration of a mode. The second attempt of `allow` is made by the caller.
-    /// `root` and `client` are PEM that was already validated.
+    /// `roots` are the configured authorities, `client` is PEM that was already validated.
     pub(crate) fn new(
         mode: SslMode,
-        root: &[u8],
+        roots: Option<&[CertificateDer<'static>]>,
         client: Option<(&[u8], &[u8])>,
     ) -> Result<Self, rustls::Error> {
         let connector = match mode {
             SslMode::Disable => None,
-            mode => Some(TlsConnector::from(Arc::new(config(mode, root, client)?))),
+            mode => Some(TlsConnector::from(Arc::new(config(mode, roots, client)?))),
         };
         Ok(Self { mode, connector })
     }
@@ -135,22 +135,25 @@ const NO_NAME: rustls::Error = rustls::Error::InvalidCertificate(CertificateErro
 
 fn config(
     mode: SslMode,
-    root: &[u8],
+    roots: Option<&[CertificateDer<'static>]>,
     client: Option<(&[u8], &[u8])>,
 ) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?;
-    let verifier: Arc<dyn ServerCertVerifier> = match mode {
-        SslMode::VerifyFull => authorities(root, provider)?,
-        SslMode::VerifyCa => Arc::new(AnyHost {
-            authorities: Some(authorities(root, Arc::clone(&provider))?),
+    let verifier: Arc<dyn ServerCertVerifier> = if mode == SslMode::VerifyFull {
+        verifier(authorities(roots)?, provider)?
+    } else {
+        // As in libpq: with configured authorities, every mode verifies the certificate.
+        let authorities = match roots {
+            Some(_) => Some(verifier(authorities(roots)?, Arc::clone(&provider))?),
+            None => None,
+        };
+        Arc::new(AnyHost {
+            authorities,
+            roots: roots.unwrap_or_default().to_vec(),
             provider,
-        }),
-        _ => Arc::new(AnyHost {
-            authorities: None,
-            provider,
-        }),
+        })
     };
     let builder = builder
         .dangerous()
@@ -165,17 +168,23 @@ fn config(
     builder.with_client_auth_cert(certificates, key)
 }
 
-/// Verifies certificates of the authorities that browsers trust, and of those that the operator
-/// configured.
-fn authorities(
-    pem: &[u8],
+/// Returns the configured authorities and no others. Without any these are the public ones, which
+/// certify names only to their owners, so they are of use only where the name is compared.
+fn authorities(roots: Option<&[CertificateDer<'static>]>) -> Result<RootCertStore, rustls::Error> {
+    let Some(roots) = roots else {
+        return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
+    };
+    let mut store = RootCertStore::empty();
+    for certificate in roots {
+        store.add(certificate.clone())?;
+    }
+    Ok(store)
+}
+
+fn verifier(
+    roots: RootCertStore,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<WebPkiServerVerifier>, rustls::Error> {
-    let known = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
-    let mut roots: RootCertStore = known.collect();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        roots.add(certificate.map_err(|error| unreadable(&error))?)?;
-    }
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
         .map_err(|error| rustls::Error::General(error.to_string()))
@@ -185,11 +194,12 @@ fn unreadable(error: &rustls_pki_types::pem::Error) -> rustls::Error {
     rustls::Error::General(error.to_string())
 }
 
-/// Verifier that does not compare the name of the host, for `require` and `verify-ca`.
+/// Verifier that does not compare the name of the host, for all modes but `verify-full`.
 #[derive(Debug)]
 struct AnyHost {
     /// `None` accepts any certificate whose key the server has.
     authorities: Option<Arc<WebPkiServerVerifier>>,
+    roots: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -216,6 +226,13 @@ impl ServerCertVerifier for AnyHost {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
+            // As in libpq: a server may show a configured authority itself, the only certificate that
+            // many servers have. Its dates are good, since a wrong one is another error.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.roots.contains(end_entity) =>
+            {
+                Ok(ServerCertVerified::assertion())
+            }
             verified => verified,
         }
     }
@@ -243,5 +260,47 @@ impl ServerCertVerifier for AnyHost {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         let algorithms = &self.provider.signature_verification_algorithms;
         algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authority(until: i32) -> CertificateDer<'static> {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let mut params = rcgen::CertificateParams::new([]).expect("no names");
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let authority = params.self_signed(&key).expect("a certificate");
+        authority.der().clone()
+    }
+
+    #[test]
+    fn a_server_may_show_a_configured_authority_that_has_not_expired() {
+        let [own, foreign, expired] = [4000, 4000, 2001].map(authority);
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let roots = vec![own.clone(), expired.clone()];
+        let store = authorities(Some(&roots)).expect("roots");
+        let any_host = AnyHost {
+            authorities: Some(verifier(store, Arc::clone(&provider)).expect("a verifier")),
+            roots,
+            provider,
+        };
+        let name = ServerName::try_from("db").expect("a name");
+        for (shown, is_good) in [(own, true), (foreign, false), (expired, false)] {
+            let verified = any_host.verify_server_cert(&shown, &[], &name, &[], UnixTime::now());
+            assert_eq!(verified.is_ok(), is_good, "{verified:?}");
+        }
+    }
+
+    #[test]
+    fn configured_authorities_replace_the_public_ones() {
+        let own = [authority(4000)];
+        assert_eq!(authorities(Some(&own)).expect("roots").len(), 1);
+        assert_eq!(
+            authorities(None).expect("roots").len(),
+            webpki_roots::TLS_SERVER_ROOTS.len()
+        );
     }
 }

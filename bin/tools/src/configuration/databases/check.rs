@@ -3,7 +3,8 @@
 use std::{error::Error, fmt::Display, iter, str::FromStr};
 
 use ziggurat_postgres::database::{
-    Database, Host, InvalidDatabase, Pooler, Settings, SslMode, UnknownPooler, UnknownSessionAttrs,
+    Database, Host, InvalidDatabase, Pooler, Settings, SslMode, UnknownAuth, UnknownPooler,
+    UnknownSessionAttrs,
 };
 use ziggurat_runtime::{ConfigSources, duration};
 
@@ -46,6 +47,7 @@ impl RawDatabase {
             .map(str::parse)
             .transpose();
         let pooler = self.text("pooler").map(str::parse).transpose();
+        let require_auth = self.text("require_auth").map(str::parse).transpose();
         Ok(Settings {
             user: owned("user").ok_or_else(|| {
                 format!(
@@ -64,6 +66,8 @@ impl RawDatabase {
             password: owned("password").unwrap_or_default().into(),
             ssl_mode: self.ssl_mode(name)?.unwrap_or(default.ssl_mode),
             ssl_root_cert: path("sslrootcert"),
+            require_auth: require_auth
+                .map_err(|error: UnknownAuth| setting("require_auth", &error))?,
             ssl_cert: path("sslcert"),
             ssl_key: path("sslkey"),
             application_name: owned("application_name").unwrap_or(default.application_name),

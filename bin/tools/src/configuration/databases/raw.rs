@@ -10,7 +10,7 @@ use ziggurat_runtime::{
 };
 
 /// Keys whose values are texts.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 17] = [
     "target_session_attrs",
     "database",
     "user",
@@ -19,6 +19,7 @@ const TEXTS: [&str; 16] = [
     "sslcert",
     "sslkey",
     "sslrootcert",
+    "require_auth",
     "application_name",
     "pooler",
     "pool_max_conn_idle_time",

@@ -29,8 +29,8 @@ pub(crate) enum InvalidUrl {
     Pair,
     #[error(
         "a parameter is not supported; these are: host, hostaddr, port, user, password, dbname, \
-         sslmode, sslcert, sslkey, sslrootcert, target_session_attrs, application_name and \
-         connect_timeout"
+         sslmode, sslcert, sslkey, sslrootcert, require_auth, target_session_attrs, \
+         application_name and connect_timeout"
     )]
     Parameter,
     #[error("the value of {0} is invalid")]
@@ -40,12 +40,13 @@ pub(crate) enum InvalidUrl {
 }
 
 /// Parameters that are named like the keys of the file.
-const TEXTS: [&str; 7] = [
+const TEXTS: [&str; 8] = [
     "user",
     "password",
     "sslcert",
     "sslkey",
     "sslrootcert",
+    "require_auth",
     "target_session_attrs",
     "application_name",
 ];

@@ -1,6 +1,6 @@
 //! PostgreSQL server for one test, which may change and crash it.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ pub(super) struct Private {
     pub(super) pools: Pools,
     pub(super) pg: LocalPg,
     _reaper: JoinSet<()>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Private {
@@ -29,8 +29,12 @@ impl Private {
             pg: LocalPg::private(folder.path()).await.expect("a server"),
             pools,
             _reaper: tasks,
-            _folder: folder,
+            folder,
         }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Returns its Unix socket, which needs no password.

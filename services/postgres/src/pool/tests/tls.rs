@@ -190,7 +190,7 @@ async fn every_mode_does_with_a_server_what_libpq_does() {
         (Allow, "tls_only", "localhost", "", Ok(true)),
         (Prefer, "ziggurat", "localhost", "", Ok(true)),
         (Prefer, "plain_only", "localhost", "", Ok(false)),
-        (Prefer, "tls_only", "localhost", "foreign", Ok(true)),
+        (Prefer, "tls_only", "localhost", "foreign", unknown()),
         (Require, "ziggurat", "127.0.0.1", "", Ok(true)),
         (Require, "ziggurat", "127.0.0.1", "own", Ok(true)),
         (Require, "ziggurat", "127.0.0.1", "foreign", unknown()),
@@ -203,7 +203,6 @@ async fn every_mode_does_with_a_server_what_libpq_does() {
         ),
         (VerifyCa, "ziggurat", "127.0.0.1", "own", Ok(true)),
         (VerifyCa, "ziggurat", "localhost", "foreign", unknown()),
-        (VerifyCa, "ziggurat", "localhost", "", unknown()),
         (VerifyFull, "ziggurat", "localhost", "own", Ok(true)),
         (VerifyFull, "ziggurat", "127.0.0.1", "own", other()),
         (VerifyFull, "ziggurat", "localhost", "foreign", unknown()),
@@ -213,6 +212,100 @@ async fn every_mode_does_with_a_server_what_libpq_does() {
             settings.ssl_root_cert = (!root.is_empty()).then(|| bench.file(root));
         });
         assert_eq!(entered.await, expected, "{mode:?} {user} {host} {root}");
+    }
+}
+
+/// Answers of psql 15.18 to this server. Each pair is for `sslrootcert` absent, with the authority of
+/// the server, and with another; in a pair, the certificate has the name of the host or not. `t` is a
+/// connection with TLS, `p` one without, `-` none.
+const LIBPQ: [(SslMode, &str, &str); 11] = [
+    (Disable, "ziggurat", "pp pp pp"),
+    (Disable, "tls_only", "-- -- --"),
+    (Allow, "ziggurat", "pp pp pp"),
+    (Allow, "tls_only", "tt tt --"),
+    (Prefer, "ziggurat", "tt tt pp"),
+    (Prefer, "tls_only", "tt tt --"),
+    (Require, "ziggurat", "tt tt --"),
+    (Require, "tls_only", "tt tt --"),
+    (VerifyCa, "ziggurat", "-- tt --"),
+    (VerifyCa, "tls_only", "-- tt --"),
+    (VerifyFull, "ziggurat", "-- t- --"),
+];
+
+#[tokio::test]
+async fn each_mode_trusts_the_authorities_that_libpq_trusts() {
+    let bench = Bench::new().await;
+    for (mode, user, expected) in LIBPQ {
+        let mut found = Vec::new();
+        for root in [None, Some("own"), Some("foreign")] {
+            let mut pair = String::new();
+            for host in ["localhost", "127.0.0.1"] {
+                let settings = Settings {
+                    name: "main".to_owned(),
+                    user: user.to_owned(),
+                    ssl_mode: mode,
+                    ssl_root_cert: root.map(|name| bench.file(name)),
+                    ..Settings::default()
+                };
+                let entered = match Database::try_from(settings) {
+                    Err(error) => Err(error.to_string()),
+                    Ok(database) => {
+                        let root = database.settings().ssl_root_cert.clone();
+                        let change = |settings: &mut Settings| settings.ssl_root_cert = root;
+                        bench.enter(mode, user, host, change).await
+                    }
+                };
+                pair.push(match entered {
+                    Ok(true) => 't',
+                    Ok(false) => 'p',
+                    Err(_) => '-',
+                });
+            }
+            found.push(pair);
+        }
+        assert_eq!(found.join(" "), expected, "{mode:?} {user}");
+    }
+}
+
+#[test]
+fn authorities_that_certify_every_server_need_a_name_to_compare() {
+    for (mode, root, host, expected) in [
+        (
+            VerifyCa,
+            None,
+            "db",
+            Some("sslmode verify-ca needs sslrootcert, a file with"),
+        ),
+        // A socket has no TLS.
+        (VerifyCa, None, "/run/postgresql", None),
+        (VerifyFull, None, "db", None),
+        (
+            VerifyCa,
+            Some("system"),
+            "db",
+            Some("sslrootcert system needs sslmode verify-full"),
+        ),
+        (
+            Prefer,
+            Some("system"),
+            "db",
+            Some("sslrootcert system needs sslmode verify-full"),
+        ),
+    ] {
+        let described = Database::try_from(Settings {
+            name: "main".to_owned(),
+            user: "reader".to_owned(),
+            host: host.to_owned(),
+            ssl_mode: mode,
+            ssl_root_cert: root.map(PathBuf::from),
+            ..Settings::default()
+        });
+        let error = described.err().map(|error| error.to_string());
+        let is_expected = match (&error, expected) {
+            (Some(error), Some(part)) => error.contains(part),
+            (error, expected) => error.is_none() && expected.is_none(),
+        };
+        assert!(is_expected, "{mode:?} {root:?} {host}: {error:?}");
     }
 }
 
@@ -240,11 +333,14 @@ async fn a_certificate_is_shown_to_a_server_that_asks_for_one() {
 #[tokio::test]
 async fn a_server_without_tls_gets_no_connection_that_needs_it() {
     let private = Private::start().await;
+    let root = private.folder().join("root.pem");
+    fs::write(&root, Authority::new("own").pem).expect("a file");
     for mode in [Allow, Disable, Prefer, Require, VerifyCa, VerifyFull] {
         let is_secure = matches!(mode, Require | VerifyCa | VerifyFull);
         for is_socket in [false, true] {
             let database = private.describe(|settings| {
                 settings.ssl_mode = mode;
+                settings.ssl_root_cert = Some(root.clone());
                 // The login is refused, which shows that the connection was made.
                 settings.user = "nobody_at_all".into();
                 if !is_socket {
