@@ -68,9 +68,6 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// Default limit on the size of a row.
 const DEFAULT_MAX_ROW: usize = 64 << 20;
 
-/// Minimum time for every answer of the server.
-const MIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// Number of bytes to read at once.
 const READ_SIZE: usize = 8 << 10;
 
@@ -103,7 +100,8 @@ pub struct Client {
     waiting: Option<usize>,
     /// Permit of the large row that is being read.
     permit: Option<LargeRowPermit>,
-    deadline: Option<Instant>,
+    /// Time that the server may still take, if that is limited.
+    patience: Option<Duration>,
     /// A notification has arrived since the last wait for one.
     is_notified: bool,
 }
@@ -156,7 +154,7 @@ impl Client {
             notices: None,
             waiting: None,
             permit: None,
-            deadline: None,
+            patience: None,
             is_notified: false,
         }
     }
@@ -192,10 +190,10 @@ impl Client {
         self.notices = notices.map(Notices::sink);
     }
 
-    /// Sets the deadline for answers, or none. After the deadline every wait still takes up to
-    /// [`MIN_RESPONSE_TIMEOUT`], since a slow reader may delay answers of a healthy server.
-    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.deadline = deadline;
+    /// Sets the time that the server may take in all, or none. It counts while this side waits, so
+    /// that a slow reader does not use it up, and it does not begin anew with each row.
+    pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
     }
 
     /// Queues a text for the simple protocol.
@@ -242,7 +240,7 @@ impl Client {
         let Self {
             socket,
             output,
-            deadline,
+            patience,
             ..
         } = self;
         let send = async {
@@ -251,7 +249,7 @@ impl Client {
             }
             socket.stream.flush().await
         };
-        Ok(within(patient(*deadline), send).await??)
+        Ok(within(patience, send).await??)
     }
 
     /// Returns the next event, or `None` when every answer is complete.
@@ -265,7 +263,7 @@ impl Client {
             }
             match (self.waiting.take(), &self.large_rows) {
                 (Some(bytes), Some(rows)) => {
-                    let permit = within(patient(self.deadline), rows.take(bytes)).await;
+                    let permit = within(&mut self.patience, rows.take(bytes)).await;
                     self.permit = Some(permit.map_err(|_| DriverError::NoRoom)?);
                 }
                 _ => self.fill().await?,
@@ -458,11 +456,11 @@ impl Client {
         let Self {
             socket,
             input,
-            deadline,
+            patience,
             ..
         } = self;
         input.reserve(READ_SIZE);
-        let read = within(patient(*deadline), socket.stream.read_buf(input)).await??;
+        let read = within(patience, socket.stream.read_buf(input)).await??;
         if read == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
@@ -480,15 +478,16 @@ impl std::fmt::Debug for Client {
     }
 }
 
-fn patient(deadline: Option<Instant>) -> Option<Instant> {
-    deadline.map(|deadline| deadline.max(Instant::now() + MIN_RESPONSE_TIMEOUT))
-}
-
-async fn within<F: Future>(deadline: Option<Instant>, work: F) -> Result<F::Output, DriverError> {
-    match deadline {
-        Some(deadline) => time::timeout_at(deadline, work)
-            .await
-            .map_err(|_| DriverError::TimedOut),
-        None => Ok(work.await),
-    }
+/// Waits for as long as the server may still take, and takes the time off that.
+async fn within<F: Future>(
+    patience: &mut Option<Duration>,
+    work: F,
+) -> Result<F::Output, DriverError> {
+    let Some(left) = patience else {
+        return Ok(work.await);
+    };
+    let began = Instant::now();
+    let done = time::timeout_at(began + *left, work).await;
+    *left = left.saturating_sub(began.elapsed());
+    done.map_err(|_| DriverError::TimedOut)
 }

@@ -74,6 +74,9 @@ const SHARE: u32 = 4;
 /// Time that PostgreSQL has to report its own timeout, before a statement is given up.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// Minimum time for the answers to a statement, also after a long wait for the connection.
+const MIN_PATIENCE: Duration = Duration::from_secs(3);
+
 /// The pools of all callers.
 #[derive(Clone, Debug)]
 pub struct Pools {
@@ -116,6 +119,8 @@ pub struct Lease {
     call: CallContext,
     /// No statement of this lease was answered yet.
     is_first: bool,
+    /// All messages are of one statement, and share its time.
+    is_limited: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -417,6 +422,7 @@ impl Pool {
             wait,
             call: self.call.clone(),
             is_first: true,
+            is_limited: false,
         })
     }
 
@@ -491,22 +497,32 @@ impl Lease {
     /// cleanup.
     pub fn begin(&mut self) -> &mut Client {
         self.state = State::Busy;
-        let deadline = self.deadline();
-        let client = &mut self.held_mut().connection.client;
-        client.set_deadline(deadline);
-        client
+        if !self.is_limited {
+            self.set_patience(self.database().query_timeout());
+        }
+        &mut self.held_mut().connection.client
     }
 
-    /// Returns when PostgreSQL must have answered: its own timeout ends a statement earlier. For
-    /// the first statement of a lease the time includes the wait for the connection.
-    fn deadline(&self) -> Option<Instant> {
-        let limit = self.database().query_timeout()? + GRACE;
-        let from = if self.is_first {
-            self.wait.since
-        } else {
-            Instant::now()
-        };
-        Some(from + limit)
+    /// Limits the time of all that follows on this lease: it is one statement with this timeout.
+    pub(crate) fn limit(&mut self, timeout: Option<Duration>) {
+        self.is_limited = true;
+        self.set_patience(timeout);
+    }
+
+    /// Sets how long PostgreSQL may take: its own timeout ends a statement earlier. For the first
+    /// statement of a lease the time includes the wait for the connection.
+    fn set_patience(&mut self, timeout: Option<Duration>) {
+        let patience = timeout.map(|timeout| {
+            let limit = timeout + GRACE;
+            if self.is_first {
+                let left = limit.saturating_sub(self.wait.since.elapsed());
+                left.max(MIN_PATIENCE)
+            } else {
+                limit
+            }
+        });
+        let client = &mut self.held_mut().connection.client;
+        client.set_patience(patience);
     }
 
     /// Returns the commands that begin a read-only transaction, limited by the query timeout.

@@ -242,7 +242,7 @@ impl Statement {
             command: shape.command(),
             only_reads: shape.only_reads(),
             defines: shape.mentions_a_definition(),
-            outlives: shape.outlives(),
+            outlives: shape.outlives() && access == Access::ReadWrite,
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
             notices: None,
@@ -293,8 +293,10 @@ impl Statement {
         self
     }
 
-    /// Shortens the time that it may take.
+    /// Shortens the time that it may take, to a millisecond at least.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        // For PostgreSQL zero is no limit.
+        let timeout = timeout.max(Duration::from_millis(1));
         self.timeout = Some(self.timeout.map_or(timeout, |own| own.min(timeout)));
         self
     }

@@ -43,7 +43,8 @@ struct QueryRequest {
     database: Option<String>,
     /// Maximum number of rows: 1,000 unless named. The limit of the server applies.
     max_rows: Option<u64>,
-    /// Maximum time in milliseconds. The limit of the database applies.
+    /// Maximum time in milliseconds, at least 1. The limit of the database applies.
+    #[schema(minimum = 1)]
     timeout_ms: Option<u64>,
     /// The seal of the response 409, for a statement that may write.
     confirm: Option<String>,
@@ -83,6 +84,12 @@ pub(crate) async fn run(
     let request: QueryRequest = payload
         .object()
         .map_err(|error| Stop::bad_request(format!("Invalid request body: {error}")))?;
+    if request.timeout_ms == Some(0) {
+        // PostgreSQL takes 0 for no limit.
+        let message =
+            "timeout_ms must be at least 1; without it, the limit of the database applies";
+        return Err(Stop::bad_request(message));
+    }
     let asked = Asked {
         sql: request.sql.as_deref().unwrap_or_default(),
         database: request.database.as_deref(),

@@ -283,6 +283,9 @@ fn the_time_limit_of_a_request_ends_its_statement() {
         (&timeout["code"], &timeout["sqlstate"]),
         (&json!("timeout"), &json!("57014"))
     );
+    // For PostgreSQL 0 is no limit.
+    let answer = ask(&client, "SELECT 1", &json!({"timeout_ms": 0}));
+    assert_eq!(refused(&answer), (400, "bad_request".to_owned()));
 }
 
 #[test]

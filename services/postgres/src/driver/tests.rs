@@ -3,7 +3,7 @@ mod login;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::time::{self, Instant};
+use tokio::time;
 
 use super::*;
 use crate::fixture::Fixture;
@@ -155,9 +155,39 @@ async fn a_silent_server_is_given_up_at_the_deadline() {
     let mut client = client(&fixture).await;
     client.queue("SELECT pg_sleep(60)");
     client.flush().await.expect("sent");
-    client.set_deadline(Some(Instant::now() + Duration::from_secs(10)));
+    client.set_patience(Some(Duration::from_secs(10)));
     assert!(client.next().now_or_never().is_none());
     time::pause();
     let error = client.rows().await.expect_err("nothing comes");
     assert!(matches!(error, DriverError::TimedOut), "{error:?}");
+}
+
+#[tokio::test]
+async fn rows_that_come_one_by_one_end_at_the_same_deadline() {
+    let fixture = Fixture::new().await;
+    let mut client = client(&fixture).await;
+    // PostgreSQL sends what fills its buffer of 8 KiB.
+    client.queue("SELECT repeat('x', 9000), pg_sleep(0.1) FROM generate_series(1, 600)");
+    client.set_patience(Some(Duration::from_millis(500)));
+    client.flush().await.expect("sent");
+    let read = time::timeout(Duration::from_secs(30), client.rows()).await;
+    let error = read.expect("in time").expect_err("it takes a minute");
+    assert!(matches!(error, DriverError::TimedOut), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_time_of_a_slow_reader_is_not_that_of_the_server() {
+    let fixture = Fixture::new().await;
+    let mut client = client(&fixture).await;
+    client.queue("SELECT repeat('x', 9000) FROM generate_series(1, 3)");
+    client.set_patience(Some(Duration::from_secs(10)));
+    client.flush().await.expect("sent");
+    let mut rows = 0;
+    while let Some(event) = client.next().await.expect("events") {
+        rows += usize::from(matches!(event, Event::Row(_)));
+        time::pause();
+        time::advance(Duration::from_mins(1)).await;
+        time::resume();
+    }
+    assert_eq!(rows, 3);
 }

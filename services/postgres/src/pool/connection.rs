@@ -149,6 +149,8 @@ impl Connection {
         let wanted = database.settings().target_session_attrs;
         let is_judged = self.is_judged(database);
         let sql = if is_judged { "" } else { SERVER_STATE_QUERY };
+        // The last statement may have used up its time.
+        self.client.set_patience(None);
         let answer = time::timeout(wait.at_most(PROBE_TIMEOUT), self.client.ask(sql)).await;
         let Ok(Ok(rows)) = answer else { return false };
         if is_judged {
@@ -189,7 +191,7 @@ impl Connection {
         } = *self;
         let key = client.cancel_key();
         let gone = async {
-            client.set_deadline(None);
+            client.set_patience(None);
             client.drain().await?;
             client.close().await?;
             Ok::<_, DriverError>(())

@@ -319,6 +319,21 @@ async fn a_connection_that_died_while_idle_is_replaced() {
     assert_ne!(value(&pool, "SELECT pg_backend_pid()").await, process);
 }
 
+#[tokio::test]
+async fn a_statement_that_used_up_its_time_leaves_a_usable_connection() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.readable();
+    let mut lease = pool.lease().await.expect("a lease");
+    let process = lease.process().to_string();
+    lease.begin().set_patience(Some(Duration::ZERO));
+    lease.settle();
+    drop(lease);
+    for idle in pool.inner.idle().iter_mut() {
+        idle.since -= TRUSTED_IDLE;
+    }
+    assert_eq!(value(&pool, "SELECT pg_backend_pid()").await, process);
+}
+
 /// The policy refuses `pg_terminate_backend` in a caller's text, so a function hides it.
 const ENDS: &str = "CREATE FUNCTION ends() RETURNS boolean LANGUAGE sql
     AS 'SELECT pg_terminate_backend(pg_backend_pid())'";

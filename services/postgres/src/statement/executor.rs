@@ -120,10 +120,8 @@ impl Execution {
     async fn attempt(&mut self) -> Result<Summary, AttemptError> {
         self.progress = Progress::default();
         self.columns = None;
-        if self.statement.outlives
-            && self.lease.session().is_shared
-            && self.statement.access == Access::ReadWrite
-        {
+        self.lease.limit(self.statement.timeout);
+        if self.statement.outlives && self.lease.session().is_shared {
             return Err(AttemptError::Failed(Refusal::Session.into()));
         }
         let route = self.statement.route();

@@ -51,6 +51,27 @@ fn unguarded(database: &Database, text: &str, route: Route) -> Statement {
 }
 
 #[tokio::test]
+async fn a_statement_that_removes_the_timeout_of_postgresql_ends_at_the_deadline() {
+    let mut fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| {
+        settings.allow_writes = true;
+        settings.query_timeout = Duration::from_millis(500);
+        settings.max_connections = 1;
+    });
+    // Row by row for minutes: PostgreSQL sends what fills its buffer of 8 KiB.
+    let sql = "SET statement_timeout = 0; \
+               SELECT repeat('x', 9000), pg_sleep(0.2) FROM generate_series(1, 1000) AS slow";
+    let ended = tokio::time::timeout(Duration::from_secs(30), ask(&pool, sql)).await;
+    let ended = ended.expect("in time");
+    assert!(matches!(ended, Err(QueryError::Silent)), "{ended:?}");
+    // The only connection is free again when the statement was cancelled.
+    assert_eq!(value(&pool, "SHOW statement_timeout").await, "500ms");
+    let running = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%AS slow'";
+    assert_eq!(fixture.count(running).await, 0);
+}
+
+#[tokio::test]
 async fn a_query_has_a_header_and_rows() {
     let fixture = Fixture::new().await;
     let pool = fixture.readable();
