@@ -30,7 +30,8 @@ use ziggurat_postgres::{
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
-    answer::{Request, complaint},
+    answer::{NoAnswer, Request, complaint},
+    confirm::WriteQuestion,
     connection_directive::Directive,
 };
 
@@ -163,18 +164,24 @@ impl QueryDatabase {
     ) -> Result<ToolResult, Error> {
         let errors =
             |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text)).for_request(request);
-        let statement = Statement::new(current.database(), query)
+        let mut statement = Statement::new(current.database(), query)
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone())
             .with_max_cost(CallFacts::max_cost(request.caller()));
-        if let Some(question) = confirm::question(current, query, &statement, request).await? {
-            return Ok(question);
+        let question = WriteQuestion::new(current, query, request);
+        if let Some(question) = &question {
+            if statement.only_reads() && !question.is_answered() {
+                statement = statement.unconfirmed();
+            } else if let Some(asked) = question.ask().await? {
+                return Ok(asked);
+            }
         }
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_options(options)
             .with_call(request)
+            .with_question(question.is_some() && !statement.may_write())
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = CallFacts::lease(request.caller(), current).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
@@ -183,7 +190,14 @@ impl QueryDatabase {
         if may_define {
             self.databases.changed(current);
         }
-        Ok(answer?)
+        match (answer, question) {
+            (Ok(answer), _) => Ok(answer),
+            (Err(NoAnswer::Unconfirmed), Some(question)) => {
+                let asked = question.ask().await?;
+                asked.ok_or_else(|| Error::said(answer::UNCONFIRMED))
+            }
+            (Err(error), _) => Err(error.into_reported().into()),
+        }
     }
 
     async fn run_ad_hoc(
@@ -217,7 +231,7 @@ impl QueryDatabase {
         let (lease, _permit) = connection.into_parts();
         let lease = lease.with_call(CallFacts::context(request.caller()));
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
-            Ok(answer) => Ok(answer?),
+            Ok(answer) => answer.map_err(|error| error.into_reported().into()),
             Err(_) if options.is_negotiated => Err(Error::said(format!(
                 "The database did not answer within {CALL_TIMEOUT:?}."
             ))),

@@ -185,6 +185,12 @@ impl QueryError {
         }
     }
 
+    /// Returns whether PostgreSQL refused a write in a read-only transaction.
+    #[must_use]
+    pub fn is_about_a_write(&self) -> bool {
+        matches!(self, Self::Failed { report, .. } if report.sqlstate == "25006")
+    }
+
     /// Returns whether the connection was dead before it got the message.
     pub(crate) fn is_dead_connection(&self) -> bool {
         match self {

@@ -216,12 +216,13 @@ impl Statement {
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        let policy = match access {
-            Access::ReadOnly => Policy::read_only(),
-            Access::ReadWrite => Policy::writable(),
-        };
         let dangerous = database.allows_dangerous_functions();
-        let shape = policy.with_dangerous_functions(dangerous).check(text)?;
+        let read_only = Policy::read_only().with_dangerous_functions(dangerous);
+        let policy = match access {
+            Access::ReadOnly => read_only,
+            Access::ReadWrite => Policy::writable().with_dangerous_functions(dangerous),
+        };
+        let shape = policy.check(text)?;
         if shape.copies_through_the_client() {
             return Err(Refusal::Copy.into());
         }
@@ -240,7 +241,9 @@ impl Statement {
             route: Route::of(text, &shape, access),
             bounds,
             command: shape.command(),
-            only_reads: shape.only_reads(),
+            // What a read-only transaction does not prevent is a write too, large objects for example.
+            only_reads: shape.only_reads()
+                && (access == Access::ReadOnly || read_only.check(text).is_ok()),
             defines: shape.mentions_a_definition(),
             outlives: shape.outlives() && access == Access::ReadWrite,
             max_row_bytes: MAX_ROW_BYTES,
@@ -326,6 +329,24 @@ impl Statement {
     pub fn with_max_cost(mut self, max_cost: Option<f64>) -> Self {
         self.max_cost = max_cost;
         self
+    }
+
+    /// Runs it in a read-only transaction, although the operator allows writes: no user has confirmed
+    /// it. It must be one that [only reads](Self::only_reads) as far as its text shows. If a function
+    /// writes all the same, it fails with an error that
+    /// [is about a write](QueryError::is_about_a_write).
+    pub fn unconfirmed(mut self) -> Self {
+        self.access = Access::ReadOnly;
+        if self.route == Route::Plain && self.command == "EXPLAIN" {
+            self.route = Route::Trial;
+        }
+        self
+    }
+
+    /// Returns whether its transaction may write.
+    #[must_use]
+    pub fn may_write(&self) -> bool {
+        self.access == Access::ReadWrite
     }
 
     /// Returns whether it changes a setting of the session, which lasts only for its own call.

@@ -6,7 +6,7 @@ use ziggurat_answers::SqlErrors;
 use ziggurat_databases::Current;
 use ziggurat_postgres::error::QueryError;
 
-use crate::observed::Cancelled;
+use crate::{observed::Cancelled, stop::ConfirmationDemand};
 
 /// Error of a statement.
 #[derive(Debug, Serialize, ToSchema)]
@@ -23,8 +23,11 @@ pub(crate) struct ErrorLine {
     /// The hint of PostgreSQL.
     hint: Option<String>,
     /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `busy`, `not_text`,
-    /// `connection_lost` or `cancelled`.
+    /// `connection_lost`, `cancelled`, or `confirm`: the statement writes, and was undone.
     pub(crate) code: &'static str,
+    /// The seal to send the request again with, for the code `confirm`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm: Option<String>,
 }
 
 // === impl ErrorLine ===
@@ -39,6 +42,7 @@ impl ErrorLine {
             detail: None,
             hint: None,
             code: Cancelled::CODE,
+            confirm: None,
         }
     }
 
@@ -59,6 +63,7 @@ impl ErrorLine {
                 detail: None,
                 hint: None,
                 code: code(error),
+                confirm: None,
             };
         };
         Self {
@@ -68,7 +73,15 @@ impl ErrorLine {
             detail: report.detail.clone(),
             hint: report.hint.clone(),
             code: code(error),
+            confirm: None,
         }
+    }
+
+    /// Adds the demand for a confirmation.
+    pub(crate) fn demand(&mut self, demand: ConfirmationDemand) {
+        demand.error.clone_into(&mut self.message);
+        self.code = demand.code;
+        self.confirm = Some(demand.confirm);
     }
 }
 

@@ -19,9 +19,7 @@ use ziggurat_postgres::{
     error::QueryError,
     large_rows::LargeRowPermit,
     notices::Notice,
-    pool::Lease,
     rows::{Row, Rows},
-    statement::Statement,
 };
 use ziggurat_text::Text;
 
@@ -29,7 +27,7 @@ use crate::{
     cell::write_row,
     columns,
     error_line::ErrorLine,
-    prepare::{Prepared, RunningStatement},
+    prepare::{FutureRows, Prepared, RunningStatement},
 };
 
 /// Maximum number of rows of a piece.
@@ -46,9 +44,9 @@ const BEFORE_ROWS: &str = r#"{"rows":["#;
 /// The part of a response that comes next.
 enum Stage {
     /// The line that says which statement runs.
-    Start(Result<(Statement, Lease), QueryError>),
+    Start(Result<FutureRows, QueryError>),
     /// The columns, once the statement has begun.
-    Run(Statement, Lease),
+    Run(FutureRows),
     /// The error of a statement that is not sent.
     Fail(QueryError),
     /// Rows, and the end.
@@ -106,10 +104,10 @@ pub(crate) fn lines(
     prepared: Prepared,
     max_bytes: u64,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-    let Prepared { running, statement } = prepared;
+    let Prepared { running, rows } = prepared;
     let response = Response {
         running,
-        stage: Stage::Start(statement),
+        stage: Stage::Start(rows),
     };
     stream::unfold(Some(response), move |response| async move {
         let response = response?;
@@ -128,17 +126,17 @@ pub(crate) fn lines(
 impl Response {
     /// Returns the next line, and the rest of the response.
     async fn next(self, max_bytes: u64) -> (Bytes, Option<Self>) {
-        let running = self.running;
+        let mut running = self.running;
         match self.stage {
-            Stage::Start(statement) => {
-                let stage = match statement {
-                    Ok((statement, lease)) => Stage::Run(statement, lease),
+            Stage::Start(rows) => {
+                let stage = match rows {
+                    Ok(rows) => Stage::Run(rows),
                     Err(error) => Stage::Fail(error),
                 };
                 (started(&running), Some(Self { running, stage }))
             }
-            Stage::Fail(error) => (failed(&running, &error), None),
-            Stage::Run(statement, lease) => match statement.run(lease).await {
+            Stage::Fail(error) => (failed(&mut running, &error), None),
+            Stage::Run(rows) => match rows.await {
                 Ok(rows) => {
                     let columns = columns::described(&running.current, rows.columns());
                     let line = line(&json!({"columns": columns}));
@@ -148,7 +146,7 @@ impl Response {
                 }
                 Err(error) => {
                     running.finish();
-                    (failed(&running, &error), None)
+                    (failed(&mut running, &error), None)
                 }
             },
             Stage::Read(mut reader) => match reader.read(&running).await {
@@ -163,7 +161,7 @@ impl Response {
                 }
                 Err(error) => {
                     running.finish();
-                    (failed(&running, &error), None)
+                    (failed(&mut running, &error), None)
                 }
             },
         }
@@ -314,9 +312,15 @@ fn started(running: &RunningStatement) -> Bytes {
 }
 
 /// Returns the last line of a statement that failed.
-fn failed(running: &RunningStatement, error: &QueryError) -> Bytes {
-    running.fail(error);
-    let error = ErrorLine::new(error, &running.current, running.lead);
+fn failed(running: &mut RunningStatement, error: &QueryError) -> Bytes {
+    let demand = running.demand(error);
+    if demand.is_none() {
+        running.fail(error);
+    }
+    let mut error = ErrorLine::new(error, &running.current, running.lead);
+    if let Some(demand) = demand {
+        error.demand(*demand);
+    }
     line(&json!({"error": error}))
 }
 

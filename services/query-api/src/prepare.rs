@@ -1,16 +1,25 @@
 //! Checks before a statement runs.
 
-use std::time::{Duration, Instant};
+use std::{
+    future::ready,
+    pin::Pin,
+    time::{Duration, Instant},
+};
 
 use http::StatusCode;
 use serde_json::json;
+use tokio::time;
 use tracing::warn;
 use ziggurat_answers::{ErrorReason, Left};
 use ziggurat_databases::Current;
 use ziggurat_limits::Refused;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
-    error::QueryError, notices::Notices, pool::Lease, rows::Summary, statement::Statement,
+    error::QueryError,
+    notices::Notices,
+    pool::Lease,
+    rows::{Rows, Summary},
+    statement::Statement,
 };
 
 use crate::{
@@ -25,6 +34,10 @@ pub const MAX_PROGRAM_ROWS: u32 = 1000;
 
 /// Maximum size of a row; the result ends before a larger one.
 const MAX_ROW_BYTES: usize = 16 << 20;
+
+/// Time for which the response waits for the first row of a statement that no user has confirmed: up
+/// to then a write becomes the response 409, later the last line.
+const CONFIRMATION_TIME: Duration = Duration::from_secs(2);
 
 /// Action that a seal is for.
 const ACTION: &str = "POST /api/query";
@@ -42,8 +55,11 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Prepared {
     pub(crate) running: RunningStatement,
     /// An error if the statement is not sent.
-    pub(crate) statement: Result<(Statement, Lease), QueryError>,
+    pub(crate) rows: Result<FutureRows, QueryError>,
 }
+
+/// The rows of a statement that was sent, once its columns are known.
+pub(crate) type FutureRows = Pin<Box<dyn Future<Output = Result<Rows, QueryError>> + Send>>;
 
 /// Statement while it runs.
 pub(crate) struct RunningStatement {
@@ -56,6 +72,8 @@ pub(crate) struct RunningStatement {
     pub(crate) only_reads: bool,
     may_define: bool,
     command: String,
+    /// The response if the statement writes, though it looks like one that reads.
+    demand: Option<Box<ConfirmationDemand>>,
     /// Counted until this is dropped.
     _running: RunningQuery,
 }
@@ -78,20 +96,26 @@ impl QueryApi {
             Err(QueryError::Empty) => return Err(Stop::no_sql()),
             Err(error) => Err(error),
         };
-        if let Ok(statement) = &statement {
-            self.confirmed(&caller, &current, statement, asked).await?;
-        }
+        let (statement, demand) = match statement {
+            Ok(statement) => {
+                let permitted = self.permitted(&caller, &current, statement, asked);
+                let (statement, demand) = permitted.await?;
+                (Ok(statement), demand)
+            }
+            Err(error) => (Err(error), None),
+        };
         let running = self.enter(&caller)?;
         let sent = statement.as_ref().ok();
-        let running = running.begin(caller, current, asked.sql, sent, notices);
-        let statement = match statement {
+        let mut running = running.begin(caller, current, asked.sql, sent, notices);
+        running.demand = demand;
+        let rows = match statement {
             Ok(statement) => {
                 let lease = running.admitted(asked.sql).await?;
-                Ok((statement, lease))
+                Ok(running.send(statement, lease).await?)
             }
             Err(error) => Err(error),
         };
-        Ok(Prepared { running, statement })
+        Ok(Prepared { running, rows })
     }
 
     /// Counts a statement of a session.
@@ -128,23 +152,24 @@ impl QueryApi {
         }
     }
 
-    /// Demands a confirmation for what may write, unless the request has one.
-    async fn confirmed(
+    /// Demands a confirmation for what may write, unless the request has one. What looks like
+    /// reading only reads until it is confirmed; the demand for that is returned.
+    async fn permitted(
         &self,
         caller: &QueryCaller,
         current: &Current,
-        statement: &Statement,
+        statement: Statement,
         asked: &Asked<'_>,
-    ) -> Result<(), Stop> {
-        if !current.database().allows_writes() || statement.only_reads() {
-            return Ok(());
+    ) -> Result<(Statement, Option<Box<ConfirmationDemand>>), Stop> {
+        if !current.database().allows_writes() {
+            return Ok((statement, None));
         }
         let (database, session) = (current.label(), caller.session());
         let facts = json!([database, asked.sql]).to_string();
         if let Some(seal) = asked.confirm {
             let redeemed = self.signer.redeem(seal, session, ACTION, facts.as_bytes());
             match redeemed.await {
-                Ok(true) => return Ok(()),
+                Ok(true) => return Ok((statement, None)),
                 Ok(false) => {}
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
@@ -156,14 +181,18 @@ impl QueryApi {
                 }
             }
         }
-        caller.observed.end(Outcome::Asked);
-        Err(Stop::Confirm(Box::new(ConfirmationDemand {
+        let demand = Box::new(ConfirmationDemand {
             error: "This statement may change data. Confirm it to run it.",
             code: "confirm",
             statement: asked.sql.to_owned(),
             database: database.to_owned(),
             confirm: self.signer.seal(session, ACTION, facts.as_bytes()),
-        })))
+        });
+        if statement.only_reads() {
+            return Ok((statement.unconfirmed(), Some(demand)));
+        }
+        caller.observed.end(Outcome::Asked);
+        Err(Stop::Confirm(demand))
     }
 }
 
@@ -184,9 +213,10 @@ impl RunningQuery {
             lead: leading_white_space(sql),
             notices,
             began: Instant::now(),
-            only_reads: statement.is_none_or(Statement::only_reads),
+            only_reads: statement.is_none_or(|it| it.only_reads() && !it.may_write()),
             may_define: statement.is_some_and(Statement::may_define),
             command: command.to_owned(),
+            demand: None,
             _running: self,
             caller,
             current,
@@ -210,6 +240,31 @@ impl RunningStatement {
         let lease = observed.or_cancelled(lease).await??;
         facts.entry().run();
         Ok(lease)
+    }
+
+    /// Sends the statement. Waits a moment for the first row if a confirmation may be demanded.
+    async fn send(&mut self, statement: Statement, lease: Lease) -> Result<FutureRows, Stop> {
+        let mut rows: FutureRows = Box::pin(statement.run(lease));
+        if self.demand.is_none() {
+            return Ok(rows);
+        }
+        let observed = self.caller.observed.clone();
+        let first = time::timeout(CONFIRMATION_TIME, rows.as_mut());
+        match observed.or_cancelled(first).await? {
+            Err(_) => Ok(rows),
+            Ok(Err(error)) => match self.demand(&error) {
+                Some(demand) => Err(Stop::Confirm(demand)),
+                None => Ok(Box::pin(ready(Err(error)))),
+            },
+            Ok(found) => Ok(Box::pin(ready(found))),
+        }
+    }
+
+    /// Returns the demand for a confirmation, if the error says that the statement needs one.
+    pub(crate) fn demand(&mut self, error: &QueryError) -> Option<Box<ConfirmationDemand>> {
+        let demand = self.demand.take_if(|_| error.is_about_a_write())?;
+        self.caller.observed.end(Outcome::Asked);
+        Some(demand)
     }
 
     /// Notes that the statement has failed.

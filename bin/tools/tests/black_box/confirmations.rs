@@ -157,3 +157,44 @@ fn of_all_replicas_one_accepts_a_confirmation() {
     state.run("ALTER TABLE ziggurat.gone RENAME TO spent");
     assert_done(&send(&second, INSERT, &confirmed));
 }
+
+#[test]
+fn a_query_that_writes_by_a_function_is_confirmed_like_any_other_write() {
+    let postgres = Postgres::with(
+        "CREATE TABLE t AS SELECT 1 AS n; CREATE SEQUENCE numbers;
+         CREATE FUNCTION wipe() RETURNS int LANGUAGE sql AS 'DELETE FROM t; SELECT 1'",
+    );
+    let home = home(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let state = || {
+        postgres.count(
+            "SELECT 100 * (SELECT count(*) FROM t) + 10 * (SELECT count(*) FROM
+             pg_largeobject_metadata) + (SELECT last_value FROM numbers)",
+        )
+    };
+    for (sql, expected) in [
+        ("SELECT wipe()", 1),
+        ("EXPLAIN ANALYZE SELECT wipe()", 1),
+        ("SELECT setval('numbers', 7)", 107),
+        ("SELECT lo_create(0)", 111),
+    ] {
+        postgres.run(
+            "TRUNCATE t; INSERT INTO t VALUES (1); SELECT setval('numbers', 1);
+             SELECT lo_unlink(oid) FROM pg_largeobject_metadata",
+        );
+        assert_eq!(state(), 101);
+        let asked = send(&client, sql, &json!({}));
+        let question = message(&asked);
+        assert!(question.starts_with("May this statement"), "{question}");
+        assert!(question.ends_with(sql), "{question}");
+        assert_eq!(state(), 101, "{sql}");
+        assert_done(&send(&client, sql, &yes(&asked)));
+        assert_eq!(state(), expected, "{sql}");
+    }
+    assert_done(&send(&client, "SELECT count(*) FROM t", &json!({})));
+    // A client that cannot ask its user is taken at its word, as for other writes.
+    let arguments = json!({"query": "SELECT wipe()"});
+    let (text, is_error) = client.tool("query_database", &arguments);
+    assert!(!is_error, "{text}");
+    assert_eq!(state() / 100, 0);
+}

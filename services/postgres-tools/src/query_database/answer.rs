@@ -32,6 +32,11 @@ const MIN_ROW_LIMIT: usize = 1 << 10;
 /// An answer from this size on is sent before its last row is read.
 const STREAM_THRESHOLD: usize = 64 << 10;
 
+/// The error of a statement that writes when the user can no longer be asked.
+pub(super) const UNCONFIRMED: &str = "The statement changes data after its first rows, and was \
+                                      undone, since no user has confirmed it. Send what changes \
+                                      data as a statement of its own.";
+
 /// The statement, its database and the limits of the answer.
 pub(super) struct Request {
     /// The first line: the database, or the connection.
@@ -47,6 +52,8 @@ pub(super) struct Request {
     tools: Option<ListedTools>,
     /// Notes the rows and the error for the record of the call.
     facts: Option<CallFacts>,
+    /// The user is asked if the statement writes.
+    is_unconfirmed: bool,
     format: CallFormat,
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
@@ -54,6 +61,13 @@ pub(super) struct Request {
     /// Describes errors to clients that negotiate the revision.
     // Boxed: it is large, and most statements do not fail.
     errors: Option<Box<SqlErrors>>,
+}
+
+/// The reason why there is no answer.
+pub(super) enum NoAnswer {
+    /// The statement writes, and no user has confirmed it.
+    Unconfirmed,
+    Reported(Reported),
 }
 
 /// The rows of the structured result, if requested.
@@ -114,6 +128,7 @@ impl Request {
             is_structured: false,
             tools: None,
             facts: None,
+            is_unconfirmed: false,
             format: ResultFormat::default().for_client(false),
             fence: None,
             label: String::new(),
@@ -151,6 +166,12 @@ impl Request {
         self
     }
 
+    /// Sets whether the user is asked if the statement writes.
+    pub(super) fn with_question(mut self, is_unconfirmed: bool) -> Self {
+        self.is_unconfirmed = is_unconfirmed;
+        self
+    }
+
     /// Sets the texts about errors; without, they have the form of the first revision.
     pub(super) fn with_errors(mut self, errors: Option<SqlErrors>) -> Self {
         self.errors = errors.map(Box::new);
@@ -162,19 +183,19 @@ impl Request {
         self,
         statement: Statement,
         lease: Lease,
-    ) -> Result<ToolResult, Reported> {
+    ) -> Result<ToolResult, NoAnswer> {
         let is_setting = statement.is_setting();
         let statement = statement.with_max_row_bytes(self.max_bytes.max(MIN_ROW_LIMIT));
         let rows = match statement.run(lease).await {
             Ok(rows) => rows,
-            Err(error) => return Err(self.complaint(&error).await),
+            Err(error) => return Err(self.no_answer(&error).await),
         };
         let structured = self.structured(&rows);
         let mut reader = AnswerReader::new(self, rows, structured);
         if !matches!(reader.end, RowsEnd::Counted { .. })
             && let Err(error) = reader.fill(STREAM_THRESHOLD).await
         {
-            return Err(reader.request.complaint(&error).await);
+            return Err(reader.request.no_answer(&error).await);
         }
         if matches!(reader.end, RowsEnd::Open | RowsEnd::Counted { .. }) {
             return Ok(ToolResult::stream(reader.stream()));
@@ -276,10 +297,20 @@ impl Request {
         }
     }
 
+    async fn no_answer(&self, error: &QueryError) -> NoAnswer {
+        if self.is_unconfirmed && error.is_about_a_write() {
+            return NoAnswer::Unconfirmed;
+        }
+        NoAnswer::Reported(self.complaint(error).await)
+    }
+
     /// Describes a query error, so that the model can correct its statement.
     async fn complaint(&self, error: &QueryError) -> Reported {
         if let Some(facts) = &self.facts {
             facts.set_error(error);
+        }
+        if self.is_unconfirmed && error.is_about_a_write() {
+            return Reported::new(UNCONFIRMED);
         }
         let Self { above, sql, .. } = self;
         if let Some(errors) = &self.errors {
@@ -294,6 +325,17 @@ impl Request {
                 client::explained(report)
             )),
             _ => complaint(error),
+        }
+    }
+}
+
+// === impl NoAnswer ===
+
+impl NoAnswer {
+    pub(super) fn into_reported(self) -> Reported {
+        match self {
+            Self::Unconfirmed => Reported::new(UNCONFIRMED),
+            Self::Reported(reported) => reported,
         }
     }
 }

@@ -3,36 +3,57 @@
 use ziggurat_answers::confirm::{self, Confirmation};
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, ToolRequest, ToolResult};
-use ziggurat_postgres::statement::Statement;
 
 /// Limit on the bytes of a statement that are shown to the user.
 const LONGEST: usize = 2000;
 
-/// Asks the client's user to confirm a statement that may write, if the client supports it. Returns
-/// `None` if the statement may run.
+/// Question to the user of a client, if a statement may write.
 ///
 /// A client that cannot ask its user runs the statement without confirmation, like every client of
 /// older revisions.
-pub(super) async fn question(
-    current: &Current,
-    query: &str,
-    statement: &Statement,
-    request: &ToolRequest,
-) -> Result<Option<ToolResult>, Error> {
-    if !confirm::can_ask(request) || !current.database().allows_writes() || statement.only_reads() {
-        return Ok(None);
+pub(super) struct WriteQuestion<'a> {
+    current: &'a Current,
+    query: &'a str,
+    request: &'a ToolRequest,
+}
+
+// === impl WriteQuestion ===
+
+impl<'a> WriteQuestion<'a> {
+    /// Returns `None` if the database allows no writes, or the client cannot ask.
+    pub(super) fn new(
+        current: &'a Current,
+        query: &'a str,
+        request: &'a ToolRequest,
+    ) -> Option<Self> {
+        let is_open = confirm::can_ask(request) && current.database().allows_writes();
+        is_open.then_some(Self {
+            current,
+            query,
+            request,
+        })
     }
-    let label = current.label();
-    let shown = &query[..query.floor_char_boundary(LONGEST)];
-    let cut = if shown.len() < query.len() {
-        " …"
-    } else {
-        ""
-    };
-    let confirmation = Confirmation {
-        state: format!("write to {label}"),
-        message: format!("May this statement be run in the database {label}?\n\n{shown}{cut}"),
-        subject: "statement",
-    };
-    confirmation.question(request).await
+
+    /// Returns whether the call answers a question.
+    pub(super) fn is_answered(&self) -> bool {
+        self.request.inputs().state().is_some()
+    }
+
+    /// Asks the user. Returns `None` if the statement may write.
+    pub(super) async fn ask(&self) -> Result<Option<ToolResult>, Error> {
+        let Self { query, request, .. } = self;
+        let label = self.current.label();
+        let shown = &query[..query.floor_char_boundary(LONGEST)];
+        let cut = if shown.len() < query.len() {
+            " …"
+        } else {
+            ""
+        };
+        let confirmation = Confirmation {
+            state: format!("write to {label}"),
+            message: format!("May this statement be run in the database {label}?\n\n{shown}{cut}"),
+            subject: "statement",
+        };
+        confirmation.question(request).await
+    }
 }

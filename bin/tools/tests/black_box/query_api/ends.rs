@@ -185,3 +185,52 @@ fn a_request_that_names_no_statement_is_refused() {
     assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
     assert_eq!(answer.json(), json!({"error": "Method not allowed"}));
 }
+
+#[test]
+fn a_query_that_writes_by_a_function_is_undone_and_has_to_be_confirmed() {
+    let postgres = Postgres::with(
+        "CREATE TABLE t AS SELECT 1 AS n; CREATE SEQUENCE numbers;
+         CREATE FUNCTION wipe() RETURNS int LANGUAGE sql AS 'DELETE FROM t; SELECT 1'",
+    );
+    let home = home(&postgres);
+    let (_program, stranger) = home.serve(&[]);
+    let alice = stranger.logged_in("alice", PASSWORD);
+    let left = || postgres.count("SELECT count(*) FROM t");
+    for sql in [
+        "SELECT wipe()",
+        "SELECT n FROM t WHERE wipe() = 1",
+        "EXPLAIN ANALYZE SELECT wipe()",
+        "SELECT setval('numbers', 7)",
+        "SELECT nextval('numbers')",
+        "SELECT lo_create(0)",
+    ] {
+        postgres.run("TRUNCATE t; INSERT INTO t VALUES (1)");
+        let confirm = seal(&alice, sql, &json!({}));
+        assert_eq!(left(), 1, "{sql}");
+        let found = lines(&ask(&alice, sql, &json!({"confirm": confirm})));
+        done(&found);
+        assert_eq!(left() == 0, sql.contains("wipe"), "{sql}");
+        // The seal is used up.
+        postgres.run("INSERT INTO t VALUES (1)");
+        let again = ask(&alice, sql, &json!({"confirm": confirm}));
+        assert_eq!(again.status, 409, "{sql}");
+    }
+    // A write behind the first rows is undone with them.
+    let late = "SELECT CASE WHEN n < 2000 THEN repeat('x', 100) ELSE wipe()::text END
+        FROM generate_series(1, 2000) AS n";
+    postgres.run("INSERT INTO t VALUES (1)");
+    let found = lines(&ask(&alice, late, &json!({"max_rows": 3000})));
+    let demand = error(&found);
+    assert_eq!(
+        (&demand["code"], &demand["sqlstate"]),
+        (&json!("confirm"), &json!("25006"))
+    );
+    assert_eq!(left(), 1);
+    let confirmed = json!({"max_rows": 3000, "confirm": demand["confirm"]});
+    let found = lines(&ask(&alice, late, &confirmed));
+    assert_eq!(rows(&found).len(), 2000);
+    assert_eq!(left(), 0);
+    // What only reads is not asked about.
+    let read = lines(&ask(&alice, "SELECT count(*) FROM t", &json!({})));
+    assert_eq!(rows(&read), [json!([0])]);
+}
