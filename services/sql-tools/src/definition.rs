@@ -101,6 +101,13 @@ impl Definition {
         }
     }
 
+    /// Returns whether a parameter has values that are not shown: it is sensitive, or filled with a
+    /// fact about the caller.
+    pub(crate) fn has_secret_values(&self) -> bool {
+        let mut parameters = self.parameters.iter();
+        parameters.any(|parameter| parameter.is_sensitive || !parameter.is_open())
+    }
+
     fn check(raw: RawTool, environment: &Environment, problems: &mut Problems) -> Option<Self> {
         let name = problems.take(name(raw.name, environment));
         let description = problems.take(description(raw.description));

@@ -2,7 +2,6 @@
 
 mod answer;
 mod confirmation;
-mod hidden_values;
 
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use ziggurat_postgres::{
 };
 use ziggurat_tokens::Identity;
 
+use self::answer::Answer;
 pub(crate) use self::answer::AnswerError;
-use self::{answer::Answer, hidden_values::HiddenValues};
 use crate::{
     StatementChecks,
     arguments::{self, ArgumentError, Members},
@@ -152,7 +151,8 @@ impl SqlTool {
         }
     }
 
-    /// Describes an error. The statement is the operator's, and is not shown.
+    /// Describes an error. The statement is the operator's, and is not shown; nor is the message of
+    /// PostgreSQL if it may repeat a value that the caller must not see, in a spelling of its own.
     pub(crate) fn error(&self, call: &Call<'_>, error: AnswerError) -> Error {
         let error = match error {
             AnswerError::Query(error) => error,
@@ -162,6 +162,13 @@ impl SqlTool {
             facts.set_error(&error);
         }
         let reported = match &error {
+            QueryError::Failed { report, .. } if self.definition.has_secret_values() => {
+                let code = &report.sqlstate;
+                Reported::new(format!(
+                    "Error: PostgreSQL refused the call (SQLSTATE {code}). Its message may repeat \
+                     values that are not shown, so it is left out."
+                ))
+            }
             QueryError::Failed { report, .. } => {
                 Reported::new(format!("Error: {}", client::explained(report)))
             }
@@ -219,9 +226,8 @@ impl ToolHandler for SqlTool {
             request: &request,
             label: "",
         };
-        let hidden = HiddenValues::of(definition, &values);
         let answer = self.answer(&call, &text, values).await;
-        answer.map_err(|error| hidden.hide_in(self.error(&call, error)))
+        answer.map_err(|error| self.error(&call, error))
     }
 }
 
