@@ -324,8 +324,8 @@ impl Statement {
     }
 
     /// Sets a limit on the cost that PostgreSQL estimates for it, in its own unit. A statement above
-    /// it does not run, nor one that PostgreSQL cannot estimate. One that plans nothing, such as a
-    /// SHOW, has no cost.
+    /// it does not run, nor one that PostgreSQL cannot estimate, such as a REFRESH. One that takes
+    /// little whatever the tables hold, such as a SHOW or a DROP, has no cost.
     pub fn with_max_cost(mut self, max_cost: Option<f64>) -> Self {
         self.max_cost = max_cost;
         self

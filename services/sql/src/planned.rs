@@ -7,9 +7,9 @@ use super::{Lexer, Token, statement_shape::is};
 pub enum Planned {
     /// EXPLAIN takes the text from this position on.
     From(usize),
-    /// Nothing is planned, or nothing of the plan runs.
+    /// It takes little, whatever the tables hold: nothing is planned, or nothing of the plan runs.
     Nothing,
-    /// Statements run that EXPLAIN does not show.
+    /// EXPLAIN does not show what runs.
     Unknown,
 }
 
@@ -26,6 +26,7 @@ impl Planned {
     /// assert_eq!(Planned::of("EXPLAIN SELECT 1"), Planned::Nothing);
     /// assert_eq!(Planned::of("CREATE TABLE a AS SELECT 1"), Planned::From(0));
     /// assert_eq!(Planned::of("DO 'BEGIN END'"), Planned::Unknown);
+    /// assert_eq!(Planned::of("CREATE INDEX ON a (b)"), Planned::Unknown);
     /// ```
     #[must_use]
     pub fn of(text: &str) -> Self {
@@ -36,16 +37,16 @@ impl Planned {
             Some(_) => return Self::From(0),
             None => return Self::Nothing,
         };
-        if is(first, RUNS_OTHERS) {
-            Self::Unknown
-        } else if is(first, EXPLAINABLE) {
+        if is(first, EXPLAINABLE) {
             Self::From(0)
         } else if is(first, &["EXPLAIN"]) {
             explained(text, lexer)
-        } else if is(first, &["CREATE"]) && creates_from_a_query(lexer) {
-            Self::From(0)
-        } else {
+        } else if is(first, &["CREATE"]) {
+            created(lexer)
+        } else if is(first, CHEAP) {
             Self::Nothing
+        } else {
+            Self::Unknown
         }
     }
 }
@@ -56,8 +57,20 @@ const EXPLAINABLE: &[&str] = &[
     "DECLARE",
 ];
 
-/// Commands that run statements of the caller without being planned themselves.
-const RUNS_OTHERS: &[&str] = &["DO", "CALL", "COPY"];
+/// Commands that take little, whatever the tables hold.
+const CHEAP: &[&str] = &["SHOW", "SET", "RESET", "DROP", "COMMENT", "GRANT", "REVOKE"];
+
+/// Objects that are empty, or hold no rows, when they are created.
+const EMPTY: &[&str] = &[
+    "TABLE",
+    "VIEW",
+    "SCHEMA",
+    "SEQUENCE",
+    "TYPE",
+    "DOMAIN",
+    "FUNCTION",
+    "PROCEDURE",
+];
 
 /// Finds the statement of an EXPLAIN that runs it.
 fn explained(text: &str, mut lexer: Lexer<'_>) -> Planned {
@@ -85,8 +98,9 @@ fn explained(text: &str, mut lexer: Lexer<'_>) -> Planned {
     }
 }
 
-/// Returns whether a CREATE makes a table or a materialized view of a query.
-fn creates_from_a_query(lexer: Lexer<'_>) -> bool {
+/// Finds what a CREATE plans: it may make a table or a materialized view of a query. An index, for
+/// example, reads a whole table.
+fn created(lexer: Lexer<'_>) -> Planned {
     let mut depth = 0_usize;
     let mut is_table = false;
     for token in lexer {
@@ -95,15 +109,35 @@ fn creates_from_a_query(lexer: Lexer<'_>) -> bool {
             Token::Symbol(b')') => depth = depth.saturating_sub(1),
             Token::Word(word) if depth == 0 => {
                 if is_table && is(word, &["AS"]) {
-                    return true;
+                    return Planned::From(0);
                 }
-                if is(word, &["VIEW", "FUNCTION", "PROCEDURE", "RULE"]) && !is_table {
-                    return false;
+                if is(word, &["TABLE", "MATERIALIZED"]) {
+                    is_table = true;
+                } else if !is_table && is(word, EMPTY) {
+                    return Planned::Nothing;
+                } else if !is_table && !is(word, BEFORE_OBJECT) {
+                    return Planned::Unknown;
                 }
-                is_table |= is(word, &["TABLE", "MATERIALIZED"]);
             }
             _ => {}
         }
     }
-    false
+    if is_table {
+        Planned::Nothing
+    } else {
+        Planned::Unknown
+    }
 }
+
+/// Words between CREATE and the kind of the object.
+const BEFORE_OBJECT: &[&str] = &[
+    "OR",
+    "REPLACE",
+    "GLOBAL",
+    "LOCAL",
+    "TEMP",
+    "TEMPORARY",
+    "UNLOGGED",
+    "RECURSIVE",
+    "FOREIGN",
+];

@@ -58,7 +58,7 @@ fn an_explain_that_runs_its_statement_is_planned_as_that() {
 }
 
 #[test]
-fn what_only_shows_or_sets_has_no_plan() {
+fn what_takes_little_has_no_plan() {
     for text in [
         "",
         "-- nothing",
@@ -73,10 +73,33 @@ fn what_only_shows_or_sets_has_no_plan() {
         "CREATE TABLE a (b int GENERATED ALWAYS AS IDENTITY)",
         "CREATE VIEW a AS SELECT 1",
         "CREATE FUNCTION a() RETURNS TABLE (b int) AS 'SELECT 1' LANGUAGE sql",
-        "CREATE INDEX ON a (b)",
-        "VACUUM",
+        "CREATE OR REPLACE TEMP VIEW a AS SELECT 1",
+        "CREATE UNLOGGED TABLE a (b int)",
+        "CREATE SCHEMA a",
+        "DROP TABLE a",
+        "GRANT SELECT ON a TO b",
     ] {
         assert_eq!(planned(text), None, "{text}");
+    }
+}
+
+#[test]
+fn commands_that_read_whole_tables_have_no_estimate() {
+    for text in [
+        "REFRESH MATERIALIZED VIEW a",
+        "CREATE INDEX ON a (b)",
+        "create unique index concurrently c on a (b)",
+        "CREATE EXTENSION a",
+        "CREATE DATABASE a",
+        "ANALYZE",
+        "VACUUM",
+        "REINDEX TABLE a",
+        "CLUSTER a",
+        "ALTER TABLE a ALTER b TYPE text",
+        "IMPORT FOREIGN SCHEMA a FROM SERVER b INTO c",
+        "EXPLAIN ANALYZE REFRESH MATERIALIZED VIEW a",
+    ] {
+        assert_eq!(planned(text), Some("unknown"), "{text}");
     }
 }
 
