@@ -35,9 +35,9 @@ pub struct Session {
 
 /// Result of a password check.
 enum Checked {
-    /// The user does not exist.
+    /// The user does not exist, or is disabled and the password is wrong.
     Unknown,
-    /// The account is disabled, whatever the password.
+    /// The password is right, and the account is disabled.
     Disabled,
     /// The password is wrong.
     Wrong(UserRecord),
@@ -137,8 +137,12 @@ impl Accounts {
             Checked::Right(user) => (user, true),
         };
         let sessions = &self.shared.sessions;
-        if sessions.is_locked(&user).await? {
+        let is_locked = sessions.is_locked(&user).await?;
+        if is_locked && is_right {
             return Err(LoginError::Disabled);
+        }
+        if is_locked {
+            return Err(LoginError::Invalid);
         }
         if !is_right {
             sessions.count_failure(&self.shared, user).await?;
@@ -162,6 +166,8 @@ impl Shared {
         let is_right = self.passwords.is_right(password, hash);
         match user {
             None => Checked::Unknown,
+            // Who cannot log in learns no state of an account.
+            Some(user) if !user.is_enabled && !is_right => Checked::Unknown,
             Some(user) if !user.is_enabled => Checked::Disabled,
             Some(user) if is_right => Checked::Right(user),
             Some(user) => Checked::Wrong(user),

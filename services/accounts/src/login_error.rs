@@ -32,7 +32,7 @@ pub enum LoginError {
     /// The API token is unknown, or has expired.
     #[error("Invalid or unknown token")]
     UnknownToken,
-    /// The account is disabled, whatever the password.
+    /// The password is right, and the account is disabled.
     #[error("authentication failed: user account is disabled")]
     Disabled,
     /// The server failed.

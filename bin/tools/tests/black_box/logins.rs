@@ -144,12 +144,12 @@ fn missing_parameters_are_named_in_order() {
 }
 
 #[test]
-fn a_disabled_user_gets_that_error_for_any_password() {
+fn a_disabled_user_is_told_so_only_after_the_right_password() {
     let disabled = records::user("alice", &["enabled: false"]);
     let home = home("", &[disabled]);
     let (_program, client) = home.serve(&[]);
     assert_failed(&client.login("alice", PASSWORD), DISABLED);
-    assert_failed(&client.login("alice", "wrong"), DISABLED);
+    assert_failed(&client.login("alice", "wrong"), INVALID);
 }
 
 #[test]

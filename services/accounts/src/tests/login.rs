@@ -55,7 +55,7 @@ async fn a_failed_login_reveals_no_more_than_necessary() {
     setup.users.disable("alice").expect("disabled");
     setup.reload();
     assert_eq!(said(login("alice", "right").await), DISABLED);
-    assert_eq!(said(login("alice", "wrong").await), DISABLED);
+    assert_eq!(said(login("alice", "wrong").await), INVALID);
     // One check each, so the time does not reveal which users exist.
     assert_eq!(setup.accounts.shared.passwords.checks(), 5);
 }
