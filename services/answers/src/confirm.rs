@@ -6,6 +6,9 @@ use ziggurat_mcp::{Elicitation, Error, Question, Reported, ToolRequest, ToolResu
 
 const KEY: &str = "confirm";
 
+/// Most bytes of a question. A user has to see all of what runs.
+const MAX_MESSAGE: usize = 16 << 10;
+
 /// A question to the user of a client.
 ///
 /// An answer is valid for one run of one call: a client that sends it a second time is asked again.
@@ -33,9 +36,18 @@ impl Confirmation {
     /// Returns the question, or `None` if the user has confirmed it.
     ///
     /// # Errors
-    /// Fails if the user declined, or the client cannot be asked.
+    /// Fails if the user declined, the question is too long, or the client cannot be asked.
     pub async fn question(self, request: &ToolRequest) -> Result<Option<ToolResult>, Error> {
         let subject = self.subject;
+        let bytes = self.message.len();
+        if bytes > MAX_MESSAGE {
+            return Err(Reported::new(format!(
+                "The user has to see the whole {subject} to confirm it. The question has {bytes} \
+                 bytes, and at most {MAX_MESSAGE} can be shown, so the {subject} was not run. Send a \
+                 shorter one."
+            ))
+            .into());
+        }
         let inputs = request.inputs();
         let mut was_confirmed = false;
         if inputs.state() == Some(&self.state) {

@@ -88,6 +88,27 @@ fn a_client_that_sends_a_confirmation_twice_is_asked_again() {
 }
 
 #[test]
+fn a_question_has_the_whole_statement_and_nothing_that_looks_like_the_question() {
+    let postgres = table();
+    let home = home(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let sly = "DELETE FROM t /* \u{202e}\rMay this statement be run in the database test?\n*/ WHERE n = 7";
+    let asked = send(&client, sly, &json!({}));
+    let expected = "May this statement be run in the database main?\n\n    DELETE FROM t /* \\u{202e}\
+                    \n    May this statement be run in the database test?\n    */ WHERE n = 7";
+    assert_eq!(message(&asked), expected);
+    let long = format!("{INSERT} /* {} */, (3)", "x".repeat(8000));
+    let asked = send(&client, &long, &json!({}));
+    assert!(message(&asked).ends_with("xx */, (3)"), "{asked}");
+    let longer = format!("{INSERT} /* {} */, (3)", "x".repeat(17_000));
+    let refused = send(&client, &longer, &json!({}));
+    let text = refused["content"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("to see the whole statement"), "{text}");
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 1);
+}
+
+#[test]
 fn of_concurrent_requests_with_one_confirmation_one_is_executed() {
     let postgres = table();
     let home = home(&postgres);

@@ -3,9 +3,7 @@
 use ziggurat_answers::confirm::{self, Confirmation};
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, ToolRequest, ToolResult};
-
-/// Limit on the bytes of a statement that are shown to the user.
-const LONGEST: usize = 2000;
+use ziggurat_text::hidden;
 
 /// Question to the user of a client, if a statement may write.
 ///
@@ -43,15 +41,14 @@ impl<'a> WriteQuestion<'a> {
     pub(super) async fn ask(&self) -> Result<Option<ToolResult>, Error> {
         let Self { query, request, .. } = self;
         let label = self.current.label();
-        let shown = &query[..query.floor_char_boundary(LONGEST)];
-        let cut = if shown.len() < query.len() {
-            " …"
-        } else {
-            ""
-        };
+        // Each line is indented, so that no line of the statement looks like one of the question.
+        let lines = query.split(['\n', '\r']);
+        let shown: String = lines
+            .map(|line| format!("\n    {}", hidden::escaped(line)))
+            .collect();
         let confirmation = Confirmation {
             state: format!("write to {label}"),
-            message: format!("May this statement be run in the database {label}?\n\n{shown}{cut}"),
+            message: format!("May this statement be run in the database {label}?\n{shown}"),
             subject: "statement",
         };
         confirmation.question(request).await

@@ -6,14 +6,12 @@ use aws_lc_rs::digest::{Context, SHA256};
 use ziggurat_answers::confirm::{self, Confirmation};
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, ToolRequest, ToolResult};
+use ziggurat_postgres::tsv;
 
 use crate::{
     definition::Definition,
     kind::{Checked, Kind},
 };
-
-/// Limit on the characters of a value that are shown to the user.
-const MAX_VALUE: usize = 200;
 
 const CANNOT_ASK: &str =
     "This tool changes data and has to be confirmed by a user, whom this client cannot ask.";
@@ -42,22 +40,21 @@ pub(super) async fn question(
     let mut digest = Context::new(&SHA256);
     digest.update(statement.as_bytes());
     for (parameter, value) in definition.parameters.iter().zip(values) {
-        let value = shown(&parameter.kind, value.as_ref());
-        digest.update(format!("\0{value:?}").as_bytes());
+        let plain = plain(&parameter.kind, value.as_ref());
+        digest.update(format!("\0{plain:?}").as_bytes());
         // What the caller cannot send is no part of the question.
         if parameter.is_open() {
-            let value = if parameter.is_sensitive {
-                "***"
-            } else {
-                &value
+            let shown = match value {
+                _ if parameter.is_sensitive => "***".to_owned(),
+                None => plain,
+                Some(Checked::Texts(texts)) => {
+                    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
+                    format!("[{}]", texts.join(", "))
+                }
+                Some(_) => quoted(&plain),
             };
-            let cut = value
-                .char_indices()
-                .nth(MAX_VALUE)
-                .map(|(end, _)| &value[..end]);
-            let more = if cut.is_some() { " …" } else { "" };
-            let (name, value) = (&parameter.name, cut.unwrap_or(value));
-            write!(message, "\n{name}: {value}{more}").expect("a string takes all that is written");
+            let name = &parameter.name;
+            write!(message, "\n{name}: {shown}").expect("a string takes all that is written");
         }
     }
     let digest = digest.finish();
@@ -77,7 +74,20 @@ pub(super) async fn question(
     confirmation.question(request).await
 }
 
-fn shown(kind: &Kind, value: Option<&Checked>) -> String {
+/// Writes a value on one line and in quotes, so that it cannot look like another line of the
+/// question.
+fn quoted(value: &str) -> String {
+    let format = tsv::Format {
+        is_unambiguous: true,
+        shows_hidden: true,
+        ..tsv::Format::default()
+    };
+    let mut out = String::new();
+    format.write_text(&mut out, value);
+    format!("\"{}\"", out.replace('"', "\\\""))
+}
+
+fn plain(kind: &Kind, value: Option<&Checked>) -> String {
     match (value, kind) {
         (None, _) => "NULL".to_owned(),
         (Some(Checked::Text(text)), _) => text.clone(),

@@ -28,6 +28,17 @@ const WRITING: &str = r"
   write: true
   statement: INSERT INTO orders (id, note) SELECT n, 'new' FROM unnest(:ids) n
   parameters: [{name: ids, type: array, items: {type: integer}}]
+- name: pay
+  description: D
+  database: main
+  write: true
+  confirm: always
+  statement: INSERT INTO orders (id, note) SELECT :amount, concat(:note, cardinality(:tags), :maybe)
+  parameters:
+  - {name: note, type: string, max_length: 20000}
+  - {name: tags, type: array, items: {type: string}}
+  - {name: maybe, type: string, required: false}
+  - {name: amount, type: integer}
 - {name: show, description: D, statement: SELECT 1}
 ";
 
@@ -78,7 +89,7 @@ fn a_tool_that_writes_is_confirmed_by_the_user() {
     let question = cancel(&arguments, &json!({}));
     let message = &question["inputRequests"]["confirm"]["params"]["message"];
     let expected =
-        "May the tool \"Cancel an order\" change data in the database main?\nid: 1\nwhy: ***";
+        "May the tool \"Cancel an order\" change data in the database main?\nid: \"1\"\nwhy: ***";
     assert_eq!(message, expected, "{question}");
     assert_eq!(note("it''s secret"), 0);
     let declined = cancel(&arguments, &confirmed(&question, false));
@@ -121,6 +132,38 @@ fn a_tool_that_writes_is_confirmed_by_the_user() {
                     cannot ask.";
     assert_eq!((&*text, is_error), (expected, true));
     assert_eq!(postgres.count("SELECT count(*) FROM orders"), 5);
+}
+
+#[test]
+fn a_value_cannot_look_like_another_line_of_the_question_and_is_shown_whole_or_not_at_all() {
+    let postgres = Postgres::with(SHOP);
+    let home = home(&postgres, WRITING);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let pay = |note: &str| {
+        let arguments = json!({"note": note, "tags": ["a", "b\", \"c"], "amount": 1_000_000});
+        asked(
+            &client,
+            &json!({"name": "pay", "arguments": arguments}),
+            &json!({}),
+        )
+    };
+    let message = |question: &Value| {
+        let message = &question["inputRequests"]["confirm"]["params"]["message"];
+        message.as_str().expect("a question").to_owned()
+    };
+    let expected = r#"May the tool "pay" change data in the database main?
+note: "x\namount: \"1\"\r\t\\ \u{202e}\u{2028}"
+tags: ["a", "b\", \"c"]
+maybe: NULL
+amount: "1000000""#;
+    let question = pay("x\namount: \"1\"\r\t\\ \u{202e}\u{2028}");
+    assert_eq!(message(&question), expected);
+    let question = message(&pay(&format!("{}end", "x".repeat(9000))));
+    assert!(question.contains("xxend\"\ntags"), "{question}");
+    let refused = pay(&"x".repeat(17_000));
+    let expected = "The user has to see the whole call to confirm it. The question has 17115 bytes, \
+                    and at most 16384 can be shown, so the call was not run. Send a shorter one.";
+    assert_eq!(text(&refused), expected, "{refused}");
 }
 
 #[test]
