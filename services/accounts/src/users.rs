@@ -12,6 +12,7 @@ use std::{
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
+use ziggurat_text::hidden::{self, Piece};
 use ziggurat_tokens::{
     ClaimError, Claims, NewClaims,
     file::{Change, FileError, TableFile},
@@ -116,6 +117,9 @@ pub enum UserError {
     /// No name was given.
     #[error("username is required")]
     NoName,
+    /// The name has a character that names may not have.
+    #[error("username has the character {0:?}: leave out <, > and characters that cannot be seen")]
+    BadName(char),
     /// The name is taken.
     #[error("user '{0}' already exists")]
     Exists(String),
@@ -134,6 +138,15 @@ pub enum UserError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// Returns a character with which a name could look like another one, or like markup.
+fn bad_character(name: &str) -> Option<char> {
+    let is_bad = |found: &char| found.is_control() || matches!(found, '<' | '>');
+    hidden::pieces(name).find_map(|piece| match piece {
+        Piece::Visible(text) => text.chars().find(is_bad),
+        Piece::Hidden(bad) => Some(bad),
+    })
 }
 
 // === impl UserFile ===
@@ -201,6 +214,9 @@ impl UserFile {
         let name = new.name;
         if name.is_empty() {
             return Err(UserError::NoName);
+        }
+        if let Some(bad) = bad_character(name) {
+            return Err(UserError::BadName(bad));
         }
         let record = UserRecord {
             name: name.to_owned(),

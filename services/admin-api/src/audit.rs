@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_audit::{Audit, Page, Search};
 use ziggurat_layers::sanitize::ErrorDetail;
+use ziggurat_runtime::escape::is_formula;
 
 use crate::{Refusal, administrator::Administrator};
 
@@ -235,7 +236,7 @@ fn lines(page: &Page, is_first: bool) -> Response {
 /// some of the texts.
 fn write_field(text: &mut String, value: &str) {
     text.push('"');
-    if value.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    if is_formula(value) {
         text.push('\'');
     }
     text.push_str(&value.replace('"', "\"\""));

@@ -360,7 +360,7 @@ fn check_admin(admin: Option<IgnoredAny>) -> Result<(), Refusal> {
 
 fn refused(error: UserError) -> Refusal {
     let (status, code) = match &error {
-        UserError::NoName => (StatusCode::BAD_REQUEST, "bad_request"),
+        UserError::NoName | UserError::BadName(_) => (StatusCode::BAD_REQUEST, "bad_request"),
         UserError::Exists(_) => (StatusCode::CONFLICT, "exists"),
         UserError::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
         UserError::LastAdministrator(_) => (StatusCode::CONFLICT, "last_admin"),

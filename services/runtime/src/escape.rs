@@ -95,6 +95,19 @@ pub fn is_printable(character: char) -> bool {
     )
 }
 
+/// Returns whether a spreadsheet may take a text for a formula. White space and invisible characters
+/// before the sign do not hide it, and neither does its full-width or small form.
+#[must_use]
+pub fn is_formula(text: &str) -> bool {
+    let skipped = |character: char| character.is_whitespace() || !is_printable(character);
+    let signs = [
+        '=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫',
+    ];
+    text.starts_with(['\t', '\r', '\n'])
+        || text.trim_start_matches(skipped).starts_with(signs)
+            && text.trim().parse::<f64>().is_err()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -51,6 +51,35 @@ motto: hello
 "#;
 
 #[test]
+fn a_name_with_markup_or_hidden_characters_is_refused() {
+    let setup = TestAccounts::with("");
+    let password = SecretString::from("correct horse");
+    for (name, bad) in [
+        ("<img src=x>", '<'),
+        ("al>ice", '>'),
+        ("al\u{202e}ice", '\u{202e}'),
+        ("alice\u{200b}", '\u{200b}'),
+        ("alice\u{3164}", '\u{3164}'),
+        ("\u{feff}alice", '\u{feff}'),
+        ("al\nice", '\n'),
+        ("al\u{1b}ice", '\u{1b}'),
+    ] {
+        let refused = setup.users.add(NewUser::new(name, &password), now());
+        let is_named = matches!(refused, Err(UserError::BadName(found)) if found == bad);
+        assert!(is_named, "{name:?}: {refused:?}");
+    }
+    for name in [
+        "ada.lovelace@example.com",
+        "Иван Петров",
+        "علي\u{200c}رضا",
+        "王小明 🙂",
+    ] {
+        let added = setup.users.add(NewUser::new(name, &password), now());
+        assert!(added.is_ok(), "{name}: {added:?}");
+    }
+}
+
+#[test]
 fn an_account_is_written_with_all_its_members() {
     let setup = TestAccounts::with("");
     setup

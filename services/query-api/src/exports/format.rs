@@ -14,6 +14,7 @@ use ziggurat_postgres::{
     scalar::Scalar,
     tsv,
 };
+use ziggurat_runtime::escape::is_formula;
 use ziggurat_text::Text;
 
 /// Format of a file.
@@ -204,11 +205,6 @@ fn members(columns: &[Column]) -> Vec<String> {
     members.collect()
 }
 
-/// Returns whether a spreadsheet may take a text for a formula.
-fn is_formula(text: &str) -> bool {
-    text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +243,15 @@ mod tests {
             ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
             ("\tx", "'\tx"),
             ("\r=1", "\"'\r=1\""),
+            ("\n=1", "\"'\n=1\""),
+            ("\nx", "\"'\nx\""),
+            (" =1", "' =1"),
+            ("\u{a0}\u{feff}@A1", "'\u{a0}\u{feff}@A1"),
+            ("\u{200b}+1+1", "'\u{200b}+1+1"),
+            ("＝1+1", "'＝1+1"),
+            ("－2+3", "'－2+3"),
+            ("﹫A1", "'﹫A1"),
+            (" -12.50", " -12.50"),
             ("-12.50", "-12.50"),
             ("+7", "+7"),
             ("a=1", "a=1"),
