@@ -1,5 +1,7 @@
 //! Members of a table's description beyond its columns.
 
+use std::ops::Not;
+
 use serde::Serialize;
 use ziggurat_answers::CallFacts;
 use ziggurat_databases::Databases;
@@ -13,7 +15,7 @@ use ziggurat_tokens::Identity;
 
 use crate::{
     Glossary,
-    table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
+    table_details::{Constraint, DetailOptions, Partitions, Policy, RowSecurity, TableDetails},
 };
 
 /// The members; those that are empty are absent.
@@ -29,6 +31,26 @@ pub(super) struct Details<'a> {
     enums: Vec<Labels<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<Note<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    triggers: &'a [String],
+    /// The query of a view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    view: Option<&'a str>,
+    /// The number of partitions and their key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partitions: Option<String>,
+    /// The parent and the bounds of a partition.
+    #[serde(rename = "partitionOf", skip_serializing_if = "Option::is_none")]
+    partition_of: Option<String>,
+    /// `on` or `forced`.
+    #[serde(rename = "rowSecurity", skip_serializing_if = "Option::is_none")]
+    row_security: Option<&'static str>,
+    /// True if the role may not select from the table.
+    #[serde(rename = "notReadable", skip_serializing_if = "Not::not")]
+    not_readable: bool,
+    /// The columns that the role may not read, if it may read others.
+    #[serde(rename = "unreadableColumns", skip_serializing_if = "<[_]>::is_empty")]
+    unreadable_columns: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -96,7 +118,32 @@ impl<'a> Details<'a> {
             checks: details.map_or_else(Vec::new, |it| it.checks.iter().map(check).collect()),
             enums: enums.collect(),
             notes: notes.collect(),
+            triggers: details.map_or(&[], |it| &it.triggers),
+            view: details.and_then(|it| it.view_definition.as_deref()),
+            partitions: details
+                .and_then(|it| it.partitions.as_ref())
+                .map(partitions),
+            partition_of: details.and_then(|it| it.partition_of.as_ref()).map(parent),
+            row_security: details.and_then(|it| row_security(it.row_security)),
+            not_readable: details.is_some_and(|it| !it.privileges.contains(&"SELECT")),
+            unreadable_columns: details.map_or(&[], |it| &it.unreadable_columns),
         }
+    }
+}
+
+fn partitions(Partitions { count, key }: &Partitions) -> String {
+    format!("{count} by {key}")
+}
+
+fn parent((parent, bounds): &(String, String)) -> String {
+    format!("{parent} {bounds}")
+}
+
+fn row_security(state: RowSecurity) -> Option<&'static str> {
+    match state {
+        RowSecurity::Off => None,
+        RowSecurity::On => Some("on"),
+        RowSecurity::Forced => Some("forced"),
     }
 }
 

@@ -3,6 +3,7 @@ use ziggurat_databases::Configured;
 use ziggurat_postgres::fixture::Fixture;
 
 use super::*;
+use crate::table_details::TableDetails;
 
 async fn databases(fixture: &mut Fixture) -> Databases {
     fixture
@@ -13,6 +14,11 @@ async fn databases(fixture: &mut Fixture) -> Databases {
              INSERT INTO guarded SELECT 1; ANALYZE guarded;
              ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
              CREATE POLICY mine ON guarded FOR SELECT USING (id = 1);
+             CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+             CREATE TRIGGER stamped BEFORE INSERT ON guarded FOR EACH ROW EXECUTE FUNCTION stamp();
+             CREATE VIEW few AS SELECT id FROM guarded;
+             CREATE TABLE event (day date) PARTITION BY RANGE (day);
+             CREATE TABLE event_1 PARTITION OF event FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
              CREATE SCHEMA warden; CREATE TABLE warden.ward (n int);",
         )
         .await;
@@ -91,12 +97,39 @@ async fn a_table_has_its_checks_policies_enums_and_notes_where_there_are_any() {
             "checks": [{"name": "guarded_id_check", "definition": "id > 0", "column": "id"}],
             "enums": [{"column": "mood", "labels": ["sad", "happy"]}],
             "notes": [{"note": "only a few"}, {"column": "other", "note": "unused"}],
+            "triggers": ["stamped"], "rowSecurity": "on",
         })
     );
     let plain = read("ware").await;
-    for absent in ["rows", "policies", "checks", "enums", "notes"] {
-        assert_eq!(plain.get(absent), None, "{plain}");
-    }
+    let mut members: Vec<_> = plain.as_object().expect("an object").keys().collect();
+    members.sort();
+    assert_eq!(members, ["columns", "database", "kind", "schema", "table"]);
+    assert_eq!(read("few").await["view"], "SELECT id\n   FROM guarded;");
+    assert_eq!(read("event").await["partitions"], "1 by range (day)");
+    let part = "public.event from ('2024-01-01') to ('2025-01-01')";
+    assert_eq!(read("event_1").await["partitionOf"], part);
+}
+
+#[tokio::test]
+async fn a_description_says_what_the_role_may_not_read() {
+    let mut fixture = Fixture::new().await;
+    let template = TableInfo::tables(databases(&mut fixture).await);
+    let names = placeholders(&[("database", "main")]);
+    let metadata = template.metadata(&names, &Caller::default()).await;
+    let metadata = metadata.expect("a database").expect("read");
+    let table = metadata.table("public", "ware").expect("a table");
+    let json = |details: &TableDetails| {
+        let glossary = Glossary::default();
+        json!(Details::of("main", table, Some(details), &glossary))
+    };
+    let nothing = json(&TableDetails::default());
+    assert_eq!(nothing, json!({"notReadable": true}));
+    let some = json(&TableDetails {
+        privileges: vec!["SELECT"],
+        unreadable_columns: vec!["name".to_owned()],
+        ..TableDetails::default()
+    });
+    assert_eq!(some, json!({"unreadableColumns": ["name"]}));
 }
 
 /// A placeholder, the values so far, and the completions.
