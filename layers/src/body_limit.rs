@@ -29,9 +29,19 @@
 //! # }).unwrap();
 //! ```
 //!
+//! # A budget for all bodies
+//!
+//! A limit for each body limits nothing for many of them. With a [`ByteBudget`] the bodies of all
+//! requests share a number of bytes, of which each caller has a share: a body of announced size
+//! takes its bytes before a byte is read, and one of unknown size as its pieces arrive. Where none
+//! are left the answer is 429 if the caller uses up its share, and 503 if all callers together do.
+//! The bytes are free again when the response future is dropped, or the [`BodyPermit`] that a
+//! handler took out of the extensions.
+//!
 //! # What it leaves alone
 //!
-//! Headers (a server bounds those), trailers, and responses. Once a handler has answered, a body
+//! Headers (a server bounds those), trailers, and responses. Bodies of up to 4 KiB are not counted
+//! for a budget: a connection costs as much. Once a handler has answered, a body
 //! that exceeds the limit can no longer become a 413: the handler, or the response body it streams,
 //! gets a [`BodyError`] instead.
 //!
@@ -46,9 +56,11 @@
 //! # Cost
 //!
 //! A request of announced size passes without an allocation; one of unknown size costs one
-//! flag, shared between its body and its response future.
+//! flag, shared between its body and its response future. A body that is counted for a budget costs
+//! a lock and a permit.
 
 mod body;
+mod budget;
 #[cfg(test)]
 mod tests;
 
@@ -59,7 +71,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, SizeHint};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
@@ -68,10 +80,19 @@ use tower_service::Service;
 use self::body::Overrun;
 use crate::reject::{ErrorString, Rejection, Render};
 
-pub use self::body::{BodyError, LimitedBody};
+pub use self::{
+    body::{BodyError, BodyPermit, LimitedBody},
+    budget::{ByteBudget, BytePermit, Exhausted},
+};
 
 /// A decimal number of this many digits always fits into 64 bits.
 const SAFE_DIGITS: usize = 19;
+
+/// Bodies of announced size up to this one are not counted for a budget.
+const UNCOUNTED: u64 = 4 << 10;
+
+/// Seconds after which a request that found no bytes in the budget may be sent again.
+const RETRY_SECONDS: u16 = 1;
 
 /// Refuses request bodies over a number of bytes.
 ///
@@ -87,6 +108,7 @@ const SAFE_DIGITS: usize = 19;
 #[must_use]
 pub struct BodyLimitLayer<R = ErrorString> {
     max_bytes: u64,
+    budget: Option<(ByteBudget, fn(&Extensions) -> u64)>,
     message: Cow<'static, str>,
     render: R,
 }
@@ -132,6 +154,7 @@ pin_project! {
         // None: refused.
         response: Option<F>,
         watch: Option<Watch<R>>,
+        permit: Option<BodyPermit>,
     }
 }
 
@@ -154,6 +177,7 @@ struct Refusal<R> {
 enum Fault {
     TooLarge,
     ContentLength,
+    Exhausted(Exhausted),
 }
 
 // === impl BodyLimitLayer ===
@@ -170,6 +194,7 @@ impl BodyLimitLayer {
     pub fn new(max_bytes: u64) -> Self {
         Self {
             max_bytes,
+            budget: None,
             message: Cow::Borrowed("Request body too large"),
             render: ErrorString,
         }
@@ -188,9 +213,29 @@ impl<R> BodyLimitLayer<R> {
     pub fn with_render<T>(self, render: T) -> BodyLimitLayer<T> {
         BodyLimitLayer {
             max_bytes: self.max_bytes,
+            budget: self.budget,
             message: self.message,
             render,
         }
+    }
+
+    /// Counts the bytes of bodies for a budget. The function returns the number of the caller, which
+    /// a layer further out has put into the extensions.
+    ///
+    /// ```
+    /// use ziggurat_layers::body_limit::{BodyLimitLayer, ByteBudget};
+    ///
+    /// #[derive(Clone, Hash)]
+    /// struct User(String);
+    ///
+    /// let budget = ByteBudget::new(40 << 20, 20 << 20);
+    /// let layer = BodyLimitLayer::new(10 << 20)
+    ///     .with_budget(budget, |extensions| ByteBudget::caller(&extensions.get::<User>()));
+    /// # let _ = layer;
+    /// ```
+    pub fn with_budget(mut self, budget: ByteBudget, caller: fn(&Extensions) -> u64) -> Self {
+        self.budget = Some((budget, caller));
+        self
     }
 
     /// Replaces the text of the 413.
@@ -224,6 +269,22 @@ impl<R> BodyLimitLayer<R> {
                 "invalid_content_length",
                 "Invalid Content-Length header: expected one decimal number",
             ),
+            Fault::Exhausted(exhausted) => {
+                let (status, code, message) = match exhausted {
+                    Exhausted::Share => (
+                        StatusCode::TOO_MANY_REQUESTS,
+                        "too_many_requests",
+                        "Too many large requests of this caller are in progress. Try again later.",
+                    ),
+                    Exhausted::Total => (
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        "busy",
+                        "Too many large requests are in progress. Try again later.",
+                    ),
+                };
+                let seconds = HeaderValue::from(RETRY_SECONDS);
+                Rejection::new(status, code, message).with_header(header::RETRY_AFTER, seconds)
+            }
         };
         // HTTP/2 and later have no `Connection` header (RFC 9113, section 8.2.2).
         if version <= Version::HTTP_11 {
@@ -263,18 +324,26 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         match self.layer.check_size(&request) {
-            Ok(Size::WithinLimit) => ResponseFuture {
-                response: Some(self.serve(request, None)),
-                watch: None,
-            },
-            checked => self.call_unless_within_limit(request, checked),
+            Ok(Size::Known(bytes)) if bytes <= UNCOUNTED || self.layer.budget.is_none() => {
+                ResponseFuture {
+                    response: Some(self.serve(request, None, None)),
+                    watch: None,
+                    permit: None,
+                }
+            }
+            checked => self.call_unless_uncounted(request, checked),
         }
     }
 }
 
 impl<S, R> BodyLimit<S, R> {
     #[inline]
-    fn serve<B>(&mut self, request: Request<B>, overrun: Option<Arc<Overrun>>) -> S::Future
+    fn serve<B>(
+        &mut self,
+        request: Request<B>,
+        overrun: Option<Arc<Overrun>>,
+        permit: Option<BodyPermit>,
+    ) -> S::Future
     where
         S: Service<Request<LimitedBody<B>>>,
     {
@@ -283,28 +352,52 @@ impl<S, R> BodyLimit<S, R> {
             inner,
             remaining,
             overrun,
+            permit,
             is_over: false,
         }))
     }
 
     // Not inlined, to keep the path of requests with a known size small; nearly all have one.
     #[inline(never)]
-    fn call_unless_within_limit<B>(
+    fn call_unless_uncounted<B>(
         &mut self,
-        request: Request<B>,
+        mut request: Request<B>,
         checked: Result<Size, Fault>,
     ) -> ResponseFuture<S::Future, R>
     where
         S: Service<Request<LimitedBody<B>>>,
     {
-        let refusal = self.refusal(checked.err().unwrap_or(Fault::TooLarge), request.version());
-        let overrun = checked.is_ok().then(Arc::<Overrun>::default);
-        let response = overrun
-            .clone()
-            .map(|overrun| self.serve(request, Some(overrun)));
+        let version = request.version();
+        let taken = checked.and_then(|size| {
+            let permit = self.layer.take(request.extensions(), size);
+            permit.map(|permit| (size, permit))
+        });
+        let (size, permit) = match taken {
+            Ok(taken) => taken,
+            Err(fault) => {
+                return ResponseFuture {
+                    response: None,
+                    watch: Some(Watch {
+                        refusal: self.refusal(fault, version),
+                        overrun: None,
+                    }),
+                    permit: None,
+                };
+            }
+        };
+        if let Some(permit) = &permit {
+            request.extensions_mut().insert(permit.clone());
+        }
+        let is_unknown = size == Size::Unknown;
+        let overrun = is_unknown.then(Arc::<Overrun>::default);
+        let growing = permit.clone().filter(|_| is_unknown);
         ResponseFuture {
-            response,
-            watch: Some(Watch { refusal, overrun }),
+            response: Some(self.serve(request, overrun.clone(), growing)),
+            watch: overrun.map(|overrun| Watch {
+                refusal: self.refusal(Fault::TooLarge, version),
+                overrun: Some(overrun),
+            }),
+            permit,
         }
     }
 
@@ -319,7 +412,8 @@ impl<S, R> BodyLimit<S, R> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
-    WithinLimit,
+    /// This many bytes at most, within the limit.
+    Known(u64),
     Unknown,
 }
 
@@ -334,9 +428,24 @@ impl<R> BodyLimitLayer<R> {
         }
         // The header alone proves nothing: the body from the server decides.
         match hint.upper() {
-            Some(upper) if upper <= self.max_bytes => Ok(Size::WithinLimit),
+            Some(upper) if upper <= self.max_bytes => Ok(Size::Known(upper)),
             _ => Ok(Size::Unknown),
         }
+    }
+
+    /// Takes the bytes of a body of known size, or prepares to take those of another one.
+    fn take(&self, extensions: &Extensions, size: Size) -> Result<Option<BodyPermit>, Fault> {
+        let Some((budget, caller)) = &self.budget else {
+            return Ok(None);
+        };
+        let bytes = match size {
+            Size::Known(bytes) => bytes,
+            Size::Unknown => 0,
+        };
+        let taken = budget.take(caller(extensions), bytes);
+        taken
+            .map(|permit| Some(BodyPermit::new(permit)))
+            .map_err(Fault::Exhausted)
     }
 }
 
@@ -421,31 +530,33 @@ impl<R> Watch<R> {
         F: Future<Output = Result<Response<B>, E>>,
         R: Render<B>,
     {
+        let mut fault = self.refusal.fault;
         if let (Some(response), Some(overrun)) = (response.as_mut().as_pin_mut(), &self.overrun) {
             let response = response.poll(cx);
             // The body may be read on another task, so a future that waits for its handler
             // waits for the overrun as well.
-            let has_overrun = match response {
-                Poll::Ready(_) => overrun.has_happened(),
-                Poll::Pending => overrun.has_happened_or_wake(cx.waker()),
+            let happened = match response {
+                Poll::Ready(_) => overrun.happened(),
+                Poll::Pending => overrun.happened_or_wake(cx.waker()),
             };
-            if !has_overrun {
+            let Some(happened) = happened else {
                 return response;
-            }
+            };
+            fault = happened;
         }
         // The handler is dropped first, so that it does not run while the answer is made.
         response.set(None);
-        Poll::Ready(Ok(self.refusal.answer()))
+        Poll::Ready(Ok(self.refusal.answer(fault)))
     }
 }
 
 // === impl Refusal ===
 
 impl<R> Refusal<R> {
-    fn answer<B>(&self) -> Response<B>
+    fn answer<B>(&self, fault: Fault) -> Response<B>
     where
         R: Render<B>,
     {
-        self.layer.refuse(self.fault, self.version)
+        self.layer.refuse(fault, self.version)
     }
 }

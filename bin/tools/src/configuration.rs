@@ -192,17 +192,22 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let (dba, toolsets) = dba::read(file, Toolsets::read(file, &BUILTIN_PROMPTS));
     let auth = auth::read(&auth, has_auth, &data_folder);
     let issuer_url = auth.issuer.as_ref().map(TrustedIssuer::public_url);
+    let limits_of_clients = Limits::read(&limits);
+    let common = databases::Common {
+        shows_causes: is_debug,
+        max_statement_bytes: limits_of_clients.max_statement_bytes,
+    };
     let configuration = Configuration {
         http: http::read(&http, has_auth, is_child, issuer_url),
         auth,
-        databases: databases::read(&file.key("databases"), url, is_debug),
+        databases: databases::read(&file.key("databases"), url, common),
         embedding: Embedding::read(&file.section("embedding")),
         llm: Llm::read(&file.section("llm")),
         knowledgebase: Knowledgebase::read(&file.section("knowledgebase")),
         builtins: builtins::read(&file.section("builtins")),
         results: results::read(&file.section("results")),
         schema: SchemaAnswers::read(&file.section("schema")),
-        limits: Limits::read(&limits),
+        limits: limits_of_clients,
         callers: ziggurat_limits::Settings::read(&limits),
         toolsets,
         dba,

@@ -21,7 +21,7 @@ use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
     AdmitLayer, AroundLayer, CountedRefusal, Document, ErrorAndCode, ExceptLayer, PreflightLayer,
-    Refusal, headers, health,
+    Refusal, body_budget, headers, health,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -43,7 +43,7 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres_tools::LoginLayer;
 use ziggurat_serve::HttpService;
-use ziggurat_tokens::issuer::TrustedIssuer;
+use ziggurat_tokens::{Identity, issuer::TrustedIssuer};
 
 use crate::{
     access::RequestAccess,
@@ -111,13 +111,16 @@ pub(crate) fn build(
     let observer = observer(app);
     let records = AroundLayer::new(move |request: &mut Request<_>| observer.identify(request));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
-    // One limit for all bodies.
+    // One limit for each body, and one for all of them.
     let max_bytes = configuration.limits.max_body_bytes;
+    let bodies =
+        BodyLimitLayer::new(max_bytes).with_budget(body_budget(max_bytes), Identity::body_caller);
+    let framing = framing(max_bytes);
     let routes = Router::new()
-        .merge(calls(app, max_bytes))
-        .merge(databases(app, bearer.clone(), max_bytes))
+        .merge(calls(app, framing, &bodies))
+        .merge(databases(app, bearer.clone(), &bodies))
         .merge(administration(app, configuration))
-        .merge(others(app, issuer, &challenge, sign_in, max_bytes));
+        .merge(others(app, issuer, &challenge, sign_in, framing, &bodies));
     let console = console
         .map(|console| AdmitLayer::new(move |request: &mut Request<_>| console.admit(request)));
     let bearer = bearer.map(|bearer| with_open_paths(bearer, has_console));
@@ -206,15 +209,15 @@ fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLa
 }
 
 /// Serves calls of all revisions on one path. No login is possible here, so a token is required.
-fn calls(app: &App, max_bytes: u64) -> Router {
+fn calls(app: &App, framing: JsonRpcLayer, bodies: &BodyLimitLayer) -> Router {
     let calls = ServiceBuilder::new()
         // A call that cannot be recorded has no answer of its protocol.
         .map_response(show_unavailable)
         // Notifications before the answer make it a stream of events.
         .layer(StreamableLayer::new())
         // After the method and the content type are checked, before a byte is read.
-        .layer(BodyLimitLayer::new(max_bytes))
-        .layer(framing(max_bytes).with_dialect_of(protocol::dialect_of))
+        .layer(bodies.clone())
+        .layer(framing.with_dialect_of(protocol::dialect_of))
         // Finds the revision, and checks that headers and message agree.
         .layer(ProtocolLayer::http())
         .service(app.catalogue.clone());
@@ -224,7 +227,7 @@ fn calls(app: &App, max_bytes: u64) -> Router {
 
 /// Serves the database endpoints, whose refusals have a format of their own, that of a missing
 /// token included.
-fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, max_bytes: u64) -> Router {
+fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, bodies: &BodyLimitLayer) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
     let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
     let (limits, access) = (request_limits(app), request_access(app));
@@ -233,7 +236,7 @@ fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, max_bytes: u64) -
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
             limits.admit(request)
         }))
-        .layer(BodyLimitLayer::new(max_bytes))
+        .layer(bodies.clone())
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
             access.admit_databases(request)
         }))
@@ -277,7 +280,8 @@ fn others(
     issuer: Option<&TrustedIssuer>,
     challenge: &Challenge,
     sign_in: Option<SignIn>,
-    max_bytes: u64,
+    framing: JsonRpcLayer,
+    bodies: &BodyLimitLayer,
 ) -> Router {
     let document = Document::new("application/json", ziggurat_openapi::TOOLS);
     let [own, usual] = DESCRIPTION;
@@ -286,7 +290,7 @@ fn others(
         .merge(library(app))
         .merge(statements(app, challenge))
         .merge(activity(app))
-        .route(LEGACY, legacy_calls(app, challenge, max_bytes))
+        .route(LEGACY, legacy_calls(app, challenge, framing))
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
         .route(own, reading(document.clone()))
@@ -314,14 +318,14 @@ fn others(
     router
         .fallback(async || <Refusal>::not_found())
         .method_not_allowed_fallback(async || <Refusal>::no_such_method())
-        .layer(BodyLimitLayer::new(max_bytes))
+        .layer(bodies.clone())
 }
 
 /// Serves calls of clients that negotiate no revision.
-fn legacy_calls(app: &App, challenge: &Challenge, max_bytes: u64) -> MethodRouter {
+fn legacy_calls(app: &App, challenge: &Challenge, framing: JsonRpcLayer) -> MethodRouter {
     let calls = ServiceBuilder::new()
         .map_response(show_unavailable)
-        .layer(framing(max_bytes).with_dialect(dialect()))
+        .layer(framing.with_dialect(dialect()))
         .service(app.catalogue.clone());
     let login = LoginLayer::new()
         .with_required(app.accounts.is_some())

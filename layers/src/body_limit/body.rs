@@ -12,6 +12,8 @@ use bytes::Buf as _;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use crate::body_limit::{BytePermit, Exhausted, Fault};
+
 type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
@@ -35,9 +37,29 @@ pin_project! {
         pub(super) inner: B,
         pub(super) remaining: u64,
         pub(super) overrun: Option<Arc<Overrun>>,
+        // Set if its bytes are taken as they arrive.
+        pub(super) permit: Option<BodyPermit>,
         pub(super) is_over: bool,
     }
 }
+
+/// Bytes that the body of a request has taken of a [`ByteBudget`](super::ByteBudget). It is an
+/// extension of the request; clones share the bytes.
+///
+/// ```
+/// use http::request::Parts;
+/// use ziggurat_layers::body_limit::BodyPermit;
+///
+/// /// Work that goes on with the body after the response has begun.
+/// struct Import(Option<BodyPermit>);
+///
+/// fn import(head: &Parts) -> Import {
+///     Import(head.extensions.get().cloned())
+/// }
+/// # let _ = import;
+/// ```
+#[derive(Clone, Debug)]
+pub struct BodyPermit(Arc<Mutex<BytePermit>>);
 
 /// The reason why a body could not be read.
 ///
@@ -63,6 +85,7 @@ pub struct BodyError {
 #[derive(Debug)]
 enum ErrorKind {
     TooLarge,
+    Exhausted(Exhausted),
     Inner(BoxError),
 }
 
@@ -74,7 +97,7 @@ pub(super) struct Overrun {
 
 #[derive(Debug, Default)]
 struct OverrunState {
-    happened: bool,
+    happened: Option<Fault>,
     waiting: Option<Waker>,
 }
 
@@ -101,17 +124,20 @@ where
             None => return Poll::Ready(None),
         };
         let size = frame.data_ref().map_or(0, |data| data.remaining() as u64);
-        if let Some(remaining) = this.remaining.checked_sub(size) {
-            *this.remaining = remaining;
-            return Poll::Ready(Some(Ok(frame)));
-        }
+        let grown = this.permit.as_ref().map(|permit| permit.grow(size));
+        let (fault, kind) = match (this.remaining.checked_sub(size), grown) {
+            (None, _) => (Fault::TooLarge, ErrorKind::TooLarge),
+            (_, Some(Err(error))) => (Fault::Exhausted(error), ErrorKind::Exhausted(error)),
+            (Some(remaining), _) => {
+                *this.remaining = remaining;
+                return Poll::Ready(Some(Ok(frame)));
+            }
+        };
         *this.is_over = true;
         if let Some(overrun) = this.overrun {
-            overrun.report();
+            overrun.report(fault);
         }
-        Poll::Ready(Some(Err(BodyError {
-            kind: ErrorKind::TooLarge,
-        })))
+        Poll::Ready(Some(Err(BodyError { kind })))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -130,13 +156,26 @@ where
     }
 }
 
+// === impl BodyPermit ===
+
+impl BodyPermit {
+    pub(super) fn new(permit: BytePermit) -> Self {
+        Self(Arc::new(Mutex::new(permit)))
+    }
+
+    fn grow(&self, bytes: u64) -> Result<(), Exhausted> {
+        let mut permit = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        permit.grow(bytes)
+    }
+}
+
 // === impl Overrun ===
 
 impl Overrun {
-    fn report(&self) {
+    fn report(&self, fault: Fault) {
         let waiting = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.happened = true;
+            state.happened = Some(fault);
             state.waiting.take()
         };
         // The waker is called outside the lock, because it may run any code.
@@ -145,12 +184,12 @@ impl Overrun {
         }
     }
 
-    pub(super) fn has_happened(&self) -> bool {
+    pub(super) fn happened(&self) -> Option<Fault> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.happened
     }
 
-    pub(super) fn has_happened_or_wake(&self, waker: &Waker) -> bool {
+    pub(super) fn happened_or_wake(&self, waker: &Waker) -> Option<Fault> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut state.waiting {
             Some(waiting) => waiting.clone_from(waker),
@@ -169,7 +208,8 @@ impl BodyError {
         }
     }
 
-    /// Returns whether the body was too large; otherwise the inner body failed.
+    /// Returns whether the body was larger than its limit; otherwise the inner body failed, or the
+    /// budget was used up.
     ///
     /// ```
     /// use std::error::Error as _;
@@ -193,6 +233,7 @@ impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             ErrorKind::TooLarge => "the request body is larger than the limit",
+            ErrorKind::Exhausted(_) => "there is no memory for the request body now",
             ErrorKind::Inner(_) => "the request body could not be read",
         })
     }
@@ -202,6 +243,7 @@ impl Error for BodyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
             ErrorKind::TooLarge => None,
+            ErrorKind::Exhausted(exhausted) => Some(exhausted),
             ErrorKind::Inner(error) => Some(&**error),
         }
     }

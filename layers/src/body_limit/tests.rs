@@ -312,8 +312,106 @@ fn limited<B>(inner: B, max_bytes: u64) -> LimitedBody<B> {
         inner,
         remaining: max_bytes,
         overrun: None,
+        permit: None,
         is_over: false,
     }
+}
+
+/// Name of a caller, as a layer further out adds it.
+#[derive(Clone, Hash)]
+struct User(&'static str);
+
+/// Makes a layer with a budget of a hundred kilobytes, and half of it for a caller.
+fn budgeted() -> BodyLimitLayer {
+    let budget = ByteBudget::new(100_000, 50_000);
+    BodyLimitLayer::new(60_000).with_budget(budget, |extensions| {
+        ByteBudget::caller(&extensions.get::<User>())
+    })
+}
+
+/// Makes a request with a body of this many bytes, announced or not.
+fn sized<B>(user: &'static str, body: B) -> Request<B> {
+    let mut request = Request::new(body);
+    request.extensions_mut().insert(User(user));
+    request
+}
+
+fn bytes(count: usize) -> Full<Bytes> {
+    Full::from(vec![b'x'; count])
+}
+
+#[test]
+fn bodies_of_one_caller_get_no_more_than_its_share_until_one_ends() {
+    let inner = service_fn(|request: Request<LimitedBody<Full<Bytes>>>| {
+        assert!(request.extensions().get::<BodyPermit>().is_some());
+        pending::<Result<Outcome, Infallible>>()
+    });
+    let mut service = budgeted().layer(inner);
+    let mut first = task::spawn(service.call(sized("alice", bytes(30_000))));
+    assert_pending!(first.poll());
+    let refused = block_on(service.call(sized("alice", bytes(30_000)))).expect("infallible");
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    assert_eq!(refused.headers()["connection"], "close");
+    let expected = "Too many large requests of this caller are in progress. Try again later.";
+    assert_eq!(*refused.body(), format!(r#"{{"error":"{expected}"}}"#));
+
+    let mut other = task::spawn(service.call(sized("bob", bytes(30_000))));
+    assert_pending!(other.poll());
+    let mut third = task::spawn(service.call(sized("carol", bytes(30_000))));
+    assert_pending!(third.poll());
+    let refused = block_on(service.call(sized("dave", bytes(30_000)))).expect("infallible");
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()["retry-after"], "1");
+
+    drop(first);
+    let mut later = task::spawn(service.call(sized("alice", bytes(30_000))));
+    assert_pending!(later.poll());
+}
+
+#[test]
+fn small_bodies_pass_next_to_a_large_one_that_takes_all_it_can() {
+    let inner =
+        service_fn(|_: Request<LimitedBody<Full<Bytes>>>| pending::<Result<Outcome, Infallible>>());
+    let budget = ByteBudget::new(400_000, 400_000);
+    let mut service = BodyLimitLayer::new(1_000_000)
+        .with_budget(budget, |_| 1)
+        .layer(inner);
+    let mut large = task::spawn(service.call(sized("alice", bytes(1_000_000))));
+    assert_pending!(large.poll());
+    let refused = block_on(service.call(sized("alice", bytes(70_000)))).expect("infallible");
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let mut small = task::spawn(service.call(sized("alice", bytes(60_000))));
+    assert_pending!(small.poll());
+    // As small as the head of a request.
+    let mut waiting = Vec::new();
+    for _ in 0..100 {
+        let mut tiny = task::spawn(service.call(sized("alice", bytes(4096))));
+        assert_pending!(tiny.poll());
+        waiting.push(tiny);
+    }
+}
+
+#[test]
+fn a_body_of_unknown_size_takes_its_bytes_as_they_arrive() {
+    const PIECE: &str = "0123456789abcdef0123456789abcdef";
+    let pieces = |count| Chunked::of(&vec![PIECE; count]);
+    let budget = ByteBudget::new(1000, 1000);
+    let held = budget.take(1, 900).expect("room");
+    let inner = service_fn(|request: Request<LimitedBody<Chunked>>| async {
+        let read = request.into_body().collect().await;
+        let read = read.map_err(|error| assert!(!error.is_too_large()));
+        Ok::<_, Infallible>(Response::new(read.unwrap_or_default().to_bytes()))
+    });
+    let mut service = BodyLimitLayer::new(60_000)
+        .with_budget(budget.clone(), |_| 2)
+        .layer(inner);
+    let passed = block_on(service.call(Request::new(pieces(3)))).expect("infallible");
+    assert_eq!(passed.body().len(), 3 * PIECE.len());
+    let refused = block_on(service.call(Request::new(pieces(4)))).expect("infallible");
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    drop(held);
+    assert!(budget.take(3, 1000).is_ok(), "nothing is left behind");
 }
 
 proptest! {
@@ -344,5 +442,32 @@ proptest! {
             _ => Err(Fault::ContentLength),
         };
         prop_assert_eq!(content_length(&headers, &SizeHint::new()), expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn permits_never_exceed_the_limits_and_give_back_all(
+        steps in prop::collection::vec((0_u64..4, 0_u64..200_000, any::<bool>()), 0..60)
+    ) {
+        const TOTAL: u64 = 500_000;
+        const SHARE: u64 = 200_000;
+        let budget = ByteBudget::new(TOTAL, SHARE);
+        let mut held: Vec<(u64, u64, BytePermit)> = Vec::new();
+        for (caller, size, is_kept) in steps {
+            if let Ok(permit) = budget.take(caller, size) {
+                held.push((caller, size.min(SHARE / 4 * 3), permit));
+            }
+            if !is_kept && !held.is_empty() {
+                drop(held.remove(0));
+            }
+            prop_assert!(held.iter().map(|(_, taken, _)| taken).sum::<u64>() <= TOTAL);
+            for caller in 0..4 {
+                let own = held.iter().filter(|(it, ..)| *it == caller);
+                prop_assert!(own.map(|(_, taken, _)| taken).sum::<u64>() <= SHARE);
+            }
+        }
+        held.clear();
+        prop_assert!(budget.take(9, TOTAL).is_ok());
     }
 }

@@ -21,6 +21,10 @@ use crate::json_rpc::{
 #[cfg(feature = "mcp")]
 const ENVELOPE: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 
+/// Maximum number of keys of the objects that are open at once: to find duplicates, each takes more
+/// memory than a short one takes in the text.
+const MAX_KEYS: usize = 1 << 18;
+
 /// The limits of a document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -69,6 +73,7 @@ pub(crate) enum FaultKind {
     NotUtf8,
     DuplicateKey,
     TooDeep(u8),
+    TooManyKeys,
 }
 
 type Scanned<T = ()> = Result<T, FaultKind>;
@@ -193,6 +198,7 @@ impl fmt::Display for FaultKind {
             Self::NotUtf8 => f.write_str("invalid UTF-8"),
             Self::DuplicateKey => f.write_str("duplicate key in the object that ends"),
             Self::TooDeep(max) => write!(f, "more than {max} levels deep"),
+            Self::TooManyKeys => write!(f, "more than {MAX_KEYS} keys in open objects"),
         }
     }
 }
@@ -293,6 +299,9 @@ impl<'a> Scanner<'a> {
             self.value(depth)?;
             let end = self.at;
             member(key, Span { start, end });
+            if self.keys.len() == MAX_KEYS {
+                return Err(FaultKind::TooManyKeys);
+            }
             self.keys.push(key);
             self.skip_whitespace();
             if self.eat(b'}') {

@@ -60,7 +60,7 @@ pub use self::{
     headers::headers,
     health::health,
     metrics::{CountedRefusal, MetricsPage, connection_count, count_request},
-    payload::{Malformed, Payload},
+    payload::{Malformed, Payload, body_budget},
     preflight::{Preflight, PreflightLayer},
     ready::{PartReport, Readiness, Report, Status},
     refusal::{ErrorAndCode, Refusal},

@@ -12,9 +12,16 @@ use serde::{
     de::{Error as _, IgnoredAny},
 };
 use thiserror::Error;
-use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+use ziggurat_layers::{
+    body_limit::ByteBudget,
+    reject::{ErrorString, Rejection, Render},
+};
 
 use super::Refusal;
+
+/// Minimum of a [`body_budget`], and of the share of one caller.
+const MIN_BUDGET: u64 = 32 << 20;
+const MIN_SHARE: u64 = 8 << 20;
 
 /// The complete body of a request.
 ///
@@ -75,6 +82,14 @@ where
             Err(error) => Err(Rejection::unreadable_body(&error).into()),
         }
     }
+}
+
+/// Makes the budget of the bodies of a server: as much as four of the largest have, and at least 32
+/// MiB. A caller may use as much as two of them have, and at least 8 MiB.
+#[must_use]
+pub fn body_budget(max_bytes: u64) -> ByteBudget {
+    let times = |count: u64, least: u64| max_bytes.saturating_mul(count).max(least);
+    ByteBudget::new(times(4, MIN_BUDGET), times(2, MIN_SHARE))
 }
 
 /// Parses a JSON object. Serde alone would accept an array for a struct, too.

@@ -8,7 +8,7 @@ mod connection_directive;
 mod tests;
 mod url_hosts;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::Number;
@@ -66,12 +66,18 @@ pub struct QueryDatabase {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Arguments {
-    query: Lenient<String>,
+struct Arguments<'a> {
+    #[serde(borrow)]
+    query: Lenient<Words<'a>>,
     limit: Lenient<Number>,
     offset: Lenient<Number>,
     database: Lenient<String>,
 }
+
+/// A text, which is borrowed from the call unless it has escapes: it may be long.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Words<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The rows that a call requests, and the form of its answer.
 #[derive(Clone, Copy)]
@@ -288,7 +294,7 @@ impl ToolHandler for QueryDatabase {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
-        let arguments: Arguments = request.arguments()?;
+        let arguments: Arguments<'_> = request.arguments()?;
         let options = CallOptions {
             limit: rows(arguments.limit),
             // A negative offset means none.
@@ -297,7 +303,7 @@ impl ToolHandler for QueryDatabase {
             is_negotiated: request.is_negotiated(),
             format: self.format.of(&request),
         };
-        let query = arguments
+        let Words(query) = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
         let ad_hoc = AdHocConnections::new(&self.databases, request.caller(), &self.url_rules);

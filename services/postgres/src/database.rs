@@ -96,6 +96,8 @@ pub struct Settings {
     pub shows_causes: bool,
     /// Default number of rows of a call.
     pub row_limit: u32,
+    /// Maximum length of the text of a statement.
+    pub max_statement_bytes: usize,
     /// Time limit of a statement; zero for no limit.
     pub query_timeout: Duration,
     /// Maximum age of its cached metadata; zero to read it for every call.
@@ -251,6 +253,7 @@ impl Default for Settings {
             allow_dangerous_functions: false,
             shows_causes: false,
             row_limit: 100,
+            max_statement_bytes: 1 << 20,
             query_timeout: Duration::from_secs(30),
             metadata_ttl: Duration::from_mins(5),
             connect_timeout: Duration::from_secs(10),

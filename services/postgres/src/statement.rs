@@ -210,6 +210,10 @@ impl Statement {
     }
 
     fn prepare(database: &Database, text: &str, access: Access) -> Result<Self, QueryError> {
+        let (bytes, max) = (text.len(), database.settings().max_statement_bytes);
+        if bytes > max {
+            return Err(Refusal::TooLong { bytes, max }.into());
+        }
         let text = text
             .trim()
             .trim_end_matches(|c: char| c == ';' || c.is_whitespace());

@@ -24,14 +24,17 @@ use super::{
     unread::Unread,
 };
 
-/// Bytes per second for which a body gets more time: a faster upload never times out.
+/// Bytes per second for which a body gets more time: a faster upload gets as much time as there is.
 const MIN_BYTES_PER_SECOND: u64 = 8 << 10;
+
+/// Maximum time of a body, as a multiple of its timeout: what it holds is not held longer.
+const MAX_TIMEOUTS: u32 = 4;
 
 /// The body of a request, as it arrives.
 ///
 /// A body that arrives too slowly breaks off with an error. It has
 /// [`Limits::body_timeout`](super::Limits::body_timeout), and a second more for every 8 KiB that
-/// have arrived. The time begins when the service first waits for the body, so the work of the
+/// have arrived, up to four times the timeout. The time begins when the service first waits for the body, so the work of the
 /// service before that does not count.
 #[derive(Debug)]
 pub struct RequestBody {
@@ -129,7 +132,8 @@ impl RequestBody {
         let begun = *self.begun.get_or_insert_with(Instant::now);
         let earned =
             Duration::from_millis(self.received.saturating_mul(1000) / MIN_BYTES_PER_SECOND);
-        let until = begun + (self.timeout + earned).min(FAR_FUTURE);
+        let time = (self.timeout + earned).min(self.timeout.saturating_mul(MAX_TIMEOUTS));
+        let until = begun + time.min(FAR_FUTURE);
         let deadline = self
             .deadline
             .get_or_insert_with(|| Box::pin(sleep_until(until)));

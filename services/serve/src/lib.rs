@@ -119,7 +119,8 @@ pub struct Limits {
     /// Time for the head of a request, and for the first one to begin.
     pub header_timeout: Duration,
     /// Time for the body of a request to arrive, from the first time the service waits for it. Each
-    /// 8 KiB that have arrived add a second, so that long uploads get enough time.
+    /// 8 KiB that have arrived add a second, so that long uploads get enough time, up to four times
+    /// this time in all.
     pub body_timeout: Duration,
     /// Time between two requests on a connection.
     pub idle_timeout: Duration,

@@ -268,6 +268,33 @@ async fn a_body_that_does_not_arrive_breaks_off_and_the_service_reports_it() {
 }
 
 #[tokio::test]
+async fn a_body_that_goes_on_arriving_breaks_off_after_four_times_its_timeout() {
+    let body_timeout = Duration::from_millis(200);
+    let limits = Limits {
+        body_timeout,
+        ..limits()
+    };
+    let server = start(Server::new(limits)).await;
+    let head = b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 10000000\r\n\r\n";
+    let mut stream = server.say(head).await;
+    let begun = Instant::now();
+    // Each piece earns two seconds.
+    let sending = async {
+        loop {
+            stream.write_all(&[b'x'; 16 << 10]).await.expect("open");
+            let mut byte = [0];
+            let reading = timeout(body_timeout / 4, stream.read(&mut byte));
+            if reading.await.is_ok() {
+                break;
+            }
+        }
+    };
+    let ended = timeout(LONG, sending).await;
+    ended.expect("the body is not awaited for ever");
+    assert!(begun.elapsed() >= body_timeout * 4, "not earlier");
+}
+
+#[tokio::test]
 async fn a_long_piece_of_work_is_not_cut_by_the_time_for_the_request() {
     let short = Duration::from_millis(50);
     let limits = Limits {

@@ -61,6 +61,17 @@ pub enum Refusal {
          values"
     )]
     Lists,
+    /// The text is longer than the operator allows.
+    #[error(
+        "query rejected: it has {bytes} bytes, more than the {max} that the server takes \
+         (limits.max_statement_bytes), send it in smaller parts"
+    )]
+    TooLong {
+        /// Length of the text.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
     /// A name uses UESCAPE, which this crate does not read.
     #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
     Escape,

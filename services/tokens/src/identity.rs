@@ -2,8 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
+use http::Extensions;
 use jiff::Timestamp;
-use ziggurat_layers::bearer::TokenHash;
+use ziggurat_layers::{
+    bearer::TokenHash, body_limit::ByteBudget, client_ip::ClientIp, rate_limit::Key,
+};
 use ziggurat_limits::CallerId;
 
 use crate::Claims;
@@ -195,6 +198,17 @@ impl Identity {
             Holder::Program { .. } => Account::Token(self.token()),
             Holder::User { name, .. } => Account::User(Arc::clone(name)),
             Holder::Client { subject, .. } => Account::Client(Arc::clone(subject)),
+        }
+    }
+
+    /// Returns the number by which a [`ByteBudget`] counts the bodies of a request's caller: that of
+    /// its account, or of its address if it has no identity.
+    #[must_use]
+    pub fn body_caller(extensions: &Extensions) -> u64 {
+        let address: Option<&ClientIp> = extensions.get();
+        match extensions.get::<Self>() {
+            Some(identity) => ByteBudget::caller(&identity.account()),
+            None => ByteBudget::caller(&address.map(|client| Key::from(*client))),
         }
     }
 

@@ -46,8 +46,17 @@ struct NamedDatabase<'a> {
     prefixes: Vec<String>,
 }
 
+/// Settings that all databases have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    /// True if callers see why a connection fails.
+    pub(super) shows_causes: bool,
+    /// Maximum length of the text of a statement.
+    pub(super) max_statement_bytes: u64,
+}
+
 /// Reads the file, the environment and the command line; later ones override earlier ones.
-pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, is_debug: bool) -> Vec<Entry> {
+pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, common: Common) -> Vec<Entry> {
     let nothing = list.absent(0);
     let mut named = named(list, &nothing);
     let flags = nothing.flags();
@@ -88,7 +97,7 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, is_debug: bool) -> Ve
     for (_, raw) in &mut databases {
         raw.fill_password(&nothing);
     }
-    check(databases, &nothing, is_debug)
+    check(databases, &nothing, common)
 }
 
 /// Returns the databases of the file, each with the numbered variables of the same name, and then
@@ -169,7 +178,7 @@ fn url(
 fn check(
     list: Vec<(Option<String>, RawDatabase)>,
     nothing: &Section<'_>,
-    is_debug: bool,
+    common: Common,
 ) -> Vec<Entry> {
     if list.iter().any(|(_, raw)| raw.lacks_password())
         && let Some(warning) = password_file::warning(nothing.environment())
@@ -186,7 +195,7 @@ fn check(
             nothing.complain(format_args!("duplicate database name: {name}"));
             continue;
         }
-        match raw.check(&name, nothing.sources(), is_debug) {
+        match raw.check(&name, nothing.sources(), common) {
             Ok(entry) => entries.push(entry),
             Err(sentence) => nothing.complain(sentence),
         }

@@ -19,6 +19,8 @@ pub(crate) struct Limits {
     pub(crate) max_body_bytes: u64,
     /// Timeout for the head of a request.
     pub(crate) header_timeout: Duration,
+    /// Maximum length of the text of a statement.
+    pub(crate) max_statement_bytes: u64,
     /// Timeout for the body of a request, extended as bytes arrive.
     pub(crate) body_timeout: Duration,
     /// Time for requests in flight when the server stops.
@@ -58,6 +60,7 @@ impl Limits {
         Self {
             max_connections: count("max_connections", 1_000_000, 1024),
             max_body_bytes: bytes("max_body_bytes", 10 << 20),
+            max_statement_bytes: bytes("max_statement_bytes", 1 << 20),
             header_timeout: some_time("header_timeout", 10),
             body_timeout: some_time("body_timeout", 30),
             shutdown_grace: time(

@@ -63,6 +63,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("schema.values_max", |c| json!(c.schema.values_max)),
     ("limits.max_connections", |c| json!(c.limits.max_connections)),
     ("limits.max_body_bytes", |c| json!(c.limits.max_body_bytes)),
+    ("limits.max_statement_bytes", |c| json!(c.limits.max_statement_bytes)),
     ("limits.header_timeout", |c| time(c.limits.header_timeout)),
     ("limits.body_timeout", |c| time(c.limits.body_timeout)),
     ("limits.shutdown_grace", |c| time(c.limits.shutdown_grace)),

@@ -6,6 +6,7 @@ mod administration;
 mod answers;
 mod audit;
 mod bearer;
+mod bodies;
 mod cancelling;
 mod check_config;
 mod claims;

@@ -32,6 +32,24 @@ fn object(keys: impl IntoIterator<Item = String>) -> String {
 }
 
 #[test]
+fn objects_with_more_keys_than_there_is_memory_for_are_refused() {
+    let of = |count: usize| {
+        let members: Vec<_> = (0..count).map(|key| format!("\"{key}\":0")).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let limits = Limits {
+        max_depth: 8,
+        max_messages: 1,
+    };
+    assert!(scan(of(MAX_KEYS).as_bytes(), limits).is_ok());
+    let fault = scan(of(MAX_KEYS + 1).as_bytes(), limits).expect_err("too many");
+    assert_eq!(fault.kind, FaultKind::TooManyKeys);
+    // Objects that are closed do not count.
+    let closed = format!("[{}]", vec![of(1000); 300].join(","));
+    assert!(scan(closed.as_bytes(), limits).is_ok());
+}
+
+#[test]
 fn text_that_is_not_json_is_refused_with_its_position() {
     let cases: [(&[u8], &str); 34] = [
         (b"", "expected a value at line 1 column 1"),

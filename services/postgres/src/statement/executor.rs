@@ -186,6 +186,8 @@ impl Execution {
             self.queue_opening();
         }
         self.lease.begin().queue(&sql);
+        // It may be long, and the answer may take long.
+        drop(sql);
         if !is_one {
             self.lease.begin().queue("COMMIT");
         }
@@ -268,6 +270,7 @@ impl Execution {
         } else {
             self.lease.begin().queue(&sql);
         }
+        drop(sql);
         self.queue_ending(route);
         if self.is_pipelined(route) {
             self.flush_and_open(true).await?;

@@ -22,6 +22,10 @@ pub(super) const LIFETIME: Duration = Duration::from_mins(1);
 const MAX_OF_SESSION: usize = 16;
 const MAX_LINKS: usize = 4096;
 
+/// Maximum number of bytes of the statements of one session's links, and of all links.
+const MAX_BYTES_OF_SESSION: usize = 4 << 20;
+const MAX_BYTES: usize = 16 << 20;
+
 /// Number of random bytes of an id.
 const ID_BYTES: usize = 24;
 
@@ -53,8 +57,16 @@ impl Links {
         let now = Instant::now();
         let mut links = lock(&self.0);
         links.retain(|_, (_, since)| now.duration_since(*since) < LIFETIME);
-        let of_session = links.values().filter(|(it, _)| it.owner == export.owner);
-        if links.len() >= MAX_LINKS || of_session.count() >= MAX_OF_SESSION {
+        let (mut own, mut own_bytes, mut bytes) = (0, export.sql.len(), export.sql.len());
+        for (other, _) in links.values() {
+            bytes += other.sql.len();
+            if other.owner == export.owner {
+                own += 1;
+                own_bytes += other.sql.len();
+            }
+        }
+        let are_many = links.len() >= MAX_LINKS || own >= MAX_OF_SESSION;
+        if are_many || own_bytes > MAX_BYTES_OF_SESSION || bytes > MAX_BYTES {
             let message = "Too many exports wait to be fetched. Try again in a minute.";
             return Err(Stop::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
         }
@@ -120,6 +132,28 @@ mod tests {
         assert_eq!(links.take("other", &Owner::of_session("a")), None);
         assert_eq!(links.take(&id, &Owner::of_session("a")), Some(export("a")));
         assert_eq!(links.take(&id, &Owner::of_session("a")), None);
+    }
+
+    #[test]
+    fn the_statements_of_links_take_no_more_memory_than_the_limits() {
+        let links = Links::default();
+        let long = |owner: &str| Export {
+            sql: "x".repeat(1 << 20),
+            ..export(owner)
+        };
+        let first = links.add(long("a")).expect("room");
+        let added = (1..MAX_OF_SESSION).filter(|_| links.add(long("a")).is_ok());
+        assert_eq!(added.count(), 3);
+        for owner in ["b", "c", "d"] {
+            let added = (0..MAX_OF_SESSION).filter(|_| links.add(long(owner)).is_ok());
+            assert_eq!(added.count(), 4, "{owner}");
+        }
+        assert!(
+            links.add(export("e")).is_err(),
+            "all links have all there is"
+        );
+        assert!(links.take(&first, &Owner::of_session("a")).is_some());
+        assert!(links.add(export("e")).is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use ziggurat_postgres::database::{
 };
 use ziggurat_runtime::{ConfigSources, duration};
 
-use super::{Entry, raw::RawDatabase};
+use super::{Common, Entry, raw::RawDatabase};
 
 impl RawDatabase {
     /// Checks the entry and fills in defaults. Reads the files it names.
@@ -19,10 +19,11 @@ impl RawDatabase {
         self,
         name: &str,
         sources: &ConfigSources,
-        is_debug: bool,
+        common: Common,
     ) -> Result<Entry, String> {
         let mut settings = self.settings(name, sources)?;
-        settings.shows_causes = is_debug;
+        settings.shows_causes = common.shows_causes;
+        settings.max_statement_bytes = common.max_statement_bytes.try_into().unwrap_or(usize::MAX);
         let database = Database::try_from(settings).map_err(|error| with_sources(&error))?;
         Ok(Entry {
             database: database.into(),

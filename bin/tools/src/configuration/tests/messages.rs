@@ -188,6 +188,12 @@ fn each_error_of_providers_and_limits_has_its_message() {
             "llm.temperature: must be between 0 and 2",
         ),
         ("llm: {max_tokens: 0}", "llm.max_tokens: must be at least 1"),
+    ]);
+}
+
+#[test]
+fn each_error_of_limits_has_its_message() {
+    assert_mistakes(&[
         (
             "limits: {max_connections: 0}",
             "limits.max_connections: must be between 1 and 1000000",
@@ -195,6 +201,10 @@ fn each_error_of_providers_and_limits_has_its_message() {
         (
             "limits: {max_body_bytes: 1}",
             "limits.max_body_bytes: must be between 1024 and 1073741824",
+        ),
+        (
+            "limits: {max_statement_bytes: 1}",
+            "limits.max_statement_bytes: must be between 1024 and 1073741824",
         ),
         (
             "limits: {max_result_bytes: 1}",

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::{
-    Deserialize, Deserializer as _,
+    Deserialize, Deserializer,
     de::{MapAccess, Visitor},
 };
 use serde_json::{Value, value::RawValue};
@@ -24,6 +24,22 @@ struct EachMember<F>(F);
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Element of an array: a string, or else a number.
+struct Checked<const IS_STRING: bool>;
+
+// === impl Checked ===
+
+impl<'de, const IS_STRING: bool> Deserialize<'de> for Checked<IS_STRING> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if IS_STRING {
+            <Cow<'_, str>>::deserialize(deserializer)?;
+        } else {
+            f64::deserialize(deserializer)?;
+        }
+        Ok(Self)
+    }
+}
 
 // === impl Schema ===
 
@@ -116,10 +132,13 @@ impl Property {
             "boolean" => matches!(first, b't' | b'f'),
             "integer" | "number" => self.takes_number(json),
             "array" => match &self.items {
+                // Elements that hold nothing: a long array costs no memory here.
                 Some(Items::Scalars { kind: "string" }) => {
-                    serde_json::from_str::<Vec<Cow<'_, str>>>(json).is_ok()
+                    serde_json::from_str::<Vec<Checked<true>>>(json).is_ok()
                 }
-                Some(Items::Scalars { .. }) => serde_json::from_str::<Vec<f64>>(json).is_ok(),
+                Some(Items::Scalars { .. }) => {
+                    serde_json::from_str::<Vec<Checked<false>>>(json).is_ok()
+                }
                 _ => first == b'[',
             },
             _ => true,
