@@ -116,7 +116,7 @@ impl App {
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
-        let query = query_api(configuration, &databases, &builder);
+        let query = query_api(configuration, &databases, &builder).with_cut_off(cut_off.clone());
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.

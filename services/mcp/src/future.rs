@@ -86,14 +86,12 @@ impl Future for ResponseFuture {
                 let is_tool = matches!(this.state, State::Calling { .. });
                 // Drops the call here, so that it is not detached either.
                 this.state = State::Ready(None);
-                match cancelled {
-                    Poll::Ready(reason) => {
-                        let fault = Fault::NotAdmittedFor { reason, is_tool };
-                        let reply = this.encoder.fault(fault, this.sanitizer);
-                        Ok((reply, End::of(Outcome::Cancelled)))
-                    }
-                    Poll::Pending => Err(Fault::Tool(Failure::new("the server is shutting down"))),
-                }
+                let fault = match cancelled {
+                    Poll::Ready(reason) => Fault::NotAdmittedFor { reason, is_tool },
+                    Poll::Pending => Fault::Tool(Failure::new("the server is shutting down")),
+                };
+                let reply = this.encoder.fault(fault, this.sanitizer);
+                Ok((reply, End::of(Outcome::Cancelled)))
             }
         };
         let (reply, mut end) = outcome.unwrap_or_else(|fault| {

@@ -272,14 +272,17 @@ impl Client {
         Ok(None)
     }
 
-    /// Reads all answers to their end, and ignores their contents.
-    pub(crate) async fn drain(&mut self) -> Result<(), DriverError> {
+    /// Reads all answers to their end, and ignores their contents. Returns whether all commands have
+    /// succeeded.
+    pub(crate) async fn drain(&mut self) -> Result<bool, DriverError> {
         self.flush().await?;
         let limit = mem::replace(&mut self.max_row_bytes, 0);
+        let mut has_succeeded = true;
         let drained = loop {
             match self.next().await {
-                Ok(None) => break Ok(()),
-                Ok(Some(_)) | Err(DriverError::Server(_)) => {}
+                Ok(None) => break Ok(has_succeeded),
+                Ok(Some(_)) => {}
+                Err(DriverError::Server(_)) => has_succeeded = false,
                 Err(error) => break Err(error),
             }
         };

@@ -184,7 +184,7 @@ async fn restore(mut lease: Lease, error: QueryError) -> QueryError {
             let client = lease.begin();
             client.queue("ROLLBACK");
             match client.drain().await {
-                Ok(()) => lease.settle(),
+                Ok(_) => lease.settle(),
                 Err(lost) => {
                     lease.give_up();
                     warn!(

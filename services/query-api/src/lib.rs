@@ -52,6 +52,7 @@ use axum::{
 use http::{HeaderValue, header::CACHE_CONTROL};
 use ziggurat_accounts::CookieHalf;
 use ziggurat_databases::Databases;
+use ziggurat_layers::shutdown::CutOff;
 use ziggurat_mcp::StateSigner;
 use ziggurat_postgres::large_rows::LargeRows;
 use ziggurat_tokens::Identity;
@@ -74,6 +75,7 @@ pub struct QueryApi {
     large_rows: LargeRows,
     catalogues: Catalogues,
     links: Links,
+    cut_off: CutOff,
 }
 
 // === impl QueryApi ===
@@ -90,11 +92,16 @@ impl QueryApi {
             large_rows: LargeRows::new(MAX_LARGE_ROWS),
             catalogues: Catalogues::default(),
             links: Links::default(),
+            cut_off: CutOff::default(),
         }
     }
-}
 
-impl QueryApi {
+    /// Sets the signal that ends results when the server stops.
+    #[must_use]
+    pub fn with_cut_off(self, cut_off: CutOff) -> Self {
+        Self { cut_off, ..self }
+    }
+
     /// Returns the caller that made an export in the browser with this cookie. Its download has the
     /// cookie alone, and the program gives it that identity if the session has not ended.
     #[must_use]

@@ -2,17 +2,22 @@
 
 use std::{
     convert::Infallible,
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, TryStreamExt as _, stream};
+use futures_util::{
+    Stream, TryStreamExt as _,
+    future::{Either, select},
+    stream,
+};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time;
 use ziggurat_answers::Left;
-use ziggurat_layers::sanitize::RequestId;
+use ziggurat_layers::{sanitize::RequestId, shutdown::CutOffFuture};
 use ziggurat_limits::Refused;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
@@ -38,6 +43,9 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Time for which rows wait for others of their piece.
 const PIECE_TIME: Duration = Duration::from_millis(50);
+
+/// Message of a statement that the end of the server cuts off.
+const SHUTTING_DOWN: &str = "the server is shutting down";
 
 const BEFORE_ROWS: &str = r#"{"rows":["#;
 
@@ -103,21 +111,26 @@ struct Done<'a> {
 pub(crate) fn lines(
     prepared: Prepared,
     max_bytes: u64,
+    cut_off: CutOffFuture,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
     let Prepared { running, rows } = prepared;
     let response = Response {
         running,
         stage: Stage::Start(rows),
     };
-    stream::unfold(Some(response), move |response| async move {
-        let response = response?;
+    stream::unfold(Some((response, cut_off)), move |rest| async move {
+        let (response, mut cut_off) = rest?;
         let observed = response.running.caller.observed.clone();
-        let next = observed.or_cancelled(response.next(max_bytes)).await;
-        let (line, rest) = next.unwrap_or_else(|cancelled| {
-            let error = ErrorLine::cancelled(cancelled.message());
-            (line(&json!({"error": error})), None)
-        });
-        Some((Ok(line), rest))
+        let next = pin!(observed.or_cancelled(response.next(max_bytes)));
+        let (line, rest) = match select(next, &mut cut_off).await {
+            Either::Left((Ok(next), _)) => next,
+            Either::Left((Err(cancelled), _)) => (stopped(cancelled.message()), None),
+            Either::Right(_) => {
+                observed.end(Outcome::Cancelled);
+                (stopped(SHUTTING_DOWN), None)
+            }
+        };
+        Some((Ok(line), rest.map(|rest| (rest, cut_off))))
     })
 }
 
@@ -322,6 +335,11 @@ fn failed(running: &mut RunningStatement, error: &QueryError) -> Bytes {
         error.demand(*demand);
     }
     line(&json!({"error": error}))
+}
+
+/// Returns the last line of a statement that was stopped.
+fn stopped(message: &str) -> Bytes {
+    line(&json!({"error": ErrorLine::cancelled(message)}))
 }
 
 fn line(json: &serde_json::Value) -> Bytes {

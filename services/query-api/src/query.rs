@@ -90,6 +90,8 @@ pub(crate) async fn run(
             "timeout_ms must be at least 1; without it, the limit of the database applies";
         return Err(Stop::bad_request(message));
     }
+    // The statement is held once while it runs.
+    drop(payload);
     let asked = Asked {
         sql: request.sql.as_deref().unwrap_or_default(),
         database: request.database.as_deref(),
@@ -98,6 +100,6 @@ pub(crate) async fn run(
         confirm: request.confirm.as_deref(),
     };
     let prepared = api.prepare(caller, &asked).await?;
-    let lines = lines::lines(prepared, api.limits.max_query_bytes);
+    let lines = lines::lines(prepared, api.limits.max_query_bytes, api.cut_off.happened());
     Ok(([(CONTENT_TYPE, NDJSON)], Body::from_stream(lines)).into_response())
 }

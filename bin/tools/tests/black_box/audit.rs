@@ -2,7 +2,7 @@
 
 mod own_tools;
 
-use std::fs;
+use std::{fs, thread};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::{
 
 /// A server with an audit trail, and its trail.
 struct Audited {
-    _postgres: Postgres,
+    postgres: Postgres,
     home: Home,
 }
 
@@ -31,10 +31,7 @@ impl Audited {
         home.configure(&format!(
             "databases:\n{entries}audit: {{file: audit.jsonl{settings}}}\n{more}"
         ));
-        Self {
-            _postgres: postgres,
-            home,
-        }
+        Self { postgres, home }
     }
 
     fn lines(&self, file: &str) -> Vec<Value> {
@@ -64,6 +61,32 @@ impl Audited {
 fn query(client: &Client, sql: &str) {
     let params = json!({"name": "query_database", "arguments": {"query": sql}});
     result(client, "tools/call", &params);
+}
+
+#[test]
+fn a_statement_that_the_shutdown_cuts_off_is_recorded_as_cancelled() {
+    let audited = Audited::with("", "limits: {shutdown_grace: 100ms}\n");
+    let (program, client) = audited.home.serve(&["-no-auth"]);
+    let sql = "SELECT 'endless', pg_sleep(300)";
+    let params = json!({"name": "query_database", "arguments": {"query": sql}});
+    let mcp = {
+        let client = client.clone();
+        thread::spawn(move || client.call("tools/call", &params))
+    };
+    let rest = thread::spawn(move || client.post("/api/query", &json!({"sql": sql}).to_string()));
+    audited.postgres.wait_for_running("endless", 2);
+    let calls = audited.calls(program);
+    let answer = mcp.join().expect("answered");
+    assert_eq!(answer["error"]["data"], "the server is shutting down");
+    let answer = rest.join().expect("answered");
+    assert!(
+        answer.body.contains("the server is shutting down"),
+        "{answer:?}"
+    );
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    for call in calls {
+        assert_eq!(call["verdict"], "cancelled", "{call}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Client, Home, Postgres, Program, connect, received, until};
 
@@ -137,6 +137,31 @@ fn a_stream_of_events_that_is_cut_off_ends_with_an_error() {
     assert!(rest.contains(r#""id":7,"error""#), "{rest}");
     assert!(rest.ends_with("0\r\n\r\n"), "the last chunk: {rest}");
     assert_eq!(program.ended().code(), Some(0));
+}
+
+#[test]
+fn rows_of_a_statement_that_is_cut_off_end_with_an_error() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    home.configure(&format!(
+        "limits: {{shutdown_grace: 100ms}}\ndatabases:\n{}",
+        postgres.entry("main")
+    ));
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    let body = json!({"sql": "SELECT 'endless', pg_sleep(300)"}).to_string();
+    let headers = "content-type: application/json\r\n";
+    let mut stream = client.open("/api/query", headers, &body, "started");
+    until("it runs", || running(&postgres, "endless") == 1);
+    program.signal(Signal::TERM);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).expect("whole chunks");
+    assert!(rest.ends_with("0\r\n\r\n"), "the last chunk: {rest}");
+    let last = rest.lines().rfind(|line| line.starts_with('{'));
+    let last: Value = serde_json::from_str(last.expect("a line")).expect("JSON");
+    assert_eq!(last["error"]["code"], "cancelled", "{last}");
+    assert_eq!(last["error"]["message"], "the server is shutting down");
+    assert_eq!(program.ended().code(), Some(0));
+    until("it is cancelled", || running(&postgres, "endless") == 0);
 }
 
 #[test]

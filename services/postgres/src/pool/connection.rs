@@ -192,7 +192,14 @@ impl Connection {
         let key = client.cancel_key();
         let gone = async {
             client.set_patience(None);
-            client.drain().await?;
+            if client.drain().await? {
+                info!(
+                    target: LOG_TARGET,
+                    process,
+                    database = database.name(),
+                    "a cancelled statement had ended before: what it changed is committed"
+                );
+            }
             client.close().await?;
             Ok::<_, DriverError>(())
         };

@@ -99,7 +99,7 @@ impl Execution {
         let client = self.lease.begin();
         client.queue("ROLLBACK");
         match client.drain().await {
-            Ok(()) => {
+            Ok(_) => {
                 self.lease.has_answered();
                 self.lease.settle();
                 AttemptError::Failed(error)
