@@ -81,6 +81,7 @@ struct Link {
         (status = 429, description = "A limit of the caller is reached"),
         (status = 503, description = "`unreachable`: the database cannot be reached; `busy`: there \
             is no free connection, or too many links wait"),
+        (status = 504, description = "`timeout`: the database did not answer in time"),
     ),
 )]
 pub(crate) async fn create(
@@ -91,6 +92,7 @@ pub(crate) async fn create(
     let request: ExportRequest = payload
         .object()
         .map_err(|error| Stop::bad_request(format!("Invalid request body: {error}")))?;
+    drop(payload);
     if !caller.rights.is_unlimited {
         let message = "Exports are not available to API tokens and clients, unless a toolset of \
                        theirs names the area query";
@@ -146,6 +148,7 @@ pub(crate) async fn create(
         (status = 503, description = "`unreachable`: the database cannot be reached; `busy`: the \
             session runs two statements, or there is no free connection; `cancelled`: it was \
             cancelled before its first row"),
+        (status = 504, description = "`timeout`: the database did not answer in time"),
     ),
 )]
 pub(crate) async fn fetch(
@@ -236,6 +239,7 @@ fn refused(
     let error = ErrorLine::new(error, current, crate::prepare::leading_white_space(sql));
     let status = match error.code {
         "connection_lost" | "busy" => StatusCode::SERVICE_UNAVAILABLE,
+        "timeout" => StatusCode::GATEWAY_TIMEOUT,
         _ => StatusCode::BAD_REQUEST,
     };
     Stop::new(status, error.code, error.message)

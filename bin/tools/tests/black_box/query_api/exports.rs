@@ -41,6 +41,17 @@ fn link(client: &Client, sql: &str, more: &Value) -> String {
 }
 
 #[test]
+fn an_export_whose_database_does_not_answer_in_time_is_504() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!("databases:\n{entry}    query_timeout: 200ms\n"));
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let href = link(&client, "SELECT pg_sleep(60)", &json!({}));
+    assert_eq!(refused(&client.get(&href)), (504, "timeout".to_owned()));
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a table of formats")]
 fn each_format_has_its_form() {
     let postgres = Postgres::with(TABLE);
