@@ -11,7 +11,8 @@
 //! # Limits
 //!
 //! A row larger than `max_row_bytes` is never in memory: its bytes are read and dropped, and
-//! `Event::Oversized` replaces it. Any other message larger than `MAX_MESSAGE` ends the connection.
+//! `Event::Oversized` replaces it. The texts of a long error or notice are cut as they are read. Any
+//! other message larger than `MAX_MESSAGE` ends the connection.
 //!
 //! # Cancellation
 //!
@@ -22,6 +23,7 @@ mod auth;
 mod cancel;
 mod encode;
 mod error;
+mod long_message;
 mod options;
 pub mod query;
 mod row;
@@ -31,7 +33,7 @@ mod startup;
 mod tests;
 mod tls;
 
-use std::{io, mem, sync::Arc, time::Duration};
+use std::{io, mem, sync::Arc, task::Poll, time::Duration};
 
 use bytes::{Buf as _, BytesMut};
 use postgres_protocol::message::backend::{Header, Message};
@@ -40,7 +42,6 @@ use tokio::{
     time::{self, Instant},
 };
 
-use self::socket::Socket;
 pub use self::{
     auth::{RequireAuth, UnknownAuth},
     error::{DriverError, ServerError},
@@ -57,6 +58,7 @@ pub use self::{
     query::{Query, query},
     row::{FromText, Row},
 };
+use self::{long_message::LongMessage, socket::Socket};
 use super::{
     large_rows::{LargeRowPermit, LargeRows},
     notices::{NoticeSink, Notices},
@@ -90,6 +92,8 @@ pub struct Client {
     pending: u32,
     /// The row that is being skipped.
     skipping: Option<SkippedRow>,
+    /// The long error or notice that is being read.
+    long: Option<LongMessage>,
     columns: Arc<[Field]>,
     max_row_bytes: usize,
     /// Limit on the memory of large rows, shared by several connections.
@@ -148,6 +152,7 @@ impl Client {
             process: 0,
             pending: 0,
             skipping: None,
+            long: None,
             columns: Arc::default(),
             max_row_bytes: DEFAULT_MAX_ROW,
             large_rows: None,
@@ -243,13 +248,19 @@ impl Client {
             patience,
             ..
         } = self;
+        let long = output.len() > MAX_KEPT_CAPACITY;
         let send = async {
             while output.has_remaining() {
                 socket.stream.write_buf(output).await?;
             }
             socket.stream.flush().await
         };
-        Ok(within(patience, send).await??)
+        within(patience, send).await??;
+        if long {
+            // The answer may take long, and what is left of the capacity does not show the memory.
+            self.output = BytesMut::with_capacity(READ_SIZE);
+        }
+        Ok(())
     }
 
     /// Returns the next event, or `None` when every answer is complete.
@@ -359,16 +370,10 @@ impl Client {
     /// Takes the next complete event out of the input.
     fn parse(&mut self) -> Result<Option<Event>, DriverError> {
         loop {
-            if let Some(skipping) = &mut self.skipping {
-                let here = skipping.left.min(self.input.len());
-                self.input.advance(here);
-                skipping.left -= here;
-                if skipping.left > 0 {
-                    return Ok(None);
-                }
-                let bytes = skipping.total;
-                self.skipping = None;
-                return Ok(Some(Event::Oversized { bytes }));
+            match self.read_on()? {
+                Poll::Pending => return Ok(None),
+                Poll::Ready(Some(event)) => return Ok(Some(event)),
+                Poll::Ready(None) => {}
             }
             let Some(header) = Header::parse(&self.input)? else {
                 return Ok(None);
@@ -379,6 +384,11 @@ impl Client {
                 // The length counts itself.
                 let left = length - (HEADER - 1);
                 self.skipping = Some(SkippedRow { left, total: left });
+                continue;
+            }
+            if LongMessage::is_long(header.tag(), length) {
+                self.input.advance(HEADER);
+                self.long = Some(LongMessage::new(header.tag(), length - (HEADER - 1)));
                 continue;
             }
             if header.tag() != DATA_ROW && length > MAX_MESSAGE {
@@ -410,6 +420,32 @@ impl Client {
                 return Ok(Some(event));
             }
         }
+    }
+
+    /// Reads on in the row that is being skipped, or in a long message. Returns ready when there is
+    /// neither, or with the event at its end.
+    fn read_on(&mut self) -> Result<Poll<Option<Event>>, DriverError> {
+        if let Some(skipping) = &mut self.skipping {
+            let here = skipping.left.min(self.input.len());
+            self.input.advance(here);
+            skipping.left -= here;
+            if skipping.left > 0 {
+                return Ok(Poll::Pending);
+            }
+            let bytes = skipping.total;
+            self.skipping = None;
+            return Ok(Poll::Ready(Some(Event::Oversized { bytes })));
+        }
+        let Some(long) = &mut self.long else {
+            return Ok(Poll::Ready(None));
+        };
+        if !long.read(&mut self.input) {
+            return Ok(Poll::Pending);
+        }
+        let message = self.long.take().map(LongMessage::finish);
+        let message = Message::parse(&mut message.unwrap_or_default())?;
+        let event = self.sort(message.ok_or(DriverError::LENGTH)?)?;
+        Ok(Poll::Ready(event))
     }
 
     /// Converts a message into an event, or into `None` if no caller needs it.

@@ -159,3 +159,32 @@ fn a_statement_is_refused_from_its_limit_on_and_the_refusal_names_the_key() {
         );
     }
 }
+
+#[test]
+fn a_long_message_of_postgresql_is_cut_and_its_connection_goes_on() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (program, client) = home.serve(&["-no-auth"]);
+    let process = || client.query("SELECT pg_backend_pid()");
+    let before = process();
+    for length in [10_000_000, 100_000_000] {
+        let sql = format!("SELECT repeat('x', {length})::int");
+        let (text, is_error) = client.tool("query_database", &json!({"query": sql}));
+        assert!(is_error && text.len() < 20_000, "{} bytes", text.len());
+        assert!(
+            text.contains("invalid input syntax for type integer: \"xxx"),
+            "{text}"
+        );
+        assert!(text.contains("22P02"), "{text}");
+        assert_eq!(process(), before, "the connection goes on");
+        let body = json!({"sql": sql}).to_string();
+        let answer = client.post("/api/query", &body);
+        assert!(
+            answer.body.len() < 20_000 && answer.body.contains("22P02"),
+            "{answer:?}"
+        );
+    }
+    if let Some((peak, _)) = memory(&program) {
+        assert!(peak < 160 << 10, "{} MiB", peak >> 10);
+    }
+}
