@@ -7,7 +7,9 @@ use axum::{Router, routing::get};
 use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{AroundLayer, CountedRefusal, ExceptLayer, Readiness, add_request_id, headers};
+use ziggurat_http::{
+    AroundLayer, CountedRefusal, ExceptLayer, Readiness, add_request_id, body_budget, headers,
+};
 use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
@@ -19,6 +21,7 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_serve::HttpService;
+use ziggurat_tokens::Identity;
 
 use crate::{
     configuration::Configuration,
@@ -55,6 +58,10 @@ pub(crate) fn build(
         let metrics = metrics.clone();
         AroundLayer::new(move |request: &mut Request<_>| count(&metrics, request))
     });
+    let max_bytes = configuration.max_body_bytes;
+    let bodies = BodyLimitLayer::new(max_bytes)
+        .with_budget(body_budget(max_bytes), Identity::body_caller)
+        .with_render(ErrorFormat);
     let exchanges = metrics.is_on().then(|| {
         let metrics = metrics.clone();
         AroundLayer::new(move |request: &mut Request<_>| count_exchange(&metrics, request))
@@ -92,7 +99,7 @@ pub(crate) fn build(
         // Ends requests that still run when the shutdown time is over.
         .layer(ShutdownLayer::new(cut_off).with_render(ErrorFormat))
         // One body limit for all routes.
-        .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(ErrorFormat))
+        .layer(bodies)
         .service(routes(configuration, readiness, store, tokens, observation)))
 }
 

@@ -175,5 +175,6 @@ fn options(server: &Server, app: &App, cut_off: &CutOff, observation: &Observati
         cut_off: cut_off.clone(),
         limits: app.limits.clone(),
         observation: observation.clone(),
+        ..Options::default()
     }
 }

@@ -76,9 +76,13 @@ use http::header;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
-use ziggurat_http::Document;
-use ziggurat_layers::shutdown::CutOff;
+use ziggurat_http::{Document, body_budget};
+use ziggurat_layers::{
+    body_limit::{BodyLimitLayer, ByteBudget},
+    shutdown::CutOff,
+};
 use ziggurat_limits::Limits;
+use ziggurat_tokens::Identity;
 
 use self::{
     health::HealthCheck,
@@ -124,6 +128,8 @@ pub struct Options {
     pub keep_alive: Option<Duration>,
     /// Limit on the question, in bytes.
     pub max_query: usize,
+    /// Budget of the bodies of all requests.
+    pub bodies: ByteBudget,
     /// The OpenAPI document, as JSON.
     pub document: &'static str,
     /// Signal that ends streams when the server stops.
@@ -232,6 +238,15 @@ fn compact(document: &str) -> String {
 
 // === impl Options ===
 
+impl Options {
+    /// Limits the body of a question, and the bodies of all questions together.
+    fn body_limit(&self) -> BodyLimitLayer {
+        BodyLimitLayer::new(query::MAX_BODY)
+            .with_message(query::TOO_LARGE)
+            .with_budget(self.bodies.clone(), Identity::body_caller)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -239,6 +254,7 @@ impl Default for Options {
             retrieval_error_codes: false,
             keep_alive: None,
             max_query: MAX_QUERY,
+            bodies: body_budget(query::MAX_BODY),
             document: "",
             cut_off: CutOff::default(),
             limits: Limits::new(ziggurat_limits::Settings::default()),

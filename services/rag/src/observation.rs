@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{HeaderValue, Request, StatusCode, header::RETRY_AFTER};
+use http::{Extensions, HeaderValue, Request, StatusCode, header::RETRY_AFTER};
 use ziggurat_audit::{Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict};
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{
+    body_limit::BodyPermit,
     client_ip::ClientIp,
     reject::Rejection,
     sanitize::{RequestId, TraceId},
@@ -67,6 +68,8 @@ pub(super) struct ObservedQuestion {
     limits: CallerLimits,
     /// Held until the end.
     permit: Option<StatementPermit>,
+    /// The bytes of its body.
+    body: Option<BodyPermit>,
     /// The trace of the question, and what its statements say of it.
     call: CallContext,
 }
@@ -120,6 +123,7 @@ impl Observation {
             running,
             limits,
             permit: None,
+            body: None,
         }
     }
 
@@ -225,6 +229,11 @@ impl<'a> Target<'a> {
 // === impl ObservedQuestion ===
 
 impl ObservedQuestion {
+    /// Holds the bytes of the body until the end: a question in progress still has its text.
+    pub(super) fn hold_body(&mut self, extensions: &Extensions) {
+        self.body = extensions.get().cloned();
+    }
+
     /// Sets the question, of which at most a digest is recorded, and its database.
     pub(super) fn set_question(&mut self, text: &str, database: &Arc<Database>) {
         let Some(running) = &mut self.running else {

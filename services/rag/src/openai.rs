@@ -20,7 +20,7 @@ use serde::Serialize;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use utoipa::ToSchema;
 use ziggurat_http::Payload;
-use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
+use ziggurat_layers::body_limit::LimitedBody;
 
 use self::{
     refusal::{ChatErrorResponse, ChatRefusal},
@@ -33,7 +33,7 @@ use super::{
     observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
     pipelines::{Found, Pipelines},
-    query::{self, MAX_BODY, TOO_LARGE},
+    query,
     reply::{ErrorResponse, Refused, json},
     request::whole,
     stream::Encoder,
@@ -197,7 +197,7 @@ impl Chat {
             is_recorded = true;
             self.respond(&head, request)
         });
-        let limit = BodyLimitLayer::new(MAX_BODY).with_message(TOO_LARGE);
+        let limit = self.options.body_limit();
         let limited = limit.with_render(ChatErrors).layer(respond);
         let answered = limited.oneshot(Request::from_parts(parts, body)).await;
         let response = answered.unwrap_or_else(ChatRefusal::into_response);
@@ -214,9 +214,11 @@ impl Chat {
         request: Request<LimitedBody<Body>>,
     ) -> Result<Response, ChatRefusal> {
         let version = request.version();
-        let read = read(request.into_body()).await;
+        let (parts, body) = request.into_parts();
+        let read = read(body).await;
         let model = read.as_ref().map_or("", |(model, _)| model.as_str());
         let mut question = self.begin(head, model);
+        question.hold_body(&parts.extensions);
         let trace_id = question.trace_id();
         let admitted: Result<_, ChatRefusal> = async {
             let (model, request) = read?;

@@ -11,11 +11,7 @@ use http::{HeaderMap, StatusCode, Version, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_audit::Verdict;
-use ziggurat_layers::{
-    body_limit::{BodyLimitLayer, LimitedBody},
-    reject::Rejection,
-    sanitize::TraceId,
-};
+use ziggurat_layers::{body_limit::LimitedBody, reject::Rejection, sanitize::TraceId};
 use ziggurat_llm::Deadline;
 use ziggurat_serve::{is_json, sse::EventStream};
 
@@ -113,8 +109,7 @@ async fn ask(
         let question = mem::take(&mut question);
         respond(&pipeline, request, options, question)
     });
-    let limit = BodyLimitLayer::new(MAX_BODY).with_message(TOO_LARGE);
-    let limited = limit.with_render(ErrorLine).layer(respond);
+    let limited = options.body_limit().with_render(ErrorLine).layer(respond);
     limited
         .oneshot(request)
         .await
@@ -138,6 +133,7 @@ async fn respond(
     mut question: ObservedQuestion,
 ) -> Result<Response, Refused> {
     let version = request.version();
+    question.hold_body(request.extensions());
     let admitted = async {
         let body = whole(request.into_body()).await?;
         let query = Query::read(body, options.max_query)?;
