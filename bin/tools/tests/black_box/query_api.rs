@@ -68,6 +68,19 @@ fn refused(answer: &Answer) -> (u16, String) {
 }
 
 #[test]
+fn rows_that_postgresql_has_sent_go_out_while_the_statement_runs() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    // PostgreSQL keeps the last 8 KiB of its rows until there are more.
+    let sql = "SELECT n, repeat('x', 9000), pg_sleep(CASE n WHEN 3 THEN 300 ELSE 0 END)
+        FROM generate_series(1, 3) n";
+    let body = json!({"sql": sql}).to_string();
+    let headers = "content-type: application/json\r\n";
+    drop(client.open(QUERY, headers, &body, r#"{"rows":[[1,"xxx"#));
+}
+
+#[test]
 fn a_statement_has_its_columns_its_rows_and_one_end() {
     let postgres = Postgres::with(
         "CREATE TYPE mood AS ENUM ('so so');
