@@ -33,7 +33,7 @@
 //! equal ones only once, and a column takes 36 bytes in addition. Comments and defaults are cut at
 //! 2,000 characters. Reading stops at 100,000 tables, a million columns or 64 MiB of text, and
 //! [`is_cut`](Metadata::is_cut) reports it; a table is kept completely or not at all. Of 10,000
-//! enums, 1,000 labels each are kept.
+//! enums, 1,000 labels each are kept, and 10,000 functions.
 
 mod enums;
 mod interner;
@@ -66,6 +66,8 @@ pub struct Metadata {
     columns: Vec<ColumnEntry>,
     keys: Keys,
     enums: Enums,
+    /// Schema, name, arguments, result and comment of each.
+    functions: Vec<[TextId; 5]>,
     /// Sorted by name.
     denied: Vec<TextId>,
     is_cut: bool,
@@ -103,12 +105,28 @@ pub enum TableKind {
     Foreign,
 }
 
+/// Function or procedure that the role may call.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    /// Name of its schema.
+    pub schema: &'a str,
+    /// Its name in the schema.
+    pub name: &'a str,
+    /// Its arguments, as CREATE FUNCTION has them.
+    pub arguments: &'a str,
+    /// Type of its result; empty for a procedure.
+    pub result: &'a str,
+    /// Its comment; empty if there is none.
+    pub comment: &'a str,
+}
+
 struct TableEntry {
     schema: TextId,
     name: TextId,
     comment: TextId,
     kind: TableKind,
     is_partition: bool,
+    is_readable: bool,
     has_vectors: bool,
     oid: u32,
     columns: Range<u32>,
@@ -197,6 +215,21 @@ impl Metadata {
     /// Returns all enums in the schemas that the role may use, sorted by schema and name.
     pub fn enums(&self) -> impl Iterator<Item = EnumType<'_>> {
         self.enums.all(self)
+    }
+
+    /// Returns the functions and procedures that the role may call, sorted by schema and name,
+    /// without those of extensions.
+    pub fn functions(&self) -> impl ExactSizeIterator<Item = Function<'_>> {
+        self.functions.iter().map(|texts| {
+            let [schema, name, arguments, result, comment] = texts.map(|id| self.words.text(id));
+            Function {
+                schema,
+                name,
+                arguments,
+                result,
+                comment,
+            }
+        })
     }
 
     /// Returns the schemas on which the role lacks USAGE, sorted by name.
@@ -291,6 +324,12 @@ impl<'a> Table<'a> {
     #[must_use]
     pub fn is_partition(self) -> bool {
         self.entry.is_partition
+    }
+
+    /// Returns whether the role may read one of its columns.
+    #[must_use]
+    pub fn is_readable(self) -> bool {
+        self.entry.is_readable
     }
 
     /// Returns whether one of its columns holds vectors.

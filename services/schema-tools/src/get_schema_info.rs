@@ -183,9 +183,10 @@ impl ToolHandler for GetSchemaInfo {
             arguments.clone(),
         )
         .with_negotiated(
-            "Describes tables and views as tab-separated text, a line for each column: type, \
-             whether it may be NULL, comments, keys, what it refers to, indexes, default, \
-             vectors. Without arguments, a larger database is summed up by schema.",
+            "Describes tables and views as tab-separated text, a line for each column, the first \
+             one with the table: type, whether it may be NULL, comments, keys, what it refers to, \
+             indexes, default, vectors. Without arguments, a larger database is summed up by \
+             schema.",
             arguments,
         )
         .with_title("Look at the schema")

@@ -1,4 +1,5 @@
-//! `search_schema`: finds tables, views, columns, enums and terms, and paths between tables.
+//! `search_schema`: finds tables, views, columns, enums, terms and functions, and paths between
+//! tables.
 
 mod answer;
 mod arguments;
@@ -124,7 +125,7 @@ impl ToolHandler for SearchSchema {
     fn describe(&self) -> ToolDescriptor {
         let tool = ToolDescriptor::new(
             "search_schema",
-            "Finds tables by the words of a question. Use it before writing SQL; level full has \
+            "Finds tables and functions by the words of a question. Use it before writing SQL; level full has \
              columns, values and keys.",
             Arguments::schema(self.max_tokens),
         )

@@ -1,7 +1,7 @@
 //! Hints for columns that do not exist or are ambiguous.
 
 use ziggurat_postgres::{
-    metadata::{Column, Metadata, Table},
+    metadata::{Column, ForeignKey, Metadata, Table},
     name::written,
 };
 
@@ -50,9 +50,15 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
             "Double quotes are for names. If it is a text, write '{text}' in single quotes."
         )));
     }
-    if let Some((source, _)) = all.iter().find(|(_, table)| has_column(*table, &name)) {
+    if let Some(&(source, table)) = all.iter().find(|(_, table)| has_column(*table, &name)) {
         // An unqualified name that a source has fails for another reason.
         qualifier?;
+        let link = known
+            .first()
+            .and_then(|&own| linked(own, (source, table), &name, &all));
+        if link.is_some() {
+            return link;
+        }
         let column = source.column(&name);
         return Some(Hint::unless_named(format!("Write {column}."), &column));
     }
@@ -73,6 +79,28 @@ pub(super) fn ambiguous(scope: &Scope<'_>, index: usize, metadata: &Metadata) ->
     let choices = known.iter().filter(|(_, table)| has_column(*table, &name));
     let choices: Vec<_> = choices.map(|(source, _)| source.column(&name)).collect();
     (choices.len() > 1).then(|| Hint::of(format!("Write one of: {}.", choices.join(", "))))
+}
+
+/// Describes the joins of two tables by a third one that is missing in the statement, if the column
+/// is the key of the second table to it.
+fn linked(one: Known<'_>, two: Known<'_>, key: &str, all: &[Known<'_>]) -> Option<Hint> {
+    let is_read = |table: Table<'_>| all.iter().any(|(_, known)| known.oid() == table.oid());
+    let links = one
+        .1
+        .referenced_by()
+        .take(MAX_OTHERS)
+        .map(ForeignKey::table);
+    let (link, first, condition) = links.filter(|link| !is_read(*link)).find_map(|link| {
+        let second = joined(link, &[two])?;
+        let (_, condition) = second.split_once(" ON ")?;
+        let is_key = condition.starts_with(&format!("{} = ", two.0.column(key)));
+        is_key.then(|| Some((link, joined(link, &[one])?, condition.to_owned())))?
+    })?;
+    let (one, two) = (written(one.0.label()), written(two.0.label()));
+    let link = short(link);
+    Some(Hint::of(format!(
+        "{link} connects {one} and {two}: add {first}, and join {two} ON {condition}."
+    )))
 }
 
 fn has_column(table: Table<'_>, name: &str) -> bool {

@@ -458,8 +458,9 @@ impl AnswerReader {
             write_command(&mut text, summary);
             if is_setting {
                 text.push_str(
-                    "\nNote: a setting holds for its own call only. Use SET LOCAL together with \
-                     what needs it.",
+                    "\nNote: a setting ends with its call, and a call has one statement. Write what \
+                     the setting would change into the statement itself: schema.table, or AT TIME \
+                     ZONE.",
                 );
             }
             let structure = self.structured.map(|_| Table::changed(summary.affected));

@@ -122,6 +122,7 @@ impl Reader {
                     }
                     query::COLUMNS_AT => self.column(&row)?,
                     query::KEYS_AT => self.keys.key(&row)?,
+                    query::FUNCTIONS_AT => self.function(&row)?,
                     _ => {}
                 },
                 Event::Columns(_) | Event::Oversized { .. } | Event::Ready => {}
@@ -162,6 +163,7 @@ impl Reader {
                 _ => TableKind::Table,
             },
             is_partition: text(row, 3)? == "t",
+            is_readable: text(row, 8)? != "f",
             has_vectors: false,
             oid: number(row, 5)?,
             columns: 0..0,
@@ -172,6 +174,18 @@ impl Reader {
             referenced_by: 0..0,
         });
         self.keys.table(row)
+    }
+
+    fn function(&mut self, row: &Row) -> Result<(), DriverError> {
+        let mut words = [TextId::EMPTY; 5];
+        for (index, word) in words.iter_mut().enumerate() {
+            match self.word(row, index)? {
+                Some(kept) => *word = kept,
+                None => return Ok(()),
+            }
+        }
+        self.metadata.functions.push(words);
+        Ok(())
     }
 
     fn column(&mut self, row: &Row) -> Result<(), DriverError> {
@@ -250,6 +264,7 @@ impl Reader {
         let mut metadata = self.metadata;
         metadata.tables.shrink_to_fit();
         metadata.columns.shrink_to_fit();
+        metadata.functions.shrink_to_fit();
         let words = self.words.finish();
         // PostgreSQL sorts by the bytes of the database encoding, look-ups by those of UTF-8.
         let place = |entry: &TableEntry| (words.text(entry.schema), words.text(entry.name));

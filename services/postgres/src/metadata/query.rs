@@ -19,6 +19,9 @@ const MAX_TYPES: u32 = 100_000;
 /// Maximum number of primary and foreign keys that are read.
 const MAX_KEYS: u32 = 1_000_000;
 
+/// Maximum number of functions that are read.
+const MAX_FUNCTIONS: u32 = 10_000;
+
 /// Number of statements in the message before each one that returns rows.
 pub(super) const VERSION_AT: u32 = 3;
 pub(super) const POWERS_AT: u32 = 4;
@@ -27,6 +30,7 @@ pub(super) const TABLES_AT: u32 = 6;
 pub(super) const TYPES_AT: u32 = 7;
 pub(super) const COLUMNS_AT: u32 = 8;
 pub(super) const KEYS_AT: u32 = 9;
+pub(super) const FUNCTIONS_AT: u32 = 10;
 
 /// The version of the server, such as `16.4`. Packages of distributions add their own, after a space.
 const VERSION: &str =
@@ -153,6 +157,24 @@ const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.attty
         CASE WHEN a.atttypid >= 16384 THEN a.atttypid END, a.attnum
     FROM ($placed) AS a";
 
+/// The functions and procedures that the role may call, without those of extensions and those that
+/// only PostgreSQL itself calls.
+const FUNCTIONS: &str = "SELECT s.nspname, p.proname,
+        left(pg_catalog.pg_get_function_arguments(p.oid), $longest),
+        left(pg_catalog.pg_get_function_result(p.oid), $longest),
+        (SELECT left(d.description, $longest) FROM pg_catalog.pg_description d
+            WHERE d.objoid = p.oid AND d.objsubid = 0
+                AND d.classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass)
+    FROM pg_catalog.pg_proc p JOIN schemas s ON s.oid = p.pronamespace
+    WHERE s.is_open AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+        AND p.prorettype NOT IN ('pg_catalog.internal'::pg_catalog.regtype,
+            'pg_catalog.trigger'::pg_catalog.regtype, 'pg_catalog.event_trigger'::pg_catalog.regtype)
+        AND NOT 'pg_catalog.internal'::pg_catalog.regtype = ANY (p.proargtypes)
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+            WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid
+                AND d.deptype = 'e')
+    ORDER BY s.nspname, p.proname, p.pronargs, p.oid LIMIT $functions";
+
 /// Returns the whole message, which has no text of a caller in it.
 pub(super) fn message(timeout: u128, limits: Limits) -> String {
     // One more than is stored, to find out whether there are more.
@@ -166,6 +188,9 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
         .replace("$longest", &LONGEST.to_string())
         .replace("$labels", &MAX_LABELS.to_string())
         .replace("$types", &MAX_TYPES.to_string());
+    let functions = FUNCTIONS
+        .replace("$longest", &LONGEST.to_string())
+        .replace("$functions", &MAX_FUNCTIONS.to_string());
     format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
          SET LOCAL statement_timeout = {timeout};
@@ -182,7 +207,8 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
              t.oid,
              CASE WHEN t.relkind IN ('r', 'm', 'f') THEN least(t.reltuples, 1e18)::int8 ELSE -1 END,
              CASE WHEN t.relispartition THEN (SELECT i.inhparent FROM pg_catalog.pg_inherits i
-                 WHERE i.inhrelid = t.oid) END
+                 WHERE i.inhrelid = t.oid) END,
+             pg_catalog.has_any_column_privilege(t.oid, 'SELECT')
          FROM tables t ORDER BY t.nspname, t.relname;
          WITH schemas AS MATERIALIZED ({SCHEMAS}) {types};
          WITH RECURSIVE schemas AS MATERIALIZED ({SCHEMAS}),
@@ -190,6 +216,7 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
          vectors (oid, dims) AS MATERIALIZED ({VECTORS})
          {columns};
          {ALL_KEYS} LIMIT {MAX_KEYS};
+         WITH schemas AS MATERIALIZED ({SCHEMAS}) {functions};
          COMMIT"
     )
 }

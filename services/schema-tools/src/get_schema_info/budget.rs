@@ -51,7 +51,7 @@ impl Budget {
     ) -> Listing {
         let max_bytes = max_bytes(self.max_tokens);
         let room = max_bytes.saturating_sub(out.len() + Listing::header_bytes(with_columns));
-        let mut listing = Listing::new(room, with_columns, format);
+        let mut listing = Listing::new(room, with_columns, format).without_repetition();
         listing.extend(tables);
         if listing.tables() == tables.len() && listing.is_within_limit() {
             listing.write(out, tables.len());
@@ -63,7 +63,8 @@ impl Budget {
             .first()
             .map(|table| self.columns_hint(*table, usize::MAX));
         let longest = columns_hint.map_or(0, |hint| hint.len()).max(hint.len());
-        listing = Listing::new(room.saturating_sub(longest), with_columns, format);
+        let room = room.saturating_sub(longest);
+        listing = Listing::new(room, with_columns, format).without_repetition();
         listing.extend(tables);
         let missing = listing.cut();
         listing.write(out, listing.tables());

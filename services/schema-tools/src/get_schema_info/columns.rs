@@ -10,6 +10,8 @@ use ziggurat_postgres::{
 use ziggurat_answers::CallFormat;
 
 const TABLE_HEADER: &str = "schema\ttable\ttype\ttable_desc";
+/// The fields of a table, all of them empty.
+const EMPTY_TABLE: &str = "\t\t\t";
 const COLUMN_HEADER: &str = "column\tdata_type\tnullable\tcol_desc\tis_pk\tis_unique\tfk_ref\t\
      is_indexed\tidentity\tdefault\tis_vector\tvector_dims";
 
@@ -19,6 +21,8 @@ pub(super) struct Listing {
     max_bytes: usize,
     with_columns: bool,
     format: CallFormat,
+    /// Set if each line has the fields of its table, not only the first one.
+    repeats: bool,
     /// Number of tables in it.
     tables: usize,
 }
@@ -43,8 +47,15 @@ impl Listing {
             max_bytes,
             with_columns,
             format,
+            repeats: true,
             tables: 0,
         }
+    }
+
+    /// Leaves the fields of a table empty but for the first of its lines.
+    pub(super) fn without_repetition(mut self) -> Self {
+        self.repeats = false;
+        self
     }
 
     /// Adds tables until one does not fit; the first one is always added.
@@ -116,11 +127,14 @@ impl Listing {
             out.push('\n');
             return;
         }
-        let about = out.split_off(start);
+        let mut about = out.split_off(start);
         for column in table.columns() {
             out.push_str(&about);
             write_column(out, column, format);
             out.push('\n');
+            if !self.repeats {
+                about.replace_range(.., EMPTY_TABLE);
+            }
         }
         if table.columns().len() == 0 {
             // A table without columns would have no line otherwise.

@@ -169,7 +169,13 @@ impl Search<'_> {
         let is_in = match entry {
             Entry::Table(at) | Entry::Column(at, _) => {
                 let table = self.lines.table(at);
-                table.is_some_and(|table| !table.is_partition() && in_schema(table.schema()))
+                // A call that names a table sees it even if its role may not read it.
+                let is_shown = |table: &Table<'_>| !table.is_partition() && table.is_readable();
+                table.is_some_and(|table| is_shown(&table) && in_schema(table.schema()))
+            }
+            Entry::Function(at) => {
+                let function = self.lines.functions.get(at);
+                function.is_some_and(|function| in_schema(function.schema))
             }
             Entry::Enum(at) => self
                 .lines

@@ -13,7 +13,7 @@ use super::{
 /// Limit on the characters of a question.
 const MAX_QUERY: usize = 200;
 
-const KINDS: [&str; 5] = ["table", "view", "column", "enum", "term"];
+const KINDS: [&str; 6] = ["table", "view", "column", "enum", "term", "function"];
 
 const LEVELS: &[&str] = &["names", "summary", "full"];
 
@@ -69,6 +69,7 @@ pub(super) enum Kind {
     Column,
     Enum,
     Term,
+    Function,
 }
 
 // === impl Arguments ===
@@ -84,7 +85,7 @@ impl Arguments {
             .with_optional("table", Property::string("Exact name"))
             .with_optional(
                 "kinds",
-                Property::strings("table, view, column, enum, term"),
+                Property::strings("table, view, column, enum, term, function"),
             )
             .with_optional("level", level.with_default("summary"))
             .with_optional("from", Property::string("With to: join paths"))
@@ -202,13 +203,14 @@ impl Subject {
 
 impl Filter {
     pub(super) fn has(&self, kind: Kind) -> bool {
-        let [table, view, column, is_enum, term] = self.kinds;
+        let [table, view, column, is_enum, term, function] = self.kinds;
         match kind {
             Kind::Table => table,
             Kind::View => view,
             Kind::Column => column,
             Kind::Enum => is_enum,
             Kind::Term => term,
+            Kind::Function => function,
         }
     }
 
@@ -228,6 +230,7 @@ impl Kind {
             Self::Column => "column",
             Self::Enum => "enum",
             Self::Term => "term",
+            Self::Function => "function",
         }
     }
 }
@@ -259,7 +262,8 @@ mod tests {
             ),
             (
                 json!({"kinds": ["table", "tables"]}),
-                "Unknown kind 'tables'. The kinds are: table, view, column, enum, term.",
+                "Unknown kind 'tables'. The kinds are: table, view, column, enum, term, \
+                 function.",
             ),
             (
                 json!({"query": "x".repeat(201)}),

@@ -1,8 +1,8 @@
-//! The words of a database: which table, column, enum or term has each.
+//! The words of a database: which table, column, enum, term or function has each.
 
 use std::{collections::HashMap, ops::Range};
 
-use ziggurat_postgres::metadata::{EnumType, Metadata, Table};
+use ziggurat_postgres::metadata::{EnumType, Function, Metadata, Table};
 
 use super::words;
 use crate::Glossary;
@@ -38,13 +38,15 @@ pub(super) enum Entry {
     Enum(usize),
     /// A term, by its position in the glossary.
     Term(usize),
+    /// A function, by its position in the metadata.
+    Function(usize),
     /// A column, by the position of its table and its own.
     Column(usize, usize),
 }
 
 /// Words and entries of a snapshot of a database.
 ///
-/// An entry has a number: first the tables, then enums, terms and columns, each in their order, so
+/// An entry has a number: first the tables, then enums, terms, functions and columns, each in order, so
 /// that equal ranks are ordered by schema and name. Partitions have numbers but no words: their
 /// parent is found instead.
 #[derive(Debug, Default)]
@@ -63,6 +65,7 @@ pub(super) struct Index {
     tables: usize,
     enums: usize,
     terms: usize,
+    functions: usize,
     /// Of each table: the position of its first column among all columns.
     first_columns: Vec<u32>,
     columns: usize,
@@ -95,6 +98,9 @@ impl Index {
         }
         for (at, (term, note)) in glossary.terms().enumerate() {
             builder.add_term(at, term, note);
+        }
+        for (at, function) in metadata.functions().enumerate() {
+            builder.add_function(at, function);
         }
         builder.finish()
     }
@@ -143,7 +149,7 @@ impl Index {
 
     /// Returns the number of entries that are no columns.
     pub(super) fn top_level(&self) -> usize {
-        self.tables + self.enums + self.terms
+        self.tables + self.enums + self.terms + self.functions
     }
 
     /// Returns the number of distinct words in the name of an entry.
@@ -172,6 +178,10 @@ impl Index {
         }
         if behind_enums < self.terms {
             return Entry::Term(behind_enums);
+        }
+        let behind_terms = behind_enums.wrapping_sub(self.terms);
+        if behind_terms < self.functions {
+            return Entry::Function(behind_terms);
         }
         let column = number - self.top_level();
         let behind = self
@@ -238,6 +248,7 @@ impl<'a> Builder<'a> {
             tables: metadata.tables().len(),
             enums: metadata.enums().count(),
             terms: glossary.terms().len(),
+            functions: metadata.functions().len(),
             ..Index::default()
         };
         for table in metadata.tables() {
@@ -296,6 +307,13 @@ impl<'a> Builder<'a> {
         let number = self.index.tables + self.index.enums + at;
         self.add_name(number, term);
         self.add_text(number, note);
+    }
+
+    fn add_function(&mut self, at: usize, function: Function<'a>) {
+        let number = self.index.tables + self.index.enums + self.index.terms + at;
+        self.add_name(number, function.name);
+        self.add_text(number, function.schema);
+        self.add_text(number, function.comment);
     }
 
     fn add_labels(&mut self, number: usize, kind: EnumType<'a>) {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use ziggurat_postgres::{
-    metadata::{Column, EnumType, ForeignKey, Metadata, Table, TableKind},
+    metadata::{Column, EnumType, ForeignKey, Function, Metadata, Table, TableKind},
     tsv,
 };
 
@@ -33,6 +33,7 @@ pub(super) struct Lines<'a> {
     /// In their order, to find one by its position.
     pub(super) tables: Vec<Table<'a>>,
     pub(super) enums: Vec<EnumType<'a>>,
+    pub(super) functions: Vec<Function<'a>>,
     pub(super) database: &'a str,
     pub(super) glossary: &'a Glossary,
     /// Of tables that are shown in full, by their position.
@@ -46,6 +47,7 @@ impl<'a> Lines<'a> {
         Self {
             tables: metadata.tables().collect(),
             enums: metadata.enums().collect(),
+            functions: metadata.functions().collect(),
             database,
             glossary,
             details: HashMap::new(),
@@ -83,6 +85,7 @@ impl<'a> Lines<'a> {
             },
             Entry::Enum(_) => Kind::Enum,
             Entry::Term(_) => Kind::Term,
+            Entry::Function(_) => Kind::Function,
             Entry::Column(..) => Kind::Column,
         }
     }
@@ -98,6 +101,13 @@ impl<'a> Lines<'a> {
             Entry::Term(at) => self.glossary.terms().nth(at).map(|(term, _)| {
                 let mut name = String::new();
                 tsv::write_text(&mut name, term);
+                name
+            }),
+            Entry::Function(at) => self.functions.get(at).map(|function| {
+                let mut name = name::path([function.schema, function.name]);
+                name.push('(');
+                tsv::write_text(&mut name, function.arguments);
+                name.push(')');
                 name
             }),
             Entry::Column(table, at) => self
@@ -147,6 +157,20 @@ impl<'a> Lines<'a> {
                 tsv::write_text(out, note.unwrap_or_default());
                 out.push('\n');
             }
+            Entry::Function(at) => {
+                let Some(function) = self.functions.get(at) else {
+                    return;
+                };
+                out.push_str(&self.name(entry));
+                if function.result.is_empty() {
+                    out.push_str(" (procedure)");
+                } else {
+                    out.push_str(" (function) returns ");
+                    tsv::write_text(out, function.result);
+                }
+                push_comments(out, function.comment, None, level);
+                out.push('\n');
+            }
             Entry::Column(table, at) => {
                 let Some((table, column)) = self.column(table, at) else {
                     return;
@@ -167,7 +191,8 @@ impl<'a> Lines<'a> {
         }
         let columns = table.columns().len();
         let plural = if columns == 1 { "" } else { "s" };
-        write!(out, ", {columns} column{plural})").expect(STRING);
+        let unreadable = ["", ", not readable"][usize::from(!table.is_readable())];
+        write!(out, ", {columns} column{plural}{unreadable})").expect(STRING);
         let mut facts = Vec::new();
         let key = name::list(table.primary_key());
         if !key.is_empty() {

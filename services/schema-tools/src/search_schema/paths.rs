@@ -85,7 +85,8 @@ fn neighbours(table: Table<'_>) -> impl Iterator<Item = (ForeignKey<'_>, Table<'
     let others = table
         .referenced_by()
         .map(|foreign_key| (foreign_key, foreign_key.table()));
-    own.chain(others)
+    let all = own.chain(others);
+    all.filter(|(_, next)| next.is_readable())
 }
 
 /// Returns the number of steps to a table from those that are near it.

@@ -23,6 +23,8 @@ pub(super) struct Match<'a> {
     note: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels: Vec<&'a str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    returns: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     columns: Vec<MatchColumn<'a>>,
 }
@@ -63,7 +65,7 @@ pub(super) fn schema() -> Schema {
     let found = Schema::new()
         .with_required(
             "kind",
-            Property::string("table, view, column, enum, term or path."),
+            Property::string("table, view, column, enum, term, function or path."),
         )
         .with_required(
             "name",
@@ -74,6 +76,7 @@ pub(super) fn schema() -> Schema {
         .with_optional("comment", Property::string("The comment."))
         .with_optional("note", Property::string("The note in the glossary."))
         .with_optional("labels", Property::strings("The values of an enum."))
+        .with_optional("returns", Property::string("The result of a function."))
         .with_optional("columns", Property::objects("The columns shown.", column));
     Schema::new()
         .with_required(
@@ -137,6 +140,11 @@ impl<'a> Match<'a> {
                 found.comment = kind.map_or("", |kind| kind.comment());
                 found.labels = kind.map_or_else(Vec::new, |kind| kind.labels().collect());
             }
+            Entry::Function(at) => {
+                let function = lines.functions.get(at);
+                found.comment = function.map_or("", |function| function.comment);
+                found.returns = function.map_or("", |function| function.result);
+            }
             Entry::Term(at) => {
                 found.note = lines.glossary.terms().nth(at).map(|(_, note)| note);
             }
@@ -164,6 +172,7 @@ impl<'a> Match<'a> {
             comment: "",
             note: None,
             labels: Vec::new(),
+            returns: "",
             columns: Vec::new(),
         }
     }

@@ -1,4 +1,5 @@
 mod budget;
+mod functions;
 
 use std::time::Duration;
 

@@ -6,6 +6,8 @@ use crate::question::{ColumnName, TableName};
 /// Reads an answer.
 pub(super) fn read(known: &mut Known, answer: &str) {
     let mut header: Option<Vec<&str>> = None;
+    // Only the first line of a table names it.
+    let mut last: Option<TableName> = None;
     for line in answer.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         if line.starts_with("schema\ttable\t") {
@@ -25,10 +27,14 @@ pub(super) fn read(known: &mut Known, answer: &str) {
         let (Some(schema), Some(table)) = (field("schema"), field("table")) else {
             continue;
         };
-        let table = TableName {
-            schema: schema.to_owned(),
-            name: table.to_owned(),
+        let table = match last.take().filter(|_| table.is_empty()) {
+            Some(table) => table,
+            None => TableName {
+                schema: schema.to_owned(),
+                name: table.to_owned(),
+            },
         };
+        last = Some(table.clone());
         known.entry(&table);
         let Some(name) = field("column").map(str::to_owned) else {
             continue;

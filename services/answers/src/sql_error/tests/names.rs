@@ -146,6 +146,38 @@ async fn a_missing_column_has_suggestions() {
 }
 
 #[tokio::test]
+async fn a_join_that_lacks_the_table_between_is_completed() {
+    let server = TestServer::with(
+        "CREATE TABLE film (film_id int PRIMARY KEY, title text);
+         CREATE TABLE actor (actor_id int PRIMARY KEY, name text);
+         CREATE TABLE film_actor (actor_id int REFERENCES actor, film_id int REFERENCES film);",
+    )
+    .await;
+    let cases = [
+        (
+            "SELECT f.title FROM actor a JOIN film f ON a.film_id = f.film_id",
+            "film_actor connects a and f: add JOIN film_actor ON a.actor_id = film_actor.actor_id, \
+             and join f ON f.film_id = film_actor.film_id.",
+        ),
+        (
+            "SELECT actor.film_id FROM actor",
+            "film_id is a column of film_actor: add JOIN film_actor ON actor.actor_id = \
+             film_actor.actor_id.",
+        ),
+        // The table between is there, or the column joins nothing.
+        (
+            "SELECT actor.title FROM actor JOIN film_actor USING (actor_id) JOIN film USING (film_id)",
+            "Write film.title.",
+        ),
+        (
+            "SELECT actor.title FROM actor, film",
+            "Write film.title.",
+        ),
+    ];
+    check(&server, &cases).await;
+}
+
+#[tokio::test]
 async fn a_name_that_is_no_column_is_told_what_it_can_be() {
     let server = TestServer::with(SHOP).await;
     let cases = [
