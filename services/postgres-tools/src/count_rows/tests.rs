@@ -193,3 +193,29 @@ async fn the_structure_has_the_condition_and_the_count() {
         );
     }
 }
+
+/// CVE-2026-130008: of the class of conditions that widen a scope.
+#[tokio::test]
+async fn no_condition_reaches_a_row_that_the_view_leaves_out() {
+    let test_server = TestServer::with(
+        "CREATE TABLE note (id int, owner text);
+         INSERT INTO note VALUES (1, 'ali'), (2, 'kim'), (3, 'kim');
+         CREATE VIEW mine WITH (security_barrier) AS SELECT * FROM note WHERE owner = 'ali';",
+    )
+    .await;
+    for condition in [
+        "true",
+        "owner = 'kim' OR true",
+        "NOT false",
+        "id > 0 OR owner <> 'ali' -- AND",
+        "true) OR (true",
+        "1 = 1) OR EXISTS (SELECT FROM note",
+        "id IN (SELECT id FROM note)",
+        "true UNION ALL SELECT id, owner FROM note",
+        "true; SELECT 3",
+    ] {
+        let arguments = json!({"table": "mine", "where": condition});
+        let (text, failed) = count(&test_server, arguments).await;
+        assert!(failed || text.contains("Count: 1"), "{condition}: {text}");
+    }
+}
