@@ -22,7 +22,7 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, own.locator('summary'))
         await own.getByRole('region', { name: 'Statement' }).getByText(`select '${words}', pg_sleep(20)`).waitFor()
         await hand.press(page, own.getByRole('button', { name: /^Cancel / }))
-        await page.getByText('PostgreSQL is told to end the statement').waitFor()
+        await page.getByText('Cancelling the statement').waitFor()
         assert.match(await end, /"error"/)
         // The line stays where the pointer or the focus is, and says how it ended.
         await own.getByText(/^cancelled/).waitFor()
@@ -31,19 +31,19 @@ for (const hand of [pointer, keyboard]) {
     test('a list that is held still does not move, and goes on when it is let go', () =>
       visit({}, async (page) => {
         await signIn(page, '/console/activity?db=shop')
-        await page.getByRole('heading', { name: 'Latest' }).waitFor()
-        const hold = page.getByRole('button', { name: 'Hold still' })
+        await page.getByRole('heading', { name: 'Recent' }).waitFor()
+        const hold = page.getByRole('button', { name: 'Pause' })
         await hand.press(page, hold)
         assert.equal(await hold.getAttribute('aria-pressed'), 'true')
         const asked = []
         page.on('request', (request) => asked.push(request.url()))
         const words = `${hand.name} is late`
         await (await runAs('bob', `select '${words}'`)).end
-        await page.getByText(/^Held still at/).waitFor()
+        await page.getByText(/^Paused at/).waitFor()
         assert.equal(asked.filter((url) => url.includes('/api/activity')).length, 0)
         assert.equal(await page.getByText(words).count(), 0)
         await hand.press(page, hold)
-        await page.getByRole('list', { name: 'Latest' }).getByText(words).first().waitFor()
+        await page.getByRole('list', { name: 'Recent' }).getByText(words).first().waitFor()
       }))
 
     test('an administrator looks for a call in the audit trail and reads its record', () =>
@@ -52,8 +52,8 @@ for (const hand of [pointer, keyboard]) {
         await (await runAs('bob', `select count(*) as ${words} from customers`)).end
         await signIn(page, '/console/activity?view=audit')
         await hand.fill(page, page.getByLabel('Caller'), 'bob')
-        await hand.fill(page, page.getByRole('searchbox', { name: 'Words' }), words)
-        await hand.press(page, page.getByRole('button', { name: 'Search' }))
+        await hand.fill(page, page.getByRole('searchbox', { name: 'Contains' }), words)
+        await hand.press(page, page.getByRole('button', { name: 'Search', exact: true }))
         const record = page.getByRole('list', { name: 'Records' }).getByRole('listitem').filter({ hasText: words })
         await hand.press(page, record.locator('summary'))
         await record.getByRole('region', { name: 'Record' }).getByText('"verdict"').waitFor()
@@ -111,9 +111,9 @@ test('records are saved as files that hold those of the filters', () =>
 
 test('without an audit trail the screen says which keys to set', () =>
   visit({}, async (page) => {
-    await page.route('**/api/admin/audit?**', (route) => route.fulfill({ status: 404, json: { error: 'There is no audit trail', code: 'audit_off' } }))
+    await page.route('**/api/admin/audit?**', (route) => route.fulfill({ status: 404, json: { error: 'No audit trail', code: 'audit_off' } }))
     await signIn(page, '/console/activity?view=audit')
-    await page.getByText('There is no audit trail').waitFor()
+    await page.getByText('No audit trail').waitFor()
     await page.getByText(/audit:\s+file:/).waitFor()
   }))
 
@@ -122,7 +122,7 @@ test('Back leads through the views, and a period between two times is kept in th
     await signIn(page, '/console/activity?view=audit')
     await page.getByLabel('Time').selectOption('between')
     await page.getByLabel('From').fill('2026-01-01T00:00')
-    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
     await until(() => new URL(page.url()).searchParams.get('from') === '2026-01-01T00:00', 'the filter in the address')
     await page.reload()
     assert.equal(await page.getByLabel('From').inputValue(), '2026-01-01T00:00')

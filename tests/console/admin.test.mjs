@@ -5,7 +5,7 @@ import { keyboard, pointer } from './hands.mjs'
 
 withBrowser()
 
-const shownOnce = (page) => page.getByRole('dialog', { name: /shown once/ })
+const shownOnce = (page) => page.getByRole('dialog', { name: /^(Token created|New password)$/ })
 const kept = (page) => page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, (await indexedDB.databases()).map(({ name }) => name)]))
 
 async function works(token) {
@@ -22,7 +22,7 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, page.getByRole('button', { name: 'New token' }).first())
         await hand.fill(page, page.getByRole('dialog').getByLabel('Note'), note)
         assert.equal(await page.getByLabel('Expires after').inputValue(), '90d')
-        await hand.press(page, page.getByRole('button', { name: 'Make the token' }))
+        await hand.press(page, page.getByRole('button', { name: 'Create token' }))
         const token = (await shownOnce(page).getByRole('region', { name: 'Token' }).innerText()).trim()
         await until(() => works(token), 'the token works')
         await hand.press(page, shownOnce(page).getByRole('button', { name: 'Copy' }).first())
@@ -33,14 +33,14 @@ for (const hand of [pointer, keyboard]) {
         await page.keyboard.press('Escape')
         await page.keyboard.press('Escape')
         await shownOnce(page).waitFor()
-        await hand.press(page, shownOnce(page).getByRole('button', { name: 'I have it' }))
+        await hand.press(page, shownOnce(page).getByRole('button', { name: 'Done' }))
         await shownOnce(page).waitFor({ state: 'detached' })
         assert.ok(!(await page.content()).includes(token) && !(await kept(page)).includes(token))
-        await page.getByRole('row', { name: new RegExp(`${note} .* in 8\\d days`) }).waitFor()
-        await hand.press(page, page.getByRole('button', { name: `Withdraw ${note}` }))
-        await hand.press(page, page.getByRole('dialog').getByRole('button', { name: 'Withdraw', exact: true }))
+        await page.getByRole('row', { name: new RegExp(`${note} .* in 90 days`) }).waitFor()
+        await hand.press(page, page.getByRole('button', { name: `Revoke ${note}` }))
+        await hand.press(page, page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }))
         await page.getByRole('rowheader', { name: note }).waitFor({ state: 'detached' })
-        await until(async () => !(await works(token)), 'the token is withdrawn')
+        await until(async () => !(await works(token)), 'the token is revoked')
       }))
 
     test('an administrator makes a user, who signs in with the password shown once, and deletes it by its name', () =>
@@ -49,9 +49,12 @@ for (const hand of [pointer, keyboard]) {
         const name = `of_${hand.name}`
         await hand.press(page, page.getByRole('button', { name: 'New user' }))
         await hand.fill(page, page.getByRole('dialog').getByLabel('Name'), name)
-        await hand.press(page, page.getByRole('button', { name: 'Make the user' }))
+        await hand.press(page, page.getByRole('button', { name: 'Create user' }))
+        await page.getByText('Choose databases, or all of them.').waitFor()
+        await page.getByRole('checkbox', { name: 'All databases' }).press('Space')
+        await hand.press(page, page.getByRole('button', { name: 'Create user' }))
         const secret = (await shownOnce(page).getByRole('region', { name: 'Password' }).innerText()).trim()
-        await hand.press(page, shownOnce(page).getByRole('button', { name: 'I have it' }))
+        await hand.press(page, shownOnce(page).getByRole('button', { name: 'Done' }))
         assert.ok(!(await page.content()).includes(secret) && !(await kept(page)).includes(secret))
         await until(() => signsIn(context, name, secret), 'the user can sign in')
         await hand.press(page, page.getByRole('button', { name: `Actions for ${name}` }))
@@ -61,7 +64,7 @@ for (const hand of [pointer, keyboard]) {
         await until(async () => !(await signsIn(context, name, secret)), 'the user cannot sign in')
         await hand.press(page, page.getByRole('button', { name: `Actions for ${name}` }))
         await hand.press(page, page.getByRole('menuitem', { name: 'Delete…' }))
-        const remove = page.getByRole('button', { name: 'Delete the user' })
+        const remove = page.getByRole('button', { name: 'Delete user' })
         assert.ok(await remove.isDisabled())
         await hand.fill(page, page.getByRole('dialog').getByLabel('Name'), name)
         await hand.press(page, remove)
@@ -73,8 +76,8 @@ for (const hand of [pointer, keyboard]) {
         await signIn(page, '/console/admin?part=databases')
         await hand.press(page, page.getByRole('button', { name: 'Test shop' }))
         const card = page.getByRole('listitem', { name: 'shop' })
-        await card.getByText(/^Answered in/).waitFor()
-        await card.getByText('is a superuser').waitFor()
+        await card.getByText(/^Connected in/).waitFor()
+        await card.getByText('superuser').waitFor()
       }))
 
     test('an administrator finds a key of the configuration and reads the file again', () =>
@@ -85,7 +88,7 @@ for (const hand of [pointer, keyboard]) {
         assert.equal(await page.getByText(/a password of many words|anthropic_api_key none/).count(), 0)
         await hand.press(page, page.getByRole('button', { name: 'Reload' }))
         await hand.press(page, page.getByRole('dialog').getByRole('button', { name: 'Reload' }))
-        await page.getByText('The configuration was read again').waitFor()
+        await page.getByText('Configuration reloaded').waitFor()
       }))
 
     test('a change that needs a recent sign-in is made after it, once', () =>
@@ -100,13 +103,13 @@ for (const hand of [pointer, keyboard]) {
         const note = `again by ${hand.name}`
         await hand.press(page, page.getByRole('button', { name: 'New token' }).first())
         await hand.fill(page, page.getByRole('dialog').getByLabel('Note'), note)
-        await hand.press(page, page.getByRole('button', { name: 'Make the token' }))
+        await hand.press(page, page.getByRole('button', { name: 'Create token' }))
         const dialog = page.getByRole('dialog', { name: 'Sign in again' })
-        await dialog.getByText(`The token “${note}” is made.`).waitFor()
+        await dialog.getByText(`The token “${note}” will be created.`).waitFor()
         assert.deepEqual(changes, [note])
         assert.equal(await dialog.getByLabel('Name').inputValue(), 'alice')
         await hand.fill(page, dialog.getByLabel('Password'), password)
-        await hand.press(page, dialog.getByRole('button', { name: 'Sign in and do it' }))
+        await hand.press(page, dialog.getByRole('button', { name: 'Sign in and continue' }))
         await shownOnce(page).waitFor()
         assert.deepEqual(changes, [note, note])
       }))
@@ -114,14 +117,14 @@ for (const hand of [pointer, keyboard]) {
     test('an administrator makes a token in place, and the snippets have it while the dialog is open', () =>
       visit({}, async (page) => {
         await signIn(page, '/console/tools?open=tool%2Fquery_database')
-        await hand.press(page, page.getByText('Use elsewhere'))
+        await hand.press(page, page.getByText('Connect a client'))
         await hand.press(page, page.getByRole('tab', { name: 'Cursor' }))
-        await hand.press(page, page.getByRole('button', { name: 'Make a token' }))
+        await hand.press(page, page.getByRole('button', { name: 'New token' }))
         await hand.fill(page, page.getByRole('dialog').getByLabel('Note'), `in place by ${hand.name}`)
-        await hand.press(page, page.getByRole('button', { name: 'Make the token' }))
+        await hand.press(page, page.getByRole('button', { name: 'Create token' }))
         const token = (await shownOnce(page).getByRole('region', { name: 'Token' }).innerText()).trim()
         assert.ok((await shownOnce(page).getByRole('region', { name: 'Cursor' }).innerText()).includes(token))
-        await hand.press(page, shownOnce(page).getByRole('button', { name: 'I have it' }))
+        await hand.press(page, shownOnce(page).getByRole('button', { name: 'Done' }))
         await page.getByText('Replace <the token>').waitFor()
         assert.ok(!(await page.content()).includes(token) && !(await kept(page)).includes(token))
       }))
@@ -140,8 +143,8 @@ test('who is no administrator finds Admin neither in the menu nor at its address
     await page.getByRole('heading', { name: 'Administrators only' }).waitFor()
     assert.equal(await page.getByRole('navigation', { name: 'Screens' }).getByText('Admin').count(), 0)
     await page.goto(`${base}/console/tools?open=tool%2Fquery_database`)
-    await page.getByText('Use elsewhere').click()
-    assert.equal(await page.getByRole('button', { name: 'Make a token' }).count(), 0)
+    await page.getByText('Connect a client').click()
+    assert.equal(await page.getByRole('button', { name: 'New token' }).count(), 0)
   }))
 
 test('what the server does not allow stays in the dialog, in its words', () =>
@@ -158,6 +161,6 @@ test('what the server does not allow stays in the dialog, in its words', () =>
 test('Server shows the process and what is switched on', () =>
   visit({}, async (page) => {
     await signIn(page, '/console/admin?part=server')
-    await page.getByText('Running for').waitFor()
-    await page.getByRole('listitem').filter({ hasText: 'Ask: a model' }).getByText('on', { exact: true }).waitFor()
+    await page.getByText('Uptime').waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Model for Ask' }).getByText('on', { exact: true }).waitFor()
   }))

@@ -47,5 +47,5 @@ test('a plan is told as before', () =>
     await page.getByRole('button', { name: 'Explain', exact: true }).click()
     await page.getByRole('menuitem', { name: 'Explain', exact: true }).click()
     await page.getByRole('rowheader', { name: /Seq Scan on customers/ }).waitFor()
-    await assertTold(page.getByRole('table', { name: 'Steps of the plan' }), 'plan')
+    await assertTold(page.getByRole('table', { name: 'Plan nodes' }), 'plan')
   }))

@@ -69,7 +69,7 @@ for (const bypassPolicy of [false, true]) {
       await page.goto(`${base}/console/schema?db=shop`)
       await page.getByRole('treeitem', { name: HOSTILE[1] }).first().click()
       await page.getByRole('heading', { name: HOSTILE[1] }).first().waitFor()
-      for (const view of ['Keys', 'Indexes', 'Text', 'Relations']) {
+      for (const view of ['Constraints', 'Indexes', 'Policies and triggers', 'DDL', 'Diagram']) {
         await page.getByRole('tab', { name: new RegExp(view) }).click()
         await nothingRan(page)
       }
@@ -109,7 +109,7 @@ for (const bypassPolicy of [false, true]) {
     walk('statements, callers and records of Activity stay texts', '/console/', async (page) => {
       await poison(page, '**/api/activity?*', 'finished', ['name', 'tool', 'database', 'statement', 'code', 'replica'])
       await page.goto(`${base}/console/activity?db=shop`)
-      await page.getByRole('list', { name: 'Latest' }).getByText(HOSTILE[1]).first().waitFor()
+      await page.getByRole('list', { name: 'Recent' }).getByText(HOSTILE[1]).first().waitFor()
       await nothingRan(page)
       await poison(page, '**/api/admin/audit?*', 'records', ['name', 'method', 'face', 'tool', 'text', 'request_id', 'token', 'ip', 'instance'])
       await page.goto(`${base}/console/activity?view=audit`)
@@ -128,7 +128,7 @@ for (const bypassPolicy of [false, true]) {
       await nothingRan(page)
       await page.locator('.library-title').first().click()
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'Find or do' }).fill('script')
+      await page.getByRole('combobox', { name: 'Command palette' }).fill('script')
       await page.getByRole('option', { name: /script/ }).first().waitFor()
     })
   })

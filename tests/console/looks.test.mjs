@@ -37,7 +37,7 @@ test('all screens look as before and are accessible', async () => {
       await page.goto(`${base}/console/search`)
       await page.getByRole('searchbox', { name: 'Question' }).waitFor()
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'Find or do' }).waitFor()
+      await page.getByRole('combobox', { name: 'Command palette' }).waitFor()
       await look('palette')
     })
   }

@@ -133,7 +133,7 @@ async function largeGrid(context) {
   const page = await context.newPage()
   const devtools = await context.newCDPSession(page)
   await page.goto(`${base}/console/sql?db=shop`)
-  await page.getByRole('combobox', { name: 'Limit of rows' }).selectOption('100000')
+  await page.getByRole('combobox', { name: 'Row limit' }).selectOption('100000')
   const columns = Array.from({ length: 11 }, (_, at) => `md5((n + ${at})::text) as c${at}`)
   await page.evaluate(() => {
     globalThis.rows = {}

@@ -22,6 +22,23 @@ insert into orders (customer_id, created_at, total)
   select 1 + n % 200, timestamptz '2026-01-01 08:00+00' + n * interval '3 hours', 10 + n % 90 from generate_series(1, 1500) n;
 insert into order_items select n, 1 + n % 40, 1 + n % 5 from generate_series(1, 1500) n;
 
+-- What only the details of a table have.
+create schema sales;
+create type sales.state as enum ('open', 'paid', 'sent, partly');
+create table sales.invoices (
+  id bigint primary key,
+  order_id int not null references orders,
+  state sales.state not null default 'open',
+  amount numeric(12, 2) constraint has_amount check (amount > 0)
+);
+alter table sales.invoices enable row level security;
+create policy own_invoices on sales.invoices for select using (id > 0);
+create function sales.stamp() returns trigger language plpgsql as $$ begin return new; end $$;
+create trigger stamped before insert on sales.invoices for each row execute function sales.stamp();
+create view sales.unpaid as select id, amount from sales.invoices where state = 'open';
+create table sales.days (day date) partition by range (day);
+create table sales.days_1 partition of sales.days for values from ('2026-01-01') to ('2027-01-01');
+
 create schema hostile;
 create table hostile."<img src=x onerror=alert(1)>" (
   id int primary key,

@@ -39,21 +39,49 @@ for (const hand of [pointer, keyboard]) {
       visit({}, async (page) => {
         await signIn(page, '/console/schema?db=shop&schema=public&table=orders')
         await page.getByRole('heading', { name: 'public.orders' }).waitFor()
-        await hand.press(page, page.getByRole('tab', { name: 'Keys' }))
+        await hand.press(page, page.getByRole('tab', { name: 'Constraints' }))
         await page.getByRole('link', { name: 'order_items.order_id' }).waitFor()
         await hand.press(page, page.getByRole('tab', { name: /Indexes/ }))
         await page.getByRole('rowheader', { name: 'orders_pkey' }).waitFor()
         await hand.press(page, page.getByRole('tab', { name: 'Sample' }))
         await page.getByRole('grid', { name: 'Sample' }).waitFor()
-        await hand.press(page, page.getByRole('tab', { name: 'Text' }))
+        await hand.press(page, page.getByRole('tab', { name: 'DDL' }))
         await page.getByText('CREATE TABLE orders').waitFor()
-        await hand.press(page, page.getByRole('tab', { name: 'Relations' }))
+        await hand.press(page, page.getByRole('tab', { name: 'Diagram' }))
         await page.getByRole('img', { name: /^Diagram of \d+ tables/ }).waitFor()
-        await hand.press(page, page.getByText(/^As a list/))
+        await hand.press(page, page.getByText(/^List of/))
         await page.getByRole('link', { name: 'order_items.order_id' }).waitFor()
       }))
   })
 }
+
+test('a table shows its labels, constraints, policies, triggers and partitions, and a view its query', () =>
+  visit({}, async (page) => {
+    await signIn(page, '/console/schema?db=shop&schema=sales&table=invoices')
+    await page.getByRole('row', { name: /'open', 'paid', 'sent, partly'/ }).waitFor()
+    await page.getByRole('tab', { name: 'Constraints' }).click()
+    await page.getByRole('listitem').filter({ hasText: 'has_amount' }).waitFor()
+    await page.getByRole('tab', { name: 'Policies and triggers' }).click()
+    await page.getByRole('listitem').filter({ hasText: 'own_invoices: SELECT to PUBLIC' }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'stamped' }).waitFor()
+    await page.goto(`${base}/console/schema?db=shop&schema=sales&table=days&view=rules`)
+    await page.getByText('1 by range (day)').waitFor()
+    await page.goto(`${base}/console/schema?db=shop&schema=sales&table=unpaid&view=text`)
+    await page.getByText('CREATE VIEW sales.unpaid AS').waitFor()
+  }))
+
+test('the diagram has all schemas, or one with its neighbours in grey', () =>
+  visit({}, async (page) => {
+    await signIn(page, '/console/schema?db=shop')
+    const names = (boxes) => page.locator(`.diagram-box${boxes} .diagram-title`).allTextContents()
+    await page.getByRole('img', { name: /^Diagram of 5 tables and 4 foreign keys/ }).waitFor()
+    assert.deepEqual(await names('.is-faint'), [])
+    await page.getByText(/^Not shown: \d+ tables without foreign keys/).waitFor()
+    await page.getByRole('combobox', { name: 'Schema' }).selectOption('sales')
+    await page.getByRole('img', { name: /^Diagram of 2 tables and 1 foreign key\b/ }).waitFor()
+    assert.deepEqual(await names('.is-faint'), ['orders'])
+    assert.deepEqual((await names('')).sort(), ['orders', 'sales.invoices'])
+  }))
 
 test('the diagram is moved and magnified by keys and buttons', () =>
   visit({}, async (page) => {
@@ -65,9 +93,9 @@ test('the diagram is moved and magnified by keys and buttons', () =>
     await page.keyboard.press('ArrowRight')
     const moved = await place()
     assert.notEqual(moved, first)
-    await page.getByRole('button', { name: 'Smaller' }).click()
+    await page.getByRole('button', { name: 'Zoom out' }).click()
     assert.notEqual(await place(), moved)
-    await page.getByRole('button', { name: 'Fit to the window' }).click()
+    await page.getByRole('button', { name: 'Fit to window' }).click()
     assert.equal(await place(), first)
   }))
 
@@ -81,7 +109,7 @@ test('an address opens its table again, and Back returns to the one before', () 
     await page.goBack()
     await page.getByRole('heading', { name: 'public.orders' }).waitFor()
     await page.goto(`${base}/console/schema?db=shop&schema=public&table=nowhere`)
-    await page.getByText('There is no such table').waitFor()
+    await page.getByText('Table not found').waitFor()
   }))
 
 test('names and comments of a hostile table stay texts', () =>
@@ -89,7 +117,7 @@ test('names and comments of a hostile table stay texts', () =>
     const query = new URLSearchParams({ db: 'shop', schema: 'hostile', table: '<img src=x onerror=alert(1)>' })
     await signIn(page, `/console/schema?${query}`)
     await page.getByRole('heading', { name: /<img src=x onerror=alert\(1\)>/ }).waitFor()
-    for (const view of ['Keys', 'Indexes', 'Sample', 'Text', 'Relations']) {
+    for (const view of ['Constraints', 'Indexes', 'Policies and triggers', 'Sample', 'DDL', 'Diagram']) {
       await page.getByRole('tab', { name: new RegExp(view) }).click()
     }
     await page.goto(`${base}/console/schema?db=shop`)
@@ -103,7 +131,7 @@ test('on a telephone the tables are a drawer and the relations a list', () =>
     const drawer = page.getByRole('dialog', { name: 'Tables' })
     await drawer.getByRole('treeitem', { name: 'orders' }).tap()
     await drawer.waitFor({ state: 'detached' })
-    await page.getByRole('tab', { name: 'Relations' }).tap()
+    await page.getByRole('tab', { name: 'Diagram' }).tap()
     await page.getByRole('link', { name: 'order_items.order_id' }).waitFor()
     const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
     assert.ok(over <= 0, `${over} pixels too wide`)

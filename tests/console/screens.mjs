@@ -24,7 +24,7 @@ export const SCREENS = [
     path: `/console/sql?db=shop#${encodeURIComponent('select count(*) from orders')}`,
     ready: async (page) => {
       await page.getByRole('button', { name: 'Explain', exact: true }).click()
-      await page.getByRole('menuitem', { name: /Explain analyse/ }).click()
+      await page.getByRole('menuitem', { name: /Explain analyze/ }).click()
       await page.getByRole('rowheader', { name: /Seq Scan on orders/ }).waitFor()
     },
   },
@@ -34,7 +34,7 @@ export const SCREENS = [
     ready: async (page) => {
       await page.getByRole('button', { name: 'Run', exact: true }).click()
       await page.getByRole('tab', { name: 'Chart' }).click()
-      await page.getByText('The numbers as a table').waitFor()
+      await page.getByText('Data table').waitFor()
     },
   },
   {
@@ -68,14 +68,14 @@ export const SCREENS = [
         route.continue({ postData: JSON.stringify({ ...item, version: item.version + 1 }) })
       })
       await page.keyboard.press('Control+s')
-      await page.getByRole('dialog', { name: 'It was changed in the meantime' }).waitFor()
+      await page.getByRole('dialog', { name: 'Conflicting changes' }).waitFor()
       await page.unroute('**/api/library/*')
     },
   },
   {
     name: 'schema',
     path: '/console/schema?db=shop',
-    ready: (page) => page.getByText(/^As a list/).waitFor(),
+    ready: (page) => page.getByText(/^List of/).waitFor(),
   },
   {
     name: 'schema-table',

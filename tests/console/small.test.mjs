@@ -40,7 +40,7 @@ test('an operator cancels a statement on a telephone', () =>
     await page.bringToFront()
     const line = page.getByRole('list', { name: 'Running now' }).getByRole('listitem').filter({ hasText: 'by touch' })
     await line.getByRole('button', { name: /^Cancel / }).tap()
-    await page.getByText('PostgreSQL is told to end the statement').waitFor()
+    await page.getByText('Cancelling the statement').waitFor()
     const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)
     assert.ok(over <= 0, `${over} pixels too wide`)
   }))
@@ -49,7 +49,7 @@ test('with many tabs the current one is in sight, and nothing needs scrolling si
   visit(telephone, async (page) => {
     await signIn(page, '/console/sql?db=shop')
     for (let tab = 0; tab < 6; tab += 1) await page.getByRole('button', { name: 'New tab' }).tap()
-    const current = page.getByRole('tablist', { name: 'Statements' }).getByRole('tab', { selected: true })
+    const current = page.getByRole('tablist', { name: 'Query tabs' }).getByRole('tab', { selected: true })
     const { x, width } = await current.boundingBox()
     assert.ok(x >= 0 && x + width <= telephone.width, `from ${x} to ${x + width}`)
     const over = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)

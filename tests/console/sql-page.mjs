@@ -24,7 +24,7 @@ export const active = (page) =>
 export async function saveAs(page, title, { shared = false } = {}) {
   await editor(page).click()
   await page.keyboard.press('Control+s')
-  const dialog = page.getByRole('dialog', { name: 'Save the query' })
+  const dialog = page.getByRole('dialog', { name: 'Save query' })
   await dialog.getByLabel('Title').fill(title)
   if (shared) await dialog.getByRole('switch', { name: 'Share with other users' }).click()
   await dialog.getByRole('button', { name: 'Save' }).click()

@@ -8,7 +8,7 @@ withBrowser()
 test('a hundred thousand rows scroll to the last one', () =>
   visit({}, async (page) => {
     await signIn(page, '/console/sql?db=shop')
-    await page.getByRole('combobox', { name: 'Limit of rows' }).selectOption('100000')
+    await page.getByRole('combobox', { name: 'Row limit' }).selectOption('100000')
     await run(page, `select n, 'row ' || n as name, n * 1.5 as half from generate_series(1, 100000) n`)
     await facts(page, '100,000 rows')
     assert.equal(await grid(page).getAttribute('aria-rowcount'), '100001')
@@ -23,7 +23,7 @@ test('rows beyond the limit are named and loaded on demand', () =>
   visit({}, async (page) => {
     await signIn(page, '/console/sql?db=shop')
     await run(page, 'select n from generate_series(1, 3000) n')
-    await facts(page, '1,000 rows, there are more')
+    await facts(page, '1,000 rows, more available')
     await page.getByRole('button', { name: 'Load 10,000' }).click()
     await facts(page, '3,000 rows')
   }))
@@ -51,7 +51,7 @@ test('values are quoted and shown before the statement runs', () =>
   visit({}, async (page) => {
     await signIn(page, '/console/sql?db=shop')
     await run(page, 'select {{name}} as name')
-    const dialog = page.getByRole('dialog', { name: 'Values' })
+    const dialog = page.getByRole('dialog', { name: 'Parameters' })
     await dialog.getByLabel('name', { exact: true }).fill(`O'Hara`)
     await dialog.getByText(`select 'O''Hara' as name`).waitFor()
     await page.keyboard.press('Enter')

@@ -16,7 +16,7 @@ const STARTS = {
     await page.goto(`${base}/console/sql?db=shop`)
     await write(page, `select 'of a plan', pg_sleep(20)`)
     await page.getByRole('button', { name: 'Explain', exact: true }).click()
-    await page.getByRole('menuitem', { name: /Explain analyse/ }).click()
+    await page.getByRole('menuitem', { name: /Explain analyze/ }).click()
     return 'of a plan'
   },
   'a statement that a model wanted': async (page) => {

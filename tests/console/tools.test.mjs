@@ -33,7 +33,7 @@ for (const hand of [pointer, keyboard]) {
     test('a developer takes a client configuration away', () =>
       visit({}, async (page) => {
         await signIn(page, at('tool/query_database'))
-        await hand.press(page, page.getByText('Use elsewhere'))
+        await hand.press(page, page.getByText('Connect a client'))
         await hand.press(page, page.getByRole('tab', { name: 'Claude Code' }))
         await hand.press(page, page.getByRole('tabpanel').getByRole('button', { name: 'Copy' }))
         await page.getByText('Copied').waitFor()
@@ -50,7 +50,7 @@ for (const hand of [pointer, keyboard]) {
         const name = `made_by_${hand.name}`
         await hand.fill(page, page.getByLabel('query', { exact: true }), `create table ${name} (id int)`)
         await hand.press(page, page.getByRole('button', { name: 'Call' }))
-        const asked = page.getByRole('group', { name: 'The server asks back' })
+        const asked = page.getByRole('group', { name: 'The server asks for input' })
         await hand.press(page, asked.getByRole('button', { name: 'Decline' }))
         await asked.waitFor({ state: 'detached' })
         await hand.fill(page, page.getByLabel('query', { exact: true }), `select to_regclass('${name}') is null as missing`)
@@ -86,6 +86,6 @@ test('a failure of the statement is said in the words of the server', () =>
     await signIn(page, at('tool/query_database'))
     await page.getByLabel('query', { exact: true }).fill('select * from nowhere')
     await page.getByRole('button', { name: 'Call' }).click()
-    await page.getByText('The tool reports an error').waitFor()
+    await page.getByText('The tool returned an error').waitFor()
     await page.getByText(/nowhere/).first().waitFor()
   }))

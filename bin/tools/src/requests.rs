@@ -43,6 +43,9 @@ const OTHER_ROUTE: &str = "_OTHER";
 /// The paths under which the server is reached, the longest of each first.
 pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
 
+/// Reads that pages repeat for their frame. They are not calls, so they have no record.
+const FRAME: &[&str] = &["GET /api/databases", "GET /api/console/session"];
+
 /// Observes requests to `/api` for the audit trail, the metrics and the traces.
 #[derive(Clone)]
 pub(crate) struct RequestObserver {
@@ -120,13 +123,14 @@ impl RequestObserver {
         let method = target(request);
         let described = metrics::described(&method);
         let span = self.begin_span(request, described.unwrap_or(OTHER_ROUTE));
-        let record = self.record(request, span.trace());
+        let is_call = !FRAME.contains(&&*method);
+        let record = is_call.then(|| self.record(request, span.trace()));
         BegunRequest {
             began,
             method,
             route: described.unwrap_or("other"),
             span,
-            record,
+            record: record.flatten(),
             caller_kind: kind(request.extensions().get()),
         }
     }

@@ -69,6 +69,7 @@ pub(crate) struct SearchQuery {
     tool: String,
     database: String,
     verdict: String,
+    statements: bool,
     q: String,
     limit: Option<usize>,
     before: Option<String>,
@@ -119,6 +120,7 @@ pub fn routes(audit: Option<Audit>) -> Router {
         ("tool" = Option<String>, Query, description = "The tool, or the method of other calls"),
         ("database" = Option<String>, Query, description = "The database"),
         ("verdict" = Option<String>, Query, description = "The word for the end of the call"),
+        ("statements" = Option<bool>, Query, description = "`true` for records with a statement only"),
         ("q" = Option<String>, Query, description = "Words of the record, in any case"),
         ("limit" = Option<usize>, Query, description = "Number of records: 100 unless named, 500 \
             at most"),
@@ -176,6 +178,7 @@ impl SearchQuery {
             tool: self.tool,
             database: self.database,
             verdict: self.verdict,
+            has_statement: self.statements,
             words: self.q,
             limit,
             before: before.map_err(|error| invalid(format!("'before' is {error}")))?,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     Audit, Destination, backward::BackwardLines, entry::Entry, names, verify::verify_trail,
@@ -43,6 +43,8 @@ pub struct Search {
     pub database: String,
     /// Word for the end of the call.
     pub verdict: String,
+    /// True for records with a statement only.
+    pub has_statement: bool,
     /// Words of the record, in any case; each has to occur.
     pub words: String,
     /// Maximum number of records.
@@ -94,6 +96,7 @@ struct Members {
     method: String,
     database: String,
     verdict: String,
+    statement: Option<IgnoredAny>,
     at: Option<String>,
     kind: String,
 }
@@ -261,6 +264,7 @@ impl<'a> Scan<'a> {
             && (is_of(&search.tool, &members.tool) || search.tool == members.method)
             && is_of(&search.database, &members.database)
             && is_of(&search.verdict, &members.verdict)
+            && (!search.has_statement || members.statement.is_some())
             && self.has_words(line)
     }
 

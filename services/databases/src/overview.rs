@@ -29,7 +29,7 @@ pub struct Overview {
     pub clients: Vec<String>,
     /// Version of the server at the last look at its tables.
     pub version: Option<String>,
-    /// Number of tables that the role sees, at the same time.
+    /// Number of tables that the role sees, at the same time. Partitions count as their table.
     pub tables: Option<usize>,
     /// Connections of all callers.
     pub connections: Usage,
@@ -101,7 +101,10 @@ impl Databases {
             users: configured.users.to_vec(),
             clients: configured.client_entries(),
             version: cached.map(|metadata| metadata.version().to_owned()),
-            tables: cached.map(|metadata| metadata.tables().len()),
+            tables: cached.map(|metadata| {
+                let tables = metadata.tables().filter(|table| !table.is_partition());
+                tables.count()
+            }),
             connections: self.connections(database),
         }
     }

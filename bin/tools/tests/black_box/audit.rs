@@ -109,7 +109,10 @@ fn each_call_over_http_has_one_record_with_its_verdict() {
     ask(&client, "tools/call", &params);
     ask(&client, "tools/call", &json!({"name": "no_tool"}));
     result(&client, "tools/list", &json!({}));
+    // Pages repeat these for their frame.
     client.get("/api/databases");
+    client.get("/api/console/session");
+    client.get("/api/user/info");
     let calls = audited.calls(program);
     let told = calls.iter().map(|call| {
         let [method, tool, verdict, code] =
@@ -138,7 +141,7 @@ fn each_call_over_http_has_one_record_with_its_verdict() {
                 Some("unknown"),
                 Some("-32602")
             ),
-            (Some("GET /api/databases"), None, Some("ok"), None),
+            (Some("GET /api/user/info"), None, Some("ok"), None),
         ]
     );
     assert_eq!(audited.verify("audit.jsonl").1, Some(0));
@@ -229,7 +232,7 @@ fn the_local_caller_has_its_name_in_records_comments_and_logs_and_a_login_has_no
 
     let (program, client) = audited.home.serve(&["-no-auth"]);
     query(&client, "SELECT 1");
-    client.get("/api/databases");
+    client.get("/api/user/info");
     let calls = audited.calls(program);
     let names: Vec<_> = calls.iter().map(|call| &call["caller"]["name"]).collect();
     assert_eq!(names, ["laptop"; 3]);

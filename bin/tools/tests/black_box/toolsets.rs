@@ -605,7 +605,7 @@ fn the_audit_trail_tells_what_was_hidden() {
     let [unread, error] = [("error", true), ("error", false)];
     let of_calls = [hidden, hidden, absent, ok, error, unread, error];
     let of_others = [hidden, hidden, absent, hidden, absent];
-    let of_requests = [ok, hidden, hidden, ok];
+    let of_requests = [hidden, hidden, ok];
     let expected = [&of_calls[..], &of_others, &of_requests].concat();
     assert_eq!(told, expected, "{records:#?}");
 }

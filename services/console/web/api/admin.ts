@@ -18,7 +18,7 @@ export const tokens = (signal?: AbortSignal): Promise<{ tokens: Token[] }> => ca
 /** Makes a token. It is in this answer and nowhere else. */
 export const makeToken = (body: NewToken): Promise<{ token: string; record: Token }> => call('/api/admin/tokens', { body })
 
-export const withdrawToken = (id: string): Promise<void> => call(`/api/admin/tokens/${encodeURIComponent(id)}`, { method: 'DELETE' })
+export const revokeToken = (id: string): Promise<void> => call(`/api/admin/tokens/${encodeURIComponent(id)}`, { method: 'DELETE' })
 
 /** A user of the user file. */
 export type User = Whole<Schemas['AdminUser']>

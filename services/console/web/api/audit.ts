@@ -32,6 +32,8 @@ export interface AuditPage {
 
 /** Members that records are searched by. Empty ones do not count. */
 export interface AuditFilter {
+  /** `true` for records with a statement only. */
+  statements: string
   from: string
   to: string
   caller: string

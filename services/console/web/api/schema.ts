@@ -1,5 +1,6 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { send } from './client'
+import { result } from './mcp'
 import { Problem, problemOf, stopped } from './problem'
 
 /** The column that a foreign key refers to. */
@@ -52,6 +53,30 @@ export interface Catalogue {
   /** Schemas that the role of the server may not use. */
   denied: readonly string[]
   schemas: readonly { name: string; tables: readonly SchemaTable[] }[]
+}
+
+/** Details that the server reads of a single table; those without content are absent. */
+export interface TableDetails {
+  policies?: readonly { name: string; command: string; roles: readonly string[]; isPermissive: boolean; using?: string; withCheck?: string }[]
+  checks?: readonly { name: string; definition: string; column?: string }[]
+  enums?: readonly { column: string; labels: readonly string[] }[]
+  triggers?: readonly string[]
+  /** The query of a view. */
+  view?: string
+  /** Number and key of its partitions. */
+  partitions?: string
+  /** Parent and bounds of a partition. */
+  partitionOf?: string
+  rowSecurity?: 'on' | 'forced'
+  notReadable?: boolean
+  unreadableColumns?: readonly string[]
+}
+
+/** Reads the details of a table. */
+export async function tableDetails(database: string, schema: string, table: string, signal: AbortSignal): Promise<TableDetails> {
+  const uri = `pg://${[database, schema, table].map(encodeURIComponent).join('/')}`
+  const { contents } = await result<{ contents: { text?: string }[] }>('resources/read', { uri }, { signal })
+  return JSON.parse(contents[0]?.text ?? '{}') as TableDetails
 }
 
 /** The tables of a database as far as they are known. A failed refresh keeps what was known before. */

@@ -24,6 +24,13 @@ test('raw HTML, images and links that are not https stay texts', () => {
   expect(body.querySelectorAll('button.markdown-link')).toHaveLength(0)
 })
 
+test('hidden characters are shown as marks, also in code', () => {
+  const deep = `${'> '.repeat(14)}deep\u202e`
+  const body = shown(`\`a\u202eb\` and \u200b text\n\n~~~\nselect\u2066 1\n~~~\n\n${deep}`)
+  expect(body.textContent).not.toMatch(/[\u202e\u200b\u2066]/)
+  expect([...body.querySelectorAll('code .hidden-character')].map((mark) => mark.textContent)).toEqual(['U+202E', 'U+2066'])
+})
+
 test('a link shows its host and opens only through the question before it', () => {
   const onLink = vi.fn()
   const body = shown('[your bank](https://198.51.100.1/steal?rows=1)', onLink)

@@ -73,7 +73,12 @@ function Kept({ token, links, hooks }: { token: Token; links: string; hooks: Hoo
 const blocks = (tokens: Token[], hooks: Hooks, depth: number): ComponentChild[] => tokens.map((token, at) => block(token, hooks, at, depth))
 
 function block(token: Token, hooks: Hooks, at: number, depth: number): ComponentChild {
-  if (depth > DEEPEST) return <p key={at}>{token.raw}</p>
+  if (depth > DEEPEST)
+    return (
+      <p key={at}>
+        <Foreign text={token.raw} />
+      </p>
+    )
   switch (token.type) {
     case 'space':
     case 'def':
@@ -143,7 +148,7 @@ function table({ header, rows }: Tokens.Table, hooks: Hooks, at: number, depth: 
 
 function inline(tokens: Token[], hooks: Hooks, depth: number): ComponentChild[] {
   return tokens.map((token, at) => {
-    if (depth > DEEPEST) return token.raw
+    if (depth > DEEPEST) return <Foreign key={at} text={token.raw} />
     const inner = () => inline((token as Tokens.Generic).tokens ?? [], hooks, depth + 1)
     switch (token.type) {
       case 'strong':
@@ -155,7 +160,11 @@ function inline(tokens: Token[], hooks: Hooks, depth: number): ComponentChild[] 
       case 'br':
         return <br key={at} />
       case 'codespan':
-        return <code key={at}>{(token as Tokens.Codespan).text}</code>
+        return (
+          <code key={at}>
+            <Foreign text={(token as Tokens.Codespan).text} />
+          </code>
+        )
       case 'link':
         return <Link key={at} address={(token as Tokens.Link).href} words={(token as Tokens.Link).text} onLink={hooks.onLink} />
       case 'image':

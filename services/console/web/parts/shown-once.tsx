@@ -18,7 +18,7 @@ export function ShownOnce({ title, note, label, secret, children, onDone }: { ti
       onClose={onDone}
       actions={
         <Button kind="main" icon="check" onClick={onDone}>
-          {text.haveIt}
+          {text.done}
         </Button>
       }
     >

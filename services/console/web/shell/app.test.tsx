@@ -79,12 +79,12 @@ test('a caller that has signed in gets the frame with the database and what may 
   expect(body.querySelector('.database')?.getAttribute('aria-label')).toBe('Database: shop')
   expect(body.textContent).toContain('read only')
   expect(new URLSearchParams(location.search).get('db')).toBe('shop')
-  expect(body.textContent).not.toContain('No sign-in is needed')
+  expect(body.textContent).not.toContain('Authentication is off')
 })
 
 test('without authentication a banner says that all programs can query', async () => {
   answers['GET /api/console/session'] = { body: { ...alice, signed_in: false, auth: false, kind: 'open', user: null } }
-  expect((await shown()).textContent).toContain('No sign-in is needed')
+  expect((await shown()).textContent).toContain('Authentication is off')
 })
 
 test('Admin is in the menu of administrators; for others its address says who may open it', async () => {

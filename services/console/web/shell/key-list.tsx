@@ -15,6 +15,7 @@ export function KeyList() {
     [text.run, [COMMAND_KEY, 'Enter']],
     [text.stop, ['Esc']],
     [text.save, [COMMAND_KEY, 'S']],
+    [text.focus, [COMMAND_KEY, 'E']],
     [text.region, ['F6']],
     [text.list, [COMMAND_KEY, '/']],
   ]

@@ -4,12 +4,14 @@ import { elapsed, relative } from './format'
 const now = Date.parse('2026-11-26T12:00:00Z')
 const at = (text: string) => relative(text, now)
 
-test('a time is said as its distance, in the largest unit that it fills', () => {
-  expect(at('2026-11-26T12:00:30Z')).toBe('now')
+test('a time is said as its distance, in the nearest number of the largest unit', () => {
+  expect(at('2026-11-26T12:00:30Z')).toBe('in less than a minute')
+  expect(at('2026-11-26T11:59:30Z')).toBe('just now')
   expect(at('2026-11-26T09:59:00Z')).toBe('2 hours ago')
   expect(at('2026-12-08T12:00:01Z')).toBe('in 12 days')
   expect(at('2027-02-24T12:00:00Z')).toBe('in 90 days')
-  expect(at('2027-11-26T12:00:00Z')).toBe('in 11 months')
+  expect(at('2027-02-24T11:59:59Z')).toBe('in 90 days')
+  expect(at('2027-11-26T12:00:00Z')).toBe('in 12 months')
   expect(at('2029-11-26T12:00:00Z')).toBe('in 3 years')
 })
 

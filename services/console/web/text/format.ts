@@ -5,7 +5,8 @@ const numbers = new Intl.NumberFormat(LANGUAGE)
 const compact = new Intl.NumberFormat(LANGUAGE, { notation: 'compact', maximumSignificantDigits: 3 })
 const plurals = new Intl.PluralRules(LANGUAGE)
 const times = new Intl.DateTimeFormat(LANGUAGE, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
-const dates = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
+// Numbers are the same in all English; the order of a date is not.
+const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 const relatives = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'always' })
 const exactTimes = new Intl.DateTimeFormat(LANGUAGE, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 const unitNames = ['bytes', 'kB', 'MB', 'GB', 'TB']
@@ -37,12 +38,12 @@ const SPANS: readonly [Intl.RelativeTimeFormatUnit, number, number][] = [
   ['year', 31_557_600_000, Number.POSITIVE_INFINITY],
 ]
 
-/** `in 12 days`, `2 hours ago`, `now` */
+/** `in 12 days`, `2 hours ago`, `just now`: the nearest number of the largest unit that fits. */
 export function relative(value: Date | string | number, now = Date.now()): string {
   const away = new Date(value).getTime() - now
-  if (Math.abs(away) < 60_000) return 'now'
+  if (Math.abs(away) < 60_000) return away > 0 ? 'in less than a minute' : 'just now'
   for (const [unit, length, most] of SPANS) {
-    if (Math.abs(away) < length * most) return relatives.format(Math.trunc(away / length), unit)
+    if (Math.abs(away) < length * most) return relatives.format(Math.round(away / length), unit)
   }
   return date(value)
 }

@@ -2,8 +2,8 @@
 export const markdown = {
   table: 'Table',
   image: 'image',
-  linkTitle: 'Open a link',
-  linkText: 'The answer has this address. It leads to another site:',
+  linkTitle: 'Open link',
+  linkText: 'This link in the answer leads to another site:',
   openLink: 'Open',
   cancel: 'Cancel',
 }

@@ -2,27 +2,27 @@ import { count, duration, number } from './format'
 
 /** Texts of the plan of a statement. */
 export const plan = {
-  title: 'Steps of the plan',
-  step: 'Step',
-  time: 'Own time',
+  title: 'Plan nodes',
+  step: 'Node',
+  time: 'Self time',
   rows: 'Rows',
-  blocks: 'Blocks',
-  text: 'As text',
-  notRun: 'Planned only: PostgreSQL has not run the statement.',
+  blocks: 'Buffers',
+  text: 'Plan as text',
+  notRun: 'Plan only: the statement was not executed.',
   total: (milliseconds: number, steps: number) =>
-    `${duration(milliseconds)} in ${count(steps, 'step', 'steps')}`,
+    `${duration(milliseconds)} in ${count(steps, 'node', 'nodes')}`,
   findings: 'Findings',
-  noFindings: 'Nothing stands out in this plan.',
-  toStep: (step: number) => `Step ${number(step)}`,
+  noFindings: 'No findings.',
+  toStep: (step: number) => `Node ${number(step)}`,
   share: (milliseconds: number, share: number) =>
     `${duration(milliseconds)}, ${number(Math.round(share * 100))} %`,
-  planned: (rows: number) => `${number(rows)} planned`,
+  planned: (rows: number) => `${number(rows)} estimated`,
   actual: (rows: number) => number(rows),
   misjudged: (factor: number, more: boolean) =>
-    `${number(Math.round(factor))} times ${more ? 'more' : 'fewer'} than planned`,
+    `${number(Math.round(factor))} times ${more ? 'more' : 'fewer'} than estimated`,
   loops: (loops: number) => count(loops, 'loop', 'loops'),
-  blocksOf: (hit: number, read: number) => `${number(hit)} cached, ${number(read)} read`,
-  batches: (batches: number) => `${number(batches)} batches: did not fit into memory`,
+  blocksOf: (hit: number, read: number) => `${number(hit)} hit, ${number(read)} read`,
+  batches: (batches: number) => `${number(batches)} batches: did not fit in memory`,
   onDisk: 'sorted on disk',
-  neverRun: 'never ran',
+  neverRun: 'never executed',
 }

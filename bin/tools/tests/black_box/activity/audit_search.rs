@@ -40,13 +40,16 @@ fn records_are_found_by_what_they_are_of_the_latest_first() {
     }
     bob.tool("query_database", &json!({"query": "SELECT nothing"}));
     bob.tool("count_rows", &json!({"table": "t"}));
-    let all = wait_for(&ada, "caller=user:bob&limit=500", 7);
-    assert_eq!(all[0]["tool"], "count_rows");
-    assert_eq!(all[1]["verdict"], "error");
+    bob.get("/api/user/info");
+    let all = wait_for(&ada, "caller=user:bob&limit=500", 8);
+    assert_eq!(all[1]["tool"], "count_rows");
+    assert_eq!(all[2]["verdict"], "error");
     let seq = |record: &Value| record["seq"].as_u64().expect("a number");
     assert!(all.is_sorted_by(|one, other| seq(one) > seq(other)));
     for (query, count) in [
-        ("caller=bob", 7),
+        ("caller=bob", 8),
+        ("caller=bob&statements=true", 7),
+        ("caller=bob&statements=false", 8),
         ("caller=bob&tool=query_database", 6),
         ("tool=query_database&verdict=error", 1),
         ("caller=bob&database=main", 7),

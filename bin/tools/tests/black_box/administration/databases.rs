@@ -14,7 +14,10 @@ tools:
 ";
 
 fn serve_with(postgres: &mut Postgres) -> Server {
-    postgres.run("CREATE TABLE people (id int)");
+    postgres.run(
+        "CREATE TABLE people (id int) PARTITION BY RANGE (id);
+         CREATE TABLE people_1 PARTITION OF people FOR VALUES FROM (1) TO (10)",
+    );
     let role = postgres.role();
     let home = Home::new();
     std::fs::write(home.file("own.yaml"), DEFINITIONS).expect("written");

@@ -1,5 +1,5 @@
 import { Foreign } from '../foreign'
-import type { Bars } from './series'
+import { type Bars, type Summed, valueText } from './series'
 
 interface Props {
   readonly bars: Bars
@@ -15,17 +15,17 @@ export function BarList({ bars: { labels, bars, others }, isStacked }: Props) {
   return (
     <div class="bar-list" aria-hidden="true">
       {labels.length > 1 && <Legend labels={labels} />}
-      {bars.map(({ name, values }) => (
+      {bars.map(({ name, ...sum }) => (
         <div key={name} class="bar-row">
           <span class="bar-name">
             <Foreign text={name} />
           </span>
           {isStacked ? (
-            <Stack values={values} span={span} zero={zero} />
+            <Stack sum={sum} span={span} zero={zero} />
           ) : (
             <span class="bar-group">
-              {values.map((value, place) => (
-                <Single key={place} value={value ?? 0} place={place} span={span} zero={zero} />
+              {sum.values.map((value, place) => (
+                <Single key={place} value={value ?? 0} text={valueText(sum, place)} place={place} span={span} zero={zero} />
               ))}
             </span>
           )}
@@ -53,7 +53,7 @@ interface Lengths {
   readonly zero: number
 }
 
-function Single({ value, place, span, zero }: Lengths & { readonly value: number; readonly place: number }) {
+function Single({ value, text, place, span, zero }: Lengths & { readonly value: number; readonly text: string; readonly place: number }) {
   const length = (Math.abs(value) / span) * 100
   const start = value < 0 ? zero - length : zero
   return (
@@ -64,18 +64,17 @@ function Single({ value, place, span, zero }: Lengths & { readonly value: number
           style={{ insetInlineStart: `${start}%`, inlineSize: `${length}%` }}
         />
       </span>
-      <span class="bar-value">{value.toLocaleString('en', { maximumFractionDigits: 6 })}</span>
+      <span class="bar-value">{text || '0'}</span>
     </span>
   )
 }
 
-function Stack({ values, span, zero }: Lengths & { readonly values: readonly (number | null)[] }) {
+function Stack({ sum: whole, span, zero }: Lengths & { readonly sum: Summed }) {
   let [above, below] = [zero, zero]
-  const total = values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
   return (
     <span class="bar-line">
       <span class="bar-track">
-        {values.map((value, place) => {
+        {whole.values.map((value, place) => {
           const length = (Math.abs(value ?? 0) / span) * 100
           const isNegative = (value ?? 0) < 0
           const start = isNegative ? (below -= length) : above
@@ -84,7 +83,7 @@ function Stack({ values, span, zero }: Lengths & { readonly values: readonly (nu
           return <span key={place} class={`bar series-${(place % 8) + 1}`} style={style} />
         })}
       </span>
-      <span class="bar-value">{total.toLocaleString('en', { maximumFractionDigits: 6 })}</span>
+      <span class="bar-value">{valueText(whole, null) || '0'}</span>
     </span>
   )
 }

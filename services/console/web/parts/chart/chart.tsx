@@ -8,8 +8,9 @@ import { BarList } from './bar-list'
 import { ChartControls } from './chart-controls'
 import { NumbersTable, type NumberRow } from './numbers-table'
 import { Plot } from './plot'
-import { barsOf, pointsOf, type Bars, type Points } from './series'
+import { barsOf, pointsOf, valueText, type Bars, type Points } from './series'
 import { numericColumns, suggested, suggestedAs, type ChartChoice, type ChartKind } from './shape'
+import { timeText } from './time-axis'
 
 /** A chart of a result: suggested by its shape, and changed by the person; or only in one form. */
 export function Chart({ rows, kind }: { readonly rows: Rows; readonly kind?: ChartKind | undefined }) {
@@ -70,7 +71,7 @@ interface DrawingProps {
 
 function BarChart({ rows, choice, across }: DrawingProps) {
   const bars = useMemo(() => barsOf(rows, choice, texts.others), [rows, choice])
-  const lines: NumberRow[] = bars.bars.map(({ name, values }) => ({ name, values }))
+  const lines: readonly NumberRow[] = bars.bars
   return (
     <figure>
       <BarList bars={bars} isStacked={choice.stacked} />
@@ -110,18 +111,11 @@ function PointChart({ rows, choice, across }: DrawingProps) {
   )
 }
 
-function numberRows({ across, series, isTime }: Points): NumberRow[] {
-  const name = (at: number): string =>
-    isTime
-      ? new Date(at * 1000)
-          .toISOString()
-          .replace('T', ' ')
-          .replace(/(?: 00:00:00)?\.000Z$/, '')
-      : String(at)
-  return across.map((at, place) => ({
-    name: name(at),
-    values: series.map((values) => values[place] ?? null),
-  }))
+function numberRows({ across, points, isTime }: Points): NumberRow[] {
+  return points.map((point, place) => {
+    const at = across[place] ?? 0
+    return { ...point, name: isTime ? timeText(at) : String(at) }
+  })
 }
 
 /** Says the lowest and the highest value of each series. */
@@ -141,7 +135,7 @@ function Ranges({
         const value = (row: NumberRow): number => row.values[place] ?? 0
         const low = known.reduce((found, row) => (value(row) < value(found) ? row : found), one)
         const high = known.reduce((found, row) => (value(row) > value(found) ? row : found), one)
-        const text = (row: NumberRow): string => value(row).toLocaleString('en', { maximumFractionDigits: 6 })
+        const text = (row: NumberRow): string => valueText(row, place)
         return (
           <li key={label}>
             <Foreign text={texts.range(label, text(low), low.name, text(high), high.name)} />

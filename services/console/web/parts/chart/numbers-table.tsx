@@ -1,13 +1,13 @@
 import { chart as texts } from '../../text/chart'
 import { Foreign } from '../foreign'
+import { type Summed, valueText } from './series'
 
 /** Rows of the table in the document. */
 const SHOWN = 200
 
 /** A place along the bottom, or a name, with the value of each series. */
-export interface NumberRow {
+export interface NumberRow extends Summed {
   readonly name: string
-  readonly values: readonly (number | null)[]
 }
 
 interface Props {
@@ -35,14 +35,14 @@ export function NumbersTable({ across, labels, rows }: Props) {
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, SHOWN).map(({ name, values }, place) => (
+          {rows.slice(0, SHOWN).map(({ name, ...sum }, place) => (
             <tr key={place}>
               <th scope="row">
                 <Foreign text={name} />
               </th>
-              {values.map((value, column) => (
+              {sum.values.map((_, column) => (
                 <td key={column} class="number">
-                  {value === null ? '' : value.toLocaleString('en', { maximumFractionDigits: 6 })}
+                  {valueText(sum, column)}
                 </td>
               ))}
             </tr>

@@ -1,10 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { onThemeChange, resolved } from './colours'
-import { stacked, type Points } from './series'
+import { stacked, valueText, type Points } from './series'
 import type { ChartChoice } from './shape'
+import { tickOf, timeText, timeTicks } from './time-axis'
 
 const HEIGHT = 340
+/** Width of the name of a time with the space beside it. */
+const LABEL_WIDTH = 110
 /** Series differ by their dashes as well as by their colours. */
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 4], [12, 4], [6, 2, 2, 2, 2, 2]]
 
@@ -54,10 +57,9 @@ function optionsOf(node: HTMLElement, points: Points, choice: ChartChoice, acros
   return {
     width: Math.max(200, node.clientWidth),
     height: HEIGHT,
-    ...(points.isTime ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), 'UTC') } : {}),
     scales: { x: { time: points.isTime } },
-    axes: [axis, { ...axis, size: sizeOfLabels }],
-    series: [{ label: across }, ...points.labels.map((label, place) => seriesOf(label, place, choice))],
+    axes: [points.isTime ? { ...axis, splits: splitsOf(points.across), values: namesOf } : axis, { ...axis, size: sizeOfLabels }],
+    series: [{ label: across, value: (_: uPlot, at: number | null) => placeText(at, points.isTime) }, ...points.labels.map((label, place) => seriesOf(label, place, points, choice))],
     ...(choice.stacked
       ? { bands: points.labels.slice(1).map((_, place) => ({ series: [place + 2, place + 1] })) }
       : {}),
@@ -65,9 +67,24 @@ function optionsOf(node: HTMLElement, points: Points, choice: ChartChoice, acros
   } as uPlot.Options
 }
 
-function seriesOf(label: string, place: number, { kind, stacked: isStacked }: ChartChoice): uPlot.Series {
-  const value = (_: uPlot, number: number | null): string =>
-    number === null || number === undefined ? '' : number.toLocaleString('en', { maximumFractionDigits: 6 })
+/** The name of the place under the pointer; the legend has none while it is elsewhere. */
+function placeText(at: number | null, isTime: boolean): string {
+  if (at === null || at === undefined) return ''
+  return isTime ? timeText(at) : at.toLocaleString('en', { maximumFractionDigits: 6 })
+}
+
+const splitsOf =
+  (across: readonly number[]): uPlot.Axis.Splits =>
+  (plot, _axis, low, high) =>
+    timeTicks(across, low, high, Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / LABEL_WIDTH)))
+
+const namesOf = (_: uPlot, splits: number[]): string[] => splits.map((at) => tickOf(at, splits))
+
+function seriesOf(label: string, place: number, { points }: Points, { kind, stacked: isStacked }: ChartChoice): uPlot.Series {
+  const value = (_plot: uPlot, _number: number | null, _series: number, at: number | null): string => {
+    const point = at === null || at === undefined ? undefined : points[at]
+    return point ? valueText(point, place) : ''
+  }
   const colour = resolved(`--chart-${(place % 8) + 1}`)
   if (kind === 'scatter') {
     return {

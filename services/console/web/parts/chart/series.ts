@@ -1,6 +1,7 @@
 /** Makes the numbers of a chart from the rows of a result. */
 import { cellNumber, cellText, isTimeType, type Cell } from '../grid/cell'
 import type { Row, Rows } from '../grid/rows'
+import { sumOf } from '../grid/sum'
 import { MAX_SERIES, type ChartChoice } from './shape'
 
 /** Bars that are shown; the others are added up. */
@@ -11,7 +12,7 @@ export const MAX_POINTS = 100_000
 /** The series of a chart, and which of them a row adds to. */
 interface Series {
   readonly labels: readonly string[]
-  values(row: Row): (number | null)[]
+  cells(row: Row): Cell[]
 }
 
 const nameOf = (cell: Cell): string => (cell === null ? 'NULL' : cellText(cell))
@@ -22,7 +23,7 @@ export function seriesOf(rows: Rows, { series, split }: ChartChoice, othersName:
   if (split === null || first === undefined) {
     return {
       labels: series.map((column) => rows.columns[column]?.name ?? ''),
-      values: (row) => series.map((column) => finite(row[column] ?? null)),
+      cells: (row) => series.map((column) => row[column] ?? null),
     }
   }
   const sizes = new Map<string, number>()
@@ -36,10 +37,10 @@ export function seriesOf(rows: Rows, { series, split }: ChartChoice, othersName:
   const places = new Map(kept.map((name, place) => [name, place]))
   return {
     labels,
-    values: (row) => {
-      const values: (number | null)[] = labels.map(() => null)
-      values[places.get(nameOf(row[split] ?? null)) ?? labels.length - 1] = finite(row[first] ?? null)
-      return values
+    cells: (row) => {
+      const cells: Cell[] = labels.map(() => null)
+      cells[places.get(nameOf(row[split] ?? null)) ?? labels.length - 1] = row[first] ?? null
+      return cells
     },
   }
 }
@@ -49,10 +50,33 @@ function finite(cell: Cell): number | null {
   return Number.isFinite(number) ? number : null
 }
 
-/** One bar, or one group of bars: a name with a value for each series. */
-export interface Bar {
-  readonly name: string
+const figures = new Intl.NumberFormat('en', { maximumFractionDigits: 6 })
+
+/** Writes the sum of cells, exact to the last digit unless some are floating; nothing if none is a number. */
+export function figure(cells: readonly Cell[]): string {
+  const known = cells.map(finite).filter((value) => value !== null)
+  if (known.length === 0) return ''
+  const { numbers, sum } = sumOf(cells)
+  return figures.format(numbers === known.length ? (sum as `${number}`) : known.reduce((total, value) => total + value, 0))
+}
+
+/** One bar, one group of bars or one point: a value for each series, and the cells of the rows behind it. */
+export interface Summed {
   readonly values: readonly (number | null)[]
+  /** For each row the cells of the series. */
+  readonly cells: readonly (readonly Cell[])[]
+}
+
+/** Writes the value of a series, or the sum of all. */
+export const valueText = ({ cells }: Pick<Summed, 'cells'>, series: number | null): string =>
+  figure(series === null ? cells.flat() : cells.map((row) => row[series] ?? null))
+
+function summed(cells: readonly (readonly Cell[])[]): Summed {
+  return { values: cells.map((row) => row.map(finite)).reduce(added), cells }
+}
+
+export interface Bar extends Summed {
+  readonly name: string
 }
 
 export interface Bars {
@@ -66,24 +90,25 @@ export interface Bars {
 
 /** Adds up the rows of each name. Beyond the limit the smallest are added up as *others*. */
 export function barsOf(rows: Rows, choice: ChartChoice, othersName: string): Bars {
-  const { labels, values } = seriesOf(rows, choice, othersName)
-  const sums = new Map<string, (number | null)[]>()
-  let grouped = false
-  for (const row of rows.all) {
-    const name = nameOf(row[choice.across] ?? null)
-    const known = sums.get(name)
-    grouped ||= known !== undefined && choice.split === null
-    sums.set(name, known ? added(known, values(row)) : values(row))
-  }
-  const all: Bar[] = [...sums].map(([name, sum]) => ({ name, values: sum }))
+  const { labels, cells } = seriesOf(rows, choice, othersName)
+  const byName = new Map<string, Cell[][]>()
+  for (const row of rows.all) pushTo(byName, nameOf(row[choice.across] ?? null), cells(row))
+  const grouped = choice.split === null && byName.size < rows.all.length
+  const all: Bar[] = [...byName].map(([name, found]) => ({ name, ...summed(found) }))
   if (all.length <= MAX_BARS) return { labels, bars: all, others: 0, grouped }
   const size = ({ values: sum }: Bar): number =>
     sum.reduce<number>((total, value) => total + Math.abs(value ?? 0), 0)
   const large = new Set([...all].sort((a, b) => size(b) - size(a)).slice(0, MAX_BARS - 1))
   const rest = all.filter((bar) => !large.has(bar))
-  const total = rest.map((bar) => bar.values).reduce(added)
-  const bars = [...all.filter((bar) => large.has(bar)), { name: othersName, values: total }]
+  const others = summed(rest.flatMap((bar) => bar.cells))
+  const bars = [...all.filter((bar) => large.has(bar)), { name: othersName, ...others }]
   return { labels, bars, others: rest.length, grouped }
+}
+
+function pushTo<K>(lists: Map<K, Cell[][]>, key: K, cells: Cell[]): void {
+  const known = lists.get(key)
+  if (known) known.push(cells)
+  else lists.set(key, [cells])
 }
 
 function added(left: readonly (number | null)[], right: readonly (number | null)[]): (number | null)[] {
@@ -98,32 +123,32 @@ export interface Points {
   readonly labels: readonly string[]
   readonly across: number[]
   readonly series: (number | null)[][]
+  readonly points: readonly Summed[]
   readonly isTime: boolean
   /** Rows that have no place along the bottom, or are beyond the limit. */
   readonly left: number
 }
 
 export function pointsOf(rows: Rows, choice: ChartChoice, othersName: string): Points {
-  const { labels, values } = seriesOf(rows, choice, othersName)
+  const { labels, cells } = seriesOf(rows, choice, othersName)
   const isTime = isTimeType(rows.columns[choice.across]?.type ?? '')
   const place = (cell: Cell): number => (isTime ? secondsOf(cell) : cellNumber(cell))
-  let found = rows.all
+  const placed = rows.all
     .slice(0, MAX_POINTS)
-    .map((row) => ({ at: place(row[choice.across] ?? null), values: values(row) }))
+    .map((row) => ({ at: place(row[choice.across] ?? null), cells: cells(row) }))
     .filter(({ at }) => Number.isFinite(at))
-  const left = rows.all.length - found.length
+  const left = rows.all.length - placed.length
+  let found: [number, Cell[][]][] = placed.map(({ at, cells: own }) => [at, [own]])
   // The rows of the names at one place are one point.
   if (choice.split !== null) {
-    const places = new Map<number, (number | null)[]>()
-    for (const point of found) {
-      const known = places.get(point.at)
-      places.set(point.at, known ? added(known, point.values) : point.values)
-    }
-    found = [...places].map(([at, sum]) => ({ at, values: sum }))
+    const byPlace = new Map<number, Cell[][]>()
+    for (const { at, cells: own } of placed) pushTo(byPlace, at, own)
+    found = [...byPlace]
   }
-  found.sort((a, b) => a.at - b.at)
-  const series = labels.map((_, index) => found.map((point) => point.values[index] ?? null))
-  return { labels, across: found.map(({ at }) => at), series, isTime, left }
+  found.sort(([a], [b]) => a - b)
+  const points = found.map(([, own]) => summed(own))
+  const series = labels.map((_, index) => points.map((point) => point.values[index] ?? null))
+  return { labels, across: found.map(([at]) => at), series, points, isTime, left }
 }
 
 /** Puts each series on top of those before it. */

@@ -49,6 +49,9 @@ export function suggested(rows: Rows): ChartChoice | null {
   return null
 }
 
+/** Tells if rows of these columns can be drawn. */
+export const isDrawable = (rows: Rows): boolean => numericColumns(rows).length > 0
+
 function chosen(
   kind: ChartKind,
   across: number,

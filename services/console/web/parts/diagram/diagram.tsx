@@ -90,7 +90,7 @@ function BoxDrawing({ box, isCurrent }: { readonly box: PlacedBox; readonly isCu
   return (
     <g
       data-key={key}
-      class={isCurrent ? 'diagram-box is-current' : 'diagram-box'}
+      class={`diagram-box${isCurrent ? ' is-current' : ''}${box.faint ? ' is-faint' : ''}`}
       transform={`translate(${x} ${y})`}
     >
       <title>{title}</title>

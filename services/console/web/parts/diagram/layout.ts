@@ -6,6 +6,8 @@ export interface Box {
   readonly title: string
   /** Lines below the title. */
   readonly lines: readonly string[]
+  /** Is true for a box beside what is shown. */
+  readonly faint?: boolean
 }
 
 /** A line from one box to another. */

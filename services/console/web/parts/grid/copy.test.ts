@@ -20,6 +20,8 @@ test('CSV follows RFC 4180, and NULL differs from an empty text', () => {
 test('formulas are guarded on demand, numbers are not taken for formulas', () => {
   expect(written({ columns, rows }, 'csv', true)).toContain(`"",'=1+1\r\n`)
   expect(['=A1', '+1+1', '@x', '-cmd', '\tx'].map(isFormula)).toEqual([true, true, true, true, true])
+  expect(['\nx', ' =1', '\u00a0\ufeff@A1', '\u200b+1+1', '＝1', '－2+3', '﹫A1'].filter((text) => !isFormula(text))).toEqual([])
+  expect([' -12.5 ', 'a=1', 'a\n=1'].filter(isFormula)).toEqual([])
   expect(['-1', '+2.5', '-1e9', 'a', ''].map(isFormula)).toEqual([false, false, false, false, false])
 })
 

@@ -48,9 +48,9 @@ function separated({ columns, rows }: Copied, separator: string, named: boolean,
   return lines.join(end) + (separator === ',' && lines.length > 0 ? end : '')
 }
 
-/** Reports texts that a spreadsheet runs as a formula; plain numbers are none. */
+/** Reports texts that a spreadsheet runs as a formula, as the server does; plain numbers are none. */
 export function isFormula(text: string): boolean {
-  return /^[=+\-@\t\r]/.test(text) && !/^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
+  return /^[\t\r\n]|^[\s\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]/u.test(text) && !/^ *[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)? *$/.test(text)
 }
 
 function objects({ columns, rows }: Copied): Record<string, Cell>[] {

@@ -24,3 +24,8 @@ test('fields with a local time are sent as the moment they name; one that is not
   const filter = filterOf({ ...NOTHING, period: 'between', from: '2026-11-01T10:00', to: '2026-' }, new Date())
   expect(filter).toMatchObject({ from: new Date(2026, 10, 1, 10).toISOString(), to: '' })
 })
+
+test('records without a statement are left out unless they are wanted', () => {
+  expect(filterOf(NOTHING, new Date()).statements).toBe('true')
+  expect(filterOf(wantedIn(new URLSearchParams('calls=all')), new Date()).statements).toBe('')
+})

@@ -7,6 +7,8 @@ export type Period = (typeof PERIODS)[number]
 
 /** The search of a person, as it stands in the address. */
 export interface Wanted {
+  /** `statements`, or `all` for calls without one as well. */
+  calls: string
   period: Period
   /** Local times of the fields *From* and *To*, for `between`. */
   from: string
@@ -22,6 +24,7 @@ export const VERDICTS = ['ok', 'error', 'refused', 'denied', 'limited', 'asked',
 
 /** Names of the members in the address. The database of the tab has `db`, so that of the records has another one. */
 const NAMES: Record<keyof Wanted, string> = {
+  calls: 'calls',
   period: 'when',
   from: 'from',
   to: 'to',
@@ -34,7 +37,7 @@ const NAMES: Record<keyof Wanted, string> = {
 
 const USUAL: Period = 'today'
 
-export const NOTHING: Wanted = { period: USUAL, from: '', to: '', caller: '', tool: '', database: '', verdict: '', words: '' }
+export const NOTHING: Wanted = { calls: 'statements', period: USUAL, from: '', to: '', caller: '', tool: '', database: '', verdict: '', words: '' }
 
 /** Reads what is wanted from the address. */
 export function wantedIn(query: URLSearchParams): Wanted {
@@ -57,8 +60,8 @@ export function queryOf(wanted: Wanted): Record<string, string | null> {
 }
 
 /** The filter for the server. Times that go with the clock are counted from now. */
-export function filterOf({ period, from, to, caller, tool, database, verdict, words }: Wanted, now: Date): AuditFilter {
-  const rest = { caller: caller.trim(), tool: tool.trim(), database, verdict, q: words.trim() }
+export function filterOf({ calls, period, from, to, caller, tool, database, verdict, words }: Wanted, now: Date): AuditFilter {
+  const rest = { statements: calls === 'all' ? '' : 'true', caller: caller.trim(), tool: tool.trim(), database, verdict, q: words.trim() }
   if (period === 'between') return { from: instant(from), to: instant(to), ...rest }
   return { from: beginOf(period, now)?.toISOString() ?? '', to: '', ...rest }
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Button } from '../../parts/button'
-import { Field, Select, TextField } from '../../parts/field'
+import { Field, Select, Switch, TextField } from '../../parts/field'
 import { available } from '../../shell/session'
 import { activity } from '../../text/activity'
 import { audit as text } from '../../text/audit'
@@ -55,6 +55,7 @@ export function AuditFilters({ wanted, onSearch }: { wanted: Wanted; onSearch: (
       <TextField label={text.caller} value={draft.caller} onText={(caller) => set({ caller })} autocomplete="off" />
       <TextField label={text.tool} value={draft.tool} onText={(tool) => set({ tool })} autocomplete="off" class="mono" />
       <TextField label={text.words} type="search" value={draft.words} onText={(words) => set({ words })} autocomplete="off" />
+      <Switch label={text.statements} on={draft.calls !== 'all'} onToggle={(on) => choose({ calls: on ? NOTHING.calls : 'all' })} />
       <div class="button-row">
         <Button kind="main" icon="search" type="submit">
           {text.search}

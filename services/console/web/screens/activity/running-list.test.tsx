@@ -74,7 +74,7 @@ test('a statement that has ended meanwhile is no failure', async () => {
   reply = () => new Response('{"error":"No such statement","code":"no_such_statement"}', { status: 404 })
   show()
   await press()
-  expect(document.querySelector('.toasts')?.textContent).toContain('had ended already')
+  expect(document.querySelector('.toasts')?.textContent).toContain('has already finished')
 })
 
 test('a refusal is said, and Cancel can be pressed again', async () => {

@@ -77,7 +77,7 @@ test('a new token expires after 90 days if nothing else is chosen, and is shown 
   act(() => void dialog().dispatchEvent(new Event('cancel', { cancelable: true })))
   expect(dialog().textContent).toContain(SECRET)
   expect(JSON.stringify({ ...localStorage }) + location.href).not.toContain(SECRET)
-  await press('I have it')
+  await press('Done')
   expect(document.body.textContent).not.toContain(SECRET)
 })
 
@@ -92,7 +92,7 @@ test('a token without a note is not made', async () => {
 test('what the server says against a change stands in its dialog, which stays', async () => {
   answers['DELETE /api/admin/tokens/token-1'] = { status: 404, body: { error: 'No such token', code: 'not_found' } }
   await open('tokens')
-  await press('Withdraw reports')
+  await press('Revoke reports')
   await submit()
   expect(dialog().textContent).toContain('No such token')
   answers['DELETE /api/admin/tokens/token-1'] = { status: 204 }
@@ -108,11 +108,36 @@ test('a user is deleted only when its name is typed', async () => {
   type('Name', 'bo')
   await submit()
   expect(sent.some(({ request }) => request.startsWith('DELETE'))).toBe(false)
-  expect(button('Delete the user').disabled).toBe(true)
+  expect(button('Delete user').disabled).toBe(true)
   type('Name', 'bob')
   await submit()
   expect(sent.some(({ request }) => request === 'DELETE /api/admin/users/bob')).toBe(true)
   expect(dialog()).toBeNull()
+})
+
+const boxes = () => [...dialog().querySelectorAll<HTMLLabelElement>('.check')]
+const choose = (name: string) => act(async () => boxes().find((box) => box.textContent === name)?.querySelector('input')?.click())
+const chosen = () => boxes().filter((box) => box.querySelector('input')?.checked).map((box) => box.textContent)
+
+test('a new user has no databases until some or all are chosen', async () => {
+  answers['GET /api/admin/databases'] = { body: { databases: [{ name: 'shop' }, { name: 'books' }] } }
+  answers['POST /api/admin/users'] = { status: 201, body: { user: bob, password: null } }
+  await open('users')
+  await press('New user')
+  type('Name', 'carol')
+  await submit()
+  expect(dialog().textContent).toContain('Choose databases, or all of them.')
+  expect(sent.some(({ request }) => request.startsWith('POST'))).toBe(false)
+  await choose('All databases')
+  expect(chosen()).toEqual(['All databases'])
+  await choose('shop')
+  expect(chosen()).toEqual(['shop'])
+  await choose('shop')
+  await submit()
+  expect(sent.some(({ request }) => request.startsWith('POST'))).toBe(false)
+  await choose('books')
+  await submit()
+  expect(sent.find(({ request }) => request === 'POST /api/admin/users')?.body).toMatchObject({ databases: ['books'] })
 })
 
 test('a password that the server made is shown once, a typed one never', async () => {
@@ -120,13 +145,15 @@ test('a password that the server made is shown once, a typed one never', async (
   await open('users')
   await press('New user')
   type('Name', 'carol')
+  await choose('All databases')
   await submit()
   expect(sent.find(({ request }) => request === 'POST /api/admin/users')?.body).toEqual({ username: 'carol', note: '', databases: [] })
   expect(dialog().textContent).toContain(SECRET)
-  await press('I have it')
+  await press('Done')
   answers['POST /api/admin/users'] = { status: 201, body: { user: bob, password: null } }
   await press('New user')
   type('Name', 'dave')
+  await choose('All databases')
   type('Password', 'a password of many words')
   await submit()
   expect(dialog()).toBeNull()

@@ -100,7 +100,7 @@ function Refused({ problem }: { problem: unknown }) {
 function factsOf({ host, port, database, user, sslmode, version, tables, connections, available_to_users, available_to_clients }: AdminDatabase) {
   const list = (names: readonly string[]) => (names.length ? <Foreign text={names.join(', ')} /> : text.all)
   return [
-    [text.place, <Foreign key="place" text={`${host}:${port}/${database}`} />],
+    [text.address, <Foreign key="address" text={`${host}:${port}/${database}`} />],
     [text.role, <Foreign key="role" text={user} />],
     [text.tls, <span key="tls" class="mono">{sslmode}</span>],
     [text.version, version === null ? text.unknown : `PostgreSQL ${version}`],

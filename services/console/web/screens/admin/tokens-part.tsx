@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { type Token, tokens, withdrawToken } from '../../api/admin'
+import { type Token, tokens, revokeToken } from '../../api/admin'
 import { Button } from '../../parts/button'
 import { CLIENTS, clientConfiguration } from '../../parts/clients'
 import { Badge, Empty } from '../../parts/facts'
@@ -17,11 +17,11 @@ import { fits, ListBar, Part } from './part'
 
 const text = admin.tokens
 
-/** API tokens: the list, a way to make one, and a way to withdraw one. */
+/** API tokens: the list, a way to make one, and a way to revoke one. */
 export function TokensPart() {
   const loaded = useLoaded(tokens)
   const [making, setMaking] = useState(false)
-  const [withdrawn, setWithdrawn] = useState<Token | null>(null)
+  const [revoked, setRevoked] = useState<Token | null>(null)
   const [words, setWords] = useState('')
   const make = (
     <Button kind="main" icon="plus" onClick={() => setMaking(true)}>
@@ -42,7 +42,7 @@ export function TokensPart() {
               <ListBar words={words} onWords={setWords}>
                 {make}
               </ListBar>
-              {shown.length ? <Table label={admin.part.tokens} columns={columnsFor(all, setWithdrawn)} rows={shown} keyOf={({ id, hash_prefix }) => id + hash_prefix} /> : <p class="muted">{admin.noMatch}</p>}
+              {shown.length ? <Table label={admin.part.tokens} columns={columnsFor(all, setRevoked)} rows={shown} keyOf={({ id, hash_prefix }) => id + hash_prefix} /> : <p class="muted">{admin.noMatch}</p>}
             </>
           )
         }}
@@ -54,14 +54,14 @@ export function TokensPart() {
           onClose={() => setMaking(false)}
         />
       )}
-      {withdrawn && (
-        <Withdraw
-          token={withdrawn}
+      {revoked && (
+        <Revoke
+          token={revoked}
           onDone={() => {
-            setWithdrawn(null)
+            setRevoked(null)
             loaded.again()
           }}
-          onClose={() => setWithdrawn(null)}
+          onClose={() => setRevoked(null)}
         />
       )}
     </>
@@ -70,7 +70,7 @@ export function TokensPart() {
 
 const nameOf = ({ note, id }: Token): string => note || id
 
-function columnsFor(all: readonly Token[], onWithdraw: (token: Token) => void): TableColumn<Token>[] {
+function columnsFor(all: readonly Token[], onRevoke: (token: Token) => void): TableColumn<Token>[] {
   const { note, database: place, toolsets, lastUse, expiry, id, actions } = text.columns
   const hasToolsets = all.some(({ toolsets: own }) => own !== null)
   return [
@@ -85,8 +85,8 @@ function columnsFor(all: readonly Token[], onWithdraw: (token: Token) => void): 
       quiet: true,
       number: true,
       cell: (token) => (
-        <Button aria-label={`${text.withdraw} ${nameOf(token)}`} onClick={() => onWithdraw(token)}>
-          {text.withdraw}
+        <Button aria-label={`${text.revoke} ${nameOf(token)}`} onClick={() => onRevoke(token)}>
+          {text.revoke}
         </Button>
       ),
     },
@@ -113,23 +113,23 @@ function Expiry({ token }: { token: Token }) {
   )
 }
 
-function Withdraw({ token, onDone, onClose }: { token: Token; onDone: () => void; onClose: () => void }) {
+function Revoke({ token, onDone, onClose }: { token: Token; onDone: () => void; onClose: () => void }) {
   const name = nameOf(token)
   return (
     <ChangeDialog
-      title={text.withdrawTitle}
-      submit={text.withdraw}
-      action={text.withdrawAction(name)}
+      title={text.revokeTitle}
+      submit={text.revoke}
+      action={text.revokeAction(name)}
       danger
-      change={() => withdrawToken(token.id)}
+      change={() => revokeToken(token.id)}
       onDone={() => {
-        toast(text.withdrawn(name))
+        toast(text.revoked(name))
         onDone()
       }}
       onClose={onClose}
     >
       <p>
-        <Foreign text={text.withdrawText(name)} />
+        <Foreign text={text.revokeText(name)} />
       </p>
     </ChangeDialog>
   )

@@ -36,9 +36,28 @@ export function UserChange({ change, ...rest }: Ends & { change: Change; user: U
   }
 }
 
-function Databases({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (names: string[]) => void }) {
-  const names = [...new Set([...useDatabaseNames(), ...chosen])]
-  return <CheckList label={text.databases} hint={text.databasesHint} names={names} chosen={chosen} onChoose={onChoose} />
+/** All databases, as one of the names that are chosen. No database has an empty name. */
+const ALL = ''
+
+/** A choice of databases. Choosing none is a mistake, since the server takes an empty list for all. */
+function useDatabases(first: readonly string[]) {
+  const [chosen, setChosen] = useState<readonly string[]>(first)
+  const [checked, setChecked] = useState(false)
+  const box = useRef<HTMLInputElement>(null)
+  const names = [...new Set([ALL, ...useDatabaseNames(), ...chosen])]
+  const choose = (next: string[]) => setChosen(next.includes(ALL) && !chosen.includes(ALL) ? [ALL] : next.filter((name) => name !== ALL))
+  const isMissing = chosen.length === 0
+  return {
+    databases: chosen.filter((name) => name !== ALL),
+    check: () => {
+      setChecked(true)
+      if (isMissing) box.current?.focus()
+      return !isMissing
+    },
+    field: (
+      <CheckList label={text.databases} names={names} chosen={chosen} onChoose={choose} textOf={(name) => name || text.all} error={checked && isMissing ? text.databasesMissing : null} control={box} />
+    ),
+  }
 }
 
 /** Asks for a new user. */
@@ -46,14 +65,15 @@ export function NewUser({ onDone, onClose }: Ends) {
   const [name, setName] = useState('')
   const [note, setNote] = useState('')
   const [password, setPassword] = useState('')
-  const [databases, setDatabases] = useState<string[]>([])
+  const { databases, check: checkDatabases, field: databasesField } = useDatabases([])
   const [missing, setMissing] = useState(false)
   const field = useRef<HTMLInputElement | null>(null)
   const username = name.trim()
   const check = () => {
     setMissing(username === '')
+    const isChosen = checkDatabases()
     if (!username) field.current?.focus()
-    return username !== ''
+    return username !== '' && isChosen
   }
   return (
     <ChangeDialog
@@ -71,7 +91,7 @@ export function NewUser({ onDone, onClose }: Ends) {
       <TextField label={text.name} value={name} onText={setName} error={missing && !username ? text.nameMissing : null} autocomplete="off" autofocus required control={field} />
       <TextField label={text.note} value={note} onText={setNote} autocomplete="off" />
       <TextField label={text.password} type="password" hint={text.passwordHint} value={password} onText={setPassword} autocomplete="new-password" />
-      <Databases chosen={databases} onChoose={setDatabases} />
+      {databasesField}
     </ChangeDialog>
   )
 }
@@ -79,12 +99,13 @@ export function NewUser({ onDone, onClose }: Ends) {
 function Edit({ user, onDone, onClose }: Ends & { user: User }) {
   const { username } = user
   const [note, setNote] = useState(user.note)
-  const [databases, setDatabases] = useState<string[]>(user.databases)
+  const { databases, check, field } = useDatabases(user.databases.length ? user.databases : [ALL])
   return (
     <ChangeDialog
       title={text.editTitle(username)}
       submit={text.editSubmit}
       action={text.editAction(username)}
+      check={check}
       change={() => changeUser(username, { note: note.trim(), databases })}
       onDone={() => {
         toast(text.saved)
@@ -93,7 +114,7 @@ function Edit({ user, onDone, onClose }: Ends & { user: User }) {
       onClose={onClose}
     >
       <TextField label={text.note} value={note} onText={setNote} autocomplete="off" autofocus />
-      <Databases chosen={databases} onChoose={setDatabases} />
+      {field}
     </ChangeDialog>
   )
 }

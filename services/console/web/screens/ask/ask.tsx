@@ -3,7 +3,8 @@ import { models, providers } from '../../api/chat'
 import { conversations, type Listed } from '../../api/conversations'
 import { ProblemBanner } from '../../parts/banner'
 import { Button, IconButton } from '../../parts/button'
-import { CodeText } from '../../parts/code-text'
+import { ConfirmRun } from '../../parts/confirm-run'
+import { Foreign } from '../../parts/foreign'
 import { Dialog } from '../../parts/dialog'
 import { Select, type Choice } from '../../parts/field'
 import { useLoaded } from '../../parts/loaded'
@@ -175,29 +176,16 @@ const NotKept = ({ onChoose }: { onChoose: () => void }) => (
   </div>
 )
 
-/** The whole statement of a write before it runs. The focus is on not running it. */
+/** All of a write before it runs. */
 function Confirm() {
   const what = confirming.value?.what
   if (!what) return null
   return (
-    <Dialog
-      title={text.confirmTitle}
-      wide
-      onClose={() => decide(false)}
-      actions={
-        <>
-          <Button autofocus onClick={() => decide(false)}>
-            {text.doNotRun}
-          </Button>
-          <Button kind="danger" onClick={() => decide(true)}>
-            {text.runIt}
-          </Button>
-        </>
-      }
-    >
-      <p>{text.confirmText(what.database)}</p>
-      <CodeText text={what.statement} label={text.statement} copies={false} />
-    </Dialog>
+    <ConfirmRun title={text.confirmTitle} text={what.statement} label={text.statement} run={text.runIt} onDecide={decide}>
+      <p>
+        <Foreign text={text.confirmText(what.database)} />
+      </p>
+    </ConfirmRun>
   )
 }
 

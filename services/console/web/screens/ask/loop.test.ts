@@ -68,10 +68,18 @@ test('a write that is declined is not sent again, and the model learns of it', a
   tool = [asks]
   const confirm = vi.fn(async () => false)
   const turn = await answer(newTurn('Drop it', 'p', 'm'), [], [query], around({ confirm }))
-  expect(confirm).toHaveBeenCalledWith({ message: 'May this run?', statement: 'drop table t', database: 'shop' })
+  expect(confirm).toHaveBeenCalledWith({ statement: 'drop table t', database: 'shop' })
   expect(stepsOf(turn)[0]?.state).toBe('declined')
   expect(toolCalls()).toHaveLength(1)
   expect(modelCalls()[1]?.body.messages.at(-1)?.content).toMatchObject([{ is_error: true }])
+})
+
+test('what is confirmed of another tool is the question of the server, whatever its arguments are called', async () => {
+  model = [said({ type: 'tool_use', id: 'u1', name: 'pay', input: { query: 'harmless', amount: 7 } } as never), said(text('No.'))]
+  tool = [asks]
+  const confirm = vi.fn(async () => false)
+  await answer(newTurn('Pay', 'p', 'm'), [], [{ ...query, name: 'pay' }], around({ confirm }))
+  expect(confirm).toHaveBeenCalledWith({ statement: 'May this run?', database: 'shop' })
 })
 
 test('a write that is agreed to runs with the state that the server has sealed', async () => {

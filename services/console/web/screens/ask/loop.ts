@@ -20,7 +20,7 @@ export interface Tool {
 
 /** A question of the server in the middle of a call: a write to be confirmed. */
 export interface Confirmation {
-  message: string
+  /** All of what would run. */
   statement: string
   database: string
 }
@@ -128,7 +128,9 @@ export async function runTool(id: string, tool: string, input: Record<string, un
     }
     const asked = Object.entries((answer.inputRequests ?? {}) as Record<string, { params?: { message?: string } }>)
     const question = asked.map(([, { params }]) => params?.message ?? '').join('\n\n')
-    const agreed = await around.confirm({ message: question, statement: typeof input.query === 'string' ? input.query : JSON.stringify(input, null, 2), database })
+    // Other tools may have an argument of this name, which is only a part of what runs.
+    const statement = tool === 'query_database' && typeof input.query === 'string' ? input.query : question
+    const agreed = await around.confirm({ statement, database })
     if (!agreed) return finish({ state: 'declined', text: 'The user has declined to run this statement.' })
     const replies = asked.map(([key]) => [key, { action: 'accept', content: { confirm: true } }])
     extra = { inputResponses: Object.fromEntries(replies), requestState: answer.requestState }

@@ -11,6 +11,9 @@ import { ask as text } from '../../text/ask'
 import { StepResult, shownCell, tableOf } from './step-result'
 import { type Step, statementOf } from './turns'
 
+/** Steps that are unfolded whatever they returned: what was refused is not hidden. */
+const OPEN: readonly Step['state'][] = ['running', 'failed', 'declined']
+
 /** One step of an answer: the tool, its statement, and the result. */
 export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; number: number; busy: boolean; onRun: (statement: string) => void; onAnswer?: (() => void) | undefined }) {
   const [draft, setDraft] = useState<string | null>(null)
@@ -23,7 +26,7 @@ export function StepView({ step, number, busy, onRun, onAnswer }: { step: Step; 
   const rows = step.state === 'done' ? tableOf(step) : null
   const title = step.state === 'running' ? text.running(step.tool) : statement ? text.ranIn(step.tool, step.database) : text.ran(step.tool)
   return (
-    <details ref={details} class="ask-step step" style={{ '--step': number }} open={step.state === 'running' || (rows !== null && rows.rows.length <= 12)} id={`step-${step.id}`}>
+    <details ref={details} class="ask-step step" style={{ '--step': number }} open={OPEN.includes(step.state) || (rows !== null && rows.rows.length <= 12)} id={`step-${step.id}`}>
       <summary>
         <span class="ask-step-title">
           <Foreign text={title} />

@@ -2,8 +2,8 @@ import type { SchemaTable } from '../../api/schema'
 import { identifier, tableName } from '../../parts/editor/identifier'
 import { quoted } from '../../parts/grid/copy'
 
-/** Writes a table as statements, from what is known of it. */
-export function definitionOf(schema: string, table: SchemaTable): string {
+/** Writes a table, or a view with its query, as statements, from what is known of it. */
+export function definitionOf(schema: string, table: SchemaTable, query?: string): string {
   const name = tableName(schema, table.name)
   const isTable = table.kind.includes('table')
   const lines = table.columns.map((column) => {
@@ -24,7 +24,9 @@ export function definitionOf(schema: string, table: SchemaTable): string {
   }
   const head = isTable
     ? `CREATE TABLE ${name} (\n${lines.join(',\n')}\n);`
-    : `-- ${table.kind} ${name}\n${lines.join('\n')}`
+    : query === undefined
+      ? `-- ${table.kind} ${name}\n${lines.join('\n')}`
+      : `CREATE ${table.kind.toUpperCase()} ${name} AS\n${query.trim()}`
   // The index of the primary key comes with the key.
   const indexes = table.indexes
     .filter((index) => !(index.unique && isPrimary(table, index.columns)))

@@ -39,12 +39,17 @@ function cutTo({ tables, relations }: Graph, kept: ReadonlySet<string>): Graph {
   }
 }
 
-export function ofSchema(graph: Graph, schema: string): Graph {
-  return cutTo(
-    graph,
-    new Set([...graph.tables].filter(([, named]) => named.schema === schema).map(([key]) => key)),
-  )
+/** The tables of a schema with those of other schemas that a foreign key connects to them; null for all schemas. */
+export function ofSchema(graph: Graph, schema: string | null): Graph {
+  if (schema === null) return graph
+  const isOwn = (key: string): boolean => graph.tables.get(key)?.schema === schema
+  const relations = graph.relations.filter(({ from, to }) => isOwn(from) || isOwn(to))
+  const near = connected({ ...graph, relations })
+  return { tables: new Map([...graph.tables].filter(([key]) => isOwn(key) || near.has(key))), relations }
 }
+
+/** The tables that a foreign key leads to or from. */
+export const connected = ({ relations }: Graph): Set<string> => new Set(relations.flatMap(({ from, to }) => [from, to]))
 
 /** A table and those that at most `depth` foreign keys lead to, nearest first, up to a limit. */
 export function around(

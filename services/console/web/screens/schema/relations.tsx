@@ -7,7 +7,7 @@ import { Loading } from '../../parts/loading'
 import type { Box, Edge } from '../../parts/diagram/layout'
 import { go } from '../../shell/router'
 import { relations as texts } from '../../text/schema'
-import { around, ofSchema, type Graph } from './graph'
+import { around, connected, ofSchema, type Graph } from './graph'
 import type { Named } from './ranking'
 import { RelationList } from './table-parts'
 
@@ -33,7 +33,10 @@ interface Props {
   readonly schema: string | null
 }
 
-/** The foreign keys around a table or in a schema, as a diagram and as a list. */
+/** All schemas, as a choice. No schema has an empty name. */
+const ALL = ''
+
+/** The foreign keys around a table, of a schema or of all, as a diagram and as a list. */
 export function Relations({ graph, current, schema }: Props) {
   const [depth, setDepth] = useState(FIRST_DEPTH)
   const schemas = useMemo(
@@ -41,15 +44,16 @@ export function Relations({ graph, current, schema }: Props) {
     [graph],
   )
   const [chosen, setChosen] = useState<string | null>(null)
-  const shown = chosen ?? schema ?? (schemas.includes('public') ? 'public' : (schemas[0] ?? ''))
+  const shown = chosen ?? schema ?? (connected(graph).size <= MAX_DRAWN ? ALL : schemas.includes('public') ? 'public' : (schemas[0] ?? ALL))
   const { graph: part, cut } = useMemo(
     () =>
       current === null
-        ? { graph: ofSchema(graph, shown), cut: false }
+        ? { graph: ofSchema(graph, shown === ALL ? null : shown), cut: false }
         : around(graph, current, depth, MAX_DRAWN),
     [graph, current, depth, shown],
   )
-  const isTooLarge = part.tables.size > MAX_DRAWN
+  const drawn = connected(part).size
+  const isTooLarge = drawn > MAX_DRAWN
   return (
     <div class="relations">
       <div class="relations-bar">
@@ -67,17 +71,18 @@ export function Relations({ graph, current, schema }: Props) {
             label={texts.schema}
             quiet
             value={shown}
-            choices={schemas.map((name) => ({ value: name, label: texts.wholeSchema(name) }))}
+            choices={[{ value: ALL, label: texts.allSchemas }, ...schemas.map((name) => ({ value: name, label: name }))]}
             onChoose={setChosen}
           />
         )}
       </div>
       {cut && <Banner kind="warn">{texts.cut(MAX_DRAWN)}</Banner>}
       {isTooLarge ? (
-        <Banner kind="info">{texts.tooMany(part.tables.size, MAX_DRAWN)}</Banner>
+        <Banner kind="info">{texts.tooMany(drawn, MAX_DRAWN)}</Banner>
       ) : (
-        <Drawn graph={part} current={current} />
+        <Drawn graph={part} current={current} schema={current === null && shown !== ALL ? shown : null} />
       )}
+      {current === null && drawn > 0 && part.tables.size > drawn && <p class="muted">{texts.unconnected(part.tables.size - drawn)}</p>}
       {part.relations.length > 0 && (
         <details class="relations-list" open={isTooLarge || matchMedia('(max-width: 599px)').matches}>
           <summary>{texts.listOf(part.relations.length)}</summary>
@@ -88,13 +93,14 @@ export function Relations({ graph, current, schema }: Props) {
   )
 }
 
-function Drawn({ graph, current }: { readonly graph: Graph; readonly current: string | null }) {
+/** The diagram; tables of other schemas than `schema` are grey. */
+function Drawn({ graph, current, schema }: { readonly graph: Graph; readonly current: string | null; readonly schema: string | null }) {
   const [loaded, setLoaded] = useState<{ Diagram: ComponentType<DiagramProps> } | null>(null)
   const [problem, setProblem] = useState<unknown>(null)
   useEffect(() => {
     import('../../parts/diagram/diagram').then(({ default: Diagram }) => setLoaded({ Diagram }), setProblem)
   }, [])
-  const boxes = useMemo(() => boxesOf(graph), [graph])
+  const boxes = useMemo(() => boxesOf(graph, schema), [graph, schema])
   const edges = useMemo(
     () => graph.relations.map(({ from, to, column }) => ({ from, to, label: column })),
     [graph],
@@ -119,9 +125,10 @@ function Drawn({ graph, current }: { readonly graph: Graph; readonly current: st
 }
 
 /** Boxes with the columns of keys. Tables without relations are left to the list on the left. */
-function boxesOf({ tables, relations }: Graph): Box[] {
-  const used = new Set(relations.flatMap(({ from, to }) => [from, to]))
-  return [...tables].filter(([key]) => used.has(key)).map(([key, named]) => ({ key, ...boxOf(named) }))
+function boxesOf(graph: Graph, schema: string | null): Box[] {
+  const used = connected(graph)
+  const boxes = [...graph.tables].filter(([key]) => used.has(key))
+  return boxes.map(([key, named]) => ({ key, ...boxOf(named), faint: schema !== null && named.schema !== schema }))
 }
 
 function boxOf({ schema, table }: Named): Omit<Box, 'key'> {

@@ -4,7 +4,7 @@ import { placed } from '../../parts/diagram/layout'
 import { fitted, zoomed } from '../../parts/diagram/view'
 import { definitionOf } from './definition'
 import { grantsFor } from './grants'
-import { around, graphOf, keyOf, ofSchema } from './graph'
+import { around, connected, graphOf, keyOf, ofSchema } from './graph'
 import { allTables, ranked } from './ranking'
 
 const column = (name: string, more: Partial<SchemaColumn> = {}): SchemaColumn => ({
@@ -77,7 +77,21 @@ test('the neighbourhood of a table grows with its depth and stops at the limit',
   expect(names(2)).toEqual(['customers', 'order_items', 'orders'])
   expect(around(graph, start, 3, 2)).toMatchObject({ cut: true })
   expect(names(3, 2)).toEqual(['customers', 'orders'])
-  expect(ofSchema(graph, 'stock').tables.size).toBe(1)
+})
+
+test('a schema is shown with the tables of others that its keys connect it to', () => {
+  const stock = [{ name: 'sales', tables: [table('bills', [column('order', { references: ref('orders') })]), table('notes', [])] }]
+  const graph = graphOf({ ...catalogue, schemas: [...catalogue.schemas, ...stock] })
+  const names = (schema: string | null) => [...ofSchema(graph, schema).tables.values()].map((found) => found.table.name)
+  expect(names('sales')).toEqual(['orders', 'bills', 'notes'])
+  expect(names('stock')).toEqual(['items'])
+  expect(names('public')).toEqual(['customers', 'order_items', 'orders', 'tree', 'bills'])
+  expect(names(null)).toHaveLength(7)
+  expect([...connected(ofSchema(graph, 'sales'))]).toEqual([keyOf('sales', 'bills'), keyOf('public', 'orders')])
+})
+
+test('a view is written with its query', () => {
+  expect(definitionOf('public', table('few', [column('id')], { kind: 'view' }), ' SELECT 1;')).toBe('CREATE VIEW few AS\nSELECT 1;')
 })
 
 test('references to tables that are not listed are left out', () => {

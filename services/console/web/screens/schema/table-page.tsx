@@ -1,9 +1,12 @@
+import { tableDetails } from '../../api/schema'
 import { Button } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
 import { tableName } from '../../parts/editor/identifier'
+import { Badge } from '../../parts/facts'
 import { Foreign } from '../../parts/foreign'
+import { useLoaded } from '../../parts/loaded'
 import { Tabs } from '../../parts/tabs'
-import { go, place, replace } from '../../shell/router'
+import { database, go, place, replace } from '../../shell/router'
 import { isIn, session } from '../../shell/session'
 import { schema as texts } from '../../text/schema'
 import { definitionOf } from './definition'
@@ -11,17 +14,20 @@ import { keyOf, type Graph } from './graph'
 import type { Named } from './ranking'
 import { Relations } from './relations'
 import { Sample } from './sample'
+import { Rules } from './rules'
 import { ColumnsTable, IndexesTable, KeysTable } from './table-parts'
 
-const VIEWS = ['columns', 'keys', 'indexes', 'sample', 'text', 'relations'] as const
+const VIEWS = ['columns', 'keys', 'indexes', 'rules', 'sample', 'text', 'relations'] as const
 type View = (typeof VIEWS)[number]
 
-/** A table: its columns, keys, indexes, first rows, definition and relations. */
+/** A table: its columns, constraints, indexes, policies and triggers, first rows, definition and diagram. */
 export function TablePage({ found, graph }: { readonly found: Named; readonly graph: Graph }) {
   const { schema, table } = found
   const wanted = place.value.query.get('view')
   const view: View = VIEWS.find((name) => name === wanted) ?? 'columns'
   const key = keyOf(schema, table.name)
+  const loaded = useLoaded((signal) => tableDetails(database.value, schema, table.name, signal), [database.value, schema, table.name])
+  const details = loaded.value ?? {}
   return (
     <>
       <header class="table-head">
@@ -29,7 +35,9 @@ export function TablePage({ found, graph }: { readonly found: Named; readonly gr
           <h2>
             <Foreign text={`${schema}.${table.name}`} />
           </h2>
-          <p class="muted">{texts.facts(table.kind, table.rows, table.bytes)}</p>
+          <p class="muted">
+            {texts.facts(table.kind, table.rows, table.bytes)} {details.notReadable && <Badge icon="lock">{texts.notReadable}</Badge>}
+          </p>
         </div>
         <Actions found={found} />
       </header>
@@ -45,14 +53,15 @@ export function TablePage({ found, graph }: { readonly found: Named; readonly gr
         onChoose={(name) => replace({ query: { view: name } })}
       >
         <div class={`table-view ${view}`}>
-          {view === 'columns' && <ColumnsTable table={table} />}
-          {view === 'keys' && <KeysTable schema={schema} table={table} graph={graph} />}
+          {view === 'columns' && <ColumnsTable table={table} details={details} />}
+          {view === 'keys' && <KeysTable schema={schema} table={table} graph={graph} details={loaded} />}
           {view === 'indexes' && <IndexesTable table={table} />}
+          {view === 'rules' && <Rules details={loaded} />}
           {view === 'sample' && <Sample schema={schema} table={table} />}
           {view === 'text' && (
             <>
               <p class="muted">{texts.textHint}</p>
-              <CodeText text={definitionOf(schema, table)} label={texts.views.text} />
+              <CodeText text={definitionOf(schema, table, details.view)} label={texts.views.text} />
             </>
           )}
           {view === 'relations' && <Relations graph={graph} current={key} schema={schema} />}

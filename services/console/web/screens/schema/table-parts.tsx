@@ -1,12 +1,16 @@
-import type { SchemaColumn, SchemaTable } from '../../api/schema'
+import type { SchemaColumn, SchemaTable, TableDetails } from '../../api/schema'
 import { Badge, Empty } from '../../parts/facts'
 import { Foreign } from '../../parts/foreign'
+import { quoted } from '../../parts/grid/copy'
 import { schema as texts, relations } from '../../text/schema'
+import type { Loaded } from '../../parts/loaded'
 import { keyOf, type Graph, type Relation } from './graph'
+import { List, WithDetails } from './rules'
 import { TableLink } from './table-link'
 
 /** Type, NULL, default, key and comment of each column. */
-export function ColumnsTable({ table }: { readonly table: SchemaTable }) {
+export function ColumnsTable({ table, details }: { readonly table: SchemaTable; readonly details: TableDetails }) {
+  const labels = new Map(details.enums?.map((found) => [found.column, found.labels]))
   const hasComments = table.columns.some(({ comment }) => comment)
   return (
     <div class="facts-scroll" tabIndex={0} role="region" aria-label={texts.views.columns}>
@@ -27,10 +31,17 @@ export function ColumnsTable({ table }: { readonly table: SchemaTable }) {
               <th scope="row" class="mono">
                 <Foreign text={column.name} />
               </th>
-              <td class="mono">{column.type}</td>
+              <td class="mono">
+                {column.type}
+                {labels.has(column.name) && (
+                  <div class="enum-labels muted">
+                    <Foreign text={labels.get(column.name)?.map(quoted).join(', ') ?? ''} />
+                  </div>
+                )}
+              </td>
               <td class="muted">{column.nullable ? texts.yes : texts.no}</td>
               <td>
-                <ColumnKey column={column} />
+                <ColumnKey column={column} isReadable={!details.unreadableColumns?.includes(column.name)} />
               </td>
               <td class="mono">
                 {column.identity
@@ -46,7 +57,7 @@ export function ColumnsTable({ table }: { readonly table: SchemaTable }) {
   )
 }
 
-function ColumnKey({ column }: { readonly column: SchemaColumn }) {
+function ColumnKey({ column, isReadable }: { readonly column: SchemaColumn; readonly isReadable: boolean }) {
   const { key, references, indexed, dimensions } = column
   return (
     <span class="column-key">
@@ -62,6 +73,7 @@ function ColumnKey({ column }: { readonly column: SchemaColumn }) {
       )}
       {indexed && !key && <Badge>{texts.indexed}</Badge>}
       {dimensions !== null && <Badge>{texts.vector(dimensions)}</Badge>}
+      {!isReadable && <Badge icon="lock">{texts.notReadable}</Badge>}
     </span>
   )
 }
@@ -70,10 +82,11 @@ interface KeysProps {
   readonly schema: string
   readonly table: SchemaTable
   readonly graph: Graph
+  readonly details: Loaded<TableDetails>
 }
 
-/** The primary key, and the references from this table and to it. */
-export function KeysTable({ schema, table, graph }: KeysProps) {
+/** The constraints of a table, and the foreign keys that refer to it. */
+export function KeysTable({ schema, table, graph, details }: KeysProps) {
   const own = keyOf(schema, table.name)
   const primary = table.columns.filter(({ key }) => key === 'primary')
   const unique = table.columns.filter(({ key }) => key === 'unique')
@@ -103,6 +116,24 @@ export function KeysTable({ schema, table, graph }: KeysProps) {
         <h3>{texts.referredBy}</h3>
         {inward.length === 0 && <p class="muted">{texts.noReferrers}</p>}
         <RelationList relations={inward} graph={graph} />
+      </section>
+      <section>
+        <h3>{texts.checks}</h3>
+        <WithDetails details={details}>
+          {({ checks = [] }) =>
+            checks.length === 0 ? (
+              <p class="muted">{texts.noChecks}</p>
+            ) : (
+              <List label={texts.checks}>
+                {checks.map(({ name, definition }) => (
+                  <li key={name}>
+                    <Foreign text={name} />: <span class="mono"><Foreign text={definition} /></span>
+                  </li>
+                ))}
+              </List>
+            )
+          }
+        </WithDetails>
       </section>
     </div>
   )

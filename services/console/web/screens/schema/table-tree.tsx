@@ -3,8 +3,8 @@ import type { Catalogue, SchemaTable } from '../../api/schema'
 import { TextField } from '../../parts/field'
 import { Foreign } from '../../parts/foreign'
 import { Icon } from '../../parts/icon'
+import { isOpenAtFirst, schemaLine } from '../../parts/tree/schema-line'
 import { Tree, type TreeLine } from '../../parts/tree/tree'
-import { number } from '../../text/format'
 import { schema as texts } from '../../text/schema'
 import { keyOf } from './graph'
 import { allTables, ranked, type Named } from './ranking'
@@ -15,9 +15,6 @@ interface Props {
   readonly onOpen: (table: Named) => void
 }
 
-/** Schemas up to this number are open at first. */
-const OPEN_SCHEMAS = 3
-
 /** The tables by schema, or those that a filter finds, best first. */
 export function TableTree({ catalogue, current, onOpen }: Props) {
   const words = useSignal('')
@@ -25,8 +22,7 @@ export function TableTree({ catalogue, current, onOpen }: Props) {
   const named = allTables(catalogue)
   const byKey = new Map(named.map((table) => [keyOf(table.schema, table.table.name), table]))
   const isOpen = (schema: string): boolean =>
-    toggled.value.get(schema) ??
-    (catalogue.schemas.length <= OPEN_SCHEMAS || schema === 'public' || schema === current?.schema)
+    toggled.value.get(schema) ?? (isOpenAtFirst(schema, catalogue.schemas.length) || schema === current?.schema)
   const lines = words.value.trim() === '' ? treeLines(catalogue, isOpen) : foundLines(named, words.value)
   return (
     <>
@@ -63,22 +59,7 @@ export function TableTree({ catalogue, current, onOpen }: Props) {
 function treeLines(catalogue: Catalogue, isOpen: (schema: string) => boolean): TreeLine[] {
   const schemas = catalogue.schemas.flatMap(({ name, tables }): TreeLine[] => {
     const open = isOpen(name)
-    const head: TreeLine = {
-      key: name,
-      level: 1,
-      text: name,
-      open,
-      content: (
-        <>
-          <Icon name={open ? 'down' : 'right'} size={16} />
-          <strong>
-            <Foreign text={name} />
-          </strong>
-          <span class="tree-note">{number(tables.length)}</span>
-        </>
-      ),
-    }
-    return [head, ...(open ? tables.map((table) => tableLine(name, table, 2, noteOf(table))) : [])]
+    return [schemaLine(name, name, tables.length, open), ...(open ? tables.map((table) => tableLine(name, table, 2, noteOf(table))) : [])]
   })
   const denied = catalogue.denied.map(
     (name): TreeLine => ({

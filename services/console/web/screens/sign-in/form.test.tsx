@@ -63,12 +63,14 @@ test('a refused password is forgotten, and the name stays', async () => {
   await send()
   expect(field('username').value).toBe('alice')
   expect(field('password').value).toBe('')
+  expect(document.activeElement).toBe(field('password'))
+  expect(document.querySelector('[role=alert]')?.textContent).toContain('Too many')
 })
 
 test('an account that needs the browser sign-in is told so', async () => {
   reply = refuse(403, 'use_browser_sign_in')
   await send()
-  expect(document.body.textContent).toContain('browser sign-in of the organisation')
+  expect(document.body.textContent).toContain('browser sign-in of your organisation')
 })
 
 test('nothing is sent without a password', async () => {

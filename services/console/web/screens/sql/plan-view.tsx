@@ -13,7 +13,7 @@ export function PlanView({ run }: { readonly run: Run }) {
   const buttons = (
     <div class="button-row">
       <Button onClick={() => void run.explain(false)}>{texts.explain}</Button>
-      <Button onClick={() => void run.explain(true)}>{texts.analyse}</Button>
+      <Button onClick={() => void run.explain(true)}>{texts.analyze}</Button>
     </div>
   )
   if (problem) return <ProblemBanner problem={problem} onRetry={() => void run.explain(analyzed)} />

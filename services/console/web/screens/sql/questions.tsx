@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { Button } from '../../parts/button'
 import { CodeText } from '../../parts/code-text'
+import { ConfirmRun } from '../../parts/confirm-run'
 import { Dialog } from '../../parts/dialog'
 import { Facts } from '../../parts/facts'
 import { TextField } from '../../parts/field'
@@ -17,29 +18,14 @@ export function Questions({ work }: { readonly work: Work }) {
   return null
 }
 
-/** Shows the whole statement and its database before it may change data. Enter alone does not run it. */
+/** Shows the whole statement and its database before it may change data. */
 function Confirm({ question }: { readonly question: Question & { kind: 'confirm' } }) {
   const { demand, answer } = question
   return (
-    <Dialog
-      title={texts.confirmTitle}
-      wide
-      onClose={() => answer(false)}
-      actions={
-        <>
-          <Button autofocus onClick={() => answer(false)}>
-            {texts.doNotRun}
-          </Button>
-          <Button kind="danger" onClick={() => answer(true)}>
-            {texts.confirmRun}
-          </Button>
-        </>
-      }
-    >
+    <ConfirmRun title={texts.confirmTitle} text={demand.statement} label={texts.confirmTitle} run={texts.confirmRun} onDecide={answer}>
       <Facts facts={[[texts.confirmWhere, <Foreign key="database" text={demand.database} />]]} />
-      <CodeText text={demand.statement} label={texts.confirmTitle} copies={false} />
       <p>{texts.confirmText}</p>
-    </Dialog>
+    </ConfirmRun>
   )
 }
 
@@ -62,7 +48,7 @@ function Values({
       onClose={() => answer(null)}
       actions={
         <>
-          <Button onClick={() => answer(null)}>{texts.doNotRun}</Button>
+          <Button onClick={() => answer(null)}>{texts.cancel}</Button>
           <Button kind="main" icon="run" onClick={() => answer(values.value)}>
             {texts.run}
           </Button>

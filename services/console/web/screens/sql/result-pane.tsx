@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Banner } from '../../parts/banner'
 import { Button } from '../../parts/button'
+import { isDrawable } from '../../parts/chart/shape'
 import { Empty } from '../../parts/facts'
 import { Icon } from '../../parts/icon'
 import { Loading } from '../../parts/loading'
@@ -89,8 +90,15 @@ const SIGNS = { running: 'clock', done: 'check', failed: 'error', stopped: 'stop
 
 const ALL: readonly View[] = ['rows', 'chart', 'plan', 'messages']
 
+/** Views of a statement: a plan has only itself, and rows without a number have no chart. */
+function viewsOf(run: Run): readonly View[] {
+  if (run.kind === 'plan') return ['plan']
+  const { value: rows } = run.rows
+  return rows && isDrawable(rows) ? ALL : ALL.filter((view) => view !== 'chart')
+}
+
 function RunResult({ work, sheet, run, onShow }: Props & { readonly run: Run }) {
-  const views: readonly View[] = run.kind === 'plan' ? ['plan'] : ALL
+  const views = viewsOf(run)
   const view = views.includes(sheet.view.value) ? sheet.view.value : (views[0] ?? 'rows')
   const notices = run.notices.length
   const retry = (): void => void work.loadMore(sheet, run, run.order.limit)

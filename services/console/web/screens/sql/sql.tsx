@@ -107,12 +107,15 @@ function Screen({ work }: { readonly work: Work }) {
   const sideOpen = useSignal(false)
   const sheet = work.current.value
   useEffect(() => {
-    // Wherever the focus is: the browser would save the page.
+    // Wherever the focus is: the browser would save the page, or search for something.
     const onKey = (event: KeyboardEvent) => {
-      if (!isCommand(event, 's')) return
+      const saves = isCommand(event, 's')
+      if (!saves && !isCommand(event, 'e')) return
       event.preventDefault()
       const { value: current } = work.current
-      if (current && !document.querySelector('dialog[open]')) void save(work, current)
+      if (!current || document.querySelector('dialog[open]')) return
+      if (saves) void save(work, current)
+      else editor.current?.focus()
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)

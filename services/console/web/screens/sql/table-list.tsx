@@ -7,6 +7,7 @@ import { TextField } from '../../parts/field'
 import { Foreign } from '../../parts/foreign'
 import { Icon, type IconName } from '../../parts/icon'
 import { Loading } from '../../parts/loading'
+import { isOpenAtFirst, schemaLine } from '../../parts/tree/schema-line'
 import { Tree, type TreeLine } from '../../parts/tree/tree'
 import { database } from '../../shell/router'
 import { editor as editorTexts } from '../../text/editor'
@@ -20,7 +21,7 @@ interface Props {
 /** The tables of the database with their columns. A column is put into the text; a table can be queried. */
 export function TableList({ onText, onInsert }: Props) {
   const words = useSignal('')
-  const opened = useSignal<ReadonlySet<string>>(new Set())
+  const opened = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const { catalogue, problem, loading } = catalogueOf(database.value).value
   if (!catalogue)
     return problem ? (
@@ -49,12 +50,7 @@ export function TableList({ onText, onInsert }: Props) {
             label={texts.tables}
             lines={lines}
             selected={null}
-            onToggle={(key, open) => {
-              const next = new Set(opened.value)
-              if (open) next.add(key)
-              else next.delete(key)
-              opened.value = next
-            }}
+            onToggle={(key, open) => (opened.value = new Map(opened.value).set(key, open))}
             onChoose={(key) => {
               const action = actions.get(key)
               if (action?.text !== undefined) onText(action.text)
@@ -74,22 +70,26 @@ interface Action {
   readonly name: string
 }
 
-function linesOf({ schemas }: Catalogue, words: string, opened: ReadonlySet<string>) {
+function linesOf({ schemas }: Catalogue, words: string, opened: ReadonlyMap<string, boolean>) {
   const lines: TreeLine[] = []
   const actions = new Map<string, Action>()
   for (const { name: schema, tables } of schemas) {
-    for (const table of tables) {
-      if (!`${schema}.${table.name}`.toLowerCase().includes(words)) continue
+    const found = tables.filter((table) => `${schema}.${table.name}`.toLowerCase().includes(words))
+    if (found.length === 0) continue
+    // With a filter everything that it finds is shown.
+    const isOpen = words !== '' || (opened.get(schemaKey(schema)) ?? isOpenAtFirst(schema, schemas.length))
+    lines.push(schemaLine(schemaKey(schema), schema, found.length, isOpen))
+    for (const table of isOpen ? found : []) {
       const name = tableName(schema, table.name)
-      const open = opened.has(name)
-      lines.push(tableLine(schema, table, name, open))
+      const open = opened.get(name) ?? false
+      lines.push(tableLine(table, name, open))
       if (!open) continue
       const query = `query ${name}`
-      lines.push(line(query, 2, 'sql', texts.query, ''))
+      lines.push(line(query, 3, 'sql', texts.query, ''))
       actions.set(query, { name, text: `select *\nfrom ${name}` })
       for (const column of table.columns) {
         const key = `column ${name} ${column.name}`
-        lines.push(line(key, 2, column.key === 'primary' ? 'key' : 'column', column.name, column.type))
+        lines.push(line(key, 3, column.key === 'primary' ? 'key' : 'column', column.name, column.type))
         actions.set(key, { name: identifier(column.name) })
       }
     }
@@ -97,8 +97,10 @@ function linesOf({ schemas }: Catalogue, words: string, opened: ReadonlySet<stri
   return { lines, actions }
 }
 
-function tableLine(schema: string, table: SchemaTable, key: string, open: boolean): TreeLine {
-  const name = schema === 'public' ? table.name : `${schema}.${table.name}`
+const schemaKey = (schema: string): string => `schema ${schema}`
+
+function tableLine(table: SchemaTable, key: string, open: boolean): TreeLine {
+  const { name } = table
   const icon = table.kind.includes('view') ? 'view' : 'table'
   const content = (
     <>
@@ -107,7 +109,7 @@ function tableLine(schema: string, table: SchemaTable, key: string, open: boolea
       <Foreign text={name} />
     </>
   )
-  return { key, level: 1, text: name, content, open, hint: editorTexts.table(table) }
+  return { key, level: 2, text: name, content, open, hint: editorTexts.table(table) }
 }
 
 function line(key: string, level: number, icon: IconName, text: string, note: string): TreeLine {

@@ -54,7 +54,7 @@ export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
         }
         items={[
           { label: texts.explain, onChoose: () => onRun('explain') },
-          { label: texts.analyse, onChoose: () => onRun('analyze') },
+          { label: texts.analyze, onChoose: () => onRun('analyze') },
         ]}
       />
       <IconButton icon="save" name={texts.saveHint(COMMAND_KEY)} class="sql-save" onClick={() => void save(work, sheet)} />

@@ -42,12 +42,13 @@ describe('controls', () => {
 })
 
 describe('collecting', () => {
-  test('defaults fill the form, and empty optional fields are not sent', () => {
+  test('defaults fill the form, and neither they nor empty optional fields are sent', () => {
     const draft = draftOf(query, undefined) as Record<string, unknown>
     expect(draft.limit).toBe('10')
     const { value, errors } = collect(query, { ...draft, query: 'select 1' } as never, texts)
     expect(errors).toEqual({})
-    expect(value).toEqual({ query: 'select 1', limit: 10 })
+    expect(value).toEqual({ query: 'select 1' })
+    expect(collect(query, { ...draft, query: 'select 1', limit: '20' } as never, texts).value).toEqual({ query: 'select 1', limit: 20 })
   })
 
   test('a missing required value is an error at its field', () => {

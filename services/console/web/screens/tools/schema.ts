@@ -144,7 +144,9 @@ function collectObject(schema: Schema, draft: Draft, texts: Texts, path: string,
     const found = collect(member, members[name], texts, path ? `${path}.${name}` : name, isRequired, depth + 1)
     Object.assign(errors, found.errors)
     const empty = controlFor(member, depth + 1) === 'object' && !isRequired && Object.keys((found.value ?? {}) as object).length === 0
-    if (found.value !== undefined && !empty) value[name] = found.value
+    // The server has its own default, which may depend on the other arguments.
+    const isDefault = !isRequired && found.value === withoutNull(member).default
+    if (found.value !== undefined && !empty && !isDefault) value[name] = found.value
   }
   return { value, errors }
 }

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-E2PZTRFQ.js";import"/console/assets/chunk-76FBKJIC.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-2XP6EQWM.js";export{a as Rows,b as arrange};
