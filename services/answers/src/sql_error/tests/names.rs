@@ -169,10 +169,7 @@ async fn a_join_that_lacks_the_table_between_is_completed() {
             "SELECT actor.title FROM actor JOIN film_actor USING (actor_id) JOIN film USING (film_id)",
             "Write film.title.",
         ),
-        (
-            "SELECT actor.title FROM actor, film",
-            "Write film.title.",
-        ),
+        ("SELECT actor.title FROM actor, film", "Write film.title."),
     ];
     check(&server, &cases).await;
 }
