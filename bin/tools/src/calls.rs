@@ -38,7 +38,7 @@ use ziggurat_tokens::{Identity, Local, LocalCaller};
 use crate::{
     access::ToolAccess,
     callers::{kind, named, shown},
-    limits::id,
+    limits::allowance,
 };
 
 /// Seconds after which a client may try again when no record can be written.
@@ -145,7 +145,7 @@ impl CallObserver {
         // Over HTTP it is given, unless a reload has added limits since the request was admitted.
         given
             .cloned()
-            .or_else(|| self.limits.of(&id(caller.extension())).map(Arc::new))
+            .or_else(|| allowance(&self.limits, caller.extension(), &self.local.get()))
     }
 
     /// Returns what is read of the member `_meta`, if it is for a span or a record.
@@ -198,7 +198,7 @@ impl CallObserver {
             metrics: self.metrics.clone(),
             method,
             tool: tool.unwrap_or_default().to_owned(),
-            caller_kind: kind(start.identity),
+            caller_kind: kind(start.identity, start.local),
             began: Instant::now(),
         })
     }

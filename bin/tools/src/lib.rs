@@ -23,6 +23,7 @@ mod limits;
 mod logs;
 mod metrics;
 mod observation;
+mod open_paths;
 mod providers;
 mod proxy;
 mod reload;

@@ -10,17 +10,19 @@ use axum::{
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorString, Render};
-use ziggurat_limits::{Allowance, CallerId, Refused};
+use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
 use ziggurat_telemetry::Metrics;
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{Identity, Local, LocalCaller};
 
-use crate::current::CurrentCatalogue;
+use crate::{current::CurrentCatalogue, open_paths::is_open};
 
 /// Applies the limits of callers to requests.
 #[derive(Clone)]
 pub(crate) struct RequestLimits {
     pub(crate) catalogue: CurrentCatalogue,
     pub(crate) metrics: Metrics,
+    /// The caller without an identity.
+    pub(crate) local: LocalCaller,
 }
 
 // === impl RequestLimits ===
@@ -28,14 +30,16 @@ pub(crate) struct RequestLimits {
 impl RequestLimits {
     /// Finds the allowance of the caller, which the response announces, and lets its call see the
     /// catalogue with these limits. A caller that goes on with calls although many were refused is
-    /// refused before its request is read.
+    /// refused before its request is read. Requests for open paths have no allowance.
     pub(crate) fn admit<B>(
         &self,
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
-        let caller = id(request.extensions().get());
         let catalogue = self.catalogue.of(request.extensions());
-        let allowance = catalogue.limits.of(&caller).map(Arc::new);
+        let identity = request.extensions().get();
+        let allowance = (!is_open(request.uri().path()))
+            .then(|| allowance(&catalogue.limits, identity, &self.local.get()))
+            .flatten();
         if let Some(allowance) = &allowance {
             if let Some(refused) = allowance.flooding() {
                 return Err(Box::new(self.refuse(allowance, refused)));
@@ -81,6 +85,22 @@ impl RequestLimits {
         }
         response
     }
+}
+
+/// Returns the allowance of a caller, if it has limits.
+///
+/// Where callers authenticate, a caller without an identity has none: all such clients would share
+/// it, so that one of them could use up what the others need to sign in. `http.rate_limit` counts
+/// them by their addresses.
+pub(crate) fn allowance(
+    limits: &Limits,
+    identity: Option<&Identity>,
+    local: &Local,
+) -> Option<Arc<Allowance>> {
+    let is_counted = identity.is_some() || !local.is_anonymous;
+    is_counted
+        .then(|| limits.of(&id(identity)).map(Arc::new))
+        .flatten()
 }
 
 /// Returns the name that a caller is counted by. Without authentication it is the local user.

@@ -9,7 +9,7 @@ use ziggurat_http::{SqlCommentKind, TraceExport};
 use ziggurat_limits::Limits;
 use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
-use ziggurat_tokens::LocalCaller;
+use ziggurat_tokens::{Local, LocalCaller};
 
 use crate::{
     access::ToolAccess,
@@ -100,7 +100,10 @@ impl Observation {
 fn local_caller(configuration: &Configuration) -> LocalCaller {
     let authenticates = configuration.http.is_some() && configuration.auth.is_enabled;
     if authenticates {
-        LocalCaller::default()
+        LocalCaller::new(Local {
+            is_anonymous: true,
+            ..Local::default()
+        })
     } else {
         configuration.identities.local.clone()
     }

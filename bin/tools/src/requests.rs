@@ -131,7 +131,7 @@ impl RequestObserver {
             route: described.unwrap_or("other"),
             span,
             record: record.flatten(),
-            caller_kind: kind(request.extensions().get()),
+            caller_kind: kind(request.extensions().get(), &self.local.get()),
         }
     }
 

@@ -54,19 +54,11 @@ use crate::{
     exports::{ExportCallers, identify_export},
     limits::RequestLimits,
     logs::log_traffic,
+    open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
     replica,
     requests::{RequestObserver, observe_request, observe_statement, show_unavailable},
     web_console::{Console, home},
 };
-
-/// Paths of the description of the server.
-///
-/// They need no token: the document is the same on every server and holds no secret, and a client
-/// reads it to learn how to authenticate.
-const DESCRIPTION: [&str; 2] = [ziggurat_openapi::PATH, "/openapi.json"];
-
-/// Paths of probes, which send any host and no token.
-const PROBES: [&str; 2] = ["/health", "/ready"];
 
 /// Paths of the database endpoints, which refuse in a format of their own.
 const DATABASES: [&str; 3] = [
@@ -196,7 +188,7 @@ fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLa
         .with_exempt(console)
         // A client that looks for an OAuth server must learn that there is none, instead of being
         // asked for a token.
-        .with_exempt(["/.well-known/*"])
+        .with_exempt([WELL_KNOWN])
         .with_exempt(PROBES)
         .with_exempt(DESCRIPTION)
         // The page that shows it: a browser sends no token for an address.
@@ -430,6 +422,7 @@ fn request_limits(app: &App) -> RequestLimits {
 
 fn request_access(app: &App) -> RequestAccess {
     RequestAccess {
+        local: app.observation.local.clone(),
         catalogue: app.catalogue.clone(),
         observer: observer(app),
     }

@@ -62,7 +62,10 @@ pub(crate) static VERDICT: Label = fixed(
     ],
 );
 
-pub(crate) static CALLER_KIND: Label = fixed("caller_kind", &["token", "user", "client", "local"]);
+pub(crate) static CALLER_KIND: Label = fixed(
+    "caller_kind",
+    &["token", "user", "client", "local", "anonymous"],
+);
 pub(crate) static POOL_STATE: Label = fixed("state", &["idle", "busy"]);
 pub(crate) static STATUS_CLASS: Label = fixed("status", &["1xx", "2xx", "3xx", "4xx", "5xx"]);
 pub(crate) static REASON: Label = fixed("reason", &["token", "limit", "origin", "host", "size"]);

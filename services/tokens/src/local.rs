@@ -6,13 +6,17 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::Claims;
 
-/// Facts about the caller over standard input and output, and without authentication.
+/// Facts about a caller without an identity: over standard input and output, without
+/// authentication, and before a login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Local {
     /// Its name, if it has one.
     pub name: Option<Box<str>>,
     /// Its claims.
     pub claims: Claims,
+    /// True where callers authenticate: a caller without an identity has proved nothing, and is not
+    /// the local one.
+    pub is_anonymous: bool,
 }
 
 /// The facts about the local caller. Clones share them, so that a reload can exchange them.

@@ -80,7 +80,7 @@ pub(crate) fn end(followed: Option<FollowedCall>, verdict: Verdict, facts: &Fact
 pub(crate) fn caller_name<'a>(identity: Option<&'a Identity>, local: &'a Local) -> CallerName<'a> {
     let named = named(identity, local);
     CallerName {
-        kind: kind(identity),
+        kind: kind(identity, local),
         name: named.name,
     }
 }

@@ -35,6 +35,7 @@ impl Identities {
             local: LocalCaller::new(Local {
                 name: name(&local.key("name")).map(Into::into),
                 claims: claims(&local.key("claims")),
+                is_anonymous: false,
             }),
         }
     }

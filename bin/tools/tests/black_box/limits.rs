@@ -155,6 +155,58 @@ fn a_caller_that_goes_on_is_refused_before_its_request_is_read() {
 }
 
 #[test]
+fn a_flood_without_a_token_changes_no_answer_of_probes_pages_sign_ins_and_other_callers() {
+    let limited = Limited::new("  - {for: {everyone: true}, calls: 20 per hour}\n");
+    let paths = ["/api/console/session", "/mcp/v1", "/api/user/info", "/docs"];
+    std::thread::scope(|scope| {
+        for path in paths {
+            let stranger = &limited.stranger;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let status = stranger.get(path).status;
+                    assert!([200, 401].contains(&status), "{path}: {status}");
+                    let login = stranger.login("unknown", "wrong");
+                    assert_ne!(login.body, r#"{"error":"Too many requests"}"#);
+                }
+            });
+        }
+    });
+    for path in ["/health", "/ready", "/console/", "/docs", "/openapi.json"] {
+        let answer = limited.stranger.get(path);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        assert_eq!(answer.header("ratelimit"), None, "{path}");
+    }
+    let unknown = limited
+        .stranger
+        .get("/.well-known/oauth-protected-resource");
+    assert_eq!(unknown.status, 404);
+    assert_eq!(limited.one().get("/api/databases").status, 200);
+    assert!(text(&limited.two(), "SELECT 1").contains("(1 rows)"));
+    let other_address = limited.stranger.calling_from([127, 0, 0, 9].into());
+    let alice = other_address.logged_in("alice", records::PASSWORD);
+    assert_eq!(alice.get("/api/user/info").status, 200);
+}
+
+#[test]
+fn without_authentication_probes_and_pages_work_while_the_local_caller_is_at_its_limit() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    let limits = "  - {for: {everyone: true}, calls: 2 per hour}\n";
+    home.configure(&configuration(&postgres, limits));
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    until("the limit", || client.get("/api/user/info").status == 429);
+    assert_eq!(client.post("/mcp", "{}").status, 429);
+    for path in ["/health", "/ready", "/console/", "/api/console/session"] {
+        assert_eq!(client.get(path).status, 200, "{path}");
+    }
+    program.signal(Signal::TERM);
+    assert!(program.ended().success());
+    let trail = fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
+    assert!(trail.contains(r#""kind":"local""#), "{trail}");
+    assert!(!trail.contains("anonymous"), "{trail}");
+}
+
+#[test]
 fn requests_to_the_api_count_as_calls() {
     let limited = Limited::new("  - {for: {users: [alice]}, calls: 2 per hour}\n");
     // Logins are limited by their failures only.
