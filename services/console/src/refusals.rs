@@ -17,6 +17,11 @@ pub(crate) fn bad_request() -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message)
 }
 
+pub(crate) fn denied() -> Refusal {
+    let message = "The token is not valid, or has ended";
+    Refusal::new(StatusCode::UNAUTHORIZED, "denied", message)
+}
+
 pub(crate) fn https_required() -> Refusal {
     let message = "Signing in needs HTTPS: configure http.tls, or an https address as \
                    http.public_url";

@@ -17,7 +17,7 @@ use utoipa::{
     OpenApi, ToSchema,
     openapi::{Object, ObjectBuilder, schema::Type},
 };
-use ziggurat_accounts::{Accounts, Session, TokenHalves};
+use ziggurat_accounts::{Accounts, CookieHalf, Session, TokenHalves};
 use ziggurat_http::{ErrorAndCode, Payload};
 use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify as _},
@@ -261,23 +261,29 @@ impl From<String> for SecretText {
     }
 }
 
-/// Finds the identity of a request. An invalid token is like none.
+/// Finds the identity of a request. An invalid token is refused; the cookie of a session that has
+/// ended is like none, because a page asks for the state of its session with it.
 async fn identify(State(sign_in): State<SignIn>, mut request: Request, next: Next) -> Response {
     let verification = match (&sign_in.0.verifier, bearer(request.headers())) {
         (Some(verifier), Some(token)) => Some((TokenHash::of(token), verifier.verify(token))),
         _ => None,
     };
+    let mut refusal = None;
     if let Some((token, verification)) = verification {
         match verification.await {
             Ok(identity) => {
                 request.extensions_mut().insert(identity);
                 request.extensions_mut().insert(Presented(token));
             }
-            Err(Denied::Unavailable) => return refusals::unavailable().into_response(),
-            Err(_) => {}
+            Err(Denied::Unavailable) => refusal = Some(refusals::unavailable()),
+            Err(_) if request.extensions().get::<CookieHalf>().is_some() => {}
+            Err(_) => refusal = Some(refusals::denied()),
         }
     }
-    let mut response = next.run(request).await;
+    let mut response = match refusal {
+        Some(refusal) => refusal.into_response(),
+        None => next.run(request).await,
+    };
     let no_store = HeaderValue::from_static("no-store");
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, no_store);
@@ -298,7 +304,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Returns the state of the caller
 ///
-/// No caller is refused.
+/// No caller is refused for a missing token.
 #[utoipa::path(get, path = "/api/console/session", tag = "Console",
     operation_id = "console_session", security(()),
     responses((status = 200, description = "The state of the caller", body = CallerState)),
@@ -383,7 +389,7 @@ async fn sign_in(State(sign_in): State<SignIn>, request: Request) -> Result<Resp
 
 /// Signs a browser out
 ///
-/// Its session ends. Without one nothing happens.
+/// Its session ends. Without a session nothing happens.
 #[utoipa::path(delete, path = "/api/console/session", tag = "Console",
     operation_id = "console_sign_out", security(()),
     responses(

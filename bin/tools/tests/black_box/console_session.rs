@@ -495,10 +495,33 @@ fn a_session_is_known_to_all_methods_and_to_none_after_its_user_is_deleted() {
     assert_eq!(token.get(PATH).json()["kind"], "token");
     assert_eq!(token.send("DELETE", PATH, "", "").status, 204);
     assert_eq!(token.get(INFO).status, 200, "an API token is no session");
-    assert_eq!(
-        server.client.bearing("unknown").get(PATH).json()["signed_in"],
-        false
-    );
+}
+
+#[test]
+fn a_wrong_token_is_denied_and_recorded_as_that_at_each_method_of_the_session() {
+    let server = Server::new("audit: {file: audit.jsonl}\n", &[]);
+    let wrong = server.client.bearing("unknown");
+    for method in ["GET", "DELETE"] {
+        check(&wrong.send(method, PATH, "", ""), 401, "denied");
+    }
+    // A page asks with the cookie of its last session whether it is still signed in.
+    let ada = server.ada();
+    assert_eq!(ada.send("DELETE", PATH, "").status, 204);
+    assert_eq!(ada.send("GET", PATH, "").json()["signed_in"], false);
+    assert_eq!(server.client.get(PATH).json()["signed_in"], false);
+    let Server {
+        home, mut program, ..
+    } = server;
+    program.signal(Signal::TERM);
+    assert!(program.ended().success());
+    let trail = fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
+    let records = trail.lines().map(serde_json::from_str);
+    let records: Vec<Value> = records.collect::<Result<_, _>>().expect("JSON");
+    let denied = records.iter().filter(|it| it["verdict"] == "denied");
+    assert_eq!(denied.count(), 2, "{trail}");
+    let kinds: Vec<_> = records.iter().map(|it| &it["caller"]["kind"]).collect();
+    assert!(kinds.contains(&&json!("anonymous")), "{trail}");
+    assert!(!kinds.contains(&&json!("local")), "{trail}");
 }
 
 #[test]
