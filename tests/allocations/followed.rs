@@ -11,6 +11,7 @@ const BEGIN: Begin<'_> = Begin {
     caller: CallerName {
         kind: "user",
         name: "alice",
+        account: "alice",
     },
     via: "http",
     tool: "query_database",

@@ -31,6 +31,8 @@ pub(crate) struct AdminContext<'a> {
     pub(crate) toolsets: Vec<&'a str>,
     /// Database that replicas share their state in.
     pub(crate) state: Option<&'a State>,
+    /// Folder with the state of a server without replicas.
+    pub(crate) data_folder: &'a Path,
 }
 
 /// Runs an administration command.
@@ -81,7 +83,10 @@ pub(crate) fn run(
             };
             users::update(username, given, claims, is_admin, admin_context, console)
         }
-        Command::DeleteUser { username } => users::delete(username, admin_context, console),
+        Command::DeleteUser {
+            username,
+            keeps_state,
+        } => users::delete(username, keeps_state, admin_context, console),
         Command::ListUsers => users::list(admin_context, console),
         Command::EnableUser { username } => users::enable(username, admin_context, console),
         Command::DisableUser { username } => users::disable(username, admin_context, console),

@@ -178,6 +178,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
             .collect(),
         toolsets: toolsets.map(Toolsets::names).unwrap_or_default(),
         state: configuration.state.as_ref(),
+        data_folder: &configuration.data_folder,
     };
     let trail = configuration.audit.as_ref();
     let recorded = command.recorded();

@@ -257,6 +257,7 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
         accounts,
         databases: app.databases.clone(),
         readiness: app.readiness.clone(),
+        conversations: app.conversations.clone(),
         program: SharedProgram(Arc::new(app.administered.clone())),
     });
     let audit = app.observation.audit().cloned();

@@ -35,7 +35,9 @@ enum Rights {
 
 /// A user who may log in.
 struct IndexedUser {
-    /// Creation date in seconds: a new account of the same name does not match.
+    /// Id of the account: a new account of the same name does not match.
+    account: Arc<str>,
+    /// Creation date in seconds, for accounts with their names as ids.
     made: Option<i64>,
     databases: Arc<[String]>,
     claims: Claims,
@@ -62,6 +64,7 @@ impl SessionIndex {
                         databases: Arc::from(&*user.databases),
                     };
                     let identity = Identity::new(token, holder).with_claims(user.claims.clone());
+                    let identity = identity.with_account_id(Arc::from(&*user.id));
                     Rights::User(identity.with_admin(user.is_admin))
                 }
             };
@@ -75,6 +78,7 @@ impl SessionIndex {
         }
         let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
             let person = IndexedUser {
+                account: Arc::from(&*user.id),
                 made: user.created_at.map(Timestamp::as_second),
                 databases: Arc::from(&*user.databases),
                 claims: user.claims.clone(),
@@ -120,6 +124,7 @@ impl SessionIndex {
             databases: Arc::clone(&person.databases),
         };
         let identity = Identity::new(token, holder)
+            .with_account_id(Arc::clone(&person.account))
             .with_claims(person.claims.clone())
             .with_admin(person.is_admin)
             .with_sign_in(session.opened_at)
@@ -150,7 +155,7 @@ impl SessionIndex {
     ) -> impl Iterator<Item = &'a Arc<str>> {
         let is_gone = |(name, old): &(&Arc<str>, &IndexedUser)| {
             let new = self.by_name.get(*name);
-            new.is_none_or(|new| new.made != old.made)
+            new.is_none_or(|new| (new.made, &new.account) != (old.made, &old.account))
         };
         let people = before.by_name.iter();
         people.filter(is_gone).map(|(name, _)| name)
@@ -185,6 +190,9 @@ impl SessionIndex {
 impl IndexedUser {
     /// Returns whether a session belongs to this account.
     fn has(&self, session: &SharedSession) -> bool {
+        // A session that an earlier version opened has no id.
+        let account = session.account.as_ref();
         self.made == session.account_made.map(Timestamp::as_second)
+            && account.is_none_or(|account| *account == self.account)
     }
 }

@@ -10,6 +10,10 @@ use std::{
 };
 
 use jiff::Timestamp;
+use rand::{
+    TryRng as _,
+    rngs::{SysError, SysRng},
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use ziggurat_text::hidden::{self, Piece};
@@ -57,6 +61,9 @@ pub struct UserFile {
 pub struct UserRecord {
     /// Login name.
     pub name: String,
+    /// Id that state of the account is kept under: random, so that a new account of an old name has
+    /// another one. An account of a file without ids has its name.
+    pub id: String,
     /// Note of the administrator.
     pub note: String,
     /// Creation date, if the file has it.
@@ -132,6 +139,9 @@ pub enum UserError {
     /// The password cannot be set.
     #[error(transparent)]
     Password(#[from] PasswordError),
+    /// There are no random bytes.
+    #[error("no random bytes for the id of the account")]
+    Random(#[from] SysError),
     /// The claims cannot be set.
     #[error(transparent)]
     Claims(#[from] ClaimError),
@@ -220,6 +230,7 @@ impl UserFile {
         }
         let record = UserRecord {
             name: name.to_owned(),
+            id: new_id()?,
             note: new.note.to_owned(),
             created_at: Some(whole_seconds(now)),
             last_login: None,
@@ -290,12 +301,12 @@ impl UserFile {
         })
     }
 
-    /// Deletes an account, and ends its sessions.
+    /// Deletes an account, and ends its sessions. Returns what was stored of it.
     ///
     /// # Errors
     ///
     /// Fails if the user does not exist, or the file cannot be written.
-    pub fn delete(&self, name: &str) -> Result<(), UserError> {
+    pub fn delete(&self, name: &str) -> Result<UserRecord, UserError> {
         self.change_table(name, |users| users.remove(name))
     }
 
@@ -328,20 +339,28 @@ impl UserFile {
     }
 
     /// Applies a change to the account of this name.
-    fn change_table(
+    fn change_table<T>(
         &self,
         name: &str,
-        change: impl FnOnce(&mut Users) -> Result<(), UserError>,
-    ) -> Result<(), UserError> {
+        change: impl FnOnce(&mut Users) -> Result<T, UserError>,
+    ) -> Result<T, UserError> {
         self.file.update(|users| {
             let had_administrator = users.have_administrator();
-            change(users)?;
+            let changed = change(users)?;
             if self.keeps_administrator && had_administrator && !users.have_administrator() {
                 return Err(UserError::LastAdministrator(name.to_owned()));
             }
-            Ok(Change::Write(()))
+            Ok(Change::Write(changed))
         })
     }
+}
+
+/// Makes an id that no other account has or had.
+fn new_id() -> Result<String, SysError> {
+    let mut random = [0; 16];
+    SysRng.try_fill_bytes(&mut random)?;
+    // No YAML parser reads it as a number.
+    Ok(format!("account_{:032x}", u128::from_be_bytes(random)))
 }
 
 // === impl NewUser ===

@@ -99,6 +99,7 @@ impl Activity {
         slot.begin(id, |facts| {
             facts.kind = begin.caller.kind;
             facts.name.push_str(begin.caller.name);
+            facts.account.push_str(begin.caller.account);
             facts.via = begin.via;
             facts.tool.push_str(begin.tool);
         });

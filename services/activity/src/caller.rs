@@ -14,6 +14,8 @@ pub struct CallerName<'a> {
     pub kind: &'static str,
     /// The name within its kind; empty for none.
     pub name: &'a str,
+    /// Id of the account, which no later account of the same name has.
+    pub account: &'a str,
 }
 
 // === impl CallerName ===
@@ -25,12 +27,13 @@ impl<'a> CallerName<'a> {
         Self {
             kind: identity.map_or(LOCAL, Identity::kind),
             name: identity.map_or("", Identity::name),
+            account: identity.map_or("", Identity::account_id),
         }
     }
 
     /// Returns whether a statement is of this caller.
     pub(crate) fn owns(self, facts: &Facts) -> bool {
         // The name of the caller without authentication may change in a reload.
-        self.kind == facts.kind && (self.kind == LOCAL || self.name == facts.name)
+        self.kind == facts.kind && (self.kind == LOCAL || self.account == facts.account)
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! let activity = Activity::new(true);
 //! let call = activity.begin(&Begin {
-//!     caller: CallerName { kind: "user", name: "alice" },
+//!     caller: CallerName { kind: "user", name: "alice", account: "account_1" },
 //!     via: "http",
 //!     tool: "query_database",
 //! });

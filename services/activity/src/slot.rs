@@ -47,6 +47,7 @@ pub(crate) struct Facts {
     pub(crate) id: u64,
     pub(crate) kind: &'static str,
     pub(crate) name: String,
+    pub(crate) account: String,
     pub(crate) via: &'static str,
     pub(crate) tool: String,
     pub(crate) database: String,
@@ -181,6 +182,7 @@ impl Default for Facts {
             name: String::new(),
             via: "",
             tool: String::new(),
+            account: String::new(),
             database: String::new(),
             statement: String::new(),
             started_at: Timestamp::UNIX_EPOCH,
@@ -202,6 +204,7 @@ impl Facts {
             &mut self.database,
             &mut self.statement,
         ];
+            &mut self.account,
         for text in texts {
             if text.capacity() > MAX_KEPT {
                 *text = String::new();

@@ -14,11 +14,13 @@ use super::*;
 const ALICE: CallerName<'_> = CallerName {
     kind: "user",
     name: "alice",
+    account: "alice",
 };
 
 const BOB: CallerName<'_> = CallerName {
     kind: "user",
     name: "bob",
+    account: "bob",
 };
 
 const OK: End<'_> = End {

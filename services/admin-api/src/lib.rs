@@ -38,6 +38,7 @@ use ziggurat_accounts::Accounts;
 use ziggurat_databases::{Databases, SelectError};
 use ziggurat_http::{ErrorAndCode, Payload, Readiness};
 use ziggurat_layers::body_limit::BodyLimitLayer;
+use ziggurat_state::Conversations;
 
 use self::program::SharedProgram;
 
@@ -62,6 +63,8 @@ pub struct Services {
     pub min_password_length: usize,
     /// Accounts of the server.
     pub accounts: Accounts,
+    /// State of the users, if it is kept.
+    pub conversations: Option<Conversations>,
     /// Databases of the server.
     pub databases: Databases,
     /// Knows which databases can be reached.

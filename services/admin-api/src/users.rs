@@ -2,7 +2,10 @@
 
 use axum::{
     Json,
-    extract::{Path, State, rejection::PathRejection},
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
     response::{IntoResponse as _, Response},
 };
 use http::StatusCode;
@@ -94,6 +97,13 @@ struct ChangesRequest {
     /// Refused.
     #[schema(ignore)]
     admin: Option<IgnoredAny>,
+}
+
+/// Options of a deletion.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeleteQuery {
+    keep_state: bool,
 }
 
 /// A new user.
@@ -298,12 +308,18 @@ pub(crate) async fn update(
 
 /// Deletes a user
 ///
-/// The sessions of the user end within 100 ms.
+/// The sessions of the user end within 100 ms. Its conversations and its items of the library are
+/// deleted, unless the query has `keep_state=true`.
 #[utoipa::path(delete, path = "/api/admin/users/{username}", tag = "Administration",
     operation_id = "admin_delete_user",
-    params(("username" = String, Path, description = "The name of the user")),
+    params(
+        ("username" = String, Path, description = "The name of the user"),
+        ("keep_state" = Option<bool>, Query,
+            description = "`true` to keep conversations and items of the library"),
+    ),
     responses(
         (status = 204, description = "The user is deleted"),
+        (status = 400, description = "`bad_request`: `keep_state` is neither true nor false"),
         (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
             sign-in is older than 15 minutes"),
         (status = 404, description = "`not_found`: there is no such user"),
@@ -314,11 +330,21 @@ pub(crate) async fn remove(
     _: RecentAdministrator,
     State(api): State<AdminApi>,
     name: Result<Path<String>, PathRejection>,
+    query: Result<Query<DeleteQuery>, QueryRejection>,
 ) -> Result<StatusCode, Refusal> {
     let name = named(name)?;
+    let message = "keep_state is neither true nor false";
+    let Query(DeleteQuery { keep_state }) = query.map_err(|_| invalid("bad_request", message))?;
     let username = name.clone();
-    api.change_users(move |file| file.delete(&username)).await?;
+    let deleted = api.change_users(move |file| file.delete(&username)).await?;
     api.0.accounts.log_out_user(&name).await.map_err(unended)?;
+    if let (Some(conversations), false) = (&api.0.conversations, keep_state) {
+        let state = conversations.delete_account(&deleted.id).await;
+        state.map_err(|error| {
+            let message = "The user is deleted, but conversations and library are not";
+            Refusal::fault(message, ErrorDetail::new(error))
+        })?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -29,6 +29,13 @@ impl Caller {
     pub fn user(&self) -> Option<&str> {
         self.identity().and_then(Identity::user)
     }
+
+    /// Returns the id of the account, if the caller is a user.
+    #[must_use]
+    pub fn account(&self) -> Option<&str> {
+        self.user()?;
+        self.identity().map(Identity::account_id)
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

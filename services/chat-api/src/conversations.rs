@@ -147,8 +147,12 @@ async fn create(
     let owner = owner(&caller)?;
     let draft = draft(&payload)?;
     let failed = failed("create conversation");
-    let new = draft.into_conversation(owner, Timestamp::now());
-    let new = new.map_err(failed)?;
+    let name = caller.user().unwrap_or_default();
+    let new = draft.into_conversation(name, Timestamp::now());
+    let new = Conversation {
+        account: owner.to_owned(),
+        ..new.map_err(failed)?
+    };
     store.create(new.clone()).await.map_err(failed)?;
     Ok((StatusCode::CREATED, Json(new)))
 }
@@ -282,10 +286,10 @@ async fn without_id(caller: Caller) -> Refusal {
     }
 }
 
-/// Returns the user whose conversations are meant.
+/// Returns the id of the account that the conversations belong to.
 fn owner(caller: &Caller) -> Result<&str, Refusal> {
     caller
-        .user()
+        .account()
         .ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "no_session", "user lacks permission"))
 }
 

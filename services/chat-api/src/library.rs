@@ -162,11 +162,15 @@ async fn create(
     caller: Caller,
     payload: Payload<ErrorAndCode>,
 ) -> Result<(StatusCode, Json<Item>), Refusal> {
-    let Reader { user, .. } = api.reader(&caller)?;
+    let Reader { account, .. } = api.reader(&caller)?;
     let content = parsed::<ItemRequest>(&payload)?.into_content()?;
     api.check_database(&caller, content.database.as_deref())?;
     let failed = failed("store the item");
-    let item = content.into_item(user, Timestamp::now()).map_err(failed)?;
+    let name = caller.user().unwrap_or_default();
+    let item = Item {
+        account: account.to_owned(),
+        ..content.into_item(name, Timestamp::now()).map_err(failed)?
+    };
     if api.library.create(&item).await.map_err(failed)? {
         return Ok((StatusCode::CREATED, Json(item)));
     }
@@ -240,7 +244,7 @@ async fn delete(
 impl LibraryApi {
     /// Returns the user that calls.
     fn reader<'a>(&self, caller: &'a Caller) -> Result<Reader<'a>, Refusal> {
-        let user = caller.user().ok_or_else(|| {
+        let account = caller.account().ok_or_else(|| {
             let message = "Only users who sign in have a library";
             Refusal::new(StatusCode::FORBIDDEN, "users_only", message)
         })?;
@@ -248,7 +252,7 @@ impl LibraryApi {
         let databases = databases.iter();
         let databases = databases.map(|it| it.database().name().to_owned());
         let databases = databases.collect();
-        Ok(Reader { user, databases })
+        Ok(Reader { account, databases })
     }
 
     /// Checks that the caller may use the database of an item.
@@ -277,7 +281,7 @@ impl LibraryApi {
         let found = self.library.find(&reader, &id).await;
         let found = found.map_err(failed("read the item"))?;
         let item = found.ok_or_else(absent)?;
-        if item.owner == reader.user || caller.identity().is_some_and(Identity::is_admin) {
+        if item.account == reader.account || caller.identity().is_some_and(Identity::is_admin) {
             return Ok(item);
         }
         let message = "Only its owner and administrators may change this item";

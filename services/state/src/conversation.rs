@@ -87,6 +87,9 @@ pub struct Conversation {
     /// Start of the first text of the user; shown in lists only.
     #[serde(skip)]
     pub preview: String,
+    /// Id of the account that owns the conversation.
+    #[serde(skip)]
+    pub account: String,
 }
 
 /// New content of a conversation.
@@ -141,7 +144,8 @@ impl Draft {
             .is_some_and(|messages| !messages.is_empty())
     }
 
-    /// Makes a new conversation, titled by the first message of the user.
+    /// Makes a new conversation, titled by the first message of the user. The account of the owner has
+    /// the name as id, unless the caller sets another.
     ///
     /// # Errors
     /// Fails if the operating system has no random bytes.
@@ -156,6 +160,7 @@ impl Draft {
         Ok(Conversation {
             id,
             username: owner.to_owned(),
+            account: owner.to_owned(),
             title,
             provider: revision.provider,
             model: revision.model,
@@ -197,13 +202,13 @@ impl Revision {
     pub(super) fn applied(
         &self,
         id: &str,
-        owner: &str,
-        title: String,
-        created_at: String,
+        account: &str,
+        [username, title, created_at]: [String; 3],
     ) -> Conversation {
         Conversation {
             id: id.to_owned(),
-            username: owner.to_owned(),
+            username,
+            account: account.to_owned(),
             title,
             provider: self.provider.clone(),
             model: self.model.clone(),

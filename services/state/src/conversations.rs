@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::{
     Conversation, Library, Listed, Revision, StateDatabase, StoreError, Writer,
     conversation::written,
+    sqlite,
     statement::Row,
     storage::{Storage, text},
     words::Words,
@@ -21,8 +22,8 @@ pub(crate) const LAST: &str = "~";
 
 /// Stores the conversations of users.
 ///
-/// Clones share one store. Every method works on the conversations of `owner` only, as if those of
-/// other users did not exist. All of them fail if the storage fails.
+/// Clones share one store. Every method works on the conversations of the account with the id `owner`
+/// only, as if those of other users did not exist. All of them fail if the storage fails.
 #[derive(Clone, Debug)]
 pub struct Conversations {
     storage: Storage,
@@ -63,6 +64,12 @@ impl Conversations {
         Ok((Self { storage }, writer))
     }
 
+    /// Returns whether there is a file in this folder.
+    #[must_use]
+    pub fn are_in(folder: &Path) -> bool {
+        sqlite::path_in(folder).exists()
+    }
+
     /// Stores conversations in a database that replicas share. Connects on first use.
     #[must_use]
     pub fn replicated(state: StateDatabase) -> Self {
@@ -79,7 +86,7 @@ impl Conversations {
     /// Lists a page, the most recently changed first.
     pub async fn list(&self, owner: &str, page: Page) -> Result<Vec<Listed>, StoreError> {
         let sql = "SELECT id, title, connection, created_at, updated_at, preview \
-             FROM ziggurat.conversations WHERE username = $1 \
+             FROM ziggurat.conversations WHERE coalesce(account, username) = $1 \
              ORDER BY updated_at DESC, id DESC LIMIT $2 OFFSET $3";
         let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
         let values = [owner.into(), i64::from(page.limit).into(), offset.into()];
@@ -101,7 +108,7 @@ impl Conversations {
         page: Page,
     ) -> Result<Vec<Listed>, StoreError> {
         let sql = "SELECT id, title, connection, created_at, updated_at, preview, messages \
-             FROM ziggurat.conversations WHERE username = $1 \
+             FROM ziggurat.conversations WHERE coalesce(account, username) = $1 \
              AND (updated_at < $2 OR updated_at = $3 AND id < $4) \
              ORDER BY updated_at DESC, id DESC LIMIT $5";
         let limit = page.limit.try_into().unwrap_or(usize::MAX);
@@ -139,7 +146,8 @@ impl Conversations {
     /// Finds a conversation with its messages.
     pub async fn find(&self, owner: &str, id: &str) -> Result<Option<Conversation>, StoreError> {
         let sql = "SELECT id, username, title, provider, model, connection, preview, created_at, \
-             updated_at, messages FROM ziggurat.conversations WHERE id = $1 AND username = $2";
+             updated_at, messages, coalesce(account, username) FROM ziggurat.conversations \
+             WHERE id = $1 AND coalesce(account, username) = $2";
         let rows = self.storage.read(sql, [text(id), owner.into()]).await?;
         rows.first().map(conversation).transpose()
     }
@@ -147,8 +155,8 @@ impl Conversations {
     /// Stores a new conversation.
     pub async fn create(&self, new: Conversation) -> Result<(), StoreError> {
         let sql = "INSERT INTO ziggurat.conversations (id, username, title, provider, model, \
-             connection, preview, created_at, updated_at, messages) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+             connection, preview, created_at, updated_at, messages, account) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
         let values = [
             new.id.into(),
             new.username.into(),
@@ -160,6 +168,7 @@ impl Conversations {
             new.created_at.into(),
             new.updated_at.into(),
             new.messages.into(),
+            new.account.into(),
         ];
         self.storage.write(sql, values).await.map(drop)
     }
@@ -172,8 +181,8 @@ impl Conversations {
         revision: Revision,
     ) -> Result<Option<Conversation>, StoreError> {
         let sql = "UPDATE ziggurat.conversations SET provider = $1, model = $2, connection = $3, \
-             preview = $4, messages = $5, updated_at = $6 WHERE id = $7 AND username = $8 \
-             RETURNING title, created_at";
+             preview = $4, messages = $5, updated_at = $6 WHERE id = $7 AND \
+             coalesce(account, username) = $8 RETURNING username, title, created_at";
         let values = [
             (&revision.provider).into(),
             (&revision.model).into(),
@@ -188,8 +197,8 @@ impl Conversations {
         let Some(row) = rows.first() else {
             return Ok(None);
         };
-        let (title, created_at) = (row.get(0)?, row.get(1)?);
-        Ok(Some(revision.applied(id, owner, title, created_at)))
+        let kept = [row.get(0)?, row.get(1)?, row.get(2)?];
+        Ok(Some(revision.applied(id, owner, kept)))
     }
 
     /// Renames a conversation and returns whether it existed.
@@ -201,23 +210,30 @@ impl Conversations {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let sql = "UPDATE ziggurat.conversations SET title = $1, updated_at = $2 \
-             WHERE id = $3 AND username = $4 RETURNING id";
+             WHERE id = $3 AND coalesce(account, username) = $4 RETURNING id";
         let values = [text(title), written(now).into(), text(id), owner.into()];
         Ok(!self.storage.write(sql, values).await?.is_empty())
     }
 
     /// Deletes a conversation and returns whether it existed.
     pub async fn delete(&self, owner: &str, id: &str) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM ziggurat.conversations WHERE id = $1 AND username = $2 RETURNING id";
+        let sql = "DELETE FROM ziggurat.conversations WHERE id = $1 \
+             AND coalesce(account, username) = $2 RETURNING id";
         let deleted = self.storage.write(sql, [text(id), owner.into()]).await?;
         Ok(!deleted.is_empty())
     }
 
     /// Deletes all conversations of the owner and returns their number.
     pub async fn delete_all(&self, owner: &str) -> Result<u64, StoreError> {
-        let sql = "DELETE FROM ziggurat.conversations WHERE username = $1 RETURNING id";
+        let sql = "DELETE FROM ziggurat.conversations WHERE coalesce(account, username) = $1 RETURNING id";
         let deleted = self.storage.write(sql, [owner.into()]).await?;
         Ok(deleted.len().try_into().unwrap_or(u64::MAX))
+    }
+
+    /// Deletes all that is stored of an account: its conversations and its items of the library.
+    pub async fn delete_account(&self, id: &str) -> Result<(), StoreError> {
+        self.delete_all(id).await?;
+        self.library().delete_all(id).await
     }
 }
 
@@ -244,5 +260,6 @@ fn conversation(row: &Row) -> Result<Conversation, StoreError> {
         created_at: row.get(7)?,
         updated_at: row.get(8)?,
         messages: RawValue::from_string(row.get(9)?)?,
+        account: row.get(10)?,
     })
 }

@@ -16,6 +16,12 @@ const MAX_ITEMS: i64 = 1000;
 /// Number of items that are read at once, since their texts may be long.
 const AT_ONCE: i64 = 32;
 
+/// Encloses each name in a list of databases for a statement.
+const SEPARATOR: &str = "\u{1f}";
+
+/// Maximum number of characters of a word that the database looks for.
+const MAX_PATTERN: usize = 64;
+
 /// Stores the queries and prompts that users keep. Clones share one store.
 ///
 /// An item belongs to its owner. Others read it if it is shared, and for no database or for one that
@@ -29,8 +35,8 @@ pub struct Library {
 /// A user who reads.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
-    /// Name of the user.
-    pub user: &'a str,
+    /// Id of the account of the user.
+    pub account: &'a str,
     /// Names of the databases that the user may use.
     pub databases: Vec<String>,
 }
@@ -53,7 +59,8 @@ impl Library {
 
     /// Lists a page of the items that a user may read, the most recently changed first.
     ///
-    /// All of these items are read, a few at a time, until the page is full.
+    /// The database leaves out the items of databases that the user may not use, and those without the
+    /// longest word. The others are read, a few at a time, until the page is full.
     pub async fn list(
         &self,
         reader: &Reader<'_>,
@@ -61,9 +68,17 @@ impl Library {
         page: Page,
     ) -> Result<Vec<Item>, StoreError> {
         let sql = "SELECT id, kind, title, text, database, tags, shared, owner, version, \
-             updated_at FROM ziggurat.library WHERE (owner = $1 OR shared = 1) \
-             AND (kind = $2 OR $3 = '') AND (updated_at < $4 OR updated_at = $5 AND id < $6) \
-             ORDER BY updated_at DESC, id DESC LIMIT $7";
+             updated_at, coalesce(account, owner) FROM ziggurat.library \
+             WHERE (coalesce(account, owner) = $1 OR shared = 1 AND (database IS NULL \
+             OR replace($2, $3 || database || $4, '') <> $5)) \
+             AND (searched IS NULL OR searched LIKE $6 ESCAPE '!') \
+             AND (kind = $7 OR $8 = '') AND (updated_at < $9 OR updated_at = $10 AND id < $11) \
+             ORDER BY updated_at DESC, id DESC LIMIT $12";
+        let databases = reader.databases.iter();
+        let databases: String = databases
+            .map(|it| format!("{SEPARATOR}{it}{SEPARATOR}"))
+            .collect();
+        let pattern = filter.pattern();
         let kind = filter.kind.map_or("", ItemKind::as_str);
         let limit = page.limit.try_into().unwrap_or(usize::MAX);
         let (mut found, mut before) = (Vec::new(), page.offset);
@@ -71,7 +86,12 @@ impl Library {
         while found.len() < limit {
             let (at, id) = &last;
             let values = [
-                text(reader.user),
+                text(reader.account),
+                text(&databases),
+                SEPARATOR.into(),
+                SEPARATOR.into(),
+                text(&databases),
+                text(&pattern),
                 kind.into(),
                 kind.into(),
                 at.into(),
@@ -102,7 +122,7 @@ impl Library {
     /// Finds an item that a user may read.
     pub async fn find(&self, reader: &Reader<'_>, id: &str) -> Result<Option<Item>, StoreError> {
         let sql = "SELECT id, kind, title, text, database, tags, shared, owner, version, \
-             updated_at FROM ziggurat.library WHERE id = $1";
+             updated_at, coalesce(account, owner) FROM ziggurat.library WHERE id = $1";
         let rows = self.storage.read(sql, [text(id)]).await?;
         let found = rows.first().map(item).transpose()?;
         Ok(found.filter(|item| reader.may_read(item)))
@@ -111,21 +131,25 @@ impl Library {
     /// Stores a new item. Returns false if its owner has 1,000 items already.
     pub async fn create(&self, new: &Item) -> Result<bool, StoreError> {
         let sql = "INSERT INTO ziggurat.library (id, kind, title, text, database, tags, shared, \
-             owner, version, updated_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 \
-             WHERE (SELECT count(*) FROM ziggurat.library WHERE owner = $11) < $12 RETURNING id";
-        let [kind, title, text, database, tags, shared] = values(new)?;
+             searched, owner, account, version, updated_at) \
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 \
+             WHERE (SELECT count(*) FROM ziggurat.library WHERE coalesce(account, owner) = $13) \
+             < $14 RETURNING id";
+        let [kind, title, content, database, tags, shared, searched] = values(new)?;
         let values = [
             (&new.id).into(),
             kind,
             title,
-            text,
+            content,
             database,
             tags,
             shared,
+            searched,
             (&new.owner).into(),
+            text(&new.account),
             new.version.into(),
             (&new.updated_at).into(),
-            (&new.owner).into(),
+            text(&new.account),
             MAX_ITEMS.into(),
         ];
         Ok(!self.storage.write(sql, values).await?.is_empty())
@@ -140,11 +164,14 @@ impl Library {
         now: Timestamp,
     ) -> Result<Option<Item>, StoreError> {
         let sql = "UPDATE ziggurat.library SET kind = $1, title = $2, text = $3, database = $4, \
-             tags = $5, shared = $6, version = $7, updated_at = $8 \
-             WHERE id = $9 AND version = $10 RETURNING id";
+             tags = $5, shared = $6, searched = $7, version = $8, updated_at = $9 \
+             WHERE id = $10 AND version = $11 RETURNING id";
         let (id, owner) = (old.id.clone(), old.owner.clone());
-        let new = content.into_version(id, owner, old.version.saturating_add(1), now);
-        let [kind, title, text, database, tags, shared] = values(&new)?;
+        let new = Item {
+            account: old.account.clone(),
+            ..content.into_version(id, owner, old.version.saturating_add(1), now)
+        };
+        let [kind, title, text, database, tags, shared, searched] = values(&new)?;
         let values = [
             kind,
             title,
@@ -152,6 +179,7 @@ impl Library {
             database,
             tags,
             shared,
+            searched,
             new.version.into(),
             (&new.updated_at).into(),
             (&old.id).into(),
@@ -166,6 +194,12 @@ impl Library {
         let sql = "DELETE FROM ziggurat.library WHERE id = $1 RETURNING id";
         Ok(!self.storage.write(sql, [text(id)]).await?.is_empty())
     }
+
+    /// Deletes all items of an account.
+    pub(crate) async fn delete_all(&self, account: &str) -> Result<(), StoreError> {
+        let sql = "DELETE FROM ziggurat.library WHERE coalesce(account, owner) = $1";
+        self.storage.write(sql, [text(account)]).await.map(drop)
+    }
 }
 
 // === impl Reader ===
@@ -173,21 +207,35 @@ impl Library {
 impl Reader<'_> {
     fn may_read(&self, item: &Item) -> bool {
         let may_use = |database: &String| self.databases.contains(database);
-        item.owner == self.user || item.shared && item.database.as_ref().is_none_or(may_use)
+        item.account == self.account || item.shared && item.database.as_ref().is_none_or(may_use)
     }
 }
 
 // === impl Filter ===
 
 impl Filter {
+    /// Returns a pattern for `LIKE` that all items with the words have.
+    fn pattern(&self) -> String {
+        let word = self.words.as_ref().map_or("", Words::longest);
+        let mut pattern = "%".to_owned();
+        for character in word.chars().take(MAX_PATTERN) {
+            if "%_!".contains(character) {
+                pattern.push('!');
+            }
+            pattern.push(character);
+        }
+        pattern.push('%');
+        pattern
+    }
+
     fn fits(&self, item: &Item) -> bool {
         let mut words = self.words.iter();
         words.all(|words| words.are_in_text(&item.title, &item.text))
     }
 }
 
-/// Returns the values of the columns that a user writes.
-fn values(item: &Item) -> Result<[Value; 6], StoreError> {
+/// Returns the values of the columns that a user writes, and the text that searches look at.
+fn values(item: &Item) -> Result<[Value; 7], StoreError> {
     Ok([
         item.kind.as_str().into(),
         (&item.title).into(),
@@ -195,6 +243,7 @@ fn values(item: &Item) -> Result<[Value; 6], StoreError> {
         item.database.as_ref().into(),
         serde_json::to_string(&item.tags)?.into(),
         i64::from(item.shared).into(),
+        text(&format!("{}\n{}", item.title, item.text).to_lowercase()),
     ])
 }
 
@@ -213,5 +262,6 @@ fn item(row: &Row) -> Result<Item, StoreError> {
         owner: row.get(7)?,
         version: row.get(8)?,
         updated_at: row.get(9)?,
+        account: row.get(10)?,
     })
 }

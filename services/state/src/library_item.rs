@@ -64,6 +64,9 @@ pub struct Item {
     pub version: i64,
     /// Time of the last change.
     pub updated_at: String,
+    /// Id of the account that owns the item.
+    #[serde(skip)]
+    pub account: String,
 }
 
 // === impl ItemKind ===
@@ -89,7 +92,7 @@ impl ItemKind {
 // === impl ItemContent ===
 
 impl ItemContent {
-    /// Makes a new item.
+    /// Makes a new item. The account of the owner has the name as id, unless the caller sets another.
     ///
     /// # Errors
     /// Fails if the operating system has no random bytes.
@@ -114,6 +117,7 @@ impl ItemContent {
             database: self.database.map(storable),
             tags: self.tags.into_iter().map(storable).collect(),
             shared: self.shared,
+            account: owner.clone(),
             owner,
             version,
             updated_at: written(now),

@@ -46,7 +46,10 @@ pub struct Shared {
 pub struct SharedSession {
     /// Name of the user that has logged in; without a meaning for an API token.
     pub user: Arc<str>,
-    /// Creation time of the account, because a new account may get the name of a deleted one.
+    /// Id of the account, because a new account may get the name of a deleted one; `None` in a session
+    /// of an earlier version, and for an API token.
+    pub account: Option<Arc<str>>,
+    /// Creation time of the account, for accounts with their names as ids.
     pub account_made: Option<Timestamp>,
     /// API token that was exchanged for this session, if it is not of a user.
     pub api_token: Option<TokenHash>,
@@ -65,6 +68,8 @@ pub struct SharedSession {
 pub struct NewSession<'a> {
     /// Name of the user that has logged in, or another name for what its sessions are counted by.
     pub user: &'a str,
+    /// Id of the account, unless the session is of an API token.
+    pub account: Option<&'a str>,
     /// Time the account was made.
     pub account_made: Option<Timestamp>,
     /// API token that is exchanged for this session, if it is not of a user.
@@ -113,10 +118,10 @@ impl Shared {
     ) -> Result<Option<Timestamp>, StoreError> {
         let user = storable(new.user.to_owned());
         let insert = query(
-            "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at, api_token) \
-             SELECT $1, $2, $3, \
+            "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at, api_token, \
+             account) SELECT $1, $2, $3, \
              pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint + $4, \
-             $5 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
+             $5, $6 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
              WHERE username = $2 AND account_made IS NOT DISTINCT FROM $3 AND is_locked) \
              RETURNING ends_at",
         )
@@ -124,7 +129,8 @@ impl Shared {
         .bind(&user)
         .bind(new.account_made.map(Timestamp::as_second))
         .bind(new.seconds)
-        .bind(new.api_token.as_ref().map(|token| &token.as_bytes()[..]));
+        .bind(new.api_token.as_ref().map(|token| &token.as_bytes()[..]))
+        .bind(new.account.map(|id| storable(id.to_owned())));
         let ends: Option<i64> = self.state.value(insert).await?;
         // Runs after the insert, so that one of two parallel logins sees both sessions.
         let sweep = query(

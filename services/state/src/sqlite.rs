@@ -90,11 +90,16 @@ fn pool(size: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
 }
 
+/// Returns the path of the file of conversations in a folder.
+pub(crate) fn path_in(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
 /// Opens the file of conversations in this folder. Nothing is written before the writer runs.
 pub(crate) async fn open(
     folder: &Path,
 ) -> Result<(SqlitePool, mpsc::Sender<Job>, Writer), StoreError> {
-    let path = folder.join(FILE);
+    let path = path_in(folder);
     // Held until the tables exist, because another process may be starting as well.
     let _lock = prepare(folder, &path)?;
     let options = FileOptions::new(&path);
@@ -109,6 +114,7 @@ pub(crate) async fn open(
             include_str!("sqlite/0001_conversations.sql"),
         ),
         ("library", include_str!("sqlite/0002_library.sql")),
+        ("accounts", include_str!("sqlite/0003_accounts.sql")),
     ])
     .run_direct(None, &mut connection, false)
     .await?;

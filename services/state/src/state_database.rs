@@ -343,6 +343,7 @@ fn migrations() -> Migrator {
             include_str!("state_database/0005_token_sessions.sql"),
         ),
         ("library", include_str!("state_database/0006_library.sql")),
+        ("accounts", include_str!("state_database/0007_accounts.sql")),
     ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator

@@ -254,6 +254,56 @@ async fn finds_what_has_the_words(store: Conversations) {
     assert_eq!(search("ferns moss", 50, 0).await, [""; 0]);
 }
 
+async fn keeps_accounts_of_the_same_name_apart(store: Conversations) {
+    let of = |account: &str, text: &str| Conversation {
+        account: account.to_owned(),
+        ..made("alice", text, now())
+    };
+    let (old, new) = (of("account_1", "old"), of("account_2", "new"));
+    for conversation in [&old, &new] {
+        store.create(conversation.clone()).await.expect("created");
+        let item = ItemContent {
+            kind: ItemKind::Query,
+            title: conversation.title.clone(),
+            text: "SELECT 1".to_owned(),
+            database: None,
+            tags: Vec::new(),
+            shared: false,
+        };
+        let item = Item {
+            account: conversation.account.clone(),
+            ..item.into_item("alice", now()).expect("made")
+        };
+        assert!(store.library().create(&item).await.expect("created"));
+    }
+    let count = async |account: &str| {
+        let listed = store.list(account, Page::default()).await;
+        let databases = Vec::new();
+        let reader = Reader { account, databases };
+        let (library, filter) = (store.library(), Filter::default());
+        let items = library.list(&reader, &filter, Page::default()).await;
+        (listed.expect("listed").len(), items.expect("listed").len())
+    };
+    let found = store.find("account_2", &new.id).await.expect("asked");
+    assert_eq!(found.expect("there").username, "alice");
+    assert!(
+        store
+            .find("account_2", &old.id)
+            .await
+            .expect("asked")
+            .is_none()
+    );
+    assert_eq!(
+        (count("account_1").await, count("alice").await),
+        ((1, 1), (0, 0))
+    );
+    store.delete_account("account_1").await.expect("deleted");
+    assert_eq!(
+        (count("account_1").await, count("account_2").await),
+        ((0, 0), (1, 1))
+    );
+}
+
 macro_rules! for_every_store {
     ($($name:ident),* $(,)?) => {
         $(
@@ -283,7 +333,52 @@ for_every_store!(
     takes_many_at_once,
     keeps_what_is_large,
     finds_what_has_the_words,
+    keeps_accounts_of_the_same_name_apart,
 );
+
+#[tokio::test]
+async fn a_file_of_an_earlier_version_is_kept_under_the_names_of_its_users() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("conversations.db");
+    drop(sqlite::prepare(folder.path(), &path).expect("made"));
+    let writer = FileOptions::new(&path).writer();
+    let earlier = [
+        (
+            "conversations",
+            include_str!("sqlite/0001_conversations.sql"),
+        ),
+        ("library", include_str!("sqlite/0002_library.sql")),
+    ];
+    migrator(&earlier).run(&writer).await.expect("migrated");
+    for sql in [
+        "INSERT INTO conversations VALUES ('conv_1', 'alice', 'One', '', '', '', '', \
+         '2026-11-21T10:00:00.000000Z', '2026-11-21T10:00:00.000000Z', '[]')",
+        "INSERT INTO library VALUES ('item_1', 'alice', 'query', 'Äpfel', NULL, '[]', 1, 1, \
+         '2026-11-21T10:00:00.000000Z', 'SELECT 1')",
+    ] {
+        sqlx::query(sql).execute(&writer).await.expect("inserted");
+    }
+    writer.close().await;
+
+    let (store, writer) = Conversations::local(folder.path()).await.expect("opened");
+    let _tasks = JoinSet::from_iter([writer.run()]);
+    let listed = store.list("alice", Page::default()).await.expect("listed");
+    assert_eq!(listed.len(), 1);
+    for account in ["alice", "bob"] {
+        let reader = Reader {
+            account,
+            databases: Vec::new(),
+        };
+        let words = Words::of("äPFEL");
+        let filter = Filter { kind: None, words };
+        let library = store.library();
+        let found = library.list(&reader, &filter, Page::default()).await;
+        assert_eq!(found.expect("listed").len(), 1, "{account}");
+    }
+    store.delete_account("alice").await.expect("deleted");
+    let listed = store.list("alice", Page::default()).await.expect("listed");
+    assert!(listed.is_empty());
+}
 
 #[tokio::test]
 async fn a_file_and_its_folder_are_their_owners_only() {

@@ -20,6 +20,12 @@ impl Words {
         (!words.is_empty()).then_some(Self(words))
     }
 
+    /// Returns the longest word, by which a database finds what may have all of them.
+    pub(crate) fn longest(&self) -> &str {
+        let words = self.0.iter();
+        words.max_by_key(|word| word.len()).map_or("", |word| word)
+    }
+
     /// Returns whether all words are in a title and a text.
     pub(crate) fn are_in_text(&self, title: &str, text: &str) -> bool {
         let mut missing = self.all();

@@ -17,6 +17,8 @@ use crate::Claims;
 pub struct Identity {
     token: Arc<TokenDigest>,
     holder: Holder,
+    /// Id of the account of a user, if it is not the name.
+    account_id: Option<Arc<str>>,
     claims: Claims,
     toolsets: Arc<[String]>,
     selection: Selection,
@@ -78,11 +80,11 @@ pub enum Holder {
 /// for one subject; an API token is an account of its own.
 ///
 /// It never changes, so limits for all sessions of an account are counted by it. Its text begins
-/// with the kind: `user:alice`, `token:<digest>`, `client:<subject>`.
+/// with the kind: `user:<id>`, `token:<digest>`, `client:<subject>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Account {
-    /// A user, by name.
+    /// A user, by the id of the account.
     User(Arc<str>),
     /// An API token, by its digest.
     Token(TokenHash),
@@ -103,6 +105,7 @@ impl Identity {
         Self {
             token: Arc::new(digest),
             holder,
+            account_id: None,
             claims: Claims::default(),
             toolsets: Arc::default(),
             selection: Selection::Local,
@@ -110,6 +113,13 @@ impl Identity {
             signed_in_at: None,
             expires_at: None,
         }
+    }
+
+    /// Sets the id of the account of a user, which no later account of the same name has.
+    #[must_use]
+    pub fn with_account_id(self, id: Arc<str>) -> Self {
+        let account_id = Some(id);
+        Self { account_id, ..self }
     }
 
     /// Sets the claims.
@@ -196,7 +206,9 @@ impl Identity {
     pub fn account(&self) -> Account {
         match &self.holder {
             Holder::Program { .. } => Account::Token(self.token()),
-            Holder::User { name, .. } => Account::User(Arc::clone(name)),
+            Holder::User { name, .. } => {
+                Account::User(Arc::clone(self.account_id.as_ref().unwrap_or(name)))
+            }
             Holder::Client { subject, .. } => Account::Client(Arc::clone(subject)),
         }
     }
@@ -268,6 +280,13 @@ impl Identity {
         }
     }
 
+    /// Returns the id that state of the holder is kept under: the id of a user's account, or else the
+    /// name. A new user of an old name has another id.
+    #[must_use]
+    pub fn account_id(&self) -> &str {
+        self.account_id.as_deref().unwrap_or_else(|| self.name())
+    }
+
     /// Returns the first eight digits of the digest of the token, for records.
     #[must_use]
     pub fn digits(&self) -> &str {
@@ -325,6 +344,9 @@ mod tests {
         assert_eq!(one.account(), two.account());
         assert_eq!(one.account().to_string(), "user:alice");
         assert_ne!(one.account(), user("bob", "one").account());
+        let later = user("alice", "three").with_account_id("another".into());
+        assert_ne!(later.account(), one.account());
+        assert_eq!((one.account_id(), later.account_id()), ("alice", "another"));
         assert_ne!(program("one").account(), program("two").account());
         assert_ne!(one.account(), program("one").account());
         let expected = format!("token:{}", TokenHash::of("one"));

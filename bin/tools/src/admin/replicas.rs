@@ -1,13 +1,16 @@
-//! State that all replicas share.
+//! State of a server, or that all replicas share.
 
 use anyhow::Context as _;
-use tokio::task::JoinSet;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinSet,
+};
 use ziggurat_postgres::pool::Pools;
-use ziggurat_state::{Shared, StateDatabase, StoreError};
+use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
 
-use crate::configuration::State;
+use crate::{admin::AdminContext, configuration::State};
 
-/// Does something with the state.
+/// Does something with the state that replicas share.
 ///
 /// # Errors
 /// Fails if the database cannot be used.
@@ -15,16 +18,50 @@ pub(super) fn with_shared<T>(
     state: &State,
     work: impl AsyncFnOnce(&Shared) -> Result<T, StoreError>,
 ) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    with_database(state, async |database| {
+        let (shared, _batcher) = Shared::new(database);
+        work(&shared).await
+    })
+}
+
+/// Deletes the conversations and the library of an account.
+///
+/// # Errors
+/// Fails if their database or their file cannot be used.
+pub(super) fn delete_state(account: &str, admin_context: &AdminContext<'_>) -> anyhow::Result<()> {
+    if let Some(state) = admin_context.state {
+        return with_database(state, async |database| {
+            let conversations = Conversations::replicated(database);
+            conversations.delete_account(account).await
+        });
+    }
+    let folder = admin_context.data_folder;
+    if !Conversations::are_in(folder) {
+        return Ok(());
+    }
+    runtime()?.block_on(async {
+        let (conversations, writer) = Conversations::local(folder).await?;
+        // The writer ends when the conversations are dropped.
+        let deletion = async move { conversations.delete_account(account).await };
+        let (deleted, ()) = tokio::join!(deletion, writer.run());
+        Ok(deleted?)
+    })
+}
+
+fn with_database<T>(
+    state: &State,
+    work: impl AsyncFnOnce(StateDatabase) -> Result<T, StoreError>,
+) -> anyhow::Result<T> {
     let database = state.database().context("state.url")?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(reaper.run());
-        let (shared, _batcher) = Shared::new(StateDatabase::new(&pools, database));
-        let done = work(&shared).await;
+        let done = work(StateDatabase::new(&pools, database)).await;
         done.context("state.url")
     })
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }

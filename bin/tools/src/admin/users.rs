@@ -9,7 +9,11 @@ use ziggurat_accounts::{LockedAccounts, NewUser, UserChanges, UserFile};
 use ziggurat_runtime::console::{Console, moment, plain};
 use ziggurat_tokens::{Claims, NewClaims, push_claims};
 
-use super::{AdminContext, replicas::with_shared, secret::ask_secret};
+use super::{
+    AdminContext,
+    replicas::{delete_state, with_shared},
+    secret::ask_secret,
+};
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
 
@@ -113,6 +117,7 @@ fn ask_changes(console: &mut Console<'_>) -> anyhow::Result<Given> {
 
 pub(super) fn delete(
     username: Option<String>,
+    keeps_state: bool,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
@@ -123,9 +128,16 @@ pub(super) fn delete(
     ))? {
         return Ok(console.print("Deletion canceled\n")?);
     }
-    UserFile::new(admin_context.user_file)
-        .delete(&name)
-        .context("failed to delete user")?;
+    let file = UserFile::new(admin_context.user_file);
+    let users = file.list().context("failed to delete user")?;
+    // Before the user, so that the command can be repeated if it fails.
+    if let Some(user) = users.iter().find(|user| user.name == name && !keeps_state) {
+        delete_state(&user.id, admin_context).context(
+            "failed to delete the conversations and the library of the user, who stays; \
+             -keep-state deletes the user without them",
+        )?;
+    }
+    file.delete(&name).context("failed to delete user")?;
     Ok(console.print(&format!("User '{shown}' deleted successfully\n"))?)
 }
 

@@ -26,7 +26,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 17] = [
+const DETAILS: [(&str, &[&str]); 18] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("token-note", &["add-token"]),
@@ -44,6 +44,7 @@ const DETAILS: [(&str, &[&str]); 17] = [
             "disable-user",
         ],
     ),
+    ("keep-state", &["delete-user"]),
     ("password", &["add-user", "update-user"]),
     ("user-note", &["add-user", "update-user"]),
     ("user-admin", &["add-user", "update-user"]),
@@ -96,7 +97,10 @@ pub(crate) enum Command {
         is_admin: Option<bool>,
     },
     /// Delete an account.
-    DeleteUser { username: Option<String> },
+    DeleteUser {
+        username: Option<String>,
+        keeps_state: bool,
+    },
     /// List the accounts.
     ListUsers,
     /// Unlock an account.
@@ -208,7 +212,10 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             claims: claims(flags, "user-claim", Ok)?,
             is_admin: flags.text("user-admin").map(|value| value == "true"),
         },
-        "delete-user" => Command::DeleteUser { username },
+        "delete-user" => Command::DeleteUser {
+            username,
+            keeps_state: flags.has("keep-state"),
+        },
         "enable-user" => Command::EnableUser { username },
         "disable-user" => Command::DisableUser { username },
         "build-knowledgebase" => Command::BuildKnowledgebase {

@@ -211,7 +211,14 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "update-user",
                 "Change the password, the note or claims of an account",
             ),
-            Flag::switch("delete-user", "Delete an account; asks for confirmation"),
+            Flag::switch(
+                "delete-user",
+                "Delete an account, its conversations and its library; asks for confirmation",
+            ),
+            Flag::switch(
+                "keep-state",
+                "With -delete-user: keep the conversations and the library",
+            ),
             Flag::switch("list-users", "List the accounts"),
             Flag::switch("enable-user", "Unlock an account"),
             Flag::switch("disable-user", "Lock an account"),

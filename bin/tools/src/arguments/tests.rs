@@ -231,7 +231,10 @@ fn each_administration_command_is_selected_by_its_flag() {
             &["-update-user", "-user-admin=false"],
             "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]), is_admin: Some(false) }",
         ),
-        (&["-delete-user"], "DeleteUser { username: None }"),
+        (
+            &["-delete-user", "-keep-state"],
+            "DeleteUser { username: None, keeps_state: true }",
+        ),
         (&["-list-users"], "ListUsers"),
         (&["-enable-user"], "EnableUser { username: None }"),
         (&["-disable-user"], "DisableUser { username: None }"),

@@ -82,5 +82,6 @@ pub(crate) fn caller_name<'a>(identity: Option<&'a Identity>, local: &'a Local) 
     CallerName {
         kind: kind(identity, local),
         name: named.name,
+        account: identity.map_or("", Identity::account_id),
     }
 }

@@ -1,5 +1,6 @@
 //! Black-box tests of the program.
 
+mod account_state;
 mod activity;
 mod admin;
 mod administration;

@@ -29,7 +29,9 @@ pub(crate) enum SessionOwner {
     /// A user.
     User {
         name: String,
-        /// Creation date of the account: a new account of the same name does not match.
+        /// Id of the account: a new account of the same name does not match.
+        account: String,
+        /// Creation date of the account, for accounts with their names as ids.
         account_made: Option<Timestamp>,
     },
     /// An API token.
@@ -88,9 +90,11 @@ impl LocalSessions {
     pub(crate) fn retain_good(&mut self, now: Timestamp, users: &HashMap<&str, &UserRecord>) {
         self.by_token.retain(|_, session| {
             let is_good = match &session.owner {
-                SessionOwner::User { name, account_made } => {
+                SessionOwner::User { name, .. } => {
                     let user = users.get(&**name);
-                    user.is_some_and(|user| user.is_enabled && user.created_at == *account_made)
+                    user.is_some_and(|user| {
+                        user.is_enabled && SessionOwner::of(user) == session.owner
+                    })
                 }
                 // Looked up with every request.
                 SessionOwner::Token(_) => true,
@@ -106,6 +110,7 @@ impl SessionOwner {
     pub(crate) fn of(user: &UserRecord) -> Self {
         Self::User {
             name: user.name.clone(),
+            account: user.id.clone(),
             account_made: user.created_at,
         }
     }

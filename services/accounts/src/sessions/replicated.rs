@@ -54,6 +54,7 @@ impl ReplicatedSessions {
     ) -> Result<Timestamp, LoginError> {
         let new = NewSession {
             user: &user.name,
+            account: Some(&user.id),
             account_made: user.created_at,
             api_token: None,
             seconds: LIFETIME.as_secs(),
@@ -77,6 +78,7 @@ impl ReplicatedSessions {
         let new = NewSession {
             // Its sessions are counted by the digest; no account is looked up for them.
             user: &api_token.to_string(),
+            account: None,
             account_made: None,
             api_token: Some(api_token),
             seconds: lifetime.as_secs(),

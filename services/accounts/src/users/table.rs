@@ -1,5 +1,7 @@
 //! The table of users, parsed and as written.
 
+use std::collections::HashMap;
+
 use jiff::{SignedDuration, Timestamp};
 use ziggurat_tokens::{
     Claims,
@@ -12,6 +14,9 @@ use super::{UserError, UserRecord};
 
 /// Member of administrators.
 const ADMIN: &str = "admin";
+
+/// Member with the id of an account.
+const ID: &str = "id";
 
 /// Member with the databases of a user.
 const DATABASES: &str = "available_databases";
@@ -61,11 +66,24 @@ impl Users {
     ///
     /// # Errors
     /// Fails if it does not exist.
-    pub(super) fn remove(&mut self, name: &str) -> Result<(), UserError> {
-        let before = self.users.len();
-        self.users.retain(|stored| stored.record.name != name);
-        if self.users.len() == before {
-            return Err(UserError::NotFound(name.to_owned()));
+    pub(super) fn remove(&mut self, name: &str) -> Result<UserRecord, UserError> {
+        let mut users = self.users.iter();
+        match users.position(|stored| stored.record.name == name) {
+            Some(place) => Ok(self.users.remove(place).record),
+            None => Err(UserError::NotFound(name.to_owned())),
+        }
+    }
+
+    /// Returns an error if two accounts have the same id: each would read the state of the other.
+    fn check_ids(&self) -> Result<(), Unexpected> {
+        let mut owners = HashMap::new();
+        for UserRecord { name, id, .. } in self.records() {
+            if let Some(other) = owners.insert(id, name) {
+                return Err(Unexpected::new(
+                    &format!("users.{name}.id"),
+                    &format!("another text than that of user '{other}'"),
+                ));
+            }
         }
         Ok(())
     }
@@ -125,7 +143,9 @@ impl Table for Users {
                 .collect::<Result<_, _>>()?,
             _ => return Err(Unexpected::new("users", "a map")),
         };
-        Ok(Self { rest, users })
+        let table = Self { rest, users };
+        table.check_ids()?;
+        Ok(table)
     }
 
     fn to_document(&self) -> Node {
@@ -158,6 +178,7 @@ impl StoredUser {
         stored.set_enabled(record.is_enabled);
         stored.set_note(&record.note);
         stored.set_failed_attempts(record.failed_attempts);
+        stored.members.set(ID, Node::Text(record.id));
         stored.set_databases(&record.databases);
         stored.set_claims(record.claims);
         stored.set_admin(record.is_admin);
@@ -166,9 +187,11 @@ impl StoredUser {
 
     fn from_member(name: String, node: Node) -> Result<Self, Unexpected> {
         let place = format!("users.{name}");
-        let members = node.into_map(&place, "a map")?;
+        let mut members = node.into_map(&place, "a map")?;
         let record = UserRecord::from_members(name, &members);
         let record = record.map_err(|problem| problem.within(&place))?;
+        // Written with the next change of the file, so that the account keeps it under another name.
+        members.set(ID, Node::text(&record.id));
         Ok(Self { record, members })
     }
 
@@ -242,7 +265,9 @@ fn date(at: Timestamp) -> Node {
 impl UserRecord {
     fn from_members(name: String, members: &Map) -> Result<Self, Unexpected> {
         let hash = members.find_text("password_hash")?;
+        let id = members.find_text(ID)?.filter(|id| !id.is_empty());
         Ok(Self {
+            id: id.unwrap_or_else(|| name.clone()),
             name,
             note: members.find_text("annotation")?.unwrap_or_default(),
             created_at: members.find_date("created_at")?,

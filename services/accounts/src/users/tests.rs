@@ -93,13 +93,19 @@ fn an_account_is_written_with_all_its_members() {
         )
         .expect("added");
     let text = setup.text();
-    let hash = setup.one().password_hash;
+    let UserRecord {
+        id,
+        password_hash: hash,
+        ..
+    } = setup.one();
+    let digits = id.strip_prefix("account_").expect("the prefix");
+    assert!(digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
     assert_eq!(
         text,
         format!(
             "users:\n  alice:\n    username: alice\n    password_hash: {hash}\n    \
              created_at: \"2024-10-30T10:15:30Z\"\n    last_login: null\n    enabled: true\n    \
-             annotation: Developer\n    failed_attempts: 0\n"
+             annotation: Developer\n    failed_attempts: 0\n    id: {id}\n"
         )
     );
     assert!(Passwords::with_cost(4).is_right(&"correct horse".into(), Some(&hash)));
@@ -115,7 +121,39 @@ fn changes_keep_the_rest_of_the_file() {
     let expected = ALICE.replace("enabled: true", "enabled: false");
     let rest = "motto: hello\n";
     let expected = format!("{rest}{}", expected.replace(rest, ""));
-    assert_eq!(setup.text(), expected);
+    // An account of before gets its name as id, which it keeps under another name.
+    assert_eq!(alice.id, "alice");
+    assert_eq!(setup.text(), format!("{expected}    id: alice\n"));
+    let renamed = setup.text().replacen("  alice:", "  alicia:", 1);
+    assert_eq!(TestAccounts::with(&renamed).one().id, "alice");
+}
+
+#[test]
+fn two_accounts_with_the_same_id_are_refused() {
+    let bob = ALICE
+        .replace("alice", "bob")
+        .replace("users:\n", "")
+        .replace("motto: hello\n", "");
+    for id in ["", "    id: one\n", "    id: bob\n"] {
+        let alice = ALICE.replace("    shoe_size: 42\n", id);
+        let other = bob.replace(
+            "    shoe_size: 42\n",
+            if id.ends_with("one\n") { id } else { "" },
+        );
+        let text = alice.replace("motto: hello\n", &other);
+        let listed = TestAccounts::with(&text).users.list();
+        let message = listed
+            .map(|users| users.len())
+            .map_err(|error| error.to_string());
+        match (id, message) {
+            ("", Ok(2)) => {}
+            (_, Err(message)) => assert!(
+                message.ends_with("users.bob.id: expected another text than that of user 'alice'"),
+                "{id}: {message}"
+            ),
+            (_, listed) => panic!("{id}: {listed:?}"),
+        }
+    }
 }
 
 #[test]
@@ -218,7 +256,7 @@ fn operations_that_fail_return_the_reason() {
         ),
         (users.enable("bob"), "user 'bob' not found"),
         (users.disable("Alice"), "user 'Alice' not found"),
-        (users.delete("bob"), "user 'bob' not found"),
+        (users.delete("bob").map(drop), "user 'bob' not found"),
     ];
     for (result, expected) in cases {
         assert_eq!(result.expect_err(expected).to_string(), expected);
@@ -350,7 +388,7 @@ fn the_last_enabled_administrator_is_kept_where_that_is_asked_for() {
     };
     for refused in [
         kept.disable("alice"),
-        kept.delete("alice"),
+        kept.delete("alice").map(drop),
         kept.update("alice", &revoke),
     ] {
         assert_eq!(

@@ -194,7 +194,7 @@ async fn find(
         "SELECT pg_catalog.encode(token, 'base64'), username, account_made, \
          ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection, ends_at, \
          pg_catalog.floor(pg_catalog.date_part('epoch', opened_at))::bigint, \
-         pg_catalog.encode(api_token, 'base64') FROM ziggurat.sessions WHERE token = ANY($1) \
+         pg_catalog.encode(api_token, 'base64'), account FROM ziggurat.sessions WHERE token = ANY($1) \
          AND ends_at > pg_catalog.date_part('epoch', statement_timestamp())",
     )
     .bind(tokens);
@@ -223,3 +223,4 @@ async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), Sto
         .bind(Value::Texts(users.to_vec()));
     state.execute(query).await.map(drop)
 }
+        account: row.get::<Option<String>>(8)?.map(Arc::from),

@@ -35,6 +35,7 @@ fn now() -> Timestamp {
 fn session(user: &str) -> NewSession<'_> {
     NewSession {
         user,
+        account: Some(user),
         account_made: Some(now()),
         api_token: None,
         seconds: 3600,

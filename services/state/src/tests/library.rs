@@ -27,7 +27,8 @@ fn shared(title: &str, database: Option<&str>) -> ItemContent {
 
 fn reader<'a>(user: &'a str, databases: &[&str]) -> Reader<'a> {
     let databases = databases.iter().copied().map(str::to_owned).collect();
-    Reader { user, databases }
+    let account = user;
+    Reader { account, databases }
 }
 
 async fn stored(store: &Library, content: ItemContent, owner: &str, at: Timestamp) -> Item {
@@ -111,7 +112,7 @@ async fn others_read_what_is_shared_and_for_their_databases(store: Conversations
         let listed = store.list(&reader, &filter, Page::default()).await;
         let listed = listed.expect("listed");
         let found: Vec<_> = listed.iter().map(|item| &*item.title).collect();
-        assert_eq!(found, expected, "{}", reader.user);
+        assert_eq!(found, expected, "{}", reader.account);
         let all = reader_of_all(&store).await;
         for item in all {
             let found = store.find(&reader, &item.id).await.expect("read");
@@ -176,6 +177,11 @@ async fn lists_are_in_pages_by_kind_and_by_words(store: Conversations) {
         kind: None,
         words: Words::of("month REVENUE"),
     };
+    // No character of a word is a wildcard.
+    let wildcards = Filter {
+        kind: None,
+        words: Words::of("rev%nue"),
+    };
     let none = Filter {
         kind: Some(ItemKind::Prompt),
         words: Words::of("month"),
@@ -185,6 +191,7 @@ async fn lists_are_in_pages_by_kind_and_by_words(store: Conversations) {
         (&queries, expected(&is_query)),
         (&monthly, expected(&is_monthly)),
         (&none, Vec::new()),
+        (&wildcards, Vec::new()),
     ] {
         let found = titles(&store, &alice, filter, everything).await;
         assert_eq!(found, expected, "{filter:?}");
