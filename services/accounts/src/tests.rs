@@ -1,3 +1,4 @@
+mod churn;
 mod login;
 mod reload;
 mod replicated;

@@ -12,12 +12,24 @@ use std::{
     io::{self, Read as _},
     marker::PhantomData,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, SystemTime},
 };
 
 use thiserror::Error;
 use ziggurat_runtime::private_file::{self, Lock};
 
 use crate::yaml::{self, Node, Unexpected};
+
+/// Time since its last change after which a new content counts. Editors and `cp` write a file in place,
+/// so an earlier read may see a part of it.
+const QUIET: Duration = Duration::from_millis(20);
+
+/// The same time for an empty file, because most of these programs empty a file first.
+const QUIET_EMPTY: Duration = Duration::from_millis(200);
+
+/// Maximum number of reads of a file that goes on changing.
+const MAX_READS: u32 = 10;
 
 /// Content of an account file.
 pub trait Table: Default {
@@ -44,6 +56,12 @@ pub(crate) struct Loaded<T> {
     pub(crate) table: T,
     /// `None` if the file does not exist.
     pub(crate) text: Option<Fingerprint>,
+}
+
+/// Text of a file, and the time of its last change.
+struct Text {
+    text: String,
+    changed: Option<SystemTime>,
 }
 
 /// Hash of a text, to detect changes.
@@ -148,12 +166,12 @@ impl<T: Table> TableFile<T> {
         &self,
         change: impl FnOnce(&mut T) -> Result<Change<R>, E>,
     ) -> Result<R, E> {
-        Ok(self.apply(change)?.outcome)
+        Ok(self.apply(None, change)?.outcome)
     }
 
     /// Reads the file, if it exists.
     pub(crate) fn load(&self) -> Result<Loaded<T>, FileError> {
-        self.parse(self.read_text()?)
+        self.parse(self.read_settled(None)?)
     }
 
     /// Reads the file, unless it has this fingerprint.
@@ -161,22 +179,24 @@ impl<T: Table> TableFile<T> {
         &self,
         known: Option<Fingerprint>,
     ) -> Result<Option<Loaded<T>>, FileError> {
-        let text = self.read_text()?;
-        if text.as_deref().map(Fingerprint::of) == known {
+        let text = self.read_settled(known)?;
+        if text.as_ref().map(Text::fingerprint) == known {
             return Ok(None);
         }
         self.parse(text).map(Some)
     }
 
-    /// Applies a change as [`update`](Self::update) does, and returns also the content.
+    /// Applies a change as [`update`](Self::update) does, and returns also the content. `known` is the
+    /// content that the caller has seen last.
     pub(crate) fn apply<R, E: From<FileError>>(
         &self,
+        known: Option<Fingerprint>,
         change: impl FnOnce(&mut T) -> Result<Change<R>, E>,
     ) -> Result<Updated<T, R>, E> {
         // Replaces the target of a link, not the link.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let _turn = self.lock(&target)?;
-        let mut now = self.load()?;
+        let mut now = self.parse(self.read_settled(known)?)?;
         let before = now.text;
         let outcome = match change(&mut now.table)? {
             Change::Leave(outcome) => outcome,
@@ -192,8 +212,24 @@ impl<T: Table> TableFile<T> {
         })
     }
 
-    fn read_text(&self) -> Result<Option<String>, FileError> {
-        let file = match File::open(&self.path) {
+    /// Reads the file once no other program writes it any more.
+    ///
+    /// An account that is missing in a part of the file would lose its sessions for ever, and a change
+    /// of the part would replace the whole file.
+    fn read_settled(&self, known: Option<Fingerprint>) -> Result<Option<Text>, FileError> {
+        for _ in 0..MAX_READS {
+            let read = self.read_text()?;
+            let new = read.as_ref().filter(|it| Some(it.fingerprint()) != known);
+            match new.and_then(Text::quiet_left) {
+                None => return Ok(read),
+                Some(left) => thread::sleep(left),
+            }
+        }
+        Err(self.invalid(&"another program goes on writing it"))
+    }
+
+    fn read_text(&self) -> Result<Option<Text>, FileError> {
+        let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.io(error)),
@@ -202,21 +238,22 @@ impl<T: Table> TableFile<T> {
         private_file::warn_of_access(&self.path, &metadata);
         let mut bytes = Vec::new();
         let limit = u64::try_from(self.max_bytes).map_or(u64::MAX, |bytes| bytes.saturating_add(1));
-        file.take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|error| self.io(error))?;
+        let part = (&mut file).take(limit).read_to_end(&mut bytes);
+        part.map_err(|error| self.io(error))?;
         self.check_size(bytes.len())?;
-        let text = String::from_utf8(bytes);
-        text.map(Some).map_err(|_| self.invalid(&"it is not UTF-8"))
+        // After the read: a change during the read counts too.
+        let changed = file.metadata().and_then(|now| now.modified()).ok();
+        let text = String::from_utf8(bytes).map_err(|_| self.invalid(&"it is not UTF-8"))?;
+        Ok(Some(Text { text, changed }))
     }
 
-    fn parse(&self, text: Option<String>) -> Result<Loaded<T>, FileError> {
+    fn parse(&self, text: Option<Text>) -> Result<Loaded<T>, FileError> {
         let Some(text) = text else {
             return Ok(Loaded::default());
         };
-        let document = yaml::read(&text).map_err(|error| self.yaml(error))?;
+        let document = yaml::read(&text.text).map_err(|error| self.yaml(error))?;
         let table = T::from_document(document).map_err(|problem| self.invalid(&problem))?;
-        let text = Some(Fingerprint::of(&text));
+        let text = Some(text.fingerprint());
         Ok(Loaded { table, text })
     }
 
@@ -267,6 +304,26 @@ impl<T: Table> TableFile<T> {
 impl<T> fmt::Debug for TableFile<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TableFile").field(&self.path).finish()
+    }
+}
+
+// === impl Text ===
+
+impl Text {
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.text)
+    }
+
+    /// Returns the time until the text counts, unless it does. A change in the future is one of another
+    /// clock.
+    fn quiet_left(&self) -> Option<Duration> {
+        let quiet = if self.text.is_empty() {
+            QUIET_EMPTY
+        } else {
+            QUIET
+        };
+        let age = self.changed?.elapsed().ok()?;
+        quiet.checked_sub(age).filter(|left| !left.is_zero())
     }
 }
 

@@ -74,7 +74,8 @@ impl<T: Table> WatchedFile<T> {
     /// Changes the file and the copy in memory. The copy is changed even if the file cannot be
     /// written.
     pub fn change<R>(&mut self, change: impl Fn(&mut T) -> Change<R>) -> R {
-        match self.file.apply(|table| Ok::<_, FileError>(change(table))) {
+        let apply = |table: &mut T| Ok::<_, FileError>(change(table));
+        match self.file.apply(self.loaded.text, apply) {
             Ok(updated) if updated.now.text.is_some() => {
                 self.unwritten = None;
                 if updated.before == self.loaded.text {
