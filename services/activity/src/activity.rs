@@ -131,8 +131,9 @@ impl Activity {
         self.slots().iter().any(|slot| slot.cancel(id, by))
     }
 
-    /// Returns the statements that run, the oldest first: those of a caller, or all.
-    pub(crate) fn running(&self, caller: Option<CallerName<'_>>) -> Vec<Running> {
+    /// Returns the statements that run, the oldest first: those of a caller, or all. `has_texts` is true
+    /// if the reader may see those of the operator.
+    pub(crate) fn running(&self, caller: Option<CallerName<'_>>, has_texts: bool) -> Vec<Running> {
         let slots = self.slots();
         // Copied under the lock of the call, and written without it.
         let listed = slots.iter().filter_map(|slot| {
@@ -142,20 +143,24 @@ impl Activity {
             })
         });
         let listed = listed.flatten();
-        let running = listed.map(|(facts, state)| Running::new(facts, state));
+        let running = listed.map(|(facts, state)| Running::new(facts, state, has_texts));
         let mut running: Vec<_> = running.collect();
         running.sort_by(|one, other| one.order().cmp(&other.order()));
         running
     }
 
     /// Returns the last statements that have ended, the latest first: those of a caller, or all.
-    pub(crate) fn finished(&self, caller: Option<CallerName<'_>>) -> Vec<Finished> {
+    pub(crate) fn finished(
+        &self,
+        caller: Option<CallerName<'_>>,
+        has_texts: bool,
+    ) -> Vec<Finished> {
         let mut finished = self.ended(caller);
         finished.sort_by_key(|ended| Reverse(ended.at()));
         finished.truncate(MAX_FINISHED);
         let finished = finished.into_iter();
         finished
-            .map(|ended| Finished::new(ended.facts, ended.took, ended.outcome, ended.code))
+            .map(|ended| Finished::new(ended, has_texts))
             .collect()
     }
 

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::slot::{Facts, State, shown_id};
+use crate::{
+    part::Ended,
+    slot::{Facts, State, shown_id},
+};
 
 /// A statement that runs.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,7 +47,8 @@ pub(crate) struct About {
     tool: String,
     /// Name of the database.
     database: String,
-    /// The text; null if it is not shown.
+    /// The text; null if it is not shown. Of a statement of the operator, callers who are not
+    /// administrators get the name of the tool.
     statement: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
@@ -69,10 +73,10 @@ struct Caller {
 // === impl Running ===
 
 impl Running {
-    pub(crate) fn new(facts: Facts, state: State) -> Self {
+    pub(crate) fn new(facts: Facts, state: State, has_texts: bool) -> Self {
         let took = facts.began.elapsed();
         Self {
-            about: About::new(facts, took),
+            about: About::new(facts, took, has_texts),
             state: state.as_str(),
         }
     }
@@ -86,11 +90,11 @@ impl Running {
 // === impl Finished ===
 
 impl Finished {
-    pub(crate) fn new(facts: Facts, took: Duration, outcome: &'static str, code: String) -> Self {
+    pub(crate) fn new(ended: Ended, has_texts: bool) -> Self {
         Self {
-            about: About::new(facts, took),
-            outcome,
-            code: text(code),
+            about: About::new(ended.facts, ended.took, has_texts),
+            outcome: ended.outcome,
+            code: text(ended.code),
         }
     }
 }
@@ -98,7 +102,13 @@ impl Finished {
 // === impl About ===
 
 impl About {
-    fn new(facts: Facts, took: Duration) -> Self {
+    fn new(facts: Facts, took: Duration, has_texts: bool) -> Self {
+        let is_hidden = facts.is_of_operator && !has_texts && !facts.statement.is_empty();
+        let statement = if is_hidden {
+            facts.tool.clone()
+        } else {
+            facts.statement
+        };
         Self {
             id: shown_id(facts.id),
             caller: Caller {
@@ -108,7 +118,7 @@ impl About {
             via: facts.via,
             tool: facts.tool,
             database: facts.database,
-            statement: text(facts.statement),
+            statement: text(statement),
             started_at: facts.started_at,
             ms: (took.as_secs_f64() * 1e6).round() / 1e3,
             rows: facts.rows,

@@ -53,6 +53,8 @@ pub(crate) struct Facts {
     pub(crate) database: String,
     /// Empty if it is not shown.
     pub(crate) statement: String,
+    /// True for a statement of the operator, of which only administrators see the text.
+    pub(crate) is_of_operator: bool,
     pub(crate) started_at: Timestamp,
     pub(crate) began: Instant,
     pub(crate) rows: u64,
@@ -180,11 +182,12 @@ impl Default for Facts {
             id: 0,
             kind: "",
             name: String::new(),
+            account: String::new(),
             via: "",
             tool: String::new(),
-            account: String::new(),
             database: String::new(),
             statement: String::new(),
+            is_of_operator: false,
             started_at: Timestamp::UNIX_EPOCH,
             began: Instant::now(),
             rows: 0,
@@ -198,13 +201,14 @@ impl Facts {
     fn clear(&mut self) {
         self.id = 0;
         (self.rows, self.bytes) = (0, 0);
+        self.is_of_operator = false;
         let texts = [
             &mut self.name,
+            &mut self.account,
             &mut self.tool,
             &mut self.database,
             &mut self.statement,
         ];
-            &mut self.account,
         for text in texts {
             if text.capacity() > MAX_KEPT {
                 *text = String::new();
@@ -234,6 +238,11 @@ impl CallEntry {
     #[must_use]
     pub fn id(&self) -> Option<String> {
         self.0.as_ref().map(|place| shown_id(place.id))
+    }
+
+    /// Shows the text to administrators only, because it is of the operator and not of the caller.
+    pub fn conceal(&self) {
+        self.change(|entry| entry.facts.is_of_operator = true);
     }
 
     /// Lists a statement that waits. A later one of the same call takes its line.

@@ -48,11 +48,11 @@ fn run(activity: &Activity, caller: CallerName<'_>, statement: &str) -> Followed
 }
 
 fn running(activity: &Activity, caller: Option<CallerName<'_>>) -> Value {
-    json!(activity.running(caller))
+    json!(activity.running(caller, false))
 }
 
 fn finished(activity: &Activity, caller: Option<CallerName<'_>>) -> Value {
-    json!(activity.finished(caller))
+    json!(activity.finished(caller, false))
 }
 
 fn poll(call: &FollowedCall) -> Poll<CancelledBy> {
@@ -188,14 +188,14 @@ fn statements_of_all_threads_are_in_one_list() {
     let calls: Vec<_> = (0..10).map(on_a_thread).collect();
     let ids: std::collections::BTreeSet<_> = calls.iter().map(|it| it.entry().id()).collect();
     assert_eq!(ids.len(), 10);
-    assert_eq!(activity.running(Some(ALICE)).len(), 10);
+    assert_eq!(activity.running(Some(ALICE), false).len(), 10);
     assert_eq!(activity.waiting("shop"), 0);
     let last = calls[9].entry().id().expect("an id");
     assert!(activity.cancel(&last, ALICE, false));
     for call in calls {
         call.end(&OK);
     }
-    assert_eq!(activity.running(None).len(), 0);
+    assert_eq!(activity.running(None, false).len(), 0);
     let ended = finished(&activity, None);
     let texts: Vec<_> = (0..10).map(|it| &ended[it]["statement"]).collect();
     let expected: Vec<_> = (0..10).rev().map(|it| format!("SELECT {it}")).collect();
@@ -212,7 +212,7 @@ fn memory_is_bounded() {
     for _ in 0..500 {
         run(&activity, ALICE, &long).end(&OK);
     }
-    let list = activity.finished(None);
+    let list = activity.finished(None, false);
     assert_eq!(list.len(), 200);
     let text = json!(list[0])["statement"].as_str().map(str::len);
     assert_eq!(text, Some(8 << 10));
@@ -287,4 +287,26 @@ async fn callers_reach_their_own_statements_only() {
         assert_eq!(found, expected, "{method} {path} {caller:?}");
     }
     assert_eq!(poll(&call), Poll::Ready(CancelledBy::Caller));
+}
+
+#[test]
+fn the_text_of_the_operator_is_for_administrators_and_others_get_the_name_of_the_tool() {
+    let activity = Activity::new(true);
+    let call = begin(&activity, ALICE);
+    call.entry().conceal();
+    call.entry().wait("shop", "SELECT secret FROM internals");
+    assert_eq!(
+        running(&activity, Some(ALICE))[0]["statement"],
+        "query_database"
+    );
+    let seen = json!(activity.running(None, true));
+    assert_eq!(seen[0]["statement"], "SELECT secret FROM internals");
+    call.end(&OK);
+    assert_eq!(
+        finished(&activity, Some(ALICE))[0]["statement"],
+        "query_database"
+    );
+    // The next call in the same place has a statement of its own.
+    run(&activity, ALICE, "SELECT 1").end(&OK);
+    assert_eq!(finished(&activity, Some(ALICE))[0]["statement"], "SELECT 1");
 }

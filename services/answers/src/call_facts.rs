@@ -140,6 +140,22 @@ impl CallFacts {
         admitted.map_err(|refused| Reported::new(refused.to_string()))
     }
 
+    /// Waits like [`admit`](Self::admit) with a statement of the operator, of which only administrators
+    /// see the text in the list.
+    ///
+    /// # Errors
+    /// Fails if a limit of the caller is reached.
+    pub async fn admit_of_operator(
+        caller: &Caller,
+        database: &Database,
+        statement: &str,
+    ) -> Result<(), Reported> {
+        if let Some(facts) = caller.extension::<Self>() {
+            facts.0.entry.conceal();
+        }
+        Self::admit(caller, database, statement).await
+    }
+
     /// Waits like [`admit`](Self::admit), for a caller that is not one of the protocol.
     ///
     /// # Errors

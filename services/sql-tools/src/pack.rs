@@ -176,7 +176,7 @@ impl ToolHandler for PackTool {
         };
         let current = client::chosen(&tool.databases, &request, database).await?;
         let text = tool.definition.statement(&values);
-        CallFacts::admit(request.caller(), current.database(), &text).await?;
+        CallFacts::admit_of_operator(request.caller(), current.database(), &text).await?;
         let label = client::label(&tool.databases, &request, &current);
         let call = Call {
             current: &current,

@@ -220,7 +220,7 @@ impl ToolHandler for SqlTool {
         {
             return Ok(question);
         }
-        CallFacts::admit(request.caller(), current.database(), &text).await?;
+        CallFacts::admit_of_operator(request.caller(), current.database(), &text).await?;
         let call = Call {
             current: &current,
             request: &request,

@@ -39,6 +39,11 @@ struct Server {
 
 impl Server {
     fn new(more: &str, arguments: &[&str]) -> Self {
+        Self::with(more, arguments, "")
+    }
+
+    /// Starts a server that has a file `own.yaml` with these definitions.
+    fn with(more: &str, arguments: &[&str], definitions: &str) -> Self {
         let postgres = Postgres::with(TABLES);
         let home = Home::new();
         home.configure(&format!(
@@ -46,6 +51,7 @@ impl Server {
              embedding: {{enabled: true, provider: local}}\n{more}",
             postgres.entry("main"),
         ));
+        std::fs::write(home.file("own.yaml"), definitions).expect("written");
         let token = records::token(1, TOKEN, &["database: main"]);
         home.replace(&home.tokens(), &records::tokens(&[token]));
         let users = [("ada", &["admin: true"][..]), ("bob", &[]), ("eve", &[])];
@@ -343,6 +349,54 @@ fn times_of_the_last_minutes_are_shown_by_tool() {
             .as_str()
             .is_some_and(|name| name.contains(':'))
     );
+}
+
+#[test]
+fn the_statements_of_the_operator_are_shown_to_administrators_only() {
+    let definitions = "tools: [{name: report, description: D, statement: SELECT n FROM t}]\n\
+        resources: [{uri: 'custom://n', name: n, type: sql, sql: SELECT n FROM t}]\n";
+    let server = Server::with("custom_definitions_path: own.yaml\n", &[], definitions);
+    let [ada, bob] = ["ada", "bob"].map(|name| server.user(name));
+    let (text, is_error) = bob.tool("report", &json!({}));
+    assert!(!is_error, "{text}");
+    let read = bob.call("resources/read", &json!({"uri": "custom://n"}));
+    assert!(read["result"]["contents"].is_array(), "{read}");
+    let texts = |client: &Client, query: &str| -> Vec<Value> {
+        let finished = list(client, query)["finished"].clone();
+        let finished = finished.as_array().expect("a list").iter();
+        finished.map(|it| it["statement"].clone()).collect()
+    };
+    assert_eq!(texts(&bob, ""), ["resources/read", "report"]);
+    let of_all = texts(&ada, "?scope=all");
+    assert_eq!(of_all.len(), 2, "{of_all:?}");
+    assert!(
+        of_all
+            .iter()
+            .all(|it| it.as_str().is_some_and(|it| it.contains("FROM t")))
+    );
+}
+
+#[test]
+fn a_request_for_the_statements_of_all_callers_is_recorded() {
+    let server = Server::new("audit: {file: audit.jsonl}\n", &[]);
+    let [ada, bob] = ["ada", "bob"].map(|name| server.user(name));
+    list(&ada, "");
+    list(&ada, "?scope=own");
+    list(&ada, "?scope=%61ll");
+    check(&bob.get(&format!("{PATH}?scope=all")), 403, "not_admin");
+    let Server {
+        home, mut program, ..
+    } = server;
+    program.signal(Signal::TERM);
+    assert!(program.ended().success());
+    let trail = std::fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
+    let records = trail.lines().map(serde_json::from_str::<Value>);
+    let records = records.map(|record| record.expect("JSON"));
+    let listed = records.filter(|it| it["method"] == "GET /api/activity");
+    let listed = listed.map(|it| (it["caller"]["name"].clone(), it["verdict"].clone()));
+    let expected =
+        [("ada", "ok"), ("bob", "denied")].map(|(name, verdict)| (json!(name), json!(verdict)));
+    assert_eq!(listed.collect::<Vec<_>>(), expected, "{trail}");
 }
 
 #[test]

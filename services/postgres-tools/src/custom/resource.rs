@@ -75,7 +75,7 @@ impl Rows {
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?
             .with_call(CallFacts::context(caller));
-        CallFacts::admit(caller, current.database(), &self.sql)
+        CallFacts::admit_of_operator(caller, current.database(), &self.sql)
             .await
             .map_err(Error::from)?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
