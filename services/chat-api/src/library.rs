@@ -151,9 +151,8 @@ async fn list(
     responses(
         (status = 201, description = "The item is stored", body = Item),
         (status = 400, description = "`bad_request`: the item is invalid"),
-        (status = 403, description = "`users_only`: API tokens and clients have no library; \
-            `denied`: the database is not available to the user"),
-        (status = 404, description = "`not_found`: the database does not exist"),
+        (status = 403, description = "`users_only`: API tokens and clients have no library"),
+        (status = 404, description = "`not_found`: the user has no such database"),
         (status = 409, description = "`full`: the user has 1,000 items"),
     ),
 )]
@@ -187,10 +186,9 @@ async fn create(
         (status = 200, description = "The new version", body = Item),
         (status = 400, description = "`bad_request`: the item is invalid"),
         (status = 403, description = "`users_only`: API tokens and clients have no library; \
-            `not_owner`: only the owner and administrators change the item; `denied`: the \
-            database is not available to the user"),
-        (status = 404, description = "`not_found`: the user can read no item of this id, or the \
-            database does not exist"),
+            `not_owner`: only the owner and administrators change the item"),
+        (status = 404, description = "`not_found`: the user can read no item of this id, or has no \
+            such database"),
         (status = 409, description = "`changed`: the item has another version by now"),
     ),
 )]
@@ -261,12 +259,10 @@ impl LibraryApi {
             return Ok(());
         };
         let checked = self.databases.check(caller.identity(), name);
-        checked.map_err(|error| {
-            let (status, code) = match error {
-                SelectError::NotFound => (StatusCode::NOT_FOUND, "not_found"),
-                _ => (StatusCode::FORBIDDEN, "denied"),
-            };
-            Refusal::new(status, code, error.to_string())
+        // As if a database of others did not exist: its name tells something too.
+        checked.map_err(|_| {
+            let message = SelectError::NotFound.to_string();
+            Refusal::new(StatusCode::NOT_FOUND, "not_found", message)
         })
     }
 

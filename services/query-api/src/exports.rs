@@ -75,9 +75,9 @@ struct Link {
         (status = 201, description = "The query is valid; the link runs it", body = Link),
         (status = 400, description = "`bad_request`, `no_sql`: as for queries; `not_a_query`: the \
             statement may write; `failed`, `refused`: it cannot run"),
-        (status = 403, description = "`denied`, `bound_token`: the database is not available to \
-            this caller; `not_available`: exports are not"),
-        (status = 404, description = "`not_found`: the database does not exist"),
+        (status = 403, description = "`denied`: no database is available to this caller; \
+            `not_available`: exports are not"),
+        (status = 404, description = "`not_found`: the caller has no such database"),
         (status = 429, description = "A limit of the caller is reached"),
         (status = 503, description = "`unreachable`: the database cannot be reached; `busy`: there \
             is no free connection, or too many links wait"),

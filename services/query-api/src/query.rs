@@ -65,9 +65,9 @@ struct QueryRequest {
             content_type = "application/x-ndjson", body = String),
         (status = 400, description = "`bad_request`: the body is not valid; `no_sql`: there is no \
             statement"),
-        (status = 403, description = "`denied`, `bound_token`: the database is not available to \
-            this caller; `not_available`: statements are not"),
-        (status = 404, description = "`not_found`: the database does not exist"),
+        (status = 403, description = "`denied`: no database is available to this caller; \
+            `not_available`: statements are not"),
+        (status = 404, description = "`not_found`: the caller has no such database"),
         (status = 409, description = "`confirm`: the statement may write; send it again with the \
             member `confirm`", body = ConfirmationDemand),
         (status = 429, description = "A limit of the caller is reached"),

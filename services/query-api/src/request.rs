@@ -55,9 +55,8 @@ impl QueryCaller {
         let current = match name.filter(|name| !name.is_empty()) {
             None => self.databases.current(identity)?,
             Some(name) => {
-                self.databases.check(identity, name)?;
                 let named = self.databases.named(identity, name);
-                named.ok_or(ziggurat_databases::SelectError::NotFound)?
+                named.ok_or_else(Stop::no_database)?
             }
         };
         current.ready().await?;

@@ -83,9 +83,9 @@ pub(crate) struct SchemaQuery {
             body = CatalogueDescription<'static>),
         (status = 304, description = "The content is that of `If-None-Match`"),
         (status = 400, description = "`bad_request`: the query is not valid"),
-        (status = 403, description = "`denied`, `bound_token`: the database is not available to \
-            this caller; `not_available`: tables are not"),
-        (status = 404, description = "`not_found`: the database does not exist"),
+        (status = 403, description = "`denied`: no database is available to this caller; \
+            `not_available`: tables are not"),
+        (status = 404, description = "`not_found`: the caller has no such database"),
         (status = 503, description = "`unreachable`: the database cannot be reached"),
     ),
 )]

@@ -64,6 +64,12 @@ impl Stop {
         Self::new(StatusCode::BAD_REQUEST, "no_sql", message)
     }
 
+    /// 404: the caller has no such database. Whether others have it is not for the caller to know.
+    pub(crate) fn no_database() -> Self {
+        let message = SelectError::NotFound.to_string();
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
     /// 503: the session runs as many statements as it may.
     pub(crate) fn busy() -> Self {
         let message = "This session already runs two queries. Stop one of them, or wait for it.";
@@ -74,19 +80,6 @@ impl Stop {
 impl From<Refusal<ErrorAndCode>> for Stop {
     fn from(refusal: Refusal<ErrorAndCode>) -> Self {
         Self::Refused(refusal)
-    }
-}
-
-impl From<SelectError> for Stop {
-    fn from(error: SelectError) -> Self {
-        let (status, code) = match error {
-            SelectError::NotFound => (StatusCode::NOT_FOUND, "not_found"),
-            SelectError::Bound => (StatusCode::FORBIDDEN, "bound_token"),
-            SelectError::Denied => (StatusCode::FORBIDDEN, "denied"),
-            SelectError::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unreachable"),
-        };
-        // The message of this error is for the caller.
-        Self::new(status, code, error.to_string())
     }
 }
 

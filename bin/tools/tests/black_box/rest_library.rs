@@ -119,8 +119,8 @@ fn users_keep_share_change_and_delete_queries() {
         assert_eq!(titles(&alice, ""), ["changed", "own"]);
         check(
             &send(&bob, "POST", PATH, &query("x", Some("team"), false)),
-            403,
-            "denied",
+            404,
+            "not_found",
         );
         check(
             &send(&bob, "POST", PATH, &json!({"kind": "query"})),

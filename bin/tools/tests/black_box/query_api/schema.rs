@@ -225,14 +225,10 @@ fn a_caller_sees_the_tables_of_its_own_databases() {
     assert_eq!(stranger.get(SCHEMA).status, 401);
     let alice = stranger.logged_in("alice", PASSWORD);
     assert_eq!(schema(&alice, "?database=main")["database"], "main");
-    for (client, query, expected) in [
-        (&alice, "?database=two", (403, "denied".to_owned())),
-        (&alice, "?database=three", (404, "not_found".to_owned())),
-        (
-            &stranger.bearing("one"),
-            "?database=two",
-            (403, "bound_token".to_owned()),
-        ),
+    for (client, query) in [
+        (&alice, "?database=two"),
+        (&alice, "?database=three"),
+        (&stranger.bearing("one"), "?database=two"),
     ] {
         let answer = client.get(&format!("{SCHEMA}{query}"));
         assert_eq!(refused(&answer), expected, "{query}");
