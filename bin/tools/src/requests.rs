@@ -228,6 +228,20 @@ pub(crate) async fn observe_request(
     response
 }
 
+/// Records a request for the statements of all callers. Programs ask for their own ones every few
+/// seconds, and these requests are not recorded.
+pub(crate) async fn observe_list(
+    observer: State<RequestObserver>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if ziggurat_activity::is_for_all(request.uri()) {
+        observe_request(observer, request, next).await
+    } else {
+        next.run(request).await
+    }
+}
+
 /// Gives a response the id of its trace, for the log of a fault.
 fn add_trace_id(response: &mut Response, span: &ServerSpan) {
     if let Some(id) = span.trace().id() {

@@ -56,7 +56,9 @@ use crate::{
     logs::log_traffic,
     open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
     replica,
-    requests::{RequestObserver, observe_request, observe_statement, show_unavailable},
+    requests::{
+        RequestObserver, observe_list, observe_request, observe_statement, show_unavailable,
+    },
     web_console::{Console, home},
 };
 
@@ -255,9 +257,9 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
         user_file: user_file.clone(),
         min_password_length: *min_password_length,
         accounts,
+        conversations: app.conversations.clone(),
         databases: app.databases.clone(),
         readiness: app.readiness.clone(),
-        conversations: app.conversations.clone(),
         program: SharedProgram(Arc::new(app.administered.clone())),
     });
     let audit = app.observation.audit().cloned();
@@ -372,7 +374,8 @@ fn statements(app: &App, challenge: &Challenge) -> Router {
 }
 
 /// Serves the list of running statements. Programs ask for it every few seconds, so these requests
-/// are neither counted nor recorded; those that cancel a statement are.
+/// are not counted, and recorded only if they ask for the statements of others; those that cancel a
+/// statement are both.
 fn activity(app: &App) -> Router {
     let Some(activity) = app.observation.activity.clone() else {
         return Router::new();
@@ -383,6 +386,7 @@ fn activity(app: &App) -> Router {
     });
     let [lists, cancels] = ziggurat_activity::routes(api);
     lists
+        .layer(from_fn_with_state(observer(app), observe_list))
         .merge(recorded(cancels, app))
         .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
@@ -418,12 +422,12 @@ fn request_limits(app: &App) -> RequestLimits {
     RequestLimits {
         catalogue: app.catalogue.clone(),
         metrics: app.observation.metrics.clone(),
+        local: app.observation.local.clone(),
     }
 }
 
 fn request_access(app: &App) -> RequestAccess {
     RequestAccess {
-        local: app.observation.local.clone(),
         catalogue: app.catalogue.clone(),
         observer: observer(app),
     }

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
-use http::{Extensions, StatusCode};
+use http::{Extensions, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_http::ErrorAndCode;
@@ -129,6 +129,13 @@ pub fn routes(api: ActivityApi) -> [Router; 2] {
     [lists.with_state(api.clone()), cancels.with_state(api)]
 }
 
+/// Returns whether a request asks for the statements of all callers.
+#[must_use]
+pub fn is_for_all(uri: &Uri) -> bool {
+    let query = Query::<ListQuery>::try_from_uri(uri);
+    query.is_ok_and(|Query(query)| matches!(query.scope, Scope::All))
+}
+
 /// Lists the statements that run and that have ended
 ///
 /// A caller gets its own statements; administrators get all with `scope=all`.
@@ -163,6 +170,8 @@ pub(crate) async fn list(
             return Err(Refusal::new(status, "not_admin", message));
         }
     };
+    // Without authentication, the operator is the caller.
+    let has_texts = identity.is_none_or(Identity::is_admin);
     let ActivityApi {
         activity,
         replica,
@@ -170,8 +179,6 @@ pub(crate) async fn list(
     } = &api;
     Ok(Json(Listed {
         replica: replica.to_string(),
-    // Without authentication, the operator is the caller.
-    let has_texts = identity.is_none_or(Identity::is_admin);
         running: activity.running(own, has_texts),
         finished: activity.finished(own, has_texts),
         latency: activity.latency(own),

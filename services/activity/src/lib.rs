@@ -49,6 +49,6 @@ mod tests;
 pub use self::{
     activity::{Activity, Begin, End, FollowedCall},
     caller::CallerName,
-    endpoints::{ActivityApi, Connections, Description, routes},
+    endpoints::{ActivityApi, Connections, Description, is_for_all, routes},
     slot::{CallEntry, CancelledBy},
 };

@@ -28,6 +28,7 @@ use http::{
     header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH},
 };
 use serde::Deserialize;
+use tokio::sync::Mutex as AsyncMutex;
 use utoipa::{IntoParams, OpenApi};
 use ziggurat_databases::{Current, MetadataError};
 use ziggurat_runtime::lock;
@@ -56,7 +57,11 @@ pub struct Description;
 
 /// The latest catalogue of each database. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Catalogues(Arc<Mutex<HashMap<String, Arc<Catalogue>>>>);
+pub(crate) struct Catalogues(Arc<Mutex<HashMap<String, Latest>>>);
+
+/// The latest catalogue of a database. Locked while it is made, so that callers who ask for it at the
+/// same time wait for one load.
+type Latest = Arc<AsyncMutex<Option<Arc<Catalogue>>>>;
 
 /// A database to describe.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -102,6 +107,8 @@ pub(crate) async fn show(
     }
     let current = caller.database(query.database.as_deref()).await?;
     caller.observed.facts().set_database(current.database());
+    // Before anything is sent to the database.
+    caller.observed.open().await?;
     let is_refreshed = query.refresh.as_deref() == Some("true");
     let catalogue = api.catalogues.of(&current, is_refreshed).await?;
     caller.observed.end(ziggurat_mcp::Outcome::Ok);
@@ -130,9 +137,12 @@ impl Catalogues {
             current.metadata().await?
         };
         let name = current.label();
-        let known = lock(&self.0).get(name).cloned();
-        if let Some(known) = known.filter(|known| known.is_of(&metadata)) {
-            return Ok(known);
+        let latest = Arc::clone(lock(&self.0).entry(name.to_owned()).or_default());
+        let mut latest = latest.lock().await;
+        // Another caller may have read the tables again during the wait.
+        let metadata = current.cached_metadata().unwrap_or(metadata);
+        if let Some(known) = latest.as_ref().filter(|known| known.is_of(&metadata)) {
+            return Ok(Arc::clone(known));
         }
         let lease = current.pool().lease().await?;
         let storage = Storage::load(lease).await;
@@ -140,7 +150,7 @@ impl Catalogues {
         let age = current.metadata_age(&metadata).unwrap_or_default();
         let catalogue = Catalogue::new(name, metadata, storage, age).await;
         let catalogue = Arc::new(catalogue);
-        lock(&self.0).insert(name.to_owned(), Arc::clone(&catalogue));
+        *latest = Some(Arc::clone(&catalogue));
         Ok(catalogue)
     }
 }
