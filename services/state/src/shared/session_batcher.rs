@@ -2,6 +2,8 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    fmt,
+    future::{pending, ready},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -11,7 +13,7 @@ use std::{
 use jiff::Timestamp;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{self, Instant},
+    time,
 };
 use tracing::{info, warn};
 use ziggurat_layers::bearer::TokenHash;
@@ -26,15 +28,15 @@ const BATCH: usize = 256;
 /// Maximum time of a look-up, because a request waits for it.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Pause after the database did not answer.
+/// Pause before the database is tried again after it did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Looks up sessions for a [`Shared`](super::Shared).
 ///
 /// All look-ups that arrive while PostgreSQL is busy go into the next statement, so that one
 /// connection is enough for any number of requests. After a failure, all look-ups get
-/// [`Answer::Unknown`] at once for half a second.
-#[derive(Debug)]
+/// [`Answer::Unknown`] at once until a trial of the batcher itself has succeeded: no request waits for
+/// a database that is silent, except for those that notice it first.
 #[must_use = "nothing is looked up unless it runs"]
 pub struct SessionBatcher {
     state: StateDatabase,
@@ -42,9 +44,13 @@ pub struct SessionBatcher {
     users: mpsc::UnboundedReceiver<String>,
     /// Users whose sessions are still to be ended.
     ended: BTreeSet<String>,
-    /// End of the pause after a failure.
-    paused_until: Option<Instant>,
+    /// The next trial after a failure.
+    trial: Option<Trial>,
 }
+
+/// Tries whether the database answers again.
+// Boxed: one for each trial, and none while the database answers.
+type Trial = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// A look-up, and the channel for its answer.
 #[derive(Debug)]
@@ -91,6 +97,12 @@ impl Future for LookUp {
 
 // === impl SessionBatcher ===
 
+impl fmt::Debug for SessionBatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionBatcher").finish_non_exhaustive()
+    }
+}
+
 impl SessionBatcher {
     pub(super) fn new(
         state: StateDatabase,
@@ -102,7 +114,7 @@ impl SessionBatcher {
             inbox,
             users,
             ended: BTreeSet::new(),
-            paused_until: None,
+            trial: None,
         }
     }
 
@@ -110,7 +122,6 @@ impl SessionBatcher {
     pub async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            let again = self.paused_until.unwrap_or_else(Instant::now);
             tokio::select! {
                 taken = self.inbox.recv_many(&mut batch, BATCH) => {
                     if taken == 0 {
@@ -121,11 +132,15 @@ impl SessionBatcher {
                 Some(user) = self.users.recv() => {
                     self.ended.insert(user);
                 }
-                () = time::sleep_until(again), if !self.ended.is_empty() => {
+                is_back = next(&mut self.trial) => {
+                    self.trial = (!is_back).then(|| trial(self.state.clone()));
+                    if is_back {
+                        info!("the state database is reachable again");
+                    }
+                }
+                () = ready(()), if self.trial.is_none() && !self.ended.is_empty() => {
                     let users: Vec<String> = self.ended.iter().cloned().collect();
-                    if Self::guarded(&mut self.paused_until, end_sessions(&self.state, &users))
-                        .await
-                        .is_some() {
+                    if self.guarded(end_sessions(&self.state.clone(), &users)).await.is_some() {
                         self.ended.clear();
                     }
                 }
@@ -134,13 +149,10 @@ impl SessionBatcher {
     }
 
     async fn answer(&mut self, batch: &mut Vec<LookUpRequest>) {
-        let is_paused = self
-            .paused_until
-            .is_some_and(|until| Instant::now() < until);
-        let found = if is_paused {
+        let found = if self.trial.is_some() {
             None
         } else {
-            Self::guarded(&mut self.paused_until, find(&self.state, batch)).await
+            self.guarded(find(&self.state.clone(), batch)).await
         };
         for LookUpRequest { token, answer } in batch.drain(..) {
             let known = match &found {
@@ -155,30 +167,37 @@ impl SessionBatcher {
         }
     }
 
-    /// Runs a query, and starts the pause if it fails.
+    /// Runs a query, and begins the trials if it fails.
     async fn guarded<T>(
-        paused_until: &mut Option<Instant>,
+        &mut self,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Option<T> {
         let answer = time::timeout(LOOK_UP_TIMEOUT, question).await;
         let answer = answer.unwrap_or(Err(StoreError::TimedOut));
-        match answer {
-            Ok(answer) => {
-                if paused_until.take().is_some() {
-                    info!("the state database is reachable again");
-                }
-                Some(answer)
-            }
-            Err(error) => {
-                let is_news = paused_until.is_none();
-                *paused_until = Some(Instant::now() + PAUSE);
-                if is_news {
-                    let error: &dyn std::error::Error = &error;
-                    warn!(error, "the state database is unreachable");
-                }
-                None
-            }
-        }
+        answer
+            .inspect_err(|error| {
+                let error: &dyn std::error::Error = error;
+                warn!(error, "the state database is unreachable");
+                self.trial = Some(trial(self.state.clone()));
+            })
+            .ok()
+    }
+}
+
+/// Makes a trial: the statement of look-ups, without tokens.
+fn trial(state: StateDatabase) -> Trial {
+    Box::pin(async move {
+        time::sleep(PAUSE).await;
+        let answer = time::timeout(LOOK_UP_TIMEOUT, find(&state, &[])).await;
+        answer.is_ok_and(|answer| answer.is_ok())
+    })
+}
+
+/// Waits for the result of a trial; forever if there is none.
+async fn next(trial: &mut Option<Trial>) -> bool {
+    match trial {
+        Some(trial) => trial.await,
+        None => pending().await,
     }
 }
 
@@ -208,6 +227,7 @@ fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
     let api_token = api_token.map(|_| digest(row, 7)).transpose()?;
     let session = SharedSession {
         user: row.get::<String>(1)?.into(),
+        account: row.get::<Option<String>>(8)?.map(Arc::from),
         account_made: account_made.map(moment).transpose()?,
         api_token: api_token.map(TokenHash::from_bytes),
         opened_at: moment(row.get(6)?)?,
@@ -223,4 +243,3 @@ async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), Sto
         .bind(Value::Texts(users.to_vec()));
     state.execute(query).await.map(drop)
 }
-        account: row.get::<Option<String>>(8)?.map(Arc::from),

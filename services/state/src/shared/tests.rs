@@ -361,3 +361,28 @@ async fn a_ticket_is_used_up_once_at_all_replicas() {
         assert_eq!(count, left);
     }
 }
+
+#[tokio::test]
+async fn only_the_look_up_that_notices_it_waits_for_a_database_that_is_silent() {
+    let silence = ziggurat_postgres::fixture::Silence::new().await;
+    let database = StateDatabase::describe("postgres://app:secret@db.example/state", |settings| {
+        settings.hosts.clear();
+        silence.stand_in(settings);
+    });
+    let (pools, reaper) = ziggurat_postgres::pool::Pools::new();
+    let (shared, batcher) = Shared::new(StateDatabase::new(&pools, database.expect("valid")));
+    let mut tasks = JoinSet::from_iter([reaper.run()]);
+    tasks.spawn(batcher.run());
+    let token = TokenHash::of("a token");
+    // Time goes on when all tasks wait.
+    tokio::time::pause();
+    let mut waits = Vec::new();
+    for _ in 0..100 {
+        let began = tokio::time::Instant::now();
+        assert_eq!(shared.look_up(token).await, Answer::Unknown);
+        waits.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let long = waits.iter().filter(|wait| wait.as_millis() > 100);
+    assert_eq!(long.count(), 1, "{waits:?}");
+}
