@@ -219,6 +219,7 @@ impl Metadata {
 
     /// Returns the functions and procedures that the role may call, sorted by schema and name,
     /// without those of extensions.
+    #[must_use]
     pub fn functions(&self) -> impl ExactSizeIterator<Item = Function<'_>> {
         self.functions.iter().map(|texts| {
             let [schema, name, arguments, result, comment] = texts.map(|id| self.words.text(id));

@@ -306,20 +306,7 @@ impl Parts {
                 // As in libpq, zero means no limit.
                 self.connect_timeout = (seconds > 0).then_some(Duration::from_secs(seconds.into()));
             }
-            _ => {
-                let files = [
-                    "sslcert",
-                    "sslkey",
-                    "sslrootcert",
-                    "sslcrl",
-                    "passfile",
-                    "service",
-                ];
-                return Err(files
-                    .into_iter()
-                    .find(|file| *file == key)
-                    .map_or(InvalidUrl::Parameter, InvalidUrl::File));
-            }
+            _ => return Err(unread(key)),
         }
         Ok(())
     }
@@ -364,6 +351,20 @@ impl Parts {
 
 fn number(port: &str) -> Option<u16> {
     port.parse().ok().filter(|port| *port > 0)
+}
+
+/// Returns the error of a parameter that is not read.
+fn unread(key: &str) -> InvalidUrl {
+    let files = [
+        "sslcert",
+        "sslkey",
+        "sslrootcert",
+        "sslcrl",
+        "passfile",
+        "service",
+    ];
+    let file = files.into_iter().find(|file| *file == key);
+    file.map_or(InvalidUrl::Parameter, InvalidUrl::File)
 }
 
 /// Reads the name of a host on a network. `@` starts the name of an abstract Unix socket.

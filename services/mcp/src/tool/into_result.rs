@@ -41,6 +41,7 @@ pub struct Json<T>(pub T);
 #[cfg(feature = "schemars")]
 pub trait DescribedResult: IntoResult {
     /// Returns the schema of the structure, if every result has one.
+    #[must_use]
     fn schema() -> Option<Schema> {
         None
     }

@@ -203,7 +203,7 @@ impl fmt::Debug for Tools {
             .field("disabled", &self.disabled)
             .field("structured_output", &self.structured_output)
             .field("structure_key", &self.structure_key)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
