@@ -20,7 +20,6 @@ use std::{
 const LEVELS: [&[&str]; 10] = [
     &[
         "layers",
-        "services/documents",
         "services/search",
         "services/sql",
         "services/telemetry",
@@ -30,6 +29,7 @@ const LEVELS: [&[&str]; 10] = [
     &[
         "services/account-client",
         "services/audit",
+        "services/documents",
         "services/http",
         "services/limits",
         "services/llm",

@@ -1,7 +1,9 @@
 //! Splits Markdown at its headings, and joins the lines of its paragraphs. Its marks stay, since they
 //! are readable.
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
+use ziggurat_runtime::yaml;
 
 use super::{document::Document, outline::Outline, paragraph::Paragraph};
 
@@ -103,13 +105,14 @@ fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
     text
 }
 
-/// Parses front matter; what is no YAML with keys is no metadata.
+/// Parses front matter; what is no YAML with keys, or repeats parts of it, is no metadata.
 fn metadata(text: &str) -> Map<String, Value> {
     let text = text.trim_end().trim_end_matches(['-', '.']);
-    if text.len() > MAX_FRONT_MATTER {
+    if text.len() > MAX_FRONT_MATTER || yaml::has_alias(text) {
         return Map::new();
     }
-    serde_yaml::from_str(text).unwrap_or_default()
+    let reader = yaml::reader(text);
+    reader.and_then(Map::deserialize).unwrap_or_default()
 }
 
 /// Parses a heading with `#` marks: its level and text.
@@ -328,6 +331,20 @@ mod tests {
             assert!(found.starts_with("One line\n"), "{found}");
             assert!(found.ends_with("\nmore of it"), "{found}");
         }
+    }
+
+    #[test]
+    fn front_matter_that_would_take_much_memory_or_time_is_no_metadata() {
+        let keys = |front: String| read(&format!("---\n{front}\n---\ntext")).metadata;
+        assert_eq!(keys("a: [{b: c}]\nd: a*b & c".to_owned()).len(), 2);
+        let (one, two) = ("*a, ".repeat(5500), "*b, ".repeat(5500));
+        let text = "x".repeat(10_000);
+        let aliases = format!("a: &a \"{text}\"\nb: &b [{one}]\nc: [{two}]");
+        assert_eq!(keys(aliases).len(), 0);
+        let began = std::time::Instant::now();
+        assert_eq!(keys(format!("a: {}", "[".repeat(60_000))).len(), 0);
+        assert_eq!(keys(format!("a: {}", "[\n#]\n".repeat(12_000))).len(), 0);
+        assert!(began.elapsed().as_millis() < 1500, "{:?}", began.elapsed());
     }
 
     #[test]

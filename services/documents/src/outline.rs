@@ -9,6 +9,17 @@ use super::document::{Block, Document, Section};
 /// Maximum length of a heading; a longer one is text after a heading that was not closed.
 const LONGEST_HEADING: usize = 300;
 
+/// Maximum length of the headings of a section together, in bytes.
+const LONGEST_PATH: usize = 1 << 10;
+
+/// Maximum number of sections and of blocks. The rest of a document is text of the last ones: what
+/// is kept for each would take many times the memory of a text of headings.
+const MAX_SECTIONS: usize = 20_000;
+const MAX_BLOCKS: usize = 100_000;
+
+/// Separator of headings.
+const SEPARATOR: &str = " > ";
+
 /// Builds a document.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
@@ -21,6 +32,8 @@ pub(super) struct Outline {
     text: String,
     is_whole: bool,
     blocks: Vec<Block>,
+    /// Number of blocks of all sections.
+    all_blocks: usize,
     sections: Vec<Section>,
 }
 
@@ -42,7 +55,7 @@ impl Outline {
 
     /// Sets whether the text that follows is kept whole: a table or code.
     pub(super) fn set_whole(&mut self, is_whole: bool) {
-        if self.is_whole != is_whole {
+        if self.is_whole != is_whole && self.all_blocks < MAX_BLOCKS {
             self.end_block();
             self.is_whole = is_whole;
         }
@@ -58,7 +71,7 @@ impl Outline {
     /// The first heading of the first level is the title, if there is none yet.
     pub(super) fn heading(&mut self, level: u8, heading: &str) {
         let heading = one_line(heading);
-        if heading.len() > LONGEST_HEADING {
+        if heading.len() > LONGEST_HEADING || self.sections.len() >= MAX_SECTIONS {
             self.text.push_str("\n\n");
             self.text.push_str(&heading);
             self.text.push_str("\n\n");
@@ -98,6 +111,7 @@ impl Outline {
         let text = clean(&self.text);
         self.text.clear();
         if !text.is_empty() {
+            self.all_blocks += 1;
             self.blocks.push(Block {
                 text,
                 is_whole: self.is_whole,
@@ -110,11 +124,23 @@ impl Outline {
         if self.blocks.is_empty() {
             return;
         }
-        let path: Vec<_> = self.path.iter().map(|(_, heading)| &**heading).collect();
-        self.sections.push(Section {
-            heading: (!path.is_empty()).then(|| path.join(" > ")),
-            blocks: mem::take(&mut self.blocks),
-        });
+        let mut blocks = mem::take(&mut self.blocks);
+        blocks.shrink_to_fit();
+        let heading = self.joined_path();
+        self.sections.push(Section { heading, blocks });
+    }
+
+    /// Returns the current heading after as many of those above it as fit.
+    fn joined_path(&self) -> Option<String> {
+        let mut length = 0;
+        let fits = |(_, heading): &&(u8, String)| {
+            length += heading.len() + SEPARATOR.len();
+            length <= LONGEST_PATH
+        };
+        let mut path: Vec<_> = self.path.iter().rev().take_while(fits).collect();
+        path.reverse();
+        let path: Vec<_> = path.into_iter().map(|(_, heading)| &**heading).collect();
+        (!path.is_empty()).then(|| path.join(SEPARATOR))
     }
 }
 
@@ -202,6 +228,40 @@ mod tests {
         let document = outline.finish();
         assert_eq!(document.sections[0].heading, None);
         assert!(document.sections[0].text().starts_with("word word"));
+    }
+
+    #[test]
+    fn the_headings_of_a_section_are_short_and_end_with_its_own() {
+        let mut outline = Outline::default();
+        for level in 2..=9 {
+            outline.heading(level, &level.to_string().repeat(LONGEST_HEADING));
+        }
+        outline.text().push_str("text");
+        let document = outline.finish();
+        let heading = document.sections[0].heading.as_deref().expect("headings");
+        assert!(heading.len() <= LONGEST_PATH, "{}", heading.len());
+        assert!(heading.starts_with("777") && heading.ends_with("999"));
+    }
+
+    #[test]
+    fn a_document_of_headings_and_blocks_has_few_of_them_and_loses_no_text() {
+        let mut outline = Outline::default();
+        for number in 0..=MAX_SECTIONS {
+            outline.heading(2, "heading");
+            for _ in 0..10 {
+                outline.set_whole(number % 2 == 0);
+                outline.text().push_str("code\n");
+                outline.set_whole(number % 2 != 0);
+                outline.text().push_str("text\n");
+            }
+        }
+        let document = outline.finish();
+        assert!(document.sections.len() <= MAX_SECTIONS + 1);
+        let blocks = document.sections.iter().map(|one| one.blocks.len());
+        assert!(blocks.sum::<usize>() <= MAX_BLOCKS + MAX_SECTIONS + 1);
+        let texts = document.sections.iter().map(|one| one.text());
+        let words: usize = texts.map(|text| text.split_whitespace().count()).sum();
+        assert!(words >= 20 * (MAX_SECTIONS + 1), "{words}");
     }
 
     #[test]

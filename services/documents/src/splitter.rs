@@ -128,18 +128,20 @@ impl Splitter {
         }
         let mut glue = "\n\n";
         for sentence in split_after(text, |end| ends_sentence(end, is_whole)) {
+            // Counted once: a sentence without an end may be all of a large document.
             let mut cost = units(sentence);
             let mut rest = sentence;
             while cost > self.limit {
-                let (part, behind) = rest.split_at(words_within(rest, self.limit));
+                let (text, behind) = rest.split_at(words_within(rest, self.limit));
+                let own = units(text);
                 add(Piece {
                     glue,
-                    text: part,
-                    cost: units(part),
+                    text,
+                    cost: own,
                     is_whole,
                 });
                 (glue, rest) = ("", behind);
-                cost = units(rest);
+                cost -= own;
             }
             add(Piece {
                 glue,
@@ -427,6 +429,15 @@ mod tests {
         expected.extend(lines);
         expected.push("After.");
         assert_eq!(texts(Splitter::new(3, 1), blocks(long)), expected);
+    }
+
+    #[test]
+    fn a_long_text_without_blanks_is_split_in_linear_time() {
+        // Seconds here mean hours in the square of the length.
+        let began = std::time::Instant::now();
+        let passages = split(300, 40, &"ä".repeat(7 << 20));
+        assert!(passages.len() > 10_000, "{}", passages.len());
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 
     #[test]

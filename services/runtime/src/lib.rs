@@ -39,6 +39,7 @@ mod secret;
 #[cfg(unix)]
 pub mod signals;
 pub mod watch;
+pub mod yaml;
 
 pub use self::{
     address::{Address, InvalidAddress},

@@ -14,6 +14,7 @@ use serde::{
     Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
+use ziggurat_runtime::yaml;
 
 use crate::{Claim, Claims};
 
@@ -64,7 +65,7 @@ pub(crate) fn read(text: &str) -> Result<Node, serde_yaml::Error> {
 
 fn read_within(text: &str, budget: usize) -> Result<Node, serde_yaml::Error> {
     let left = Cell::new(budget);
-    Reader { left: &left }.deserialize(serde_yaml::Deserializer::from_str(text))
+    Reader { left: &left }.deserialize(yaml::reader(text)?)
 }
 
 /// Writes a document that reads back the same.

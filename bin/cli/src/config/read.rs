@@ -2,8 +2,9 @@
 //!
 //! An error never quotes the file, because it may contain a secret.
 
+use serde::Deserialize as _;
 use serde_yaml::{Mapping, Value};
-use ziggurat_runtime::Secret;
+use ziggurat_runtime::{Secret, yaml};
 
 use super::{Content, Profile};
 
@@ -43,7 +44,8 @@ pub(super) fn content(text: &str) -> Result<Content, String> {
 
 /// Parses YAML; an error has the position, but no text of the file.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    serde_yaml::from_str(text).map_err(|error| match error.location() {
+    let parsed = yaml::reader(text).and_then(Value::deserialize);
+    parsed.map_err(|error| match error.location() {
         Some(at) => format!(
             "not valid YAML at line {}, column {}",
             at.line(),

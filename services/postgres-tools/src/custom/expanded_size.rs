@@ -6,6 +6,7 @@ use serde::{
     Deserializer,
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
+use ziggurat_runtime::yaml;
 
 /// Limit on the size: every value counts as some bytes, a text also with its length.
 const MAX_BYTES: usize = 4 << 20;
@@ -15,9 +16,9 @@ const VALUE_BYTES: usize = 16;
 /// Reads a file without storing it, and stops with an error at the limit.
 ///
 /// An alias can expand to a value as long as the file, and a file can contain many aliases.
-pub(super) fn check(yaml: &str) -> Result<(), serde_yaml::Error> {
+pub(super) fn check(text: &str) -> Result<(), serde_yaml::Error> {
     let left = Cell::new(MAX_BYTES);
-    RemainingBytes(&left).deserialize(serde_yaml::Deserializer::from_str(yaml))
+    RemainingBytes(&left).deserialize(yaml::reader(text)?)
 }
 
 /// The bytes that are left.

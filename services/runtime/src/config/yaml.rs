@@ -7,7 +7,7 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::file::FileError;
+use crate::{file::FileError, yaml};
 
 /// Limit on the content with aliases expanded: bytes of text, plus one per value. Files without
 /// aliases are always below it; the limit of the library grows with the file.
@@ -46,10 +46,10 @@ pub(super) fn parse(text: &str) -> Result<Node, FileError> {
         return Ok(Node::default());
     }
     let mut content = 0;
-    let reader = || serde_yaml::Deserializer::from_str(text);
-    let node = TreeBuilder(&mut content).deserialize(reader());
+    let reader = || yaml::reader(text).map_err(FileError::NotUnderstood);
+    let node = TreeBuilder(&mut content).deserialize(reader()?);
     let mut node = node.map_err(FileError::NotUnderstood)?;
-    let filled = Texts(&mut node).deserialize(reader());
+    let filled = Texts(&mut node).deserialize(reader()?);
     filled.map_err(FileError::NotUnderstood)?;
     Ok(node)
 }
