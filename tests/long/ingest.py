@@ -94,9 +94,14 @@ class Corpus:
         path.write_bytes(getattr(self, f"write_{kind}")(name, title, sections, chance))
 
     def forget(self, name):
-        gone = [one for one, it in self.documents.items() if one == name or it.source == name]
+        lines = self.lines(name)
+        gone = [one for one, it in self.documents.items() if one == name or it.source == lines]
         for one in gone:
             del self.documents[one]
+
+    def lines(self, name):
+        """Returns the source of a file of lines."""
+        return f"{self.folder}/corpus//{name.removeprefix('corpus/')}"
 
     def remove(self, number):
         name = f"corpus/{number % 7}/{number}.{KINDS[number % len(KINDS)]}"
@@ -104,7 +109,7 @@ class Corpus:
         self.forget(name)
 
     def add(self, name, title, sections, **more):
-        self.documents[name] = Document(name, "corpus", title, sections, **more)
+        self.documents[name] = Document(name, str(self.folder / "corpus"), title, sections, **more)
 
     def write_md(self, name, title, sections, chance):
         metadata = {"tags": chance.sample(WORDS, 2), "url": f"https://e.example/{title[6:]}"}
@@ -138,7 +143,7 @@ class Corpus:
             identifier = f"{name}:{index}"
             metadata = {"n": chance.randint(0, 9)}
             self.documents[identifier] = Document(
-                identifier, name, title, [(None, text)], f"/{index}", metadata
+                identifier, self.lines(name), title, [(None, text)], f"/{index}", metadata
             )
             line = {"id": identifier, "title": title, "text": text}
             lines.append(json.dumps(line | {"url": f"/{index}", "metadata": metadata}))
@@ -434,7 +439,7 @@ def kill_and_repeat(corpus, program, connection, seconds, faults):
 def main():
     faults = Faults()
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
         home.chmod(0o711)
         variables = stack.enter_context(database(os.environ["LONG_DATABASE"]))
         connection = stack.enter_context(

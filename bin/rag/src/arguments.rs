@@ -79,6 +79,15 @@ const INGEST_FLAGS: &[Flag] = &[
         "only print what would be done: nothing is embedded or written",
     ),
     Flag::switch("keep-missing", "keep documents that no longer exist"),
+    Flag::switch(
+        "remove",
+        "remove documents that no longer exist even if they are many",
+    ),
+    Flag::text(
+        "source",
+        "NAME",
+        "source of the documents; the path of the folder or file if not given",
+    ),
     Flag::text("concurrency", "N", "groups of documents at once (4)"),
     Flag::switch("help", "print this help, and exit"),
 ];
@@ -89,7 +98,8 @@ Usage: ziggurat-rag ingest [flags] PATH...
 
 Loads documents into the table of a pipeline: those in folders and files, or with the path - the
 lines of JSON on standard input. Unchanged documents are not embedded again, and documents that are
-gone are deleted. It ends with 1 if a document could not be read.
+gone are deleted. It ends with 1 if a document could not be read, and with 2 if more than a fifth of
+the documents of a folder, and more than 10, are gone: then none is deleted.
 
 ";
 
@@ -141,6 +151,8 @@ pub(crate) struct IngestOptions {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) dry_run: bool,
     pub(crate) keep_missing: bool,
+    pub(crate) remove: bool,
+    pub(crate) source: Option<String>,
     pub(crate) concurrency: Option<usize>,
 }
 
@@ -203,6 +215,8 @@ impl Arguments {
             paths: rest.into_iter().map(PathBuf::from).collect(),
             dry_run: flags.has("dry-run"),
             keep_missing: flags.has("keep-missing"),
+            remove: flags.has("remove"),
+            source: flags.owned("source"),
             concurrency: concurrency(&flags)?,
         };
         let is_help = flags.has("help") || flags.has("h");
@@ -360,7 +374,7 @@ mod tests {
 
     #[test]
     fn ingest_has_flags_of_its_own_between_its_paths() {
-        let line = "ingest -pipeline docs a -dry-run b -concurrency=8 -config c.yaml -";
+        let line = "ingest -pipeline docs a -dry-run b -remove -source manual -concurrency=8 -config c.yaml -";
         let arguments = parse(line).expect(line);
         assert_eq!(arguments.config.as_deref(), Some("c.yaml".as_ref()));
         let expected = IngestOptions {
@@ -368,6 +382,8 @@ mod tests {
             paths: ["a", "b", "-"].map(PathBuf::from).to_vec(),
             dry_run: true,
             keep_missing: false,
+            remove: true,
+            source: Some("manual".to_owned()),
             concurrency: Some(8),
         };
         assert_eq!(arguments.command, Command::Ingest(expected));

@@ -33,6 +33,9 @@ use crate::{
 /// Interval between two looks at the clock for the progress.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Exit code of a run that would have removed many documents.
+const GONE: u8 = 2;
+
 /// Runs the command, and returns its exit code: 0 if all documents were read.
 pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {
     match load(config, options) {
@@ -49,7 +52,10 @@ pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {
                 print(&(statements.join(";\n") + ";\n"));
             }
             print_error(&format!("{error:#}\n"));
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(IngestError::Gone { .. }) => ExitCode::from(GONE),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -114,15 +120,25 @@ pub(crate) fn pipeline<'c>(
 }
 
 fn input(options: &IngestOptions) -> anyhow::Result<Input> {
+    if options.source.as_deref() == Some("") {
+        bail!("-source needs a name");
+    }
+    if options.source.is_some() && options.paths.len() > 1 {
+        bail!("-source is for one folder or file: load the others by themselves");
+    }
     let is_standard_input = |path: &Path| path == Path::new("-");
-    match &*options.paths {
+    let input = match &*options.paths {
         [] => bail!("name a folder or a file, or - for JSON lines on standard input"),
-        [path] if is_standard_input(path) => Ok(Input::lines(BufReader::new(io::stdin()))),
+        [path] if is_standard_input(path) => Input::lines(BufReader::new(io::stdin())),
         paths if paths.iter().any(|path| is_standard_input(path)) => {
             bail!("standard input cannot be read together with other paths")
         }
-        paths => Ok(Input::paths(paths)?),
-    }
+        paths => Input::paths(paths)?,
+    };
+    Ok(match &options.source {
+        Some(source) => input.with_source(source),
+        None => input,
+    })
 }
 
 async fn in_runtime(
@@ -153,6 +169,7 @@ async fn until_stopped(
     let mut settings = ingest.settings.clone();
     settings.dry_run = options.dry_run;
     settings.keep_missing = options.keep_missing;
+    settings.remove = options.remove;
     settings.packed = Some(PackedReader {
         program: env::current_exe().context("the path of this program is not known")?,
         arguments: vec![READ_DOCUMENT.into()],

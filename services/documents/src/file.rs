@@ -2,12 +2,12 @@
 
 use std::{
     fmt::{self, Write as _},
-    fs::File,
     io::{self, Read as _},
-    path::Path,
 };
 
 use sha2::{Digest as _, Sha256};
+
+use super::folders::Source;
 
 /// Maximum size of a document; a larger file is data with the extension of a document.
 pub(crate) const MAX_FILE: u64 = 16 << 20;
@@ -35,12 +35,10 @@ pub struct Checksum(Sha256);
 ///
 /// # Errors
 /// Fails if the file is unreadable, larger, or no text.
-pub fn read_file(path: &Path) -> Result<String, ReadError> {
+pub fn read_file(source: &Source) -> Result<String, ReadError> {
     let mut bytes = Vec::new();
-    // A file may grow, and a device has no size: so the bytes are counted while they are read.
-    File::open(path)?
-        .take(MAX_FILE + 1)
-        .read_to_end(&mut bytes)?;
+    // A file may grow: so the bytes are counted while they are read.
+    source.open()?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(ReadError::TooLarge);
     }

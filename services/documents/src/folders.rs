@@ -2,10 +2,17 @@
 
 use std::{
     ffi::OsStr,
-    fs,
+    fs::{self, File},
+    io,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use rustix::{
+    fs::{Dir, Mode, OFlags, open, openat},
+    io::Errno,
+};
 use thiserror::Error;
 
 use super::kind::Kind;
@@ -13,24 +20,49 @@ use super::kind::Kind;
 /// Maximum depth of nested folders; a deeper tree is a mistake.
 const MAX_DEPTH: usize = 64;
 
+/// Flags that open a folder: never through a link.
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Flags that open a file: never through a link, and without waiting for the writer of a pipe.
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// A folder that documents are searched in, or a file that was named itself.
+#[derive(Debug)]
+pub struct Root {
+    /// The last part of its path.
+    pub name: String,
+    /// Its path without links.
+    pub path: PathBuf,
+    /// The folder, or the one that the file is in, and its path.
+    folder: OwnedFd,
+    base: PathBuf,
+}
+
 /// A file that is a document, or that has some.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its location.
-    pub path: PathBuf,
     /// The name of the folder, and the path below it; independent of the working directory.
     pub name: String,
-    /// Length of the name of the folder, or of the file that was named itself.
-    root: usize,
     /// Its format.
     pub kind: Kind,
+    /// The folder that it was found in, or the file that was named itself.
+    pub root: Arc<Root>,
+    /// Its path below the opened folder, without links.
+    path: PathBuf,
 }
 
 /// The documents in some folders, by name.
 #[derive(Debug, Default)]
 pub struct FoundDocuments {
-    /// The names of the folders, and of the files that were named themselves.
-    pub roots: Vec<String>,
+    /// The folders, and the files that were named themselves.
+    pub roots: Vec<Arc<Root>>,
     /// The documents.
     pub sources: Vec<Source>,
     /// Names that could not be read, with the reason.
@@ -58,13 +90,49 @@ pub struct FolderError {
     pub problem: String,
 }
 
+// === impl Root ===
+
+impl Root {
+    /// Opens a folder or a file, given without links.
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let name = path.file_name().unwrap_or(OsStr::new("root"));
+        let name = name.to_string_lossy().into_owned();
+        let base = match path.parent() {
+            Some(parent) if !path.is_dir() => parent.to_owned(),
+            _ => path.clone(),
+        };
+        let folder = open(&base, FOLDER, Mode::empty())?;
+        Ok(Self {
+            name,
+            path,
+            folder,
+            base,
+        })
+    }
+}
+
 // === impl Source ===
 
 impl Source {
-    /// Returns the name of the folder that it was found in, or its own if it was named itself.
-    #[must_use]
-    pub fn root(&self) -> &str {
-        &self.name[..self.root]
+    /// Opens the file below the folder. A link that took the place of the file or of a folder since
+    /// the search is not followed: it would publish other files of the machine.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened, or if there is something else now.
+    pub fn open(&self) -> io::Result<File> {
+        let (mut parts, mut inner) = (self.path.iter().peekable(), None);
+        while let Some(part) = parts.next() {
+            let folder = inner.as_ref().unwrap_or(&self.root.folder);
+            if parts.peek().is_some() {
+                inner = Some(openat(folder, part, FOLDER, Mode::empty())?);
+                continue;
+            }
+            let file = File::from(openat(folder, part, FILE, Mode::empty())?);
+            if file.metadata()?.is_file() {
+                return Ok(file);
+            }
+        }
+        Err(io::Error::other("it is not a file any more"))
     }
 
     /// Returns the title of a document that has none itself: its file name without the extension.
@@ -84,7 +152,7 @@ impl FoundDocuments {
     /// # Errors
     /// Fails if a folder is missing, overlaps with another one, or has the name of another one.
     pub fn search(folders: &[PathBuf], allowed: Roots) -> Result<Self, FolderError> {
-        let mut roots: Vec<(PathBuf, String)> = Vec::new();
+        let mut found = Self::default();
         for folder in folders {
             let problem = |problem: String| FolderError {
                 path: folder.clone(),
@@ -95,66 +163,74 @@ impl FoundDocuments {
             if !path.is_dir() && !is_allowed {
                 return Err(problem("it is not a folder".to_owned()));
             }
-            let name = path.file_name().unwrap_or(OsStr::new("root"));
-            let name = name.to_string_lossy().into_owned();
-            for (other, taken) in &roots {
-                if path.starts_with(other) || other.starts_with(&path) {
-                    return Err(problem(format!("it overlaps with {}", other.display())));
+            let root = Root::open(path).map_err(|error| problem(error.to_string()))?;
+            for other in &found.roots {
+                if root.path.starts_with(&other.path) || other.path.starts_with(&root.path) {
+                    return Err(problem(format!(
+                        "it overlaps with {}",
+                        other.path.display()
+                    )));
                 }
-                if *taken == name {
+                if other.name == root.name {
+                    let name = &root.name;
                     return Err(problem(format!("another folder is called '{name}' too")));
                 }
             }
-            roots.push((path, name));
+            found.roots.push(Arc::new(root));
         }
-        let mut found = Self::default();
-        for (path, name) in &roots {
-            if path.is_dir() {
-                found.folder((path, name.len()), path, name, 0);
-            } else {
-                found.file((path, name.len()), path, name.clone());
+        for root in found.roots.clone() {
+            match root.path.strip_prefix(&root.base) {
+                Ok(file) if file != Path::new("") => found.file(&root, file, root.name.clone()),
+                _ => found.folder(&root, (&root.folder, Path::new("")), &root.name, 0),
             }
         }
-        found.roots = roots.into_iter().map(|(_, name)| name).collect();
         found.sources.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
     }
 
-    fn folder(&mut self, root: (&Path, usize), folder: &Path, name: &str, depth: usize) {
-        let mut skip = |name: &str, reason: String| self.skipped.push((name.to_owned(), reason));
+    fn folder(
+        &mut self,
+        root: &Arc<Root>,
+        (folder, path): (&OwnedFd, &Path),
+        name: &str,
+        depth: usize,
+    ) {
         if depth > MAX_DEPTH {
-            return skip(name, format!("more than {MAX_DEPTH} folders deep"));
+            return self.skip(name, format!("more than {MAX_DEPTH} folders deep"));
         }
-        let entries = match fs::read_dir(folder) {
+        let entries = match Dir::read_from(folder) {
             Ok(entries) => entries,
-            Err(error) => return skip(name, error.to_string()),
+            Err(error) => return self.skip(name, error.to_string()),
         };
         for entry in entries {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    self.skipped.push((name.to_owned(), error.to_string()));
+                    self.skip(name, error.to_string());
                     continue;
                 }
             };
-            let own = entry.file_name();
-            let own = own.to_string_lossy();
-            if own.starts_with('.') {
+            let own = OsStr::from_bytes(entry.file_name().to_bytes());
+            if own.as_bytes().starts_with(b".") {
                 continue;
             }
-            let name = format!("{name}/{own}");
-            let path = entry.path();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.folder(root, &path, &name, depth + 1);
-            } else {
-                self.file(root, &path, name);
+            let name = format!("{name}/{}", own.to_string_lossy());
+            let path = path.join(own);
+            match openat(folder, own, FOLDER, Mode::empty()) {
+                Ok(inner) => self.folder(root, (&inner, &path), &name, depth + 1),
+                Err(Errno::NOTDIR | Errno::LOOP) => self.file(root, &path, name),
+                Err(error) => self.skip(&name, error.to_string()),
             }
         }
     }
 
-    fn file(&mut self, (root, length): (&Path, usize), path: &Path, name: String) {
+    fn skip(&mut self, name: &str, reason: String) {
+        self.skipped.push((name.to_owned(), reason));
+    }
+
+    fn file(&mut self, root: &Arc<Root>, path: &Path, name: String) {
         let kind = Kind::of(path);
-        let path = match fs::canonicalize(path) {
+        let path = match fs::canonicalize(root.base.join(path)) {
             Ok(path) => path,
             Err(error) => {
                 let skipped = kind.map(|_| (name, error.to_string()));
@@ -165,11 +241,11 @@ impl FoundDocuments {
         if !is_folder && kind.is_none() {
             return self.left_out.push((name, "no format that is read"));
         }
-        if !path.starts_with(root) {
+        let Ok(below) = path.strip_prefix(&root.base) else {
             return self
                 .left_out
                 .push((name, "the link leads out of the folder"));
-        }
+        };
         if is_folder {
             return self
                 .left_out
@@ -177,11 +253,14 @@ impl FoundDocuments {
         }
         if let Some(kind) = kind.filter(|_| path.is_file()) {
             self.sources.push(Source {
-                path,
+                path: below.to_owned(),
                 name,
-                root: length,
                 kind,
+                root: Arc::clone(root),
             });
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

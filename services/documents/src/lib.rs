@@ -38,7 +38,7 @@ pub use self::packed::{MAX_PACKED, UnpackError, Unpacked, unpack};
 pub use self::{
     document::{Block, Document, Section},
     file::{Checksum, ReadError, read_file},
-    folders::{FolderError, FoundDocuments, Roots, Source},
+    folders::{FolderError, FoundDocuments, Root, Roots, Source},
     json_lines::{JsonLines, Line, Record},
     kind::Kind,
     splitter::{Passage, Splitter, in_context},

@@ -51,6 +51,20 @@ pub enum IngestError {
         /// The reason.
         problem: String,
     },
+    /// Many documents of a source are gone.
+    #[error(
+        "{missing} of the {all} documents of source {source_name} are gone: nothing was removed. Is \
+         it the right folder? -remove removes them, -keep-missing keeps them, and -source NAME \
+         gives the documents of another folder another source"
+    )]
+    Gone {
+        /// The source.
+        source_name: String,
+        /// Number of documents that are gone.
+        missing: usize,
+        /// Number of documents in the table.
+        all: usize,
+    },
     /// Another run writes to the table.
     #[error("another run writes to table {table}: wait for its end")]
     Locked {

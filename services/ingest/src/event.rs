@@ -14,6 +14,15 @@ pub enum Event<'a> {
         /// Its name.
         table: &'a str,
     },
+    /// Another source has ids that begin with the name of a folder.
+    Renamed {
+        /// The source.
+        source: &'a str,
+        /// The other source.
+        other: &'a str,
+        /// Beginning of the ids of the source.
+        prefix: &'a str,
+    },
     /// A file was read to its end.
     FileRead,
     /// A document is in the table already.
@@ -90,7 +99,10 @@ impl Outcome {
             }
             Event::Skipped { .. } => self.skipped += 1,
             Event::Removed { .. } => self.removed += 1,
-            Event::Begun { .. } | Event::Created { .. } | Event::LeftOut { .. } => {}
+            Event::Begun { .. }
+            | Event::Created { .. }
+            | Event::Renamed { .. }
+            | Event::LeftOut { .. } => {}
         }
     }
 }

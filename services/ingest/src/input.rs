@@ -1,8 +1,8 @@
 //! The documents of a run, read one after the other.
 
 use std::{
+    collections::HashSet,
     fmt,
-    fs::File,
     io::{BufRead, BufReader},
     path::PathBuf,
     vec,
@@ -15,7 +15,9 @@ use ziggurat_documents::{
 use crate::{
     error::IngestError,
     packed::checksum_of,
+    place::{Place, Unread},
     prepared::{Origin, without_nul},
+    store::{Digest, digest},
 };
 
 /// Name of standard input.
@@ -29,12 +31,15 @@ const MAX_ID: usize = 1024;
 pub struct Input {
     found: FoundDocuments,
     lines: Option<Lines>,
+    /// One for each folder and file that was named.
+    pub(crate) places: Vec<Place>,
 }
 
 /// Lines of JSON.
 struct Lines {
-    /// The file they are from.
+    /// The file they are from, and its source.
     name: String,
+    source: String,
     lines: JsonLines<Box<dyn BufRead + Send>>,
 }
 
@@ -42,8 +47,11 @@ struct Lines {
 pub(crate) struct InputReader {
     files: vec::IntoIter<Source>,
     lines: Option<Lines>,
+    places: Vec<Place>,
     /// The settings that checksums depend on.
     settings: String,
+    /// Address of a document that has none, with `{path}` for its path.
+    url: Option<String>,
 }
 
 /// Result of a step of reading.
@@ -51,7 +59,11 @@ pub(crate) enum Item {
     /// A document.
     Document(Origin, Content),
     /// A document that cannot be read.
-    Skipped(Unread),
+    Skipped {
+        name: String,
+        reason: String,
+        unread: Unread,
+    },
     /// The end of a file.
     FileRead,
 }
@@ -66,14 +78,6 @@ pub(crate) enum Content {
     Packed(Source),
 }
 
-/// A name that cannot be read.
-pub(crate) struct Unread {
-    pub(crate) name: String,
-    pub(crate) reason: String,
-    /// The document, file or folder whose rows are kept.
-    pub(crate) kept: String,
-}
-
 // === impl Input ===
 
 impl Input {
@@ -83,20 +87,34 @@ impl Input {
     /// Fails if one of them is missing or overlaps with another one.
     pub fn paths(paths: &[PathBuf]) -> Result<Self, IngestError> {
         let found = FoundDocuments::search(paths, Roots::Any)?;
-        Ok(Self { found, lines: None })
+        let places = found.roots.iter().map(|root| Place::of(root)).collect();
+        Ok(Self {
+            found,
+            lines: None,
+            places,
+        })
+    }
+
+    /// Gives the documents this source instead of the path of the folder or file they are in.
+    #[must_use]
+    pub fn with_source(mut self, source: &str) -> Self {
+        for place in &mut self.places {
+            place.rename(source);
+        }
+        if let Some(lines) = &mut self.lines {
+            source.clone_into(&mut lines.source);
+        }
+        self
     }
 
     /// Reads documents as lines of JSON.
     #[must_use]
     pub fn lines(input: impl BufRead + Send + 'static) -> Self {
-        let found = FoundDocuments {
-            roots: vec![STANDARD_INPUT.to_owned()],
-            ..FoundDocuments::default()
-        };
-        let lines = Lines::new(STANDARD_INPUT, Box::new(input));
+        let place = Place::named(STANDARD_INPUT);
         Self {
-            found,
-            lines: Some(lines),
+            found: FoundDocuments::default(),
+            lines: Some(Lines::new(STANDARD_INPUT, &place.source, Box::new(input))),
+            places: vec![place],
         }
     }
 
@@ -109,12 +127,53 @@ impl Input {
         self.found.sources.is_empty() && self.found.skipped.is_empty() && self.lines.is_none()
     }
 
+    /// Returns the ids of the files that are documents.
+    pub(crate) fn ids(&self) -> HashSet<Digest> {
+        let files = self.found.sources.iter();
+        let files = files.filter(|source| source.kind != Kind::JsonLines);
+        files
+            .map(|source| digest(&self.place(source).id(&source.name)))
+            .collect()
+    }
+
+    /// Returns the files and folders that could not be read.
+    pub(crate) fn unread(&self) -> Vec<Unread> {
+        let skipped = self.found.skipped.iter();
+        let unread = skipped.filter_map(|(name, _)| {
+            let place = self.places.iter().find(|place| place.has(name))?;
+            Some(place.unread(name))
+        });
+        unread.collect()
+    }
+
+    /// Returns the files of lines, which have documents that are not known yet.
+    pub(crate) fn unread_lines(&self) -> Vec<Unread> {
+        if self.lines.is_some() {
+            return self
+                .places
+                .iter()
+                .map(|one| one.unread(&one.name))
+                .collect();
+        }
+        let files = self.found.sources.iter();
+        let files = files.filter(|source| source.kind == Kind::JsonLines);
+        files
+            .map(|source| self.place(source).unread(&source.name))
+            .collect()
+    }
+
+    fn place(&self, source: &Source) -> &Place {
+        place_of(&self.places, source)
+    }
+
     /// Returns the reader, with checksums that depend on these settings.
-    pub(crate) fn reader(self, settings: String) -> InputReader {
+    pub(crate) fn reader(self, settings: String, url: Option<String>) -> InputReader {
         InputReader {
             files: self.found.sources.into_iter(),
             lines: self.lines,
+            places: self.places,
             settings,
+            url,
         }
     }
 }
@@ -122,9 +181,10 @@ impl Input {
 // === impl Lines ===
 
 impl Lines {
-    fn new(name: &str, input: Box<dyn BufRead + Send>) -> Self {
+    fn new(name: &str, source: &str, input: Box<dyn BufRead + Send>) -> Self {
         Self {
             name: name.to_owned(),
+            source: source.to_owned(),
             lines: JsonLines::new(input),
         }
     }
@@ -167,32 +227,42 @@ impl InputReader {
         let Some(lines) = &mut self.lines else {
             return Ok(None);
         };
-        let name = lines.name.clone();
+        let (name, source) = (lines.name.clone(), lines.source.clone());
         match lines.lines.next() {
             None => Ok(None),
-            Some(Ok(line)) => Ok(Some(self.line(name, line))),
+            Some(Ok(line)) => Ok(Some(self.line(name, source, line))),
             Some(Err(error)) if name == STANDARD_INPUT => Err(IngestError::Input(error)),
             Some(Err(error)) => {
                 self.lines = None;
-                Ok(Some(Item::skipped(name, error.to_string())))
+                Ok(Some(Item::Skipped {
+                    name,
+                    reason: error.to_string(),
+                    unread: Unread::of_source(source),
+                }))
             }
         }
     }
 
     /// Reads a file; returns `None` if its lines are the documents.
     fn file(&mut self, source: Source) -> Option<Item> {
-        let skipped =
-            |error: &dyn fmt::Display| Some(Item::skipped(source.name.clone(), error.to_string()));
+        let place = place_of(&self.places, &source);
+        let skipped = |error: &dyn fmt::Display| {
+            Some(Item::Skipped {
+                name: source.name.clone(),
+                reason: error.to_string(),
+                unread: place.unread(&source.name),
+            })
+        };
         match source.kind {
-            Kind::JsonLines => match File::open(&source.path) {
+            Kind::JsonLines => match source.open() {
                 Ok(file) => {
-                    let input = BufReader::new(file);
-                    self.lines = Some(Lines::new(&source.name, Box::new(input)));
+                    let (input, from) = (BufReader::new(file), place.lines(&source.name));
+                    self.lines = Some(Lines::new(&source.name, &from, Box::new(input)));
                     None
                 }
                 Err(error) => skipped(&error),
             },
-            kind if kind.is_text() => match read_file(&source.path) {
+            kind if kind.is_text() => match read_file(&source) {
                 Ok(text) => {
                     let origin = self.origin(&source, &text);
                     Some(Item::checked(origin, Content::Text(kind, text)))
@@ -210,11 +280,15 @@ impl InputReader {
     }
 
     fn origin(&self, source: &Source, text: &str) -> Origin {
-        let parts = [source.root(), source.kind.name(), text];
+        let place = place_of(&self.places, source);
+        let parts = [&*source.root.name, source.kind.name(), text];
+        let url = self.url.as_ref();
         Origin {
-            id: without_nul(&source.name),
-            source: without_nul(source.root()),
+            id: place.id(&source.name),
+            source: place.source.clone(),
+            old_source: place.name.clone(),
             url: None,
+            usual_url: url.map(|url| url.replace("{path}", &place.path(&source.name))),
             checksum: self.checksum(parts),
             title: source.title(),
         }
@@ -225,24 +299,26 @@ impl InputReader {
         parts.into_iter().fold(begun, Checksum::with).finish()
     }
 
-    fn line(&self, name: String, line: Line) -> Item {
+    fn line(&self, name: String, source: String, line: Line) -> Item {
         match line.record {
             Ok(record) => {
                 let origin = Origin {
                     id: without_nul(&record.id),
                     checksum: self.checksum([&*name, Kind::JsonLines.name(), &record.line]),
-                    source: name,
+                    source,
+                    old_source: name,
                     url: record.url,
+                    usual_url: None,
                     title: None,
                 };
                 Item::checked(origin, Content::Read(record.document))
             }
-            Err(reason) => Item::Skipped(Unread {
+            Err(reason) => Item::Skipped {
                 name: format!("{name}, line {}", line.number),
                 reason,
                 // Any document of the file could be the one that cannot be read.
-                kept: name,
-            }),
+                unread: Unread::of_source(source),
+            },
         }
     }
 }
@@ -250,19 +326,21 @@ impl InputReader {
 // === impl Item ===
 
 impl Item {
-    fn skipped(name: String, reason: String) -> Self {
-        let kept = name.clone();
-        Self::Skipped(Unread { name, reason, kept })
-    }
-
     fn checked(origin: Origin, content: Content) -> Self {
         if origin.id.len() <= MAX_ID {
             return Self::Document(origin, content);
         }
-        Self::Skipped(Unread {
+        Self::Skipped {
             reason: format!("its id has more than {MAX_ID} bytes"),
-            kept: origin.id.clone(),
+            unread: Unread::of_id(origin.id.clone()),
             name: origin.id,
-        })
+        }
     }
+}
+
+/// Returns the place of a file.
+fn place_of<'a>(places: &'a [Place], source: &Source) -> &'a Place {
+    let mut places = places.iter();
+    let place = places.find(|place| place.name == source.root.name);
+    place.expect("each folder has a place")
 }

@@ -28,14 +28,16 @@
 //!
 //! A row is a passage. Its `document_id` is the path of the document from the name of the folder on,
 //! or the id of a line of JSON; its `id` is that and the number of the passage. `metadata` has the
-//! metadata of the document, with two keys of this crate: `_source`, the folder or the file that the
-//! document was found in, and `_passage`, the number of the passage. Documents are deleted only if
-//! their source is one of the run.
+//! metadata of the document, with two keys of this crate: `_source`, the path of the folder or the
+//! file that the document was found in, and `_passage`, the number of the passage. Documents are
+//! deleted only if their source is one of the run. If another source has ids that begin with the
+//! name of a folder, the ids of the folder begin with its name and a digest.
 
 mod error;
 mod event;
 mod input;
 mod packed;
+mod place;
 mod prepared;
 mod run;
 mod settings;

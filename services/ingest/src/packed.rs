@@ -6,7 +6,6 @@
 
 use std::{
     ffi::OsString,
-    fs::File,
     io::{self, Read as _, Write as _},
     os::unix::process::ExitStatusExt as _,
     path::PathBuf,
@@ -86,7 +85,7 @@ impl ReaderLimits {
 impl PackedReader {
     /// Reads a file, or returns the reason why it cannot be read.
     pub(crate) async fn read(&self, source: &Source) -> Result<Unpacked, String> {
-        let file = File::open(&source.path).map_err(|error| error.to_string())?;
+        let file = source.open().map_err(|error| error.to_string())?;
         let ReaderLimits {
             memory_mib,
             seconds,
@@ -189,9 +188,7 @@ pub fn read_in_child(words: &[String]) -> Result<(), String> {
 /// Returns a checksum of the contents of a file.
 pub(crate) fn checksum_of(source: &Source) -> Result<String, String> {
     let failed = |error: io::Error| error.to_string();
-    let mut file = File::open(&source.path)
-        .map_err(failed)?
-        .take(MAX_PACKED + 1);
+    let mut file = source.open().map_err(failed)?.take(MAX_PACKED + 1);
     let mut checksum = Checksum::default();
     let mut buffer = vec![0; 64 << 10];
     let mut all = 0;

@@ -24,7 +24,11 @@ pub(crate) struct Prepared {
 pub(crate) struct Origin {
     pub(crate) id: String,
     pub(crate) source: String,
+    /// The source that a row of the first version has.
+    pub(crate) old_source: String,
     pub(crate) url: Option<String>,
+    /// Address of a document that has none.
+    pub(crate) usual_url: Option<String>,
     pub(crate) checksum: String,
     /// Title of a document that has none.
     pub(crate) title: Option<String>,
@@ -48,6 +52,7 @@ impl Prepared {
         }
         let in_metadata = document.metadata.get("url").and_then(Value::as_str);
         let url = origin.url.or_else(|| in_metadata.map(str::to_owned));
+        let url = url.or(origin.usual_url);
         Self {
             id: origin.id,
             source: origin.source,

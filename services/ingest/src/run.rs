@@ -17,9 +17,10 @@ use crate::{
     error::{During as _, IngestError},
     event::{Event, Outcome},
     input::Input,
+    place::Place,
     prepared::Prepared,
     settings::Settings,
-    store::{Known, Store},
+    store::{Known, Missing, Store},
     table::{self, Table},
 };
 
@@ -29,6 +30,10 @@ const FORMAT: u32 = 1;
 /// Attempts to get the lock of a table, and the pause between two of them.
 const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Number of documents of a source, and part of all, that may be gone without a question.
+const FEW: usize = 10;
+const MOST: usize = 5;
 
 /// Text whose vector shows the number of dimensions.
 const PROBE: &str = "dimensions";
@@ -76,7 +81,7 @@ impl<'a> Ingest<'a> {
     /// provider fails. A document that cannot be read is not an error: it is skipped and counted.
     pub async fn run(
         &self,
-        input: Input,
+        mut input: Input,
         mut watch: impl FnMut(Event<'_>),
     ) -> Result<Outcome, IngestError> {
         let mut outcome = Outcome::default();
@@ -93,14 +98,15 @@ impl<'a> Ingest<'a> {
         let _lock = self.lock().await?;
         let table = self.table(&mut tell).await?;
         let store = table.map(|table| Store::new(self.pool, table));
-        let known = match &store {
-            Some(store) => store.known().await?,
-            None => Known::default(),
-        };
+        let mut known = Known::default();
+        if let Some(store) = &store {
+            known = store.known().await?;
+            self.settle(store, &mut input, &mut tell).await?;
+        }
         tell(Event::Begun {
             files: input.found().sources.len(),
         });
-        let roots = input.found().roots.clone();
+        let places = input.places.clone();
         let mut producer = Producer::new(
             input,
             &known,
@@ -112,8 +118,16 @@ impl<'a> Ingest<'a> {
             .await?;
         if let Some(store) = store.filter(|_| !self.settings.keep_missing) {
             let is_unread = |id: &str, source: &str| producer.is_unread(id, source);
-            let missing = store.missing(&roots, &producer.seen, is_unread).await?;
-            for id in &missing {
+            let mut gone = Vec::new();
+            for place in &places {
+                let dry_run = self.settings.dry_run;
+                let old = store.adopt(place, &producer.seen, dry_run).await?;
+                let missing = store
+                    .missing(place, &old, &producer.seen, is_unread)
+                    .await?;
+                gone.extend(self.checked(place, missing)?);
+            }
+            for id in &gone {
                 if !self.settings.dry_run {
                     store.remove(id).await?;
                 }
@@ -121,6 +135,51 @@ impl<'a> Ingest<'a> {
             }
         }
         Ok(outcome)
+    }
+
+    /// Chooses what the ids of each folder begin with, and stops before anything is written if too
+    /// many documents of one are gone. Those of files of lines are only known once they are read.
+    async fn settle(
+        &self,
+        store: &Store<'_>,
+        input: &mut Input,
+        tell: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), IngestError> {
+        let files = input.ids();
+        for place in &mut input.places {
+            if let Some(other) = store.settle(place, &files).await? {
+                let (source, prefix) = (&*place.source, &*place.prefix);
+                tell(Event::Renamed {
+                    source,
+                    other: &other,
+                    prefix,
+                });
+            }
+        }
+        if self.settings.keep_missing || self.settings.remove {
+            return Ok(());
+        }
+        let (files, mut unread) = (input.ids(), input.unread());
+        unread.extend(input.unread_lines());
+        let is_unread = |id: &str, source: &str| unread.iter().any(|one| one.has(id, source));
+        for place in &input.places {
+            let missing = store.missing(place, &[], &files, is_unread).await?;
+            self.checked(place, missing)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the documents that are removed, unless they are too many.
+    fn checked(&self, place: &Place, missing: Missing) -> Result<Vec<String>, IngestError> {
+        let Missing { all, ids } = missing;
+        if self.settings.remove || ids.len() <= FEW || ids.len() * MOST <= all {
+            return Ok(ids);
+        }
+        Err(IngestError::Gone {
+            source_name: place.source.clone(),
+            missing: ids.len(),
+            all,
+        })
     }
 
     /// Writes the documents in groups, several at once.
@@ -221,7 +280,12 @@ impl<'a> Ingest<'a> {
     /// Returns the settings that the rows of a document depend on.
     fn settings_text(&self) -> String {
         let (provider, model) = (self.embedder.provider(), self.embedder.model());
-        format!("{FORMAT} {:?} {provider} {model}", self.settings.splitter)
+        let url = self.settings.url.as_deref();
+        let url = url.map_or_else(String::new, |url| format!(" {url}"));
+        format!(
+            "{FORMAT} {:?} {provider} {model}{url}",
+            self.settings.splitter
+        )
     }
 
     /// Takes the lock of the table, which ends with the connection. Behind a pooler that shares
@@ -236,7 +300,8 @@ impl<'a> Ingest<'a> {
         for _ in 0..LOCK_ATTEMPTS {
             let sql = "SELECT pg_catalog.pg_try_advisory_lock(
                 pg_catalog.hashtextextended('ziggurat-ingest ' || $1, 0))";
-            let row = query(sql).bind(table).fetch_optional(&mut client).await;
+            let lock = query(sql).in_catalog().bind(table);
+            let row = lock.fetch_optional(&mut client).await;
             let taken = row.during(task())?.map(|row| row.get(0)).transpose();
             if taken.during(task())? == Some(true) {
                 return Ok(Some(client));
@@ -265,7 +330,7 @@ impl<'a> Ingest<'a> {
             name: "the dimensions of the model".to_owned(),
             error,
         })?;
-        let statements = table::statements(&self.settings, probe.vector.len(), rights);
+        let statements = table::statements(&self.settings, probe.vector.len(), &rights);
         let reason = match self.settings.create {
             Some(false) => Some("pipelines[].ingest.create is false"),
             None if !rights.is_allowed => Some("the role may not create it"),

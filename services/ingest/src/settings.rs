@@ -28,6 +28,10 @@ pub struct Settings {
     pub concurrency: usize,
     /// Keeps documents that no longer exist.
     pub keep_missing: bool,
+    /// Deletes documents that no longer exist even if they are many.
+    pub remove: bool,
+    /// Address of a file that has none itself, with `{path}` for its path in the folder.
+    pub url: Option<String>,
     /// Reads PDF and DOCX; they are left out without it.
     pub packed: Option<PackedReader>,
     /// Only tells what would be done.
@@ -93,6 +97,8 @@ impl Settings {
             batch_size: None,
             concurrency: CONCURRENCY,
             keep_missing: false,
+            remove: false,
+            url: None,
             packed: None,
             dry_run: false,
         }

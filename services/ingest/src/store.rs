@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value as Json, json};
 use ziggurat_documents::Checksum;
 use ziggurat_postgres::{
-    driver::{Client, DriverError, Value, query},
+    driver::{Client, DriverError, Row, Value, query},
     pool::{Lease, Pool},
     quoted,
 };
@@ -13,7 +13,8 @@ use ziggurat_vector_search::vector_text;
 
 use crate::{
     error::{During as _, IngestError},
-    prepared::Prepared,
+    place::Place,
+    prepared::{Origin, Prepared},
     table::Table,
 };
 
@@ -37,9 +38,25 @@ pub(crate) struct Store<'a> {
 /// Digest of a text, for sets of many.
 pub(crate) type Digest = u128;
 
-/// The documents in the table, with the digests of their checksums.
+/// The documents in the table, with the digests of their checksums and sources.
 #[derive(Debug, Default)]
-pub(crate) struct Known(HashMap<Digest, Digest>);
+pub(crate) struct Known(HashMap<Digest, (Digest, Digest)>);
+
+/// Number of documents of a source, and of those of them that the run has.
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    in_run: usize,
+}
+
+/// The documents of a source that are in the table.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// Number of all.
+    pub(crate) all: usize,
+    /// The ids of those that no longer exist.
+    pub(crate) ids: Vec<String>,
+}
 
 /// Returns the digest of a text.
 pub(crate) fn digest(text: &str) -> Digest {
@@ -55,9 +72,22 @@ impl Known {
         self.0.contains_key(&digest(id))
     }
 
-    /// Returns whether a document with this id is complete and has this checksum.
-    pub(crate) fn has(&self, id: &str, checksum: &str) -> bool {
-        self.0.get(&digest(id)) == Some(&digest(checksum))
+    /// Returns whether a document is complete, and has the checksum and the source of this one.
+    pub(crate) fn has(&self, origin: &Origin) -> bool {
+        let found = self.0.get(&digest(&origin.id));
+        found.is_some_and(|(checksum, source)| {
+            let mut sources = [&origin.source, &origin.old_source].into_iter();
+            *checksum == digest(&origin.checksum) && sources.any(|one| *source == digest(one))
+        })
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    /// Returns whether most of them are documents of the run.
+    fn are_of_the_run(&self) -> bool {
+        self.in_run * 2 > self.all
     }
 }
 
@@ -76,69 +106,189 @@ impl<'a> Store<'a> {
         let sql = format!(
             "SELECT {id}, CASE WHEN min({checksum}) = max({checksum})
                  AND count({checksum}) = count(*) AND count({}) = count(*)
-                 THEN min({checksum}) END
+                 THEN min({checksum}) END, min({})
              FROM {} WHERE {id} > $1 GROUP BY {id} ORDER BY {id} LIMIT {PAGE}",
             quoted(&columns.embedding),
-            self.table.name
+            self.source(),
+            self.table.sql_name
         );
         let mut known = Known::default();
-        let mut add = |id: &str, checksum: Option<&str>| {
-            let checksum = checksum.map_or(0, digest);
-            known.0.insert(digest(id), checksum);
+        let mut add = |id: &str, row: &Row| {
+            let (checksum, source): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
+            let of = |text: Option<String>| text.map_or(0, |text| digest(&text));
+            known.0.insert(digest(id), (of(checksum), of(source)));
+            Ok(())
         };
         self.pages(&sql, &[], &mut add).await?;
         Ok(known)
     }
 
-    /// Returns the ids of the documents of some sources that are not in a set. A source includes
-    /// those below it.
+    /// Returns the SQL of the source of a row.
+    fn source(&self) -> String {
+        format!("{}->>'{SOURCE}'", quoted(&self.table.columns.metadata))
+    }
+
+    /// Returns the documents of a place that are not in a set. Those of files of lines in the folder
+    /// belong to it, and those of `old` sources, too.
     pub(crate) async fn missing(
         &self,
-        sources: &[String],
+        place: &Place,
+        old: &[String],
         seen: &HashSet<Digest>,
         is_unread: impl Fn(&str, &str) -> bool,
-    ) -> Result<Vec<String>, IngestError> {
-        let columns = &self.table.columns;
-        let id = quoted(&columns.document_id);
-        let source = format!("{}->>'{SOURCE}'", quoted(&columns.metadata));
-        let sql = format!(
-            "SELECT {id}, min({source}) FROM {} WHERE {id} > $1 AND EXISTS (
-                 SELECT FROM unnest($2::text[]) AS s (name)
-                 WHERE {source} = s.name OR starts_with({source}, s.name || '/'))
-             GROUP BY {id} ORDER BY {id} LIMIT {PAGE}",
-            self.table.name
-        );
-        let mut missing = Vec::new();
-        let mut add = |id: &str, source: Option<&str>| {
-            if !seen.contains(&digest(id)) && !is_unread(id, source.unwrap_or_default()) {
-                missing.push(id.to_owned());
+    ) -> Result<Missing, IngestError> {
+        let mut missing = Missing::default();
+        let sources = old.iter().chain([&place.source]).cloned().collect();
+        let (condition, values) = self.of_sources(sources, place.all_lines());
+        let add = |id: &str, source: &str| {
+            missing.all += 1;
+            if !seen.contains(&digest(id)) && !is_unread(id, source) {
+                missing.ids.push(id.to_owned());
             }
         };
-        self.pages(&sql, &[Value::Texts(sources.to_vec())], &mut add)
-            .await?;
+        self.documents(&condition, &values, add).await?;
         Ok(missing)
     }
 
-    /// Runs a query for ids and another text, page by page.
+    /// Chooses what the ids of a place begin with. Returns the other source that has ids with the
+    /// beginning that the place had.
+    pub(crate) async fn settle(
+        &self,
+        place: &mut Place,
+        files: &HashSet<Digest>,
+    ) -> Result<Option<String>, IngestError> {
+        let id = quoted(&self.table.columns.document_id);
+        let condition = format!("{id} = $2 OR starts_with({id}, $2 || '/')");
+        let own = place.own_prefix();
+        let with_own = self.counts(&condition, &[(&*own).into()], files).await?;
+        let users = [(&*place.prefix).into()];
+        let users = self.counts(&condition, &users, files).await?;
+        let other = users.into_iter().find(|(source, counts)| {
+            let is_old = *source == place.name && counts.are_of_the_run();
+            *source != place.source && !is_old
+        });
+        if other.is_some() || with_own.contains_key(&place.source) {
+            place.prefix = own;
+        }
+        Ok(other.map(|(source, _)| source))
+    }
+
+    /// Gives documents of the first version, which had the last part of a path as source, the source
+    /// of a place. Returns their old sources. A source is that of the place if most of its documents
+    /// are in the run: a folder of the same name elsewhere has others.
+    pub(crate) async fn adopt(
+        &self,
+        place: &Place,
+        seen: &HashSet<Digest>,
+        dry_run: bool,
+    ) -> Result<Vec<String>, IngestError> {
+        let below = format!("{}/", place.name);
+        let (condition, values) = self.of_sources(vec![place.name.clone()], below);
+        let mut adopted = Vec::new();
+        for (old, counts) in self.counts(&condition, &values, seen).await? {
+            let new = place.new_source(&old).filter(|_| counts.are_of_the_run());
+            let Some(new) = new else { continue };
+            if !dry_run {
+                self.rename(&old, &new).await?;
+            }
+            adopted.push(old);
+        }
+        Ok(adopted)
+    }
+
+    /// Returns the condition for some sources and those that begin with a text.
+    fn of_sources(&self, sources: Vec<String>, beginning: String) -> (String, [Value; 2]) {
+        let source = self.source();
+        let condition = format!("{source} = ANY ($2::text[]) OR starts_with({source}, $3)");
+        (condition, [Value::Texts(sources), (&*beginning).into()])
+    }
+
+    /// Counts documents by source, and those of them that are in a set.
+    async fn counts(
+        &self,
+        condition: &str,
+        values: &[Value],
+        set: &HashSet<Digest>,
+    ) -> Result<HashMap<String, Counts>, IngestError> {
+        let mut found: HashMap<String, Counts> = HashMap::new();
+        let add = |id: &str, source: &str| {
+            let counts = found.entry(source.to_owned()).or_default();
+            counts.all += 1;
+            counts.in_run += usize::from(set.contains(&digest(id)));
+        };
+        self.documents(condition, values, add).await?;
+        Ok(found)
+    }
+
+    /// Reads the ids and sources of documents.
+    async fn documents(
+        &self,
+        condition: &str,
+        values: &[Value],
+        mut add: impl FnMut(&str, &str),
+    ) -> Result<(), IngestError> {
+        let id = quoted(&self.table.columns.document_id);
+        let sql = format!(
+            "SELECT {id}, min({}) FROM {} WHERE {id} > $1 AND ({condition})
+             GROUP BY {id} ORDER BY {id} LIMIT {PAGE}",
+            self.source(),
+            self.table.sql_name
+        );
+        let mut add = |id: &str, row: &Row| {
+            let source: Option<String> = row.get(1)?;
+            add(id, &source.unwrap_or_default());
+            Ok(())
+        };
+        self.pages(&sql, values, &mut add).await
+    }
+
+    /// Replaces a source, some documents at a time: an index of vectors grows with each row.
+    async fn rename(&self, old: &str, new: &str) -> Result<(), IngestError> {
+        let Table {
+            sql_name,
+            columns,
+            metadata_type,
+            ..
+        } = &self.table;
+        let (id, metadata) = (quoted(&columns.document_id), quoted(&columns.metadata));
+        let source = self.source();
+        let sql = format!(
+            "UPDATE {sql_name} SET {metadata} = jsonb_set({metadata}::jsonb, '{{{SOURCE}}}',
+                 to_jsonb($2::text))::{metadata_type}
+             WHERE {source} = $1 AND {id} IN (
+                 SELECT {id} FROM {sql_name} WHERE {source} = $1 LIMIT {ROWS})"
+        );
+        loop {
+            let mut lease = self.pool.lease().await?;
+            let update = query(&sql).in_catalog().bind(old).bind(new);
+            let changed = update.execute(lease.begin()).await;
+            let changed = changed.during(format!("giving documents the source {new}"))?;
+            lease.settle();
+            if changed == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs a query for ids and other texts, page by page.
     async fn pages(
         &self,
         sql: &str,
         values: &[Value],
-        add: &mut impl FnMut(&str, Option<&str>),
+        add: &mut impl FnMut(&str, &Row) -> Result<(), DriverError>,
     ) -> Result<(), IngestError> {
         let task = || format!("reading table {}", self.table.name);
         let mut last = String::new();
         loop {
             let mut lease = self.pool.lease().await?;
-            let mut page = query(sql).bind(&*last);
+            let mut page = query(sql).in_catalog().bind(&*last);
             for value in values {
                 page = page.bind(value.clone());
             }
             let rows = page.fetch_all(lease.begin()).await.during(task())?;
             lease.settle();
             for row in &rows {
-                let value: Option<String> = row.get(1).during(task())?;
-                add(row.text(0).during(task())?, value.as_deref());
+                add(row.text(0).during(task())?, row).during(task())?;
             }
             match rows.last() {
                 Some(row) => row.text(0).during(task())?.clone_into(&mut last),
@@ -173,10 +323,13 @@ impl<'a> Store<'a> {
             let sql = format!(
                 "SELECT min({})::text FROM {} WHERE {} = $1",
                 quoted(column),
-                self.table.name,
+                self.table.sql_name,
                 quoted(&columns.document_id)
             );
-            let row = query(&sql).bind(&document.id).fetch_optional(lease.begin());
+            let row = query(&sql)
+                .in_catalog()
+                .bind(&document.id)
+                .fetch_optional(lease.begin());
             begun = row.await?.map(|row| row.get(0)).transpose()?.flatten();
         }
         self.delete(lease.begin(), &document.id).await?;
@@ -209,6 +362,7 @@ impl<'a> Store<'a> {
         let vectors = vectors.iter().map(|vector| vector_text(vector));
         let sql = self.insert_statement();
         query(&sql)
+            .in_catalog()
             .bind(&document.id)
             .bind(document.title.as_deref())
             .bind(document.url.as_deref())
@@ -225,7 +379,7 @@ impl<'a> Store<'a> {
 
     fn insert_statement(&self) -> String {
         let Table {
-            name,
+            sql_name,
             columns,
             vector_type,
             metadata_type,
@@ -259,7 +413,7 @@ impl<'a> Store<'a> {
         let names: Vec<_> = written.iter().map(|(name, _)| &**name).collect();
         let values: Vec<_> = written.iter().map(|(_, value)| *value).collect();
         format!(
-            "INSERT INTO {name} ({}) SELECT {}
+            "INSERT INTO {sql_name} ({}) SELECT {}
              FROM unnest($6::text[], $7::text[], $8::text[], $9::text[])
                  AS p (id, content, metadata, embedding)",
             names.join(", "),
@@ -269,8 +423,13 @@ impl<'a> Store<'a> {
 
     async fn delete(&self, client: &mut Client, id: &str) -> Result<(), DriverError> {
         let column = quoted(&self.table.columns.document_id);
-        let sql = format!("DELETE FROM {} WHERE {column} = $1", self.table.name);
-        query(&sql).bind(id).execute(client).await.map(drop)
+        let sql = format!("DELETE FROM {} WHERE {column} = $1", self.table.sql_name);
+        query(&sql)
+            .in_catalog()
+            .bind(id)
+            .execute(client)
+            .await
+            .map(drop)
     }
 
     /// Deletes a document.

@@ -13,6 +13,11 @@ use crate::{
     settings::{Columns, TableName},
 };
 
+/// The schema and the name of a table.
+const NAME: &str = "SELECT n.nspname, c.relname
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = pg_catalog.to_regclass($1)";
+
 /// The columns of a table, with their types.
 const COLUMNS: &str = "SELECT a.attname, t.typname,
         pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypmod::int8
@@ -23,6 +28,8 @@ const COLUMNS: &str = "SELECT a.attname, t.typname,
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: String,
+    /// The name with its schema, in quotes.
+    pub(crate) sql_name: String,
     pub(crate) columns: Columns,
     /// Type of the vectors, as a cast writes it.
     pub(crate) vector_type: String,
@@ -52,13 +59,17 @@ impl Table {
         client: &mut Client,
     ) -> Result<Option<Self>, IngestError> {
         let task = || format!("reading the definition of table {}", name.table);
-        let exists = query("SELECT pg_catalog.to_regclass($1) IS NOT NULL").bind(&name.table);
-        let exists = exists.fetch_optional(client).await.during(task())?;
-        let exists = exists.map(|row| row.get(0)).transpose().during(task())?;
-        if exists != Some(true) {
+        // The only name that is looked up in the path of the role.
+        let found = query(NAME).bind(&name.table).fetch_optional(client).await;
+        let Some(found) = found.during(task())? else {
             return Ok(None);
-        }
-        let rows = query(COLUMNS).bind(&name.table).fetch_all(client).await;
+        };
+        let (schema, own) = (found.text(0), found.text(1));
+        let sql_name = [schema.during(task())?, own.during(task())?]
+            .map(quoted)
+            .join(".");
+        let columns = query(COLUMNS).in_catalog().bind(&sql_name);
+        let rows = columns.fetch_all(client).await;
         let columns = rows.during(task())?;
         let columns = columns.iter().map(|row| {
             Ok(Column {
@@ -69,10 +80,10 @@ impl Table {
             })
         });
         let columns = columns.collect::<Result<Vec<_>, _>>().during(task())?;
-        Self::of(name, &columns).map(Some)
+        Self::of(name, sql_name, &columns).map(Some)
     }
 
-    fn of(name: &TableName, found: &[Column]) -> Result<Self, IngestError> {
+    fn of(name: &TableName, sql_name: String, found: &[Column]) -> Result<Self, IngestError> {
         let find = |wanted: &str| found.iter().find(|column| column.name == wanted);
         let problem = |problem: String| IngestError::Table {
             table: name.table.clone(),
@@ -121,6 +132,7 @@ impl Table {
         }
         Ok(Self {
             name: name.table.clone(),
+            sql_name,
             vector_type: vector.written_type.clone(),
             dimensions: usize::try_from(vector.modifier).ok(),
             metadata_type: metadata.written_type.clone(),

@@ -275,7 +275,7 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
             self.skip(name, reason);
         }
         for source in &found.sources {
-            match Content::read(&source.path) {
+            match Content::read(source) {
                 Ok(content) => self.document(source, content).await?,
                 Err(problem) => self.skip(&source.name, &problem),
             }
@@ -399,8 +399,8 @@ impl From<BuildError> for Stopped {
 // === impl Content ===
 
 impl Content {
-    fn read(path: &Path) -> Result<Self, String> {
-        let text = read_file(path).map_err(|error| error.to_string())?;
+    fn read(source: &Source) -> Result<Self, String> {
+        let text = read_file(source).map_err(|error| error.to_string())?;
         let mut checksum = Checksum::default();
         checksum.add(text.as_bytes());
         let checksum = checksum.finish();

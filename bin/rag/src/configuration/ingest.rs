@@ -46,6 +46,7 @@ impl Ingest {
                 .unwrap_or_else(|| "english".to_owned()),
             reader: role.map(str::to_owned),
             batch_size: file.key("batch_size").whole(1..=4096),
+            url: file.key("url").parsed(address),
             ..Settings::new(TableName {
                 table: table.map(|table| table.name.clone()).unwrap_or_default(),
                 columns,
@@ -148,6 +149,17 @@ fn splitter(file: &Section<'_>) -> Splitter {
         "must be at most half of chunk_tokens",
     );
     Splitter::new(tokens, overlap)
+}
+
+/// Reads an address with a place for the path of a document.
+fn address(text: &str) -> Result<String, &'static str> {
+    let is_address = ["https://", "http://", "/"]
+        .iter()
+        .any(|one| text.starts_with(one));
+    if is_address && text.contains("{path}") {
+        return Ok(text.to_owned());
+    }
+    Err("must be an address with {path}, such as https://help.example/{path}")
 }
 
 fn vector_type(name: &str) -> Result<VectorType, &'static str> {

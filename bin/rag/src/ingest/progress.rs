@@ -70,6 +70,18 @@ impl Progress {
             Event::LeftOut { name, reason } => {
                 Some(format!("left out {}: {}\n", escape(name), escape(reason)))
             }
+            Event::Renamed {
+                source,
+                other,
+                prefix,
+            } => Some(format!(
+                "the ids of {} begin with {}, because {} has the same name: if the folder was moved, \
+                 use -source {}\n",
+                escape(source),
+                escape(prefix),
+                escape(other),
+                escape(other)
+            )),
             Event::Created { table } => Some(format!("table {} created\n", escape(table))),
             _ => None,
         };

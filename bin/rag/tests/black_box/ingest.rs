@@ -95,6 +95,52 @@ fn what_is_skipped_is_listed_and_the_exit_code_is_1() {
 }
 
 #[test]
+fn a_second_folder_with_the_same_name_keeps_the_first_and_a_wrong_one_is_asked_about() {
+    let postgres = Postgres::with("");
+    let home = Home::with(&configuration(&postgres, ""));
+    let folder = |below: &str, documents: std::ops::Range<usize>| {
+        let folder = home.file(below).join("docs");
+        fs::create_dir_all(&folder).expect("a folder");
+        for number in documents {
+            fs::write(folder.join(format!("{number}.md")), below).expect("written");
+        }
+        folder.to_str().expect("UTF-8").to_owned()
+    };
+    let (first, second) = (folder("a", 0..46), folder("b", 40..50));
+    for (path, expected) in [
+        (&first, "46 written"),
+        (&second, "10 written, 0 unchanged, 0 removed"),
+    ] {
+        let ran = ingest(&home, &[path]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+    }
+    let documents = "SELECT count(DISTINCT document_id) FROM documents";
+    assert_eq!(postgres.count(documents), 56);
+
+    let wrong = ingest(&home, &["-source", &first, &second]);
+    assert_eq!(
+        (wrong.code, &*wrong.stdout),
+        (Some(2), ""),
+        "{}",
+        wrong.stderr
+    );
+    let reason = format!("40 of the 46 documents of source {first} are gone: nothing was removed");
+    assert!(wrong.stderr.contains(&reason), "{}", wrong.stderr);
+    assert_eq!(postgres.count(documents), 56);
+    let ran = ingest(&home, &["-source", &first, "-remove", &second]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(postgres.count(documents), 20);
+    let ran = ingest(&home, &["-source", "x", &first, &second]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("-source is for one folder or file"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn lines_of_json_are_read_from_standard_input() {
     let postgres = Postgres::with("");
     let home = Home::with(&configuration(&postgres, ""));

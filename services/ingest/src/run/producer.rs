@@ -11,8 +11,9 @@ use ziggurat_documents::{Document, Source, Splitter};
 use crate::{
     error::IngestError,
     event::Event,
-    input::{Content, Input, InputReader, Item, Unread},
+    input::{Content, Input, InputReader, Item},
     packed::PackedReader,
+    place::Unread,
     prepared::{Origin, Prepared},
     settings::Settings,
     store::{Digest, Known, digest},
@@ -38,8 +39,8 @@ pub(super) struct Producer<'a> {
     ready: VecDeque<Step>,
     /// The documents that exist.
     pub(super) seen: HashSet<Digest>,
-    /// Names of folders, files and documents that could not be read.
-    unread: Vec<String>,
+    /// Folders, files and documents that could not be read.
+    unread: Vec<Unread>,
 }
 
 /// Step of a run.
@@ -72,13 +73,10 @@ impl<'a> Producer<'a> {
         let ready = skipped
             .iter()
             .map(|(name, reason)| Step::Note(Note::Skipped(name.clone(), reason.clone())));
-        let (ready, unread) = (
-            ready.collect(),
-            skipped.iter().map(|(name, _)| name.clone()).collect(),
-        );
+        let (ready, unread) = (ready.collect(), input.unread());
         let (items, receiver) = mpsc::channel(READ_AHEAD);
         let mut reading = JoinSet::new();
-        let reader = input.reader(settings_text);
+        let reader = input.reader(settings_text, settings.url.clone());
         reading.spawn_blocking(move || read(reader, &items));
         Self {
             ready,
@@ -106,7 +104,11 @@ impl<'a> Producer<'a> {
             };
             match item {
                 Item::FileRead => self.note(Note::FileRead),
-                Item::Skipped(unread) => self.skip(unread),
+                Item::Skipped {
+                    name,
+                    reason,
+                    unread,
+                } => self.skip(name, reason, unread),
                 Item::Document(origin, content) => self.document(origin, content).await,
             }
         }
@@ -114,21 +116,16 @@ impl<'a> Producer<'a> {
 
     /// Returns whether a document could not be read, or may be one that could not.
     pub(super) fn is_unread(&self, id: &str, source: &str) -> bool {
-        let is_below = |name: &str, folder: &str| {
-            name.strip_prefix(folder)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let mut unread = self.unread.iter();
-        unread.any(|unread| is_below(id, unread) || is_below(source, unread))
+        self.unread.iter().any(|unread| unread.has(id, source))
     }
 
     fn note(&mut self, note: Note) {
         self.ready.push_back(Step::Note(note));
     }
 
-    fn skip(&mut self, unread: Unread) {
-        self.unread.push(unread.kept);
-        self.note(Note::Skipped(unread.name, unread.reason));
+    fn skip(&mut self, name: String, reason: String, unread: Unread) {
+        self.unread.push(unread);
+        self.note(Note::Skipped(name, reason));
     }
 
     async fn document(&mut self, origin: Origin, content: Content) {
@@ -136,7 +133,7 @@ impl<'a> Producer<'a> {
         if !self.seen.insert(digest(&origin.id)) {
             let reason = "another document has the same id";
             self.note(Note::Skipped(origin.id, reason.to_owned()));
-        } else if self.known.has(&origin.id, &origin.checksum) {
+        } else if self.known.has(&origin) {
             self.note(Note::Kept(origin.id));
         } else {
             match content {
@@ -163,11 +160,10 @@ impl<'a> Producer<'a> {
                 }
                 self.prepare(origin, &unpacked.document);
             }
-            Err(reason) => self.skip(Unread {
-                name: origin.id.clone(),
-                kept: origin.id,
-                reason,
-            }),
+            Err(reason) => {
+                let unread = Unread::of_id(origin.id.clone());
+                self.skip(origin.id, reason, unread);
+            }
         }
     }
 

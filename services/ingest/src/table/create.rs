@@ -21,17 +21,19 @@ const RIGHTS: &str = "SELECT
             ELSE (SELECT n.oid FROM pg_catalog.pg_namespace n
                 WHERE n.nspname = pg_catalog.current_schema()) END, 'CREATE'), false),
         pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'),
-        EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'vector'),
+        (SELECT n.nspname FROM pg_catalog.pg_extension e
+            JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'),
         EXISTS (SELECT FROM pg_catalog.pg_roles
             WHERE rolname = $2 AND rolname <> CURRENT_USER)
     FROM (SELECT pg_catalog.parse_ident($1) AS parts) AS p";
 
 /// Rights of the role, and the state of the database.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MayCreate {
     /// The role may create the table and what it needs.
     pub(crate) is_allowed: bool,
-    has_extension: bool,
+    /// Schema of the extension, if it is there.
+    extension: Option<String>,
     has_reader: bool,
 }
 
@@ -52,16 +54,21 @@ pub(crate) async fn may_create(
         value.transpose().map(Option::unwrap_or_default)
     };
     let (in_schema, in_database) = (flag(0).during(task())?, flag(1).during(task())?);
-    let has_extension = flag(2).during(task())?;
+    let extension = row.as_ref().map_or(Ok(None), |row| row.get(2));
+    let extension: Option<String> = extension.during(task())?;
     Ok(MayCreate {
-        is_allowed: in_schema && (has_extension || in_database),
-        has_extension,
+        is_allowed: in_schema && (extension.is_some() || in_database),
+        extension,
         has_reader: flag(3).during(task())?,
     })
 }
 
 /// Returns the statements that create a table for vectors of this length.
-pub(crate) fn statements(settings: &Settings, dimensions: usize, rights: MayCreate) -> Vec<String> {
+pub(crate) fn statements(
+    settings: &Settings,
+    dimensions: usize,
+    rights: &MayCreate,
+) -> Vec<String> {
     let (table, columns) = (&settings.table.table, &settings.table.columns);
     let kind = settings.vector_type.unwrap_or({
         if dimensions > MAX_VECTOR {
@@ -70,7 +77,10 @@ pub(crate) fn statements(settings: &Settings, dimensions: usize, rights: MayCrea
             VectorType::Vector
         }
     });
-    let vector = format!("{}({dimensions})", kind.name());
+    // What is there is named with its schema: another role may have made a type of the same name.
+    let schema = rights.extension.as_deref();
+    let schema = schema.map_or_else(String::new, |schema| format!("{}.", quoted(schema)));
+    let vector = format!("{schema}{}({dimensions})", kind.name());
     let definitions = columns.definitions(&vector).into_iter().map(|definition| {
         let name = quoted(definition.column);
         format!(
@@ -80,7 +90,7 @@ pub(crate) fn statements(settings: &Settings, dimensions: usize, rights: MayCrea
     });
     let definitions: Vec<_> = definitions.collect();
     let mut statements = Vec::new();
-    if !rights.has_extension {
+    if rights.extension.is_none() {
         statements.push("CREATE EXTENSION IF NOT EXISTS vector".to_owned());
     }
     statements.push(format!(
@@ -95,13 +105,13 @@ pub(crate) fn statements(settings: &Settings, dimensions: usize, rights: MayCrea
     };
     if is_indexable {
         index(format!(
-            "USING hnsw ({} {}_cosine_ops)",
+            "USING hnsw ({} {schema}{}_cosine_ops)",
             quoted(&columns.embedding),
             kind.name()
         ));
     }
     index(format!(
-        "USING gin (to_tsvector('{}', {}))",
+        "USING gin (pg_catalog.to_tsvector('{}', {}))",
         settings.text_search_config.replace('\'', "''"),
         quoted(&columns.content)
     ));

@@ -9,13 +9,20 @@ pub struct Query<'a> {
     /// The text.
     pub sql: &'a str,
     values: Vec<Value>,
+    /// Runs before it in the same transaction, unless it is empty.
+    guard: &'static str,
 }
+
+/// Sets the search path of one transaction, and has no rows.
+const CATALOG_ONLY: &str =
+    "SELECT WHERE pg_catalog.set_config('search_path', 'pg_catalog', true) IS NULL";
 
 /// Makes a statement without values.
 pub fn query(sql: &str) -> Query<'_> {
     Query {
         sql,
         values: Vec::new(),
+        guard: "",
     }
 }
 
@@ -28,9 +35,16 @@ impl Query<'_> {
         self
     }
 
+    /// Looks up names without a schema in `pg_catalog` only. In the path of the role, an operator that
+    /// another role has created there may fit better, and would run with the rights of the role.
+    pub fn in_catalog(mut self) -> Self {
+        self.guard = CATALOG_ONLY;
+        self
+    }
+
     /// Runs it, and returns its rows.
     pub async fn fetch_all(self, client: &mut Client) -> Result<Vec<Row>, DriverError> {
-        client.queue_with_values(self.sql, &self.values);
+        client.queue_first(self.guard, self.sql, &self.values, 0);
         client.flush().await?;
         client.rows().await
     }
@@ -42,7 +56,7 @@ impl Query<'_> {
 
     /// Runs it, and returns the number of rows it changed.
     pub async fn execute(self, client: &mut Client) -> Result<u64, DriverError> {
-        client.queue_with_values(self.sql, &self.values);
+        client.queue_first(self.guard, self.sql, &self.values, 0);
         client.flush().await?;
         let (mut changed, mut failed) = (0, None);
         loop {

@@ -34,7 +34,7 @@ fn documents_are_written_by_a_role_of_their_own_with_defaults() {
 fn all_settings_are_read() {
     let section = format!(
         "{WRITER}, table: documents, create: false, chunk_tokens: 100, overlap_tokens: 10, \
-         vector_type: halfvec, batch_size: 8, reader_memory_mib: 512, \
+         vector_type: halfvec, batch_size: 8, url: 'https://help.example/{{path}}', reader_memory_mib: 512, \
          reader_seconds: 5, columns: {{document_id: doc, checksum: digest, metadata: meta, \
          title: '', updated_at: changed}}"
     );
@@ -47,6 +47,7 @@ fn all_settings_are_read() {
     assert_eq!(settings.vector_type, Some(VectorType::HalfVector));
     assert_eq!(&*settings.text_search_config, "english");
     assert_eq!(settings.batch_size, Some(8));
+    assert_eq!(settings.url.as_deref(), Some("https://help.example/{path}"));
     let columns = settings.table.columns;
     assert_eq!((&*columns.document_id, columns.title), ("doc", None));
     assert_eq!((&*columns.checksum, &*columns.metadata), ("digest", "meta"));
@@ -103,6 +104,11 @@ fn invalid_settings_are_named() {
             "DB, batch_size: 0",
             "batch_size",
             "must be between 1 and 4096",
+        ),
+        (
+            "DB, url: help.example/x",
+            "url",
+            "must be an address with {path}, such as https://help.example/{path}",
         ),
     ] {
         // An overlap that is not set follows the length.
