@@ -5,11 +5,17 @@ use ziggurat_postgres::{
     pool::Pool,
     quoted,
 };
+use ziggurat_vector_search::retrieval_queries::qualified;
 
 use crate::{
     SyncedTable,
     error::{During as _, SyncError},
 };
+
+/// The schema and the name of a table: as questions name it, else as PostgreSQL reads it.
+const NAME: &str = "SELECT n.nspname, c.relname
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = coalesce(pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))";
 
 /// The table and three of its columns, each with the facts that are checked.
 const COLUMNS: &str = "SELECT n.nspname, c.relname, c.relkind IN ('r', 'p'), a.attname, t.typname,
@@ -81,8 +87,25 @@ impl Definition {
     pub(crate) async fn load(pool: &Pool, names: &SyncedTable) -> Result<Self, SyncError> {
         let task = format!("reading the definition of table {}", names.table);
         let mut lease = pool.lease().await?;
+        // The only name that is looked up in the path of the role.
+        let name = query(NAME)
+            .bind(&*qualified(&names.table))
+            .bind(&names.table);
+        let found = name.fetch_optional(lease.begin()).await.during(&task)?;
+        let Some(found) = found else {
+            lease.settle();
+            return Err(SyncError::Table {
+                table: names.table.clone(),
+                problem: "there is none with this name".to_owned(),
+            });
+        };
+        let (schema, own) = (found.text(0), found.text(1));
+        let table = [schema.during(&task)?, own.during(&task)?]
+            .map(quoted)
+            .join(".");
         let columns = query(COLUMNS)
-            .bind(&names.table)
+            .in_catalog()
+            .bind(&table)
             .bind(&names.id)
             .bind(&names.text)
             .bind(&names.vector);
@@ -94,7 +117,8 @@ impl Definition {
                  AND pg_catalog.has_column_privilege($1, $4, 'SELECT')
                  AND pg_catalog.has_column_privilege($1, $4, 'UPDATE')",
         )
-        .bind(&names.table)
+        .in_catalog()
+        .bind(&table)
         .bind(&names.id)
         .bind(&names.text)
         .bind(&names.vector);
@@ -161,6 +185,7 @@ impl Definition {
         let task = "reading the owners of the queue";
         let mut lease = pool.lease().await?;
         let foreign = query(FOREIGN)
+            .in_catalog()
             .bind(&self.table)
             .bind(&self.queue)
             .bind(&self.failed)

@@ -145,8 +145,8 @@ impl TableSync {
     async fn apply(&self, statements: &[String], task: &str) -> Result<(), SyncError> {
         // Waiting longer for the lock of the table would block the writers that wait behind it.
         let script = format!(
-            "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = warning; {}; \
-             COMMIT",
+            "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = warning; \
+             SET LOCAL search_path = pg_catalog; {}; COMMIT",
             statements.join("; ")
         );
         let mut lease = self.pool.lease().await?;

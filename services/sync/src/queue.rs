@@ -64,6 +64,7 @@ impl Queue {
         let comment = query("SELECT pg_catalog.obj_description(pg_catalog.to_regclass($1))");
         let mut lease = sync.pool.lease().await?;
         let comment = comment
+            .in_catalog()
             .bind(&definition.queue)
             .fetch_optional(lease.begin());
         let row = comment.await.during(&task)?;
@@ -385,7 +386,7 @@ impl Queue {
 }
 
 async fn run(client: &mut Client, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, DriverError> {
-    let statement = query(sql);
+    let statement = query(sql).in_catalog();
     let statement = values.into_iter().fold(statement, Query::bind);
     statement.fetch_all(client).await
 }

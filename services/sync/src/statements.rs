@@ -109,9 +109,8 @@ impl Definition {
             ..
         } = self;
         let channel = channel.replace('\'', "''");
-        format!(
-            "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $ziggurat$
+        let body = format!(
+            "
 BEGIN
     IF TG_LEVEL = 'STATEMENT' THEN
         PERFORM pg_catalog.pg_notify('{channel}', '');
@@ -130,7 +129,15 @@ BEGIN
     END IF;
     RETURN NULL;
 END
-$ziggurat$"
+"
+        );
+        let mut tag = "$ziggurat$".to_owned();
+        while body.contains(&tag) {
+            tag.insert(1, '_');
+        }
+        format!(
+            "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS {tag}{body}{tag}"
         )
     }
 
@@ -143,11 +150,12 @@ $ziggurat$"
             ..
         } = self;
         TRIGGERS.iter().map(move |(name, event)| {
-            // Without a list of columns, because a trigger before it may change the text, too.
+            // Without a list of columns, because a trigger before it may change the text, too. Ids are
+            // compared as texts, since an operator is looked up in the path of who installs it.
             let condition = match *name {
                 "ziggurat_sync_update" => format!(
-                    " WHEN (OLD.{text}::text IS DISTINCT FROM NEW.{text}::text OR OLD.{id} IS \
-                     DISTINCT FROM NEW.{id})"
+                    " WHEN (OLD.{text}::text IS DISTINCT FROM NEW.{text}::text OR OLD.{id}::text IS \
+                     DISTINCT FROM NEW.{id}::text)"
                 ),
                 "ziggurat_sync_notify" => format!(" {id}, {text} ON {table} FOR EACH STATEMENT"),
                 _ => String::new(),

@@ -345,8 +345,10 @@ fn read_row<T>(row: &Row, keep: impl Fn(Hit) -> T) -> Result<T, DriverError> {
     Ok(keep(Hit::read_unscored(row)?.unwrap_or_default()))
 }
 
-/// Returns a name with all its parts quoted.
-fn qualified(name: &str) -> String {
+/// Returns a name with all its parts quoted: a part in quotes is written as in SQL, any other as it
+/// is.
+#[must_use]
+pub fn qualified(name: &str) -> String {
     let mut parts = Vec::new();
     let mut part = String::new();
     let mut is_in_quotes = false;

@@ -62,6 +62,62 @@ async fn ids_of_every_type_and_names_that_need_quotes_work() {
 }
 
 #[tokio::test]
+async fn a_table_is_found_by_the_name_that_questions_use() {
+    for name in ["it's", "a\"b", "x$ziggurat$y", "Mixed", "$ziggurat$"] {
+        let mut setup = Setup::bare().await;
+        let table = SyncedTable {
+            table: name.to_owned(),
+            id: "id".to_owned(),
+            text: "content".to_owned(),
+            vector: "embedding".to_owned(),
+        };
+        let quoted = ziggurat_postgres::quoted(name);
+        let made = format!(
+            "CREATE TABLE {quoted} (id varchar PRIMARY KEY, content text, embedding vector(256))"
+        );
+        setup.given(&made).await;
+        let sync = TableSync::new(setup.pool.clone(), table);
+        sync.install().await.expect(name);
+        let row = format!("INSERT INTO {quoted} VALUES ('1', 'one')");
+        setup.given(&row).await;
+        assert_eq!(sync.status().await.expect(name).backlog, 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_operator_of_another_role_is_never_used() {
+    let mut setup = Setup::bare().await;
+    setup
+        .given(
+            "CREATE FUNCTION public.trap(varchar, varchar) RETURNS boolean LANGUAGE plpgsql
+                 AS 'BEGIN RAISE EXCEPTION ''trapped''; END';
+             CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.trap);
+             CREATE OPERATOR public.> (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.trap);
+             CREATE TABLE notes (id varchar PRIMARY KEY, content text, embedding vector(256));
+             INSERT INTO notes VALUES ('1', 'one'), ('2', 'two')",
+        )
+        .await;
+    let table = SyncedTable {
+        table: "notes".to_owned(),
+        id: "id".to_owned(),
+        text: "content".to_owned(),
+        vector: "embedding".to_owned(),
+    };
+    let sync = TableSync::new(setup.pool.clone(), table);
+    for statement in sync.install_statements().await.expect("printed") {
+        setup.given(&statement).await;
+    }
+    setup
+        .given("UPDATE notes SET content = 'three' WHERE content = 'two'")
+        .await;
+    let worker = Worker::new(sync, Embedder::local(), WorkerSettings::default());
+    let filled = crate::Backfill::new(&worker, false).run(|_| {}).await;
+    filled.expect("filled in");
+    let count = "SELECT count(embedding)::text FROM notes";
+    assert_eq!(setup.rows(count).await, ["2"]);
+}
+
+#[tokio::test]
 async fn roles_that_write_to_the_table_need_no_right_on_the_queue() {
     let mut setup = Setup::new().await;
     setup
