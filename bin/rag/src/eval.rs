@@ -8,7 +8,7 @@ mod report;
 mod trec;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, IsTerminal as _},
     path::Path,
@@ -17,6 +17,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use thiserror::Error;
 use tokio::task::JoinSet;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_rag_service::evaluation::{ARMS, Evaluator};
@@ -61,9 +62,45 @@ fn ended(outcome: anyhow::Result<()>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             print_error(&format!("{error:#}\n"));
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(Strangers { .. }) => ExitCode::from(STRANGERS),
+                None => ExitCode::FAILURE,
+            }
         }
     }
+}
+
+/// Exit code for judgements that name nothing there is.
+const STRANGERS: u8 = 2;
+
+/// Error for judged ids that nothing has.
+#[derive(Debug, Error)]
+#[error("none of the {ids} judged ids is in the {place}{}", self.hint())]
+struct Strangers {
+    ids: usize,
+    place: &'static str,
+    by_document: bool,
+}
+
+impl Strangers {
+    fn hint(&self) -> &'static str {
+        if self.by_document {
+            ""
+        } else {
+            "; did you mean -by-document?"
+        }
+    }
+}
+
+/// Returns the judged ids, unless a run has one of them.
+fn strangers(questions: &[GoldenQuestion], runs: &[(String, Run)]) -> BTreeSet<String> {
+    let judged = questions.iter().flat_map(|question| question.grades.keys());
+    let judged: BTreeSet<_> = judged.cloned().collect();
+    let mut found = runs.iter().flat_map(|(_, run)| run.values().flatten());
+    if found.any(|id| judged.contains(id)) {
+        return BTreeSet::new();
+    }
+    judged
 }
 
 fn evaluate(config: Option<&Path>, options: &EvalOptions) -> anyhow::Result<()> {
@@ -174,6 +211,14 @@ fn read_runs(
         }
         runs.push((name, run));
     }
+    let strangers = strangers(questions, &runs);
+    if !strangers.is_empty() {
+        bail!(Strangers {
+            ids: strangers.len(),
+            place: "runs",
+            by_document: options.is_by_document,
+        });
+    }
     Ok((report(questions, &runs), runs))
 }
 
@@ -220,6 +265,15 @@ fn ask(
             let asked = runs.into_iter().zip(times);
             let (runs, times): (Vec<_>, Vec<_>) =
                 asked.filter(|(_, times)| !times.is_empty()).unzip();
+            let unknown: Vec<_> = strangers(questions, &runs).into_iter().collect();
+            let by_document = options.is_by_document;
+            if !unknown.is_empty() && !evaluator.has_any(&unknown, by_document).await? {
+                bail!(Strangers {
+                    ids: unknown.len(),
+                    place: "table",
+                    by_document,
+                });
+            }
             let mut report = report(questions, &runs);
             for (arm, times) in report.arms.iter_mut().zip(times) {
                 arm.latency = Some(Latency::of(times));

@@ -180,6 +180,21 @@ impl Evaluator {
         passages.collect()
     }
 
+    /// Returns whether a table has a row with one of these ids, or, with `by_document`, a passage of
+    /// one of these documents.
+    ///
+    /// # Errors
+    /// Fails if a table cannot be read.
+    pub async fn has_any(
+        &self,
+        ids: &[String],
+        by_document: bool,
+    ) -> Result<bool, EvaluationError> {
+        let retriever = self.pipeline.retriever();
+        let found = retriever.has_any(ids, by_document).await;
+        Ok(found.map_err(Reason::Unread)?)
+    }
+
     /// Has the model of the answers write a question that a passage answers; `None` if it wrote
     /// none.
     ///

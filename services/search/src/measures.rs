@@ -105,7 +105,8 @@ fn discounted(gains: &[f64], depth: usize) -> f64 {
 /// Returns the number of relevant documents.
 fn count(gains: &[f64], depth: usize) -> f64 {
     let relevant = gains.iter().take(depth).filter(|gain| **gain > 0.0);
-    relevant.map(|_| 1.0).sum()
+    // The sum of nothing would be -0.
+    relevant.fold(0.0, |sum, _| sum + 1.0)
 }
 
 #[cfg(test)]
@@ -135,6 +136,19 @@ mod tests {
             "recall_10" => ranking.recall(10),
             "recall_100" => ranking.recall(100),
             other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_ranking_without_relevant_documents_has_zeros_without_a_sign() {
+        let grades = BTreeMap::from([("a".to_owned(), 1)]);
+        let ranking = JudgedRanking::new(&["b"], &grades);
+        for value in [
+            ranking.recall(10),
+            ranking.ndcg(10),
+            ranking.reciprocal_rank(10),
+        ] {
+            assert!(value.is_sign_positive(), "{value}");
         }
     }
 

@@ -114,15 +114,32 @@ fn passages_can_be_judged_by_their_documents() {
     let home = measured(&postgres);
     let line = r#"{"query": "wool", "relevant": {"handbook.md": 1}}"#;
     home.write("golden.jsonl", line);
-    for (flag, expected) in [("", 0.0), ("-by-document", 1.0)] {
-        let ran = eval(&home, &format!("@golden.jsonl -o @report.json {flag}"));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert_eq!(
-            json(&home, "report.json")["arms"][2]["ndcg@10"],
-            expected,
-            "{flag}"
-        );
-    }
+    let ran = eval(&home, "@golden.jsonl -o @report.json -by-document");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(json(&home, "report.json")["arms"][2]["ndcg@10"], 1.0);
+}
+
+#[test]
+fn judgements_that_name_no_row_are_an_error_with_its_likely_cause() {
+    let postgres = library();
+    postgres.run("UPDATE documents SET id = 'handbook.md#' || right(id, 1)");
+    let home = measured(&postgres);
+    let line = r#"{"query": "wool", "relevant": {"handbook.md": 1, "x": 0}}"#;
+    home.write("golden.jsonl", line);
+    let ran = eval(&home, "@golden.jsonl");
+    assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{}", ran.stderr);
+    let reason = "none of the 2 judged ids is in the table; did you mean -by-document?\n";
+    assert!(ran.stderr.ends_with(reason), "{}", ran.stderr);
+
+    // A row that is there and is not found is a result, of zeros without a sign.
+    postgres.run("UPDATE documents SET content = 'x', embedding = NULL WHERE id = 'handbook.md#0'");
+    home.write(
+        "golden.jsonl",
+        r#"{"query": "wool", "relevant": {"handbook.md#0": 1}}"#,
+    );
+    let ran = eval(&home, "@golden.jsonl");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("-0"), "{}", ran.stdout);
 }
 
 #[test]

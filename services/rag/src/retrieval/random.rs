@@ -1,4 +1,4 @@
-//! Random passages of the tables.
+//! Random passages of the tables, and known ones.
 
 use futures_util::future;
 use ziggurat_postgres::error::QueryError;
@@ -29,5 +29,17 @@ impl Retriever {
                 return Ok(passages);
             }
         }
+    }
+
+    /// Returns whether a table has a row with one of these ids, or of one of these documents.
+    pub(crate) async fn has_any(
+        &self,
+        ids: &[String],
+        by_document: bool,
+    ) -> Result<bool, QueryError> {
+        let tables = self.inner.tables.iter();
+        let found = tables.map(|table| table.has_any(ids, by_document));
+        let found = future::try_join_all(found).await?;
+        Ok(found.contains(&true))
     }
 }

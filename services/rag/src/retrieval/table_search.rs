@@ -318,14 +318,30 @@ impl TableSearch {
         min_chars: u32,
     ) -> Result<Vec<Hit>, QueryError> {
         let known = self.known(&self.pool).await?;
-        let search = Search {
+        let search = self.whole(&known, rows);
+        search.random(min_chars, &self.pool).await
+    }
+
+    /// Returns whether there is a row with one of these ids, or of one of these documents.
+    pub(super) async fn has_any(
+        &self,
+        ids: &[String],
+        by_document: bool,
+    ) -> Result<bool, QueryError> {
+        let known = self.known(&self.pool).await?;
+        let search = self.whole(&known, 1);
+        search.has_any(ids, by_document, &self.pool).await
+    }
+
+    /// Returns a search without a question.
+    fn whole<'a>(&'a self, known: &'a KnownTable, rows: u32) -> Search<'a> {
+        Search {
             place: &self.place,
             shape: &known.shape,
             filter: None,
             excluded: &[],
             rows,
-        };
-        search.random(min_chars, &self.pool).await
+        }
     }
 
     /// Finds the rows next to those with these ids, in the same documents.

@@ -1,4 +1,4 @@
-//! Reads random rows.
+//! Reads random rows, and looks for known ones.
 
 use super::{Hit, Search, read_row};
 use crate::quoted;
@@ -18,6 +18,38 @@ impl Search<'_> {
         read_query
             .read(pool.lease().await?, |row| read_row(row, |hit| hit))
             .await
+    }
+
+    /// Returns whether there is a row with one of these ids, or, with `by_document`, one of a document
+    /// with one of them: the id of a row without its last `#` and what follows.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn has_any(
+        &self,
+        ids: &[String],
+        by_document: bool,
+        pool: &Pool,
+    ) -> Result<bool, QueryError> {
+        let mut builder = self.builder();
+        let ids = builder.texts(ids);
+        let [id, ..] = builder.optional_columns();
+        let id = if by_document {
+            format!("pg_catalog.regexp_replace(({id})::text, '#[^#]*$', '')")
+        } else {
+            format!("({id})::text")
+        };
+        let read_query = ReadOnlyQuery {
+            name: "SELECT",
+            before: None,
+            query: format!(
+                "SELECT 1 FROM {} WHERE {id} = ANY ({ids}) LIMIT 1",
+                self.place.table
+            ),
+            values: builder.values,
+        };
+        let found = read_query.read(pool.lease().await?, |_| Ok(())).await;
+        found.map(|rows| !rows.is_empty())
     }
 
     fn random_query(&self, min_chars: u32) -> ReadOnlyQuery {
