@@ -43,6 +43,16 @@ test('quotes within quotes end somewhere', () => {
   expect(shown(`${'> '.repeat(200)}deep`).textContent).toContain('deep')
 })
 
+test('a text of marks is read in time and stays as it is', () => {
+  for (const mark of ['_a', '*a', '**a', 'a*b_', '~a']) {
+    const source = mark.repeat(30_000)
+    const began = performance.now()
+    expect(shown(`before\n\n${source}\n\n**after**`).querySelector('strong')?.textContent).toBe('after')
+    expect(performance.now() - began, mark).toBeLessThan(1000)
+    expect(document.body.textContent).toContain(source)
+  }
+})
+
 test('a text that grows is made again only where it has changed', () => {
   const words = vi.fn((text: string) => text)
   const hooks = { onLink: () => {}, words }

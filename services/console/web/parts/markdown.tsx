@@ -1,4 +1,4 @@
-import { lexer, type Token, type Tokens } from 'marked'
+import { Lexer, type Token, type Tokens } from 'marked'
 import { type ComponentChild, Fragment } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import { markdown as text } from '../text/markdown'
@@ -14,6 +14,20 @@ export interface Hooks {
 }
 
 const DEEPEST = 12
+
+/** Marks of emphasis in one text, at most: reading them takes time in the square of their number. */
+const MOST_MARKS = 1000
+
+/** Reads Markdown; a text of marks stays as it is. */
+class Reader extends Lexer {
+  override inlineTokens(source: string, tokens: Token[] = []): Token[] {
+    if ((source.match(/[*_~]/g)?.length ?? 0) <= MOST_MARKS) return super.inlineTokens(source, tokens)
+    tokens.push({ type: 'text', raw: source, text: source, escaped: false })
+    return tokens
+  }
+}
+
+const lexer = (source: string) => new Reader({ gfm: true }).lex(source)
 
 // The expressions of the reader are compiled when they are first used: better now than when an answer arrives.
 globalThis.requestIdleCallback?.(() => lexer('a *b* `c` [d](e) <f>\n- g\n\n| h |\n|---|\n| i |\n\n> j\n\n```\nk\n```\n'))
@@ -61,7 +75,7 @@ function read(source: string, before: Read | null): Read {
 }
 
 function lexed(source: string): Omit<Read, 'source'> {
-  const tokens = lexer(source, { gfm: true })
+  const tokens = lexer(source)
   return { tokens, links: JSON.stringify(tokens.links) }
 }
 

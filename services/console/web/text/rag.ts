@@ -15,7 +15,7 @@ export const rag = {
   startText: 'Answers come from the passages of a pipeline, which are listed beside the answer. Each citation opens its passage.',
   conversation: 'Questions and answers',
   question: 'Question',
-  placeholder: 'How do I wash wool?',
+  placeholder: 'Ask a question',
   ask: 'Ask',
   stop: 'Stop',
   startOver: 'New conversation',
