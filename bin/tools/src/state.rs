@@ -39,8 +39,8 @@ impl ServerState {
     /// database that cannot be reached yet is tried again on each use.
     ///
     /// # Errors
-    /// Fails if the file of the store belongs to another program: its conversations must not be
-    /// lost.
+    /// Fails if the file of the store belongs to another program, or to a later version of this one:
+    /// its conversations must not be lost.
     pub(crate) async fn open(
         configuration: &Configuration,
         readiness: &Readiness,
@@ -111,7 +111,9 @@ impl ServerState {
                 info!("conversations are kept in {}", folder.display());
                 Some(store)
             }
-            Err(error @ StoreError::Foreign { .. }) => return Err(error.into()),
+            Err(error @ (StoreError::Foreign { .. } | StoreError::Later { .. })) => {
+                return Err(error.into());
+            }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 warn!(error, "conversations are disabled");

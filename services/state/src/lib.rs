@@ -90,6 +90,16 @@ pub enum StoreError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// A later version of the program has changed the file.
+    #[error(
+        "{} was changed by a later version of this program: run that version, or move the file to \
+         begin without its conversations",
+        path.display()
+    )]
+    Later {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// The tables could not be brought up to date.
     #[error("cannot migrate the tables of the store")]
     Migrate(#[source] Arc<MigrateError>),

@@ -15,6 +15,7 @@ use std::{
 use jiff::Timestamp;
 use sqlx::{
     ConnectOptions as _, SqlitePool,
+    migrate::MigrateError,
     sqlite::{
         SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions,
         SqliteSynchronous,
@@ -108,7 +109,7 @@ pub(crate) async fn open(
     if is_of_reference {
         reference::rename_table(&mut connection).await?;
     }
-    migrator(&[
+    let migrated = migrator(&[
         (
             "conversations",
             include_str!("sqlite/0001_conversations.sql"),
@@ -117,7 +118,11 @@ pub(crate) async fn open(
         ("accounts", include_str!("sqlite/0003_accounts.sql")),
     ])
     .run_direct(None, &mut connection, false)
-    .await?;
+    .await;
+    if let Err(MigrateError::VersionMissing(_)) = migrated {
+        return Err(StoreError::Later { path });
+    }
+    migrated?;
     let taken_over = reference::import(&mut connection, Timestamp::now()).await;
     match taken_over {
         Ok(None) => {}

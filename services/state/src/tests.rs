@@ -4,6 +4,7 @@ use std::{collections::HashSet, os::unix::fs::PermissionsExt as _};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
+use sqlx::ConnectOptions as _;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ziggurat_postgres::{fixture::Fixture, pool::Pools};
@@ -432,6 +433,32 @@ async fn a_file_that_is_something_else_is_left_alone() {
         .expect_err("no database");
     assert!(std::fs::read(&path).expect("there").starts_with(b"not a"));
     Conversations::local(&path).await.expect_err("no folder");
+}
+
+#[tokio::test]
+async fn a_file_of_a_later_version_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(Conversations::local(folder.path()).await.expect("opened"));
+    let path = folder.path().join("conversations.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
+    let mut connection = options.connect().await.expect("connected");
+    sqlx::raw_sql(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (99, 'later', true, x'00', 0)",
+    )
+    .execute(&mut connection)
+    .await
+    .expect("written");
+    drop(connection);
+    let error = Conversations::local(folder.path())
+        .await
+        .expect_err("later");
+    assert!(matches!(error, StoreError::Later { .. }), "{error}");
+    let said = error.to_string();
+    assert!(
+        said.contains("run that version, or move the file"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
