@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr};
 
 use anyhow::Context as _;
+use tokio::net::TcpListener;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
 use ziggurat_http::{OptionalTls, Tls, connection_count};
@@ -10,7 +11,7 @@ use ziggurat_mcp::{
     protocol::ProtocolLayer,
     stdio::{self, Stdio},
 };
-use ziggurat_runtime::{listen, open_files, signals};
+use ziggurat_runtime::{open_files, signals};
 use ziggurat_serve::{Limits, Server};
 
 use crate::{
@@ -72,9 +73,13 @@ async fn serve_http(
         .with_connection_count(connection_count(&app.observation.metrics))
         .with_cut_off(app.cut_off.clone())
         .with_acceptor(OptionalTls(tls.transpose()?));
-    let listener = http.address.candidates().and_then(listen::on_first);
-    let listener = listener.with_context(|| format!("cannot listen on {}", http.address))?;
-    let address = listener.local_addr().context("reading the address")?;
+    let listeners = http.address.listen();
+    let listeners = listeners.with_context(|| format!("cannot listen on {}", http.address))?;
+    let bound = listeners.iter().map(TcpListener::local_addr);
+    let bound: Vec<_> = bound
+        .collect::<Result<_, _>>()
+        .context("reading the address")?;
+    let address = *bound.first().context("no address to listen on")?;
     let tower = stack::build(http, configuration, address, app)?;
     if app.accounts.is_some() {
         info!("Authentication: ENABLED");
@@ -82,10 +87,12 @@ async fn serve_http(
         warn!("Authentication: DISABLED (warning: server is not secured)");
     }
     let scheme = if http.tls.is_some() { "https" } else { "http" };
-    info!("listening on {scheme}://{address}");
+    for address in bound {
+        info!("listening on {scheme}://{address}");
+    }
     listening(address);
     server
-        .serve(listener, tower, stop)
+        .serve(listeners, tower, stop)
         .await
         .context("cannot accept connections")
 }

@@ -7,6 +7,9 @@ use std::{
 };
 
 use thiserror::Error;
+use tokio::net::TcpListener;
+
+use crate::listen;
 
 /// Address to listen on: `:8080`, `host:port` or `[::1]:80`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +43,23 @@ pub enum InvalidAddress {
 // === impl Address ===
 
 impl Address {
-    /// Returns the socket addresses in the order of preference; the server listens on the first
-    /// that can be bound.
+    /// Listens on the first candidate that can be bound; on both loopback addresses for
+    /// `localhost`.
+    ///
+    /// # Panics
+    /// Panics outside a Tokio runtime.
+    ///
+    /// # Errors
+    /// Fails if the name of the host cannot be resolved, or nothing can be bound.
+    pub fn listen(&self) -> io::Result<Vec<TcpListener>> {
+        let candidates = self.candidates()?;
+        match self.host {
+            Host::Name(_) if self.is_loopback() => listen::on_all(candidates),
+            _ => Ok(vec![listen::on_first(candidates)?]),
+        }
+    }
+
+    /// Returns the socket addresses in the order of preference.
     ///
     /// Resolves a host name, and may therefore block.
     ///
@@ -55,6 +73,11 @@ impl Address {
                 (Ipv4Addr::UNSPECIFIED, self.port).into(),
             ]),
             Host::Ip(ip) => Ok(vec![(*ip, self.port).into()]),
+            // Not looked up, because some systems resolve this name to only one of the two.
+            Host::Name(_) if self.is_loopback() => Ok(vec![
+                (Ipv4Addr::LOCALHOST, self.port).into(),
+                (Ipv6Addr::LOCALHOST, self.port).into(),
+            ]),
             Host::Name(name) => Ok((name.as_str(), self.port).to_socket_addrs()?.collect()),
         }
     }
@@ -67,6 +90,21 @@ impl Address {
         Self {
             host: Host::Ip(Ipv4Addr::LOCALHOST.into()),
             ..Self::default()
+        }
+    }
+
+    /// Returns whether the address is a port without a host.
+    #[must_use]
+    pub fn is_bare_port(&self) -> bool {
+        self.host == Host::All
+    }
+
+    /// Returns the same port of `localhost`.
+    #[must_use]
+    pub fn at_localhost(&self) -> Self {
+        Self {
+            host: Host::Name("localhost".to_owned()),
+            port: self.port,
         }
     }
 
@@ -203,5 +241,18 @@ mod tests {
         let address: Address = "[::1]:80".parse().expect("an address");
         let candidates = address.candidates().expect("no look-up");
         assert_eq!(candidates, ["[::1]:80".parse().expect("a socket")]);
+    }
+
+    #[tokio::test]
+    async fn localhost_is_one_port_of_both_loopback_addresses() {
+        let address: Address = ":0".parse().expect("an address");
+        assert!(address.is_bare_port());
+        let address = address.at_localhost();
+        assert!(address.is_loopback() && !address.is_bare_port());
+        let listeners = address.listen().expect("bound");
+        let bound = listeners.iter().map(|it| it.local_addr().expect("bound"));
+        let bound: Vec<_> = bound.collect();
+        assert!(bound.iter().all(|socket| socket.ip().is_loopback()));
+        assert!(bound.iter().all(|socket| socket.port() == bound[0].port()));
     }
 }

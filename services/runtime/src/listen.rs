@@ -36,7 +36,7 @@ pub fn on_first(candidates: impl IntoIterator<Item = SocketAddr>) -> io::Result<
     Err(refusal)
 }
 
-/// Listens on every address that this machine has.
+/// Listens on every address that this machine has. Port 0 is the same free port for all of them.
 ///
 /// Addresses that this machine does not have are skipped, such as IPv6 ones without IPv6. An
 /// address that another program uses is an error: clients would reach the wrong server.
@@ -47,8 +47,11 @@ pub fn on_first(candidates: impl IntoIterator<Item = SocketAddr>) -> io::Result<
 /// # Errors
 /// Fails if an address of this machine cannot be bound, or if the machine has none of them.
 pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
-    let (mut listeners, mut refusal) = (Vec::new(), no_address());
-    for address in addresses {
+    let (mut listeners, mut refusal) = (Vec::<TcpListener>::new(), no_address());
+    for mut address in addresses {
+        if let (0, Some(first)) = (address.port(), listeners.first()) {
+            address.set_port(first.local_addr()?.port());
+        }
         match bind(address) {
             Ok(listener) => listeners.push(listener),
             Err(error) if is_elsewhere(&error) => refusal = explained(error),

@@ -73,7 +73,7 @@ pub(super) fn read(
         .key("address")
         .var("ZIGGURAT_HTTP_ADDRESS")
         .flag("addr");
-    let address = address.parsed(|text| {
+    let address: Option<Address> = address.parsed(|text| {
         let address = text.parse();
         address.map_err(|error: InvalidAddress| format!("'{text}' {error}"))
     });
@@ -85,14 +85,23 @@ pub(super) fn read(
     let console = file.key("console").var("ZIGGURAT_HTTP_CONSOLE");
     let public_url = file.key("public_url").parsed(str::parse);
     let (origins, hosts) = (file.key("allowed_origins"), file.key("allowed_hosts"));
-    let http = Http {
-        address: address.unwrap_or_else(|| {
-            if has_auth || allow_public {
-                Address::default()
-            } else {
-                Address::loopback()
+    let is_local = !has_auth && !allow_public;
+    let address = match address {
+        Some(address) if is_local && address.is_bare_port() => {
+            if is_enabled {
+                file.warn(format!(
+                    "without authentication {address} is this port of 127.0.0.1 and [::1]: only \
+                     this machine can reach it; -no-auth=public opens it"
+                ));
             }
-        }),
+            address.at_localhost()
+        }
+        Some(address) => address,
+        None if is_local => Address::loopback(),
+        None => Address::default(),
+    };
+    let http = Http {
+        address,
         allow_public,
         tls,
         client_ip: client_ip::read(&file.section("client_ip")),

@@ -1,6 +1,6 @@
 //! Tests of `/health` and `/ready`, and of the access to them.
 
-use std::fs;
+use std::{fs, net::TcpListener};
 
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, Client};
@@ -145,18 +145,34 @@ fn probes_need_neither_a_token_nor_a_known_host_name() {
 #[test]
 fn without_authentication_other_machines_reach_it_only_if_explicitly_allowed() {
     let home = Home::with(&Postgres::new());
-    for flags in [
-        &["-http", "-no-auth", "-addr", ":0"][..],
-        &["-http", "-no-auth", "-addr", "0.0.0.0:0"],
-    ] {
-        let ran = home.ran(flags, "");
-        assert_eq!(ran.code, Some(1), "{flags:?}");
-        assert!(ran.stderr.contains("-no-auth=public"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("http.allow_public"), "{}", ran.stderr);
-    }
+    let ran = home.ran(&["-http", "-no-auth", "-addr", "0.0.0.0:0"], "");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("-no-auth=public"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("http.allow_public"), "{}", ran.stderr);
     let mut command = home.command(&["-http", "-no-auth=public", "-addr", ":0"]);
     let program = Program::start(&mut command);
     program.wait_for("listening on http://");
+}
+
+#[test]
+fn a_bare_port_without_authentication_is_served_on_both_loopback_addresses() {
+    let home = Home::with(&Postgres::new());
+    let mut command = home.command(&["-http", "-no-auth", "-addr", ":0"]);
+    let (program, client) = Program::listening(&mut command);
+    assert!(client.address().starts_with("127.0.0.1:"), "{client:?}");
+    assert_eq!(client.get("/health").status, 200);
+    let log = program.log();
+    let told = log.lines().filter(|line| {
+        line.contains("WARN") && line.contains("only this machine can reach it; -no-auth=public")
+    });
+    assert_eq!(told.count(), 1, "{log}");
+    // A machine without IPv6 has only the first address.
+    if TcpListener::bind("[::1]:0").is_ok() {
+        let port = client.address().rsplit(':').next().unwrap_or_default();
+        program.wait_for(&format!("listening on http://[::1]:{port}"));
+        let client = Client::new(format!("[::1]:{port}"));
+        assert_eq!(client.get("/health").status, 200);
+    }
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn a_public_address_without_authentication_must_be_allowed_explicitly() {
         ("", "-http -no-auth", false),
         ("", "-http -no-auth -addr localhost:80", false),
         ("", "-http -no-auth -addr [::1]:80", false),
-        ("", "-http -no-auth -addr :80", true),
+        ("", "-http -no-auth -addr :80", false),
         ("", "-http -no-auth -addr 0.0.0.0:80", true),
         ("", "-http -no-auth -addr tools.example:80", true),
         ("", "-http -no-auth=public -addr :80", false),
@@ -322,7 +322,7 @@ fn a_public_address_without_authentication_must_be_allowed_explicitly() {
         (
             "http: {address: ':80', auth: {enabled: false}}",
             "-http",
-            true,
+            false,
         ),
         (
             "http: {address: ':80', allow_public: true, auth: {enabled: false}}",
@@ -334,11 +334,35 @@ fn a_public_address_without_authentication_must_be_allowed_explicitly() {
         let checked = configuration.check_address();
         assert_eq!(checked.is_err(), is_refused, "{file} {line}");
     }
-    let case = Case::new().words("-http -no-auth -addr :80");
+    let case = Case::new().words("-http -no-auth -addr 0.0.0.0:80");
     let error = case.configuration().check_address().expect_err("public");
     let text = error.to_string();
-    for part in ["reach :80", "-no-auth=public", "http.allow_public: true"] {
+    for part in [
+        "reach 0.0.0.0:80",
+        "-no-auth=public",
+        "http.allow_public: true",
+    ] {
         assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_bare_port_without_authentication_is_for_this_machine_only() {
+    for (line, address, is_told) in [
+        ("-http -no-auth -addr :80", "localhost:80", true),
+        ("-no-auth -addr :80", ":8080", false),
+        ("-http -no-auth", "127.0.0.1:8080", false),
+        ("-http -no-auth=public -addr :80", ":80", false),
+        ("-http -addr :80", ":80", false),
+    ] {
+        let case = Case::new().words(line);
+        let http = case.configuration().http.unwrap_or_default();
+        assert_eq!(http.address.to_string(), address, "{line}");
+        let warnings = case.warnings();
+        let told = warnings
+            .iter()
+            .filter(|it| it.contains("-no-auth=public opens it"));
+        assert_eq!(told.count(), usize::from(is_told), "{line}: {warnings:?}");
     }
 }
 

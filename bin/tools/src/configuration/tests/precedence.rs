@@ -300,7 +300,7 @@ fn settings_come_from_different_places_at_once() {
         .words("-no-auth -debug");
     let configuration = case.configuration();
     let http = configuration.http.expect("HTTP");
-    assert_eq!(http.address.to_string(), ":2");
+    assert_eq!(http.address.to_string(), "localhost:2");
     assert_eq!(configuration.auth.max_attempts.get(), 3);
     assert_eq!(configuration.auth.window.as_secs(), 900);
     assert!(!configuration.auth.is_enabled);
