@@ -6,9 +6,9 @@
 use std::{panic, sync::mpsc, thread, time::Duration};
 
 use tokio::sync::oneshot;
+use ziggurat_runtime::terminal::State;
 
 use self::system::Signals;
-use crate::terminal::State;
 
 /// Time for a save that has begun, so that no temporary file is left.
 const GRACE: Duration = Duration::from_millis(200);

@@ -33,12 +33,12 @@ const FLAGS: &[Flag] = &[
     Flag::text(
         "token-note",
         "TEXT",
-        "with -add-token: a note about its use; asked for if not given",
+        "with -add-token: a note about its use; a terminal asks for it",
     ),
     Flag::text(
         "token-expiry",
         "TIME",
-        "with -add-token: its lifetime, such as 30d or never; asked for if not given",
+        "with -add-token: its lifetime, such as 30d; never is the default, and a terminal asks for it",
     ),
     Flag::switch("list-tokens", "list the API tokens, and exit"),
     Flag::text(

@@ -1,16 +1,16 @@
 //! Commands that change the account files and the knowledge base. They start no server; a running
 //! server reloads the files by itself.
 
+#[cfg(test)]
+mod fixture;
 mod knowledge;
 mod replicas;
-mod secret;
 mod users;
 
 use std::path::Path;
 
-use anyhow::bail;
 use ziggurat_runtime::console::Console;
-use ziggurat_tokens::{TokenCommand, TokenFile, TokenTargets};
+use ziggurat_tokens::{TokenFile, TokenTargets};
 
 use crate::{
     arguments::Command,
@@ -24,7 +24,8 @@ pub(crate) struct AdminContext<'a> {
     pub(crate) user_file: &'a Path,
     /// Least number of characters of a new password.
     pub(crate) min_password_length: usize,
-    pub(crate) config_file: &'a Path,
+    /// True if the configuration sets that number. Else a shorter password is a warning.
+    pub(crate) refuses_short_passwords: bool,
     pub(crate) knowledgebase: &'a Knowledgebase,
     pub(crate) databases: Vec<&'a str>,
     /// Toolsets that a token can have.
@@ -46,9 +47,6 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match command {
         Command::Tokens(command) => {
-            if matches!(command, TokenCommand::Add(_)) {
-                check_databases(admin_context)?;
-            }
             let file = TokenFile::new(admin_context.token_file);
             let targets = TokenTargets {
                 databases: Some(&admin_context.databases),
@@ -85,8 +83,9 @@ pub(crate) fn run(
         }
         Command::DeleteUser {
             username,
+            is_sure,
             keeps_state,
-        } => users::delete(username, keeps_state, admin_context, console),
+        } => users::delete(username, is_sure, keeps_state, admin_context, console),
         Command::ListUsers => users::list(admin_context, console),
         Command::EnableUser { username } => users::enable(username, admin_context, console),
         Command::DisableUser { username } => users::disable(username, admin_context, console),
@@ -107,16 +106,4 @@ pub(crate) fn run(
         // The others change nothing.
         _ => Ok(()),
     }
-}
-
-/// Fails if no database is configured, because a token is for a database.
-fn check_databases(admin_context: &AdminContext<'_>) -> anyhow::Result<()> {
-    if !admin_context.databases.is_empty() {
-        return Ok(());
-    }
-    let path = admin_context.config_file.display();
-    if admin_context.config_file.exists() {
-        bail!("No databases configured in {path}");
-    }
-    bail!("Configuration file not found: {path}")
 }

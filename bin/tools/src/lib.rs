@@ -40,7 +40,10 @@ use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 use anyhow::{Context as _, anyhow};
 use ziggurat_access::Toolsets;
 use ziggurat_audit::{AdminAudit, verify_and_print};
-use ziggurat_runtime::console::{self, Console, print_error};
+use ziggurat_runtime::{
+    config::Source,
+    console::{self, Console, print_error},
+};
 
 use crate::{
     admin::AdminContext,
@@ -50,6 +53,9 @@ use crate::{
         start::{CUSTOM_DEFINITIONS, definition_problems},
     },
 };
+
+/// Key of the least number of characters of a new password.
+const MIN_PASSWORD_LENGTH: &str = "http.auth.min_password_length";
 
 /// Time for file writes that are in progress when the server ends.
 const FILE_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -169,7 +175,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
         token_file: &configuration.auth.token_file,
         user_file: &configuration.auth.user_file,
         min_password_length: configuration.auth.min_password_length,
-        config_file: &loaded.path,
+        refuses_short_passwords: loaded.sources.of(MIN_PASSWORD_LENGTH) != Source::Default,
         knowledgebase: &configuration.knowledgebase,
         databases: configuration
             .databases

@@ -7,7 +7,10 @@ use std::{
 };
 
 use jiff::Timestamp;
+use secrecy::SecretString;
 use thiserror::Error;
+
+use crate::terminal;
 
 /// Writes to standard output.
 ///
@@ -30,7 +33,7 @@ pub fn print_warnings(warnings: &[String]) {
 }
 
 /// Input and output of the terminal of an administrator, or of a script: asks questions and prints
-/// messages.
+/// messages. A script is asked nothing, because its input may be meant for another command.
 ///
 /// ```
 /// use ziggurat_runtime::console::Console;
@@ -40,11 +43,14 @@ pub fn print_warnings(warnings: &[String]) {
 ///     input: &mut "nightly report\n".as_bytes(),
 ///     output: &mut output,
 ///     remarks: &mut remarks,
-///     is_terminal: false,
+///     is_terminal: true,
 ///     has_screen: false,
 /// };
 /// assert_eq!(console.ask("Note: ")?, "nightly report");
-/// assert!(console.ask("Expiry: ").is_err(), "a missing answer is no answer");
+/// assert!(console.ask("Expiry: ").is_err(), "the end of the input is no answer");
+/// console.is_terminal = false;
+/// assert_eq!(console.ask("Note: ")?, "");
+/// assert!(console.ask_required("username", "-username").is_err());
 /// assert_eq!(output, b"Note: Expiry: ");
 /// # Ok::<_, ziggurat_runtime::console::ConsoleError>(())
 /// ```
@@ -55,7 +61,7 @@ pub struct Console<'a> {
     pub output: &'a mut dyn Write,
     /// Standard error.
     pub remarks: &'a mut dyn Write,
-    /// True if standard input is a terminal, which would show a typed password.
+    /// True if standard input is a terminal, where questions can be asked.
     pub is_terminal: bool,
     /// True if standard error is a terminal, so that a progress bar can overwrite its line.
     pub has_screen: bool,
@@ -77,6 +83,14 @@ pub enum ConsoleError {
     /// Standard input ended.
     #[error("standard input ended before the answer to \"{0}\"; use a flag instead (see -help)")]
     NoAnswer(String),
+    /// A required value is missing, and there is no terminal to ask for it.
+    #[error("{what} is required: give {flag}, because standard input is not a terminal")]
+    Missing {
+        /// Name of the value.
+        what: &'static str,
+        /// Flag that sets it.
+        flag: &'static str,
+    },
 }
 
 // === impl Console ===
@@ -124,21 +138,63 @@ impl Console<'_> {
         self.print_error(&format!("Creating new {what} file: {}\n", path.display()))
     }
 
-    /// Asks for a line.
+    /// Asks for the line of an optional value. A script is not asked, and gives an empty one.
     ///
     /// # Errors
-    /// Fails at the end of input: a missing answer must not choose a default, such as a token that
-    /// never expires.
+    /// Fails at the end of the input of a terminal.
     pub fn ask(&mut self, question: &str) -> Result<String, ConsoleError> {
+        if !self.is_terminal {
+            return Ok(String::new());
+        }
         self.print(question)?;
         Ok(self.read_answer(question)?.trim().to_owned())
     }
 
-    /// Reads the answer to a question that was printed, with the end of its line.
+    /// Asks for the line of a required value, which a flag can also give.
     ///
     /// # Errors
-    /// Fails like [`ask`](Self::ask).
-    pub fn read_answer(&mut self, question: &str) -> Result<String, ConsoleError> {
+    /// Fails like [`ask`](Self::ask), and if there is no terminal.
+    pub fn ask_required(
+        &mut self,
+        what: &'static str,
+        flag: &'static str,
+    ) -> Result<String, ConsoleError> {
+        self.check_terminal(what, flag)?;
+        self.ask(&format!("Enter {what}: "))
+    }
+
+    /// Asks for a secret, which the terminal does not show.
+    ///
+    /// # Errors
+    /// Fails like [`ask_required`](Self::ask_required).
+    pub fn ask_secret(
+        &mut self,
+        question: &str,
+        what: &'static str,
+        flag: &'static str,
+    ) -> Result<SecretString, ConsoleError> {
+        self.check_terminal(what, flag)?;
+        let read = |console: &mut Self| console.read_secret(question);
+        terminal::ask_secret(self, question, Self::print, read)
+    }
+
+    /// Reads a line with a secret.
+    ///
+    /// # Errors
+    /// Fails at the end of the input.
+    pub fn read_secret(&mut self, question: &str) -> Result<SecretString, ConsoleError> {
+        let line = self.read_answer(question)?;
+        // Spaces may belong to a password; the end of the line does not.
+        Ok(line.trim_end_matches(['\r', '\n']).into())
+    }
+
+    fn check_terminal(&self, what: &'static str, flag: &'static str) -> Result<(), ConsoleError> {
+        let missing = ConsoleError::Missing { what, flag };
+        self.is_terminal.then_some(()).ok_or(missing)
+    }
+
+    /// Reads the answer to a question, with the end of its line.
+    fn read_answer(&mut self, question: &str) -> Result<String, ConsoleError> {
         let mut line = String::new();
         match self.input.read_line(&mut line) {
             Ok(0) => {
@@ -150,12 +206,13 @@ impl Console<'_> {
         }
     }
 
-    /// Asks for a confirmation; every answer except yes means no.
+    /// Asks for a confirmation, also a script; every answer except yes means no.
     ///
     /// # Errors
-    /// Fails like [`ask`](Self::ask).
+    /// Fails at the end of the input.
     pub fn confirm(&mut self, question: &str) -> Result<bool, ConsoleError> {
-        let answer = self.ask(question)?.to_ascii_lowercase();
+        self.print(question)?;
+        let answer = self.read_answer(question)?.trim().to_ascii_lowercase();
         Ok(answer == "y" || answer == "yes")
     }
 }

@@ -38,6 +38,8 @@ pub mod retry_after;
 mod secret;
 #[cfg(unix)]
 pub mod signals;
+#[cfg(unix)]
+pub mod terminal;
 pub mod watch;
 pub mod yaml;
 

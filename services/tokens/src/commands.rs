@@ -14,6 +14,9 @@ use crate::{
 
 const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 
+/// Database of a token that names none.
+const FIRST: &str = "(first configured)";
+
 /// A command about API tokens. A running server reloads the file by itself.
 ///
 /// ```
@@ -27,7 +30,7 @@ const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 ///     input: &mut "nightly report\n30d\n".as_bytes(),
 ///     output: &mut output,
 ///     remarks: &mut remarks,
-///     is_terminal: false,
+///     is_terminal: true,
 ///     has_screen: false,
 /// };
 /// // This server has no databases to which a token could be bound.
@@ -46,7 +49,7 @@ pub enum TokenCommand {
     Remove(String),
 }
 
-/// Options of the command line for a new token; the command asks for missing ones.
+/// Options of the command line for a new token. On a terminal the command asks for missing ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TokenOptions {
     /// Note about its use.
@@ -148,11 +151,20 @@ fn add(
         (_, Some(name)) if name.is_empty() => None,
         (Some(known), Some(name)) if known.contains(&name.as_str()) => Some(name),
         (_, Some(name)) => return Err(CommandError::UnknownDatabase(name)),
-        (Some(known), None) => ask_database(known, console)?,
+        (Some(known), None) if console.is_terminal && !known.is_empty() => {
+            ask_database(known, console)?
+        }
+        (Some(_), None) => None,
     };
     let expiry = match options.expiry {
         Some(text) => text,
-        None => console.ask("Enter expiry duration (e.g., '30d', '1y', or 'never'): ")?,
+        None if console.is_terminal => {
+            console.ask("Enter expiry duration (e.g., '30d', '1y', or 'never'): ")?
+        }
+        None => {
+            console.print_error("WARN the token never expires; -token-expiry gives it an end\n")?;
+            String::new()
+        }
     };
     let now = Timestamp::now();
     let expires_at = expiry_of(&expiry)?.after(now);
@@ -166,7 +178,7 @@ fn add(
         claims: options.claims,
     };
     let created = file.add(new, now)?;
-    console.print(&describe_created(&created, databases.is_some(), now))?;
+    console.print(&describe_created(&created, databases, now))?;
     Ok(())
 }
 
@@ -211,7 +223,11 @@ fn expiry_of(text: &str) -> Result<Expiry, CommandError> {
     text.parse().map_err(CommandError::Expiry)
 }
 
-fn describe_created(created: &CreatedToken, has_databases: bool, now: Timestamp) -> String {
+fn describe_created(created: &CreatedToken, databases: Option<&[&str]>, now: Timestamp) -> String {
+    let first = match databases {
+        Some([]) => "(the first one that will be configured)",
+        _ => FIRST,
+    };
     let TokenRecord {
         id,
         hash,
@@ -233,7 +249,7 @@ fn describe_created(created: &CreatedToken, has_databases: bool, now: Timestamp)
          token now: it is not stored and cannot be shown again.\n",
         token = created.token.expose_secret(),
         note = plain(note),
-        database = database_line(&created.record, has_databases),
+        database = database_line(&created.record, databases.map(|_| first)),
         toolsets = toolsets_line(&created.record),
     )
 }
@@ -246,11 +262,14 @@ fn toolsets_line(record: &TokenRecord) -> String {
     format!("Toolsets: {}\n", plain(&record.toolsets.join(", ")))
 }
 
-/// Returns the line with the database of a token, where tokens are bound to databases.
-fn database_line(record: &TokenRecord, has_databases: bool) -> String {
-    let name = record.database.as_deref().unwrap_or("(first configured)");
-    let line = format!("Database: {}\n", plain(name));
-    if has_databases { line } else { String::new() }
+/// Returns the line with the database of a token, where tokens are bound to databases. `first` says
+/// which one that is for a token without a name of its own.
+fn database_line(record: &TokenRecord, first: Option<&str>) -> String {
+    let line = |first| {
+        let name = record.database.as_deref().unwrap_or(first);
+        format!("Database: {}\n", plain(name))
+    };
+    first.map(line).unwrap_or_default()
 }
 
 fn list(
@@ -277,7 +296,7 @@ fn list(
              {}\nStatus: {status}\n",
             plain(&record.id),
             plain(&record.note),
-            database_line(record, has_databases),
+            database_line(record, has_databases.then_some(FIRST)),
             toolsets_line(record),
             record.hash,
             moment(record.created_at, SECONDS, "Unknown"),
@@ -315,6 +334,173 @@ pub fn push_claims(text: &mut String, indent: &str, claims: &Claims) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Output, remarks and result of `-add-token` in a new folder.
+    struct Added {
+        text: String,
+        remarks: String,
+        result: Result<(), CommandError>,
+        /// The tokens that the file then has.
+        kept: Vec<TokenRecord>,
+    }
+
+    /// Runs `-add-token` with this standard input.
+    fn add_token(
+        options: TokenOptions,
+        databases: &[&str],
+        input: &str,
+        is_terminal: bool,
+    ) -> Added {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = TokenFile::new(folder.path().join("tokens.yaml"));
+        let (mut output, mut remarks) = (Vec::new(), Vec::new());
+        let mut console = Console {
+            input: &mut input.as_bytes(),
+            output: &mut output,
+            remarks: &mut remarks,
+            is_terminal,
+            has_screen: false,
+        };
+        let targets = TokenTargets {
+            databases: Some(databases),
+            toolsets: &[],
+        };
+        let result = TokenCommand::Add(options).run(&file, targets, &mut console);
+        Added {
+            text: String::from_utf8(output).expect("text"),
+            remarks: String::from_utf8(remarks).expect("text"),
+            result,
+            kept: file.list().expect("read"),
+        }
+    }
+
+    const DATABASES: [&str; 2] = ["main", "docs"];
+
+    fn options(note: Option<&str>, database: Option<&str>, expiry: Option<&str>) -> TokenOptions {
+        TokenOptions {
+            note: note.map(str::to_owned),
+            database: database.map(str::to_owned),
+            expiry: expiry.map(str::to_owned),
+            ..TokenOptions::default()
+        }
+    }
+
+    #[test]
+    fn on_a_terminal_missing_values_are_asked_for() {
+        let input = "my note\n2\n30d\n";
+        let added = add_token(TokenOptions::default(), &DATABASES, input, true);
+        let asked = "Enter annotation/note for this token (optional): Available databases:\n  1. main \
+                     (default)\n  2. docs\nBind token to database (enter name or number, blank for \
+                     default): Enter expiry duration (e.g., '30d', '1y', or 'never'): ";
+        assert!(added.text.starts_with(asked), "{}", added.text);
+        assert!(
+            added.text.contains(" (30 days from now)\n"),
+            "{}",
+            added.text
+        );
+        let [token] = &added.kept[..] else {
+            panic!("{:?}", added.kept)
+        };
+        assert_eq!(token.note, "my note");
+        assert_eq!(token.database.as_deref(), Some("docs"));
+
+        let added = add_token(
+            options(Some("n"), None, Some("1y")),
+            &DATABASES,
+            "docs\n",
+            true,
+        );
+        assert!(
+            added.text.starts_with("Available databases:\n"),
+            "{}",
+            added.text
+        );
+        assert!(!added.text.contains("Enter expiry"), "{}", added.text);
+        assert_eq!(added.kept[0].database.as_deref(), Some("docs"));
+    }
+
+    #[test]
+    fn on_a_terminal_enter_takes_the_default_and_the_end_of_input_is_an_error() {
+        let added = add_token(TokenOptions::default(), &DATABASES, "\n\n\n", true);
+        assert!(
+            added
+                .text
+                .contains("\nNote: \nDatabase: (first configured)\nExpiry: Never\n")
+        );
+        assert_eq!(added.kept[0].database, None);
+        for (options, input, question) in [
+            (
+                options(None, None, None),
+                "",
+                "Enter annotation/note for this token (optional)",
+            ),
+            (
+                options(Some("n"), None, Some("1d")),
+                "",
+                "Bind token to database (enter name or number, blank for default)",
+            ),
+            (
+                options(None, Some("main"), None),
+                "n\n",
+                "Enter expiry duration (e.g., '30d', '1y', or 'never')",
+            ),
+        ] {
+            let added = add_token(options, &DATABASES, input, true);
+            let error = added.result.expect_err(question).to_string();
+            assert!(error.contains(question), "{error}");
+            assert!(added.kept.is_empty(), "nothing was made");
+        }
+    }
+
+    #[test]
+    fn on_a_terminal_an_invalid_answer_creates_nothing() {
+        for (input, message) in [
+            ("n\n3\n", "invalid database number: 3 (must be 1-2)"),
+            ("n\nshop\n", "unknown database: shop"),
+            (
+                "\n\nsoon\n",
+                "Invalid expiry duration: invalid number in duration: it must be a whole number",
+            ),
+        ] {
+            let added = add_token(TokenOptions::default(), &DATABASES, input, true);
+            assert_eq!(added.result.expect_err(input).to_string(), message);
+            assert!(added.kept.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_script_is_asked_nothing_and_told_that_the_token_never_expires() {
+        // The input may be the list that a loop of the script reads.
+        let input = "the next line of a loop\n";
+        let added = add_token(options(Some("n"), None, None), &DATABASES, input, false);
+        added.result.expect("made");
+        let made = "\nToken created successfully:\n\nToken: ";
+        assert!(added.text.starts_with(made), "{}", added.text);
+        assert!(added.remarks.contains("WARN"), "{}", added.remarks);
+        assert!(added.remarks.contains("-token-expiry"), "{}", added.remarks);
+        assert_eq!(
+            (&*added.kept[0].note, added.kept[0].expires_at),
+            ("n", None)
+        );
+
+        let added = add_token(options(None, None, Some("never")), &DATABASES, input, false);
+        assert!(!added.remarks.contains("WARN"), "{}", added.remarks);
+    }
+
+    #[test]
+    fn a_token_that_is_made_before_any_database_says_so() {
+        for is_terminal in [false, true] {
+            let options = options(Some("n"), None, Some("1d"));
+            let added = add_token(options, &[], "", is_terminal);
+            added.result.expect("made");
+            let line = "\nDatabase: (the first one that will be configured)\n";
+            assert!(added.text.contains(line), "{}", added.text);
+            assert_eq!(added.kept[0].database, None);
+        }
+        let added = add_token(options(None, Some("docs"), None), &[], "", false);
+        let error = added.result.expect_err("none has that name").to_string();
+        assert_eq!(error, "unknown database: docs");
+    }
 
     #[test]
     fn a_database_is_chosen_by_name_or_by_number() {

@@ -14,6 +14,7 @@ mod issuer;
 mod postgres;
 mod program;
 mod telemetry;
+mod terminal;
 mod waiting;
 
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub use self::{
     postgres::Postgres,
     program::{Program, Ran},
     telemetry::{Collector, MetricsPage, spans_of},
+    terminal::in_a_terminal,
     waiting::{connect, ended, output, output_of, received, until, within_a_day},
 };
 

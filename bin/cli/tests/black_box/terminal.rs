@@ -2,15 +2,6 @@
 //!
 //! `script` creates the terminal. Without it these tests pass without a check.
 
-use std::{
-    io::{Read as _, Write as _},
-    process::{Command, Stdio},
-    sync::mpsc,
-    thread,
-};
-
-use ziggurat_black_box::{PATIENCE, ended};
-
 use crate::{
     server::{Reply, Server},
     support::{ID, SECRET, User, silence},
@@ -20,43 +11,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_ziggurat");
 
 /// Runs a shell line in a terminal and answers each question when it appears; returns the output.
 fn in_a_terminal(user: &User, line: &str, answers: &[(&str, &[u8])]) -> Option<String> {
-    let mut child = Command::new("script")
-        .args(["-qefc", line, "/dev/null"])
-        .env("HOME", user.home())
-        .env("ZIGGURAT_NO_KEYCHAIN", "1")
-        .env("SHELL", "/bin/sh")
-        .env("TERM", "xterm")
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut stdout = child.stdout.take().expect("piped");
-    let (said, heard) = mpsc::channel();
-    thread::spawn(move || {
-        let mut part = [0; 4096];
-        while let Ok(read @ 1..) = stdout.read(&mut part) {
-            if said.send(part[..read].to_vec()).is_err() {
-                return;
-            }
-        }
-    });
-    let (mut seen, mut answers) = (Vec::new(), answers.iter());
-    let mut next = answers.next();
-    while let Ok(part) = heard.recv_timeout(PATIENCE) {
-        seen.extend(part);
-        let text = String::from_utf8_lossy(&seen);
-        while let Some((question, typed)) = next
-            && text.contains(question)
-        {
-            stdin.write_all(typed).expect("typed");
-            next = answers.next();
-        }
-    }
-    ended(&mut child);
-    Some(String::from_utf8(seen).expect("text"))
+    let home = user.home().to_str().expect("text");
+    let environment = [
+        ("HOME", home),
+        ("ZIGGURAT_NO_KEYCHAIN", "1"),
+        ("NO_COLOR", "1"),
+    ];
+    ziggurat_black_box::in_a_terminal(line, environment, answers)
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use ziggurat_black_box::{Ran, output};
 
 use crate::support::{Home, Session, request};
 
@@ -187,4 +188,27 @@ fn a_running_server_signs_with_a_new_key_and_drops_the_old_one_on_request() {
     assert_eq!(again.get("/tenants").status, 200);
     assert_eq!(home.mode("data/signing-keys.json"), 0o600);
     drop(program);
+}
+
+#[test]
+fn no_command_reads_standard_input() {
+    let home = Home::new();
+    let run = |words: &[&str]| {
+        let command = home.command(words);
+        let mut closed = std::process::Command::new("/bin/sh");
+        closed.args(["-c", "exec \"$0\" \"$@\" <&-"]);
+        closed.arg(command.get_program()).args(command.get_args());
+        let ran = Ran::from(output(closed.env_clear()));
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+        serde_json::from_str(&ran.stdout).unwrap_or(Value::Null)
+    };
+    run(&["init"]);
+    let made = run(&["client", "create", "-name", "ci", "-description", "CI"]);
+    run(&["client", "list"]);
+    run(&["client", "delete", text(&made["id"])]);
+    let made = run(&["invite", "create", "-email", "a@b.example"]);
+    run(&["invite", "list"]);
+    run(&["invite", "delete", text(&made["id"])]);
+    run(&["membership", "list"]);
+    run(&["key", "rotate"]);
 }

@@ -12,7 +12,6 @@ use ziggurat_tokens::{Claims, NewClaims, push_claims};
 use super::{
     AdminContext,
     replicas::{delete_state, with_shared},
-    secret::ask_secret,
 };
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
@@ -37,7 +36,7 @@ pub(super) fn add(
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    let password = match given.password {
+    let password = match given_password(given.password, console)? {
         Some(password) if password.expose_secret().is_empty() => bail!("password is required"),
         Some(password) => password,
         None => ask_password(console)?,
@@ -48,6 +47,7 @@ pub(super) fn add(
     };
     let file = file(admin_context);
     console.announce(file.path(), "user")?;
+    warn_of_short(&password, admin_context, console)?;
     let new = NewUser {
         note: &note,
         claims,
@@ -82,13 +82,20 @@ pub(super) fn update(
     let name = name(username, console)?;
     let has_rights = !claims.is_empty() || is_admin.is_some();
     let is_empty = |given: &Given| given.password.is_none() && given.note.is_none() && !has_rights;
-    let given = if is_empty(&given) {
+    let given = Given {
+        password: given_password(given.password, console)?,
+        ..given
+    };
+    let given = if is_empty(&given) && console.is_terminal {
         ask_changes(console)?
     } else {
         given
     };
     if is_empty(&given) {
         bail!("no updates specified");
+    }
+    if let Some(password) = &given.password {
+        warn_of_short(password, admin_context, console)?;
     }
     let changes = UserChanges {
         password: given.password.as_ref(),
@@ -117,15 +124,15 @@ fn ask_changes(console: &mut Console<'_>) -> anyhow::Result<Given> {
 
 pub(super) fn delete(
     username: Option<String>,
+    is_sure: bool,
     keeps_state: bool,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
     let shown = plain(&name);
-    if !console.confirm(&format!(
-        "Are you sure you want to delete user '{shown}'? (y/N): "
-    ))? {
+    let question = format!("Are you sure you want to delete user '{shown}'? (y/N): ");
+    if !is_sure && !console.confirm(&question).context("give y, or -yes")? {
         return Ok(console.print("Deletion canceled\n")?);
     }
     let file = UserFile::new(admin_context.user_file);
@@ -222,15 +229,47 @@ fn shortened(note: &str) -> String {
     short
 }
 
-/// Opens the user file with the configured rules for new passwords.
+/// Opens the user file with the rules for new passwords that the configuration sets.
 fn file(admin_context: &AdminContext<'_>) -> UserFile {
-    UserFile::new(admin_context.user_file).with_min_length(admin_context.min_password_length)
+    let length = admin_context.min_password_length;
+    let is_rule = admin_context.refuses_short_passwords;
+    UserFile::new(admin_context.user_file).with_min_length(if is_rule { length } else { 0 })
+}
+
+/// Warns of a password that the console would refuse.
+fn warn_of_short(
+    password: &SecretString,
+    admin_context: &AdminContext<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let length = admin_context.min_password_length;
+    let is_short = password.expose_secret().chars().count() < length;
+    if is_short && !admin_context.refuses_short_passwords {
+        console.print_error(&format!(
+            "WARN the password has fewer than {length} characters; \
+             http.auth.min_password_length refuses such passwords here, too\n"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Returns the password of the flag, which may be on standard input.
+fn given_password(
+    given: Option<SecretString>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<Option<SecretString>> {
+    match given {
+        Some(password) if password.expose_secret() == "-" => {
+            Ok(Some(console.read_secret("-password -")?))
+        }
+        given => Ok(given),
+    }
 }
 
 fn name(given: Option<String>, console: &mut Console<'_>) -> anyhow::Result<String> {
     let name = match given {
         Some(name) => name,
-        None => console.ask("Enter username: ")?,
+        None => console.ask_required("username", "-username")?,
     };
     if name.is_empty() {
         bail!("username is required");
@@ -239,11 +278,12 @@ fn name(given: Option<String>, console: &mut Console<'_>) -> anyhow::Result<Stri
 }
 
 fn ask_password(console: &mut Console<'_>) -> anyhow::Result<SecretString> {
-    let password = ask_secret(console, "Enter password: ")?;
+    let mut ask = |question| console.ask_secret(question, "password", "-password");
+    let password = ask("Enter password: ")?;
     if password.expose_secret().is_empty() {
         bail!("password is required");
     }
-    let again = ask_secret(console, "Confirm password: ")?;
+    let again = ask("Confirm password: ")?;
     if password.expose_secret() != again.expose_secret() {
         bail!("passwords do not match");
     }
@@ -253,6 +293,77 @@ fn ask_password(console: &mut Console<'_>) -> anyhow::Result<SecretString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{admin::fixture::Terminal, arguments::Command};
+
+    #[test]
+    fn on_a_terminal_missing_values_are_asked_for() {
+        let terminal = Terminal::new();
+        let add = || Command::AddUser {
+            username: None,
+            password: None,
+            note: None,
+            claims: Claims::default(),
+            is_admin: false,
+        };
+        let answers = "alice\n pass word of mine \n pass word of mine \n\n";
+        let (text, result) = terminal.run(add(), answers);
+        result.expect("made");
+        let asked = "Enter username: Enter password: Confirm password: Enter annotation/note for \
+                     this user (optional): ";
+        assert!(text.starts_with(asked), "{text}");
+        assert!(
+            !text.contains("Note:") && !text.contains("pass word"),
+            "{text}"
+        );
+        for (answers, message) in [
+            ("\n", "username is required"),
+            ("bob\n\n", "password is required"),
+            ("bob\none\ntwo\n", "passwords do not match"),
+            (
+                "bob\none\n",
+                "standard input ended before the answer to \"Confirm password\"; use a flag \
+                 instead (see -help)",
+            ),
+        ] {
+            let (_, result) = terminal.run(add(), answers);
+            assert_eq!(result.expect_err(answers).to_string(), message);
+        }
+        assert_eq!(terminal.users().len(), 1);
+    }
+
+    #[test]
+    fn on_a_terminal_a_user_is_changed_by_answers() {
+        let terminal = Terminal::new();
+        let password = "correct horse".into();
+        let file = UserFile::new(terminal.user_file()).with_cost(4);
+        file.add(NewUser::new("alice", &password), Timestamp::now())
+            .expect("made");
+        let update = || Command::UpdateUser {
+            username: Some("alice".to_owned()),
+            password: None,
+            note: None,
+            claims: NewClaims::default(),
+            is_admin: None,
+        };
+        let answers = "y\nanother horse\nanother horse\nYES\nafter\n";
+        let (text, result) = terminal.run(update(), answers);
+        result.expect("changed");
+        let expected = "Update password? (y/N): Enter password: Confirm password: Update \
+                        annotation? (y/N): Enter annotation/note for this user (optional): User \
+                        'alice' updated successfully\n";
+        assert_eq!(text, expected);
+        let before = terminal.users();
+        assert_eq!(before[0].note, "after");
+        for (answers, message) in [
+            ("n\nno\n", "no updates specified"),
+            ("\n\n", "no updates specified"),
+            ("y\none\ntwo\n", "passwords do not match"),
+        ] {
+            let (_, result) = terminal.run(update(), answers);
+            assert_eq!(result.expect_err(answers).to_string(), message);
+        }
+        assert_eq!(terminal.users(), before);
+    }
 
     #[test]
     fn a_long_note_is_cut_at_the_end_of_its_column() {

@@ -26,7 +26,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 18] = [
+const DETAILS: [(&str, &[&str]); 19] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("token-note", &["add-token"]),
@@ -45,6 +45,7 @@ const DETAILS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("keep-state", &["delete-user"]),
+    ("yes", &["delete-user"]),
     ("password", &["add-user", "update-user"]),
     ("user-note", &["add-user", "update-user"]),
     ("user-admin", &["add-user", "update-user"]),
@@ -65,7 +66,7 @@ pub(crate) struct CheckOptions {
     pub(crate) caller: Option<CallerName>,
 }
 
-/// Command of the program. It asks the administrator for missing values.
+/// Command of the program. On a terminal it asks the administrator for missing values.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Print the usage.
@@ -99,6 +100,8 @@ pub(crate) enum Command {
     /// Delete an account.
     DeleteUser {
         username: Option<String>,
+        /// True if no confirmation is needed.
+        is_sure: bool,
         keeps_state: bool,
     },
     /// List the accounts.
@@ -214,6 +217,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
         },
         "delete-user" => Command::DeleteUser {
             username,
+            is_sure: flags.has("yes"),
             keeps_state: flags.has("keep-state"),
         },
         "enable-user" => Command::EnableUser { username },

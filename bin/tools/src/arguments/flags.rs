@@ -167,7 +167,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
         &[
             Flag::switch(
                 "add-token",
-                "Create a token and show it once; prompts for missing values",
+                "Create a token and show it once; prompts for missing values on a terminal",
             ),
             Flag::text(
                 "token-note",
@@ -182,7 +182,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "token-expiry",
                 "duration",
-                "With -add-token: 12h, 30d, 2w, 1y or never",
+                "With -add-token: 12h, 30d, 2w, 1y or never (without a terminal the default is never)",
             ),
             Flag::text(
                 "token-claim",
@@ -206,7 +206,10 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
     (
         "Administration of user accounts (the server does not start)",
         &[
-            Flag::switch("add-user", "Create an account; prompts for missing values"),
+            Flag::switch(
+                "add-user",
+                "Create an account; prompts for missing values on a terminal",
+            ),
             Flag::switch(
                 "update-user",
                 "Change the password, the note or claims of an account",
@@ -219,6 +222,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "keep-state",
                 "With -delete-user: keep the conversations and the library",
             ),
+            Flag::switch("yes", "With -delete-user: do not ask"),
             Flag::switch("list-users", "List the accounts"),
             Flag::switch("enable-user", "Unlock an account"),
             Flag::switch("disable-user", "Lock an account"),
@@ -227,7 +231,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "password",
                 "password",
                 "With -add-user and -update-user; other users of this machine can read it, so \
-                 prefer the prompt",
+                 prefer the prompt, or - to read a line of standard input",
             ),
             Flag::text(
                 "user-note",

@@ -1,6 +1,7 @@
 //! Tests of the administration commands: their questions, output and effects.
 
 mod files;
+mod terminal;
 mod tokens;
 mod users;
 

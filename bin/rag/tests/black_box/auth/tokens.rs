@@ -337,3 +337,25 @@ fn a_page_of_an_allowed_origin_may_send_a_token() {
         .send("GET", "/v1/pipelines", origin, "");
     assert_eq!(answer.status, 200);
 }
+
+#[test]
+fn a_script_makes_a_token_with_flags_alone() {
+    let home = home("", "", &nowhere("docs", ""));
+    for (flags, told) in [
+        (&["-token-note", "x", "-token-expiry", "1d"][..], false),
+        (&["-token-note", "x"], true),
+        (&[], true),
+    ] {
+        // Its standard input is at its end.
+        let ran = home.ran(&[&["-add-token"], flags].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let warning = ran.stderr.lines().find(|line| line.starts_with("WARN"));
+        let names = warning.is_some_and(|line| line.contains("-token-expiry"));
+        assert_eq!(names, told, "{ran:?}");
+    }
+    assert!(
+        home.ran(&["-list-tokens"])
+            .stdout
+            .ends_with("Total tokens: 3\n")
+    );
+}
