@@ -31,7 +31,10 @@ use std::path::PathBuf;
 
 use ziggurat_access::Toolsets;
 use ziggurat_answers::ResultFormat;
-use ziggurat_runtime::config::{self, Input, Section};
+use ziggurat_runtime::{
+    Places,
+    config::{self, Input, Section},
+};
 use ziggurat_tokens::issuer::TrustedIssuer;
 
 pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
@@ -62,6 +65,9 @@ const FILE: &str = "ziggurat-tools.yaml";
 
 /// Prefix of all variables of Ziggurat.
 const PREFIX: &str = "ZIGGURAT_";
+
+/// File of the conversations, which shows that a folder is in use.
+const CONVERSATIONS: &str = "conversations.db";
 
 /// Keys of the reference implementation that have no effect here.
 const IGNORED_KEYS: &[&str] = &[
@@ -181,8 +187,11 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         overrides.flags.has("debug"),
     );
     let path = |key: &str, variable: &str| file.key(key).var(variable).path();
-    let data_folder = path("data_dir", "ZIGGURAT_DATA_DIR");
-    let data_folder = file.sources().path_or(data_folder, "data");
+    let data_dir = file
+        .key("data_dir")
+        .var("ZIGGURAT_DATA_DIR")
+        .flag("data-dir");
+    let places = Places::of(file.sources(), data_dir.path(), "data");
     let (http, mcp) = (file.section("http"), file.section("mcp"));
     let limits = file.section("limits");
     let auth = http.section("auth");
@@ -190,7 +199,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     // A connection URL alone is for a client that starts the server as a child process.
     let is_child = url.is_some() && !overrides.flags.is_given("http");
     let (dba, toolsets) = dba::read(file, Toolsets::read(file, &BUILTIN_PROMPTS));
-    let auth = auth::read(&auth, has_auth, &data_folder);
+    let auth = auth::read(&auth, has_auth, &places);
     let issuer_url = auth.issuer.as_ref().map(TrustedIssuer::public_url);
     let limits_of_clients = Limits::read(&limits);
     let common = databases::Common {
@@ -227,7 +236,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
             .key("custom_definitions_path")
             .var("ZIGGURAT_CUSTOM_DEFINITIONS_PATH")
             .resolved_path(),
-        data_folder,
+        data_folder: places.data_folder(&data_dir, CONVERSATIONS),
     };
     file.warn_of_variables(PREFIX);
     configuration

@@ -169,6 +169,7 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
         error => error.into(),
     })?;
     logs::start(&loaded.value);
+    warn(&loaded);
     let configuration = &loaded.value;
     let toolsets = configuration.toolsets.as_ref();
     let admin_context = AdminContext {

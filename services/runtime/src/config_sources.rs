@@ -60,11 +60,4 @@ impl ConfigSources {
         let path = path.filter(|path| !path.as_os_str().is_empty())?;
         Some(self.at_home(path))
     }
-
-    /// Returns the given path, or `name` in the folder of the program if no path is given.
-    #[must_use]
-    pub fn path_or(&self, path: Option<PathBuf>, name: &str) -> PathBuf {
-        self.path(path)
-            .unwrap_or_else(|| self.binary_folder.join(name))
-    }
 }

@@ -32,6 +32,8 @@ pub mod logs;
 pub mod open_files;
 #[cfg(unix)]
 pub mod password_file;
+#[cfg(unix)]
+mod places;
 pub mod private_file;
 pub mod redact;
 pub mod retry_after;
@@ -49,5 +51,6 @@ pub use self::{
     config_sources::ConfigSources,
     environment::Environment,
     lock::lock,
+    places::Places,
     secret::Secret,
 };

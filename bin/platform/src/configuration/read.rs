@@ -7,13 +7,16 @@ use ziggurat_account_service::{Attempts, Limits};
 use ziggurat_http::TelemetrySettings;
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
-    Secret,
+    Places, Secret,
     config::{Section, Value},
     file,
 };
 use ziggurat_state::StateDatabase;
 
 use super::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
+
+/// File of the accounts, which shows that a folder is in use.
+const STORE: &str = "platform.db";
 
 /// Minimum lifetime of a token: clients replace a token five minutes before its end, so they would
 /// request one with a shorter lifetime again and again.
@@ -29,8 +32,8 @@ pub(super) fn configuration(file: &Section<'_>) -> Configuration {
         log: file.log(),
         server: server(&file.section("server")),
         data_folder: {
-            let folder = file.key("data_dir").flag("data-dir").path();
-            file.sources().path_or(folder, "platform")
+            let key = file.key("data_dir").flag("data-dir");
+            Places::of(file.sources(), key.path(), "platform").data_folder(&key, STORE)
         },
         state: state(&file.section("state")),
         tokens: tokens(&file.section("tokens")),

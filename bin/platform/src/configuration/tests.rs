@@ -11,7 +11,7 @@ fn load(yaml: &str, flags: &[&str]) -> Result<Loaded<Configuration>, LoadError> 
     let words = flags.iter().map(std::ffi::OsString::from);
     let arguments = crate::arguments::Arguments::parse(words).expect("good words");
     let sources = ConfigSources {
-        environment: Environment::default(),
+        environment: Environment::new([("STATE_DIRECTORY", "/var/lib/here")]),
         system_folder: folder.path().to_owned(),
         binary_folder: "/opt/ziggurat".into(),
     };

@@ -19,6 +19,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "Configuration file (default: /etc/ziggurat/ziggurat-tools.yaml, then \
                  ziggurat-tools.yaml next to the binary)",
             ),
+            Flag::path(
+                "data-dir",
+                "folder",
+                "Folder of tokens, users and other data (default: next to the binary, in data \
+                 there; of an installed binary a folder for state) [ZIGGURAT_DATA_DIR]",
+            ),
             Flag::switch(
                 "debug",
                 "Log HTTP requests and responses, passwords and session tokens masked, and tell \
@@ -67,13 +73,13 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::path(
                 "token-file",
                 "path",
-                "API tokens (default: ziggurat-tools-tokens.yaml in the data folder) \
+                "API tokens (default: ziggurat-tools-tokens.yaml next to the binary) \
                  [ZIGGURAT_AUTH_TOKEN_FILE]",
             ),
             Flag::path(
                 "user-file",
                 "path",
-                "User accounts (default: ziggurat-tools-users.yaml in the data folder) \
+                "User accounts (default: ziggurat-tools-users.yaml next to the binary) \
                  [ZIGGURAT_AUTH_USER_FILE]",
             ),
         ],

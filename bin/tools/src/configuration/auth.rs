@@ -1,12 +1,8 @@
 //! Authentication, and limits on failed attempts.
 
-use std::{
-    num::NonZeroU32,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
-use ziggurat_runtime::config::Section;
+use ziggurat_runtime::{Places, config::Section};
 use ziggurat_tokens::issuer::TrustedIssuer;
 
 /// Path of what tokens of an issuer are for.
@@ -48,11 +44,12 @@ pub(super) fn is_enabled(file: &Section<'_>) -> bool {
     no_auth.or(enabled).unwrap_or(true)
 }
 
-/// Reads the section. Account files are in the data folder by default.
-pub(super) fn read(file: &Section<'_>, is_enabled: bool, data_folder: &Path) -> Auth {
+/// Reads the section. `places` has the default places of the account files.
+pub(super) fn read(file: &Section<'_>, is_enabled: bool, places: &Places) -> Auth {
     let path = |key: &str, variable: &str, flag: &str, usual: &str| {
-        let path = file.key(key).var(variable).flag(flag).path();
-        path.unwrap_or_else(|| in_use(file, data_folder.join(usual), key))
+        let key = file.key(key).var(variable).flag(flag);
+        key.path()
+            .unwrap_or_else(|| places.account_file(&key, usual))
     };
     let number = |key: &str, variable: &str, range| file.key(key).var(variable).whole(range);
     let lockout = number(
@@ -98,28 +95,6 @@ pub(super) fn read(file: &Section<'_>, is_enabled: bool, data_folder: &Path) -> 
         issuer: TrustedIssuer::read(&issuer, PATH),
         issuer_databases: issuer.key("databases").texts().unwrap_or_default(),
     }
-}
-
-/// Returns the default account file, or an existing one in the program's folder, the former
-/// default.
-fn in_use(file: &Section<'_>, usual: PathBuf, key: &str) -> PathBuf {
-    let name = usual.file_name().unwrap_or_default();
-    let older = file.sources().binary_folder.join(name);
-    if older == usual || !older.exists() {
-        return usual;
-    }
-    let (shown, new) = (older.display(), usual.display());
-    if usual.exists() {
-        file.warn(format!(
-            "{shown} is not read, because there is {new}; remove one of them, or set \
-             http.auth.{key}"
-        ));
-        return usual;
-    }
-    file.warn(format!(
-        "{shown} is read, which is next to the program; move it to {new}, or set http.auth.{key}"
-    ));
-    older
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ impl Case {
     /// Creates an empty case: no file, no variables, no arguments.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("binary")).expect("made");
         let sources = ConfigSources {
             environment: Environment::default(),
             system_folder: folder.path().join("system"),

@@ -266,24 +266,12 @@ fn files_that_are_not_named_are_next_to_the_program() {
     };
     let add = "-add-token -token-note n -token-expiry never -token-database main";
     let add: Vec<_> = add.split(' ').collect();
-    // If no file exists, the error names the one next to the program.
     let config = program.join("ziggurat-tools.yaml");
-    let ran = run(&add);
-    assert_eq!(ran.code, Some(1));
-    let expected = format!(
-        "ERROR: Configuration file not found: {}\n",
-        config.display()
-    );
-    assert_eq!(ran.stderr, expected);
-
     fs::write(&config, "http: {enabled: true}\n").expect("written");
     let ran = run(&[]);
-    let tokens = program.join("data/ziggurat-tools-tokens.yaml");
+    let tokens = program.join("ziggurat-tools-tokens.yaml");
     let expected = format!("ERROR: Token file not found: {}\n", tokens.display());
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
-    let ran = run(&add);
-    let expected = format!("ERROR: No databases configured in {}\n", config.display());
-    assert_eq!(ran.stderr, expected);
 
     fs::write(&config, "databases: [{name: main, user: reader}]\n").expect("written");
     let ran = run(&add);
@@ -299,5 +287,27 @@ fn files_that_are_not_named_are_next_to_the_program() {
         "",
     ];
     assert_eq!(run(&user).code, Some(0));
-    assert!(program.join("data/ziggurat-tools-users.yaml").exists());
+    let users = program.join("ziggurat-tools-users.yaml");
+    assert!(users.exists());
+
+    // Files of before are still read, and two of the same kind are an error.
+    let data = program.join("data");
+    fs::create_dir(&data).expect("made");
+    let older = data.join("ziggurat-tools-users.yaml");
+    fs::rename(&users, &older).expect("moved");
+    let ran = run(&["-list-users"]);
+    assert!(ran.stdout.contains("\na "), "{ran:?}");
+    let told = format!(
+        "{} is read, and belongs to {}",
+        older.display(),
+        users.display()
+    );
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+    fs::copy(&older, &users).expect("copied");
+    let ran = run(&["-list-users"]);
+    let both = format!("there are {} and {}", older.display(), users.display());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains(&both), "{ran:?}");
+    let named = ["-user-file", users.to_str().expect("text"), "-list-users"];
+    assert_eq!(run(&named).code, Some(0));
 }

@@ -45,6 +45,7 @@ mod rest_conversations;
 mod rest_library;
 mod rest_llm;
 mod revisions;
+mod scripts;
 mod search;
 mod search_schema;
 mod secrets;

@@ -352,6 +352,16 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// Returns the path of the key.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&self, warning: String) {
+        self.reading.warn(warning);
+    }
+
     /// Adds a problem with the value.
     pub fn problem(&self, problem: impl Display) {
         self.reading.problem(&self.place, problem.to_string());

@@ -19,14 +19,47 @@ fn without_any_file_there_are_defaults_and_no_warnings() {
     assert!(configuration.auth.is_enabled);
     assert!(configuration.databases.is_empty());
     let token_file = &configuration.auth.token_file;
-    assert!(token_file.ends_with("binary/data/ziggurat-tools-tokens.yaml"));
+    assert!(token_file.ends_with("binary/ziggurat-tools-tokens.yaml"));
     let user_file = &configuration.auth.user_file;
-    assert!(user_file.ends_with("binary/data/ziggurat-tools-users.yaml"));
+    assert!(user_file.ends_with("binary/ziggurat-tools-users.yaml"));
     assert!(configuration.data_folder.ends_with("binary/data"));
 }
 
 #[test]
-fn account_files_are_in_the_data_folder_or_where_they_were_with_a_warning() {
+fn account_files_are_next_to_the_program_or_where_they_were_with_a_warning() {
+    for (name, key) in [
+        ("ziggurat-tools-tokens.yaml", "http.auth.token_file"),
+        ("ziggurat-tools-users.yaml", "http.auth.user_file"),
+    ] {
+        let case = Case::new();
+        let found = || {
+            let auth = case.configuration().auth;
+            [auth.token_file, auth.user_file]
+        };
+        let place = case.path("binary").join(name);
+        assert!(found().contains(&place));
+        let older = case.path("binary/data").join(name);
+        fs::create_dir(case.path("binary/data")).expect("created");
+        fs::write(&older, "").expect("written");
+        assert!(found().contains(&older), "it is still read");
+        let told = format!(
+            "binary/data/{name} is read, and belongs to binary/{name}: move it, or set {key}"
+        );
+        assert_eq!(case.warnings(), [told]);
+        fs::write(&place, "").expect("written");
+        let both = format!(
+            "{key}: there are binary/data/{name} and binary/{name}: remove one of them, or set \
+             {key}"
+        );
+        assert_eq!(case.problems(), [both]);
+        fs::remove_file(&older).expect("removed");
+        assert!(found().contains(&place));
+        assert_eq!(case.warnings(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_named_data_folder_has_the_account_files_or_they_are_where_they_were() {
     let tokens = "ziggurat-tools-tokens.yaml";
     let case = Case::new();
     let data = case.path("state");
@@ -35,15 +68,12 @@ fn account_files_are_in_the_data_folder_or_where_they_were_with_a_warning() {
     assert_eq!(found(), data.join(tokens));
     assert_eq!(case.warnings(), [""; 0]);
 
-    fs::create_dir(case.path("binary")).expect("created");
     let older = case.path("binary").join(tokens);
     fs::write(&older, "tokens: []").expect("written");
     assert_eq!(found(), older, "it is still read");
     let key = "http.auth.token_file";
-    let moved = format!(
-        "binary/{tokens} is read, which is next to the program; move it to state/{tokens}, or set \
-         {key}"
-    );
+    let moved =
+        format!("binary/{tokens} is read, and belongs to state/{tokens}: move it, or set {key}");
     assert_eq!(case.warnings(), [moved]);
 
     fs::create_dir(&data).expect("created");
@@ -66,7 +96,7 @@ fn account_files_are_in_the_data_folder_or_where_they_were_with_a_warning() {
 fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
     let case = Case::new();
     for (folder, rows) in [("binary", 1), ("system", 2)] {
-        fs::create_dir(case.path(folder)).expect("created");
+        fs::create_dir_all(case.path(folder)).expect("created");
         let text = format!("databases: [{{name: a, user: b, row_limit: {rows}}}]");
         fs::write(case.path(folder).join("ziggurat-tools.yaml"), text).expect("written");
         let loaded = case.load().expect("good");
@@ -122,7 +152,7 @@ fn a_file_named_with_config_must_exist_and_be_yaml() {
 fn a_default_file_that_is_broken_is_not_skipped() {
     let case = Case::new();
     for folder in ["binary", "system"] {
-        fs::create_dir(case.path(folder)).expect("created");
+        fs::create_dir_all(case.path(folder)).expect("created");
         fs::write(case.path(folder).join("ziggurat-tools.yaml"), "http: [").expect("written");
         let error = case.error();
         let start = format!("failed to load config file {folder}/ziggurat-tools.yaml: ");

@@ -261,7 +261,7 @@ fn settings_of_folders_and_built_in_things() {
             default: "data",
             file: ("data_dir: /f", "f"),
             variable: ("ZIGGURAT_DATA_DIR=/e", "e"),
-            flag: None,
+            flag: Some(("-data-dir /d", "d")),
             show: |c| last(&c.data_folder),
         },
         Setting {
