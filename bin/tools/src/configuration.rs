@@ -193,6 +193,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         .flag("data-dir");
     let places = Places::of(file.sources(), data_dir.path(), "data");
     let (http, mcp) = (file.section("http"), file.section("mcp"));
+    let stdio_negotiate = mcp.key("stdio_negotiate").flag("negotiate");
     let limits = file.section("limits");
     let auth = http.section("auth");
     let has_auth = auth::is_enabled(&auth);
@@ -222,7 +223,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         dba,
         identities: Identities::read(&file.section("identity")),
         protocol: Protocol {
-            stdio_negotiate: mcp.key("stdio_negotiate").boolean().unwrap_or(false),
+            stdio_negotiate: stdio_negotiate.boolean().unwrap_or(is_child),
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
         },
         state: State::read(&file.section("state")),

@@ -35,6 +35,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
     (
         "Transport (default: stdio)",
         &[
+            Flag::switch(
+                "negotiate",
+                "Negotiate the revision of the protocol over stdio, which is 2024-11-05 without it; \
+                 on where a connection URL is given",
+            ),
             Flag::switch("http", "Serve HTTP [ZIGGURAT_HTTP_ENABLED]"),
             Flag::text(
                 "addr",

@@ -172,3 +172,43 @@ fn a_password_file_that_others_may_read_is_a_warning() {
     let (program, _client) = home.serve(&["-no-auth"]);
     program.wait_for("WARN password file ");
 }
+
+#[test]
+fn a_server_that_is_started_with_a_connection_url_negotiates_and_so_it_does_with_the_flag() {
+    let postgres = Postgres::new();
+    let mut with_variables = Home::new();
+    for (name, value) in postgres.environment() {
+        with_variables.set(name, value);
+    }
+    let bare = Home::new();
+    let configured = Home::new();
+    configured.configure("mcp: {stdio_negotiate: false}\n");
+    let config = configured.file("ziggurat-tools.yaml").display().to_string();
+    let url = postgres.url();
+    for (home, words, negotiates) in [
+        (&bare, &[&*url][..], true),
+        (&with_variables, &["-negotiate"], true),
+        // The revision of this form is fixed.
+        (&with_variables, &[], false),
+        (&bare, &["-config", &config, &url], false),
+        (&bare, &["-negotiate=false", &url], false),
+    ] {
+        let (_program, mut stdio) = home.bare_stdio(words);
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}});
+        let answer = stdio.call(&json!(1), "initialize", &params);
+        let version = &answer["result"]["protocolVersion"];
+        let expected = if negotiates {
+            "2025-06-18"
+        } else {
+            "2024-11-05"
+        };
+        assert_eq!(version, expected, "{words:?}");
+        let listed = stdio.call(&json!(2), "tools/list", &json!({})).to_string();
+        assert_eq!(
+            listed.contains("\"search_schema\""),
+            negotiates,
+            "{words:?}"
+        );
+    }
+}
