@@ -41,6 +41,9 @@ pub(crate) struct Overrides {
     pub(crate) flags: Flags,
     /// Connection URL after the flags.
     pub(crate) database_url: Option<Secret>,
+    /// Set for a reload, which does not change the transport: true if clients get the causes of
+    /// failed connections.
+    pub(crate) tells_causes: Option<bool>,
 }
 
 /// Error of a command line.
@@ -97,6 +100,7 @@ impl Arguments {
             overrides: Overrides {
                 flags,
                 database_url,
+                tells_causes: None,
             },
         })
     }

@@ -121,7 +121,7 @@ pub(crate) struct Configuration {
     pub(crate) sql_comment: SqlCommentKind,
     /// Log levels and format.
     pub(crate) logs: Logs,
-    /// True if clients get the causes of failures, and requests are logged.
+    /// True if requests are logged, and clients get the causes of failures.
     pub(crate) debug: bool,
     /// File with the secret that signs confirmation state, so that any replica accepts it.
     pub(crate) secret_file: Option<PathBuf>,
@@ -170,6 +170,12 @@ impl Configuration {
         Ok(loaded)
     }
 
+    /// Returns whether clients get the causes of failed connections. Over standard input and output
+    /// the operator is the client.
+    pub(crate) fn tells_causes(&self) -> bool {
+        self.debug || self.http.is_none()
+    }
+
     /// Warns of flags that have no effect.
     fn warn_of_unused_flags(&self, overrides: &Overrides) -> Option<String> {
         let mut files = ["cert", "key", "chain"].into_iter();
@@ -202,13 +208,16 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let (dba, toolsets) = dba::read(file, Toolsets::read(file, &BUILTIN_PROMPTS));
     let auth = auth::read(&auth, has_auth, &places);
     let issuer_url = auth.issuer.as_ref().map(TrustedIssuer::public_url);
+    let http = http::read(&http, has_auth, is_child, issuer_url);
+    let tells_causes = is_debug || http.is_none();
+    let tells_causes = overrides.tells_causes.unwrap_or(tells_causes);
     let limits_of_clients = Limits::read(&limits);
     let common = databases::Common {
-        shows_causes: is_debug,
+        shows_causes: tells_causes,
         max_statement_bytes: limits_of_clients.max_statement_bytes,
     };
     let configuration = Configuration {
-        http: http::read(&http, has_auth, is_child, issuer_url),
+        http,
         auth,
         databases: databases::read(&file.key("databases"), url, common),
         embedding: Embedding::read(&file.section("embedding")),

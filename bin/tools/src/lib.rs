@@ -145,7 +145,10 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
     loaded.value.check_address()?;
     loaded.value.check_files()?;
     let source = reload::Source {
-        overrides: arguments.overrides,
+        overrides: Overrides {
+            tells_causes: Some(loaded.value.tells_causes()),
+            ..arguments.overrides
+        },
         sources,
         path: loaded.path.clone(),
     };

@@ -69,12 +69,18 @@ impl Case {
     }
 
     pub(super) fn load(&self) -> Result<Loaded, LoadError> {
+        self.load_with(None)
+    }
+
+    /// Loads as a reload does that tells clients the causes of failures or not.
+    pub(super) fn load_with(&self, tells_causes: Option<bool>) -> Result<Loaded, LoadError> {
         let file = self
             .file
             .iter()
             .flat_map(|path| ["-config".into(), path.into()]);
         let words = file.chain(self.words.iter().cloned());
-        let overrides = Arguments::parse(words).expect("understood").overrides;
+        let mut overrides = Arguments::parse(words).expect("understood").overrides;
+        overrides.tells_causes = tells_causes;
         Configuration::load(&overrides, &self.sources)
     }
 

@@ -194,13 +194,14 @@ fn a_static_resource_needs_no_database() {
             .as_str()
             .is_some_and(|it| it.contains("hello"))
     );
-    let text = read(&mut transports, "custom://people");
-    assert!(
-        text["text"]
-            .as_str()
-            .is_some_and(|it| it.contains("DATABASE_NOT_READY")),
-        "{text}"
-    );
+    // Only the operator, at standard input and output, is told why.
+    let params = json!({"uri": "custom://people"});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params});
+    let [http, stdio] = transports.ask_each(&call.to_string());
+    for (answer, is_told) in [(http, false), (stdio, true)] {
+        assert!(answer.contains("DATABASE_NOT_READY"), "{answer}");
+        assert_eq!(answer.contains("connection refused"), is_told, "{answer}");
+    }
 }
 
 /// Invalid files, and their error messages.

@@ -143,40 +143,60 @@ fn the_tool_lists_the_resources() {
 }
 
 #[test]
-fn an_unreachable_database_is_described_in_the_error() {
+fn an_unreachable_database_is_described_in_the_error_with_its_cause_for_the_operator() {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
     home.set("PGPASSWORD", "hush-hush");
-    let mut transports = Transports::open(home);
-    let (mime_type, text) = read(&mut transports, "pg://system_info");
-    assert_eq!(mime_type, "application/json");
-    assert!(!text.contains("hush-hush"), "{text}");
-    let error: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(error["error"], true);
-    assert_eq!(error["code"], "DATABASE_NOT_READY");
-    assert_eq!(error["retryable"], true);
-    assert_ne!(error["message"], "");
-    assert_eq!(error.as_object().expect("an object").len(), 4);
-
-    let cause = "failed to connect to database 'default': ";
-    assert!(
-        error["message"]
-            .as_str()
-            .is_some_and(|said| said.starts_with(cause))
-    );
-    for (tool, arguments) in [
-        ("query_database", json!({"query": "SELECT 1"})),
-        ("count_rows", json!({"table": "t"})),
-        ("execute_explain", json!({"query": "SELECT 1"})),
-        ("get_schema_info", json!({})),
-    ] {
-        let text = transports.fail(tool, &arguments);
-        let (first, hint) = text.split_once('\n').expect("two lines");
-        let expected = format!("Failed to get database client: {cause}");
-        assert!(first.starts_with(&expected), "{tool}: {text}");
-        assert!(!hint.is_empty() && !text.contains("hush-hush"), "{text}");
+    let (_http, client) = home.serve(&["-no-auth"]);
+    let (_program, mut stdio) = home.stdio(&[]);
+    for over_stdio in [false, true] {
+        let mut call = |method: &str, params: Value| {
+            if over_stdio {
+                stdio.call(&json!(1), method, &params)
+            } else {
+                client.call(method, &params)
+            }
+        };
+        // The operator is the client of standard input and output.
+        let check = |text: &str| {
+            assert!(!text.contains("hush-hush"), "{text}");
+            assert_eq!(text.contains("refused"), over_stdio, "{text}");
+            assert_eq!(text.contains("see the log"), !over_stdio, "{text}");
+        };
+        let answer = call("resources/read", json!({"uri": "pg://system_info"}));
+        let content = &answer["result"]["contents"][0];
+        assert_eq!(content["mimeType"], "application/json");
+        let text = content["text"].as_str().expect("a text");
+        let error: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(error["error"], true);
+        assert_eq!(error["code"], "DATABASE_NOT_READY");
+        assert_eq!(error["retryable"], true);
+        assert_eq!(error.as_object().expect("an object").len(), 4);
+        let cause = "failed to connect to database 'default': ";
+        let message = error["message"].as_str().expect("a text");
+        assert!(message.starts_with(cause), "{message}");
+        check(message);
+        for (tool, arguments) in [
+            ("query_database", json!({"query": "SELECT 1"})),
+            ("count_rows", json!({"table": "t"})),
+            ("execute_explain", json!({"query": "SELECT 1"})),
+            ("get_schema_info", json!({})),
+        ] {
+            let result = call("tools/call", json!({"name": tool, "arguments": arguments}));
+            assert_eq!(result["result"]["isError"], true, "{result}");
+            let text = result["result"]["content"][0]["text"]
+                .as_str()
+                .expect("a text");
+            let (first, hint) = text.split_once('\n').expect("two lines");
+            let expected = format!("Failed to get database client: {cause}");
+            assert!(
+                first.starts_with(&expected) && !hint.is_empty(),
+                "{tool}: {text}"
+            );
+            check(text);
+        }
     }
 }
 

@@ -45,9 +45,10 @@ fn each_section_that_changed_is_named() {
         ),
         ("{http: {enabled: true}}", true, &[]),
     ] {
-        let running = Case::new().file(OLD);
+        // With -debug both transports tell the causes of failures.
+        let running = Case::new().file(OLD).words("-debug");
         let folder = running.folder().display().to_string();
-        let mut configured = Case::new().file(new).configuration();
+        let mut configured = Case::new().file(new).words("-debug").configuration();
         // Different folders of the program give different default paths.
         let running = running.configuration();
         configured
@@ -63,6 +64,17 @@ fn each_section_that_changed_is_named() {
         assert_eq!(changes.databases, databases, "{new} {folder}");
         assert_eq!(changes.need_restart, need_restart, "{new}");
     }
+}
+
+#[test]
+fn a_reload_that_turns_http_off_does_not_tell_its_clients_the_causes_of_failures() {
+    let case = Case::new().file(&OLD.replace("true", "false"));
+    let shows_causes = |tells_causes| {
+        let configuration = case.load_with(tells_causes).expect("good").value;
+        configuration.databases[0].database.settings().shows_causes
+    };
+    assert!(shows_causes(None), "over standard input and output");
+    assert!(!shows_causes(Some(false)));
 }
 
 #[test]
