@@ -226,7 +226,11 @@ impl CatalogueBuilder {
         let about = ServerInfo::new(NAME, VERSION)
             .with_description(TITLE, DESCRIPTION)
             .with_instructions(instructions);
-        let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
+        let path = configuration.custom_definitions.as_ref();
+        let mcp = Mcp::new(&about, tools, resources, prompts).with_context(|| {
+            let path = path.map(|path| format!(": {}", path.display()));
+            format!("{CUSTOM_DEFINITIONS}{}", path.unwrap_or_default())
+        })?;
         let mcp = mcp
             .with_sanitizer(sanitizer)
             .with_state_signer(self.signer.clone());

@@ -1,5 +1,6 @@
 //! The command `-check-config`: the problems of a configuration, and what a caller would see.
 
+mod connections;
 mod identity;
 mod view;
 
@@ -67,14 +68,8 @@ fn find(overrides: &Overrides, options: &CheckOptions) -> Findings {
     };
     let mut findings = Findings::of(loaded.value.check_named_files());
     findings.warnings = loaded.warnings;
-    if findings.problems.is_empty()
-        && let Err(error) = findings.look_into(&loaded.value, options)
-    {
-        findings.problems.extend(if error.is::<LoadError>() {
-            reasons(&error)
-        } else {
-            problems(&error)
-        });
+    if let Err(error) = findings.look_into(&loaded.value, options) {
+        findings.add(&error);
     }
     findings
 }
@@ -89,35 +84,66 @@ impl Findings {
         }
     }
 
-    /// Builds what calls of a server would see, without serving it, and looks at it.
+    /// Adds an error, unless its problems are known.
+    fn add(&mut self, error: &anyhow::Error) {
+        let found = if error.is::<LoadError>() {
+            reasons(error)
+        } else {
+            problems(error)
+        };
+        let new = found.into_iter().filter(|it| !self.problems.contains(it));
+        let new: Vec<_> = new.collect();
+        self.problems.extend(new);
+    }
+
+    /// Tries the connections that a server would make, and looks at what calls would see, without
+    /// serving it.
     fn look_into(
         &mut self,
         configuration: &Configuration,
         options: &CheckOptions,
     ) -> anyhow::Result<()> {
         let (pools, reaper) = Pools::new();
-        let (catalogue, warnings) = prepare(configuration, pools.clone())?;
-        self.warnings.extend(warnings);
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         runtime.context("cannot start")?.block_on(async {
             let mut tasks = JoinSet::new();
             tasks.spawn(reaper.run());
             if options.connects {
-                self.check_statements(&catalogue).await;
+                let failed = connections::problems(configuration, &pools).await;
+                self.problems.extend(failed);
             }
-            if let Some(caller) = &options.caller {
-                match identity(caller, &configuration.auth) {
-                    Ok(identity) => {
-                        self.view = view::text(caller, identity, &catalogue, configuration).await;
-                    }
-                    Err(problem) => self.problems.push(format!("-as {caller}: {problem}")),
+            match prepare(configuration, pools.clone()) {
+                Ok((catalogue, warnings)) => {
+                    self.warnings.extend(warnings);
+                    self.look_at(&catalogue, configuration, options).await;
                 }
+                Err(error) => self.add(&error),
             }
             pools.close_all();
-            drop((catalogue, pools));
+            drop(pools);
             time::timeout(CLOSE_TIMEOUT, tasks.join_next()).await.ok();
         });
         Ok(())
+    }
+
+    async fn look_at(
+        &mut self,
+        catalogue: &Catalogue,
+        configuration: &Configuration,
+        options: &CheckOptions,
+    ) {
+        if options.connects {
+            self.check_statements(catalogue).await;
+        }
+        let Some(caller) = &options.caller else {
+            return;
+        };
+        match identity(caller, &configuration.auth) {
+            Ok(identity) => {
+                self.view = view::text(caller, identity, catalogue, configuration).await;
+            }
+            Err(problem) => self.problems.push(format!("-as {caller}: {problem}")),
+        }
     }
 
     /// Lets the databases check the statements of tools.

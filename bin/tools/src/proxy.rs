@@ -1,7 +1,8 @@
 //! Setup of the language models behind `/api/llm` from the configuration.
 
+use anyhow::Context as _;
 use ziggurat_chat_api::llm::Proxy;
-use ziggurat_llm::{Access, Completer, Provider, Timeouts};
+use ziggurat_llm::{Access, Completer, Http, Provider, Timeouts};
 
 use crate::{
     configuration::{Llm, LlmProvider, Secret},
@@ -34,6 +35,18 @@ pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
         proxy = proxy.with_provider(Completer::local());
     }
     Some(proxy)
+}
+
+/// Prepares the provider of the model that is used by default, if it is enabled and a server.
+pub(crate) fn chosen(llm: &Llm, providers: &Providers) -> Option<anyhow::Result<Http>> {
+    if !llm.is_enabled || llm.provider == LlmProvider::Local {
+        return None;
+    }
+    let name = name(llm.provider);
+    let mut reachable = reachable(llm).into_iter();
+    let found = reachable.find(|(provider, _)| provider.name() == name);
+    let found = found.with_context(|| format!("there is no API key for {name}"));
+    Some(found.and_then(|(provider, access)| providers.http_client(provider, &access)))
 }
 
 /// Lists the providers with an API key or a base URL, in a fixed order.

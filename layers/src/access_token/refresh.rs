@@ -68,6 +68,24 @@ impl<F: Fetch, I, C: Clock + Calendar> AccessTokens<F, I, C> {
             .sweep(|token| token.ends > now && !revoked.has(&token.names));
     }
 
+    /// Fetches the keys and the revoked tokens once, and returns a failure instead of logging it. For
+    /// programs that check their configuration.
+    ///
+    /// ```
+    /// # use ziggurat_layers::access_token::{AccessTokens, Fetch, FetchError};
+    /// # async fn start(tokens: AccessTokens<impl Fetch>) -> Result<(), FetchError> {
+    /// tokens.fetch_once().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the issuer cannot be reached, or sends something else.
+    pub async fn fetch_once(&self) -> Result<(), FetchError> {
+        self.fetch_changed_keys().await?;
+        self.fetch_revoked().await
+    }
+
     async fn fetch_keys(&self) {
         match self.fetch_changed_keys().await {
             Ok(true) => {

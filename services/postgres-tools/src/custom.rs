@@ -123,7 +123,11 @@ impl Definitions {
     ) -> (DefinitionFiles, Result<Self, DefinitionsError>) {
         let (files, sources) = DefinitionFiles::read(path);
         let definitions = sources.and_then(|sources| Self::of(sources, environment));
-        (files, definitions)
+        let named = |error: DefinitionsError| match error {
+            DefinitionsError::Tools(_) | DefinitionsError::Within(..) => error,
+            unnamed => unnamed.within(&path.display().to_string()),
+        };
+        (files, definitions.map_err(named))
     }
 
     /// Reads the text of a file, with tools that name no database.

@@ -235,6 +235,14 @@ impl Issuer {
         self.tokens.run().await;
     }
 
+    /// Fetches the keys and the revoked clients once.
+    ///
+    /// # Errors
+    /// Fails if the issuer cannot be reached, or sends something else.
+    pub async fn check(&self) -> Result<(), FetchError> {
+        self.tokens.fetch_once().await
+    }
+
     /// Fetches the revoked clients once, and the keys if they are due.
     pub async fn poll(&self) {
         self.tokens.poll().await;

@@ -60,7 +60,7 @@ const DETAILS: [(&str, &[&str]); 19] = [
 /// Extent of a check of the configuration.
 #[derive(Debug)]
 pub(crate) struct CheckOptions {
-    /// True if databases check the statements of tools.
+    /// True if connections are tried, and databases check the statements of tools.
     pub(crate) connects: bool,
     /// The caller whose view is printed.
     pub(crate) caller: Option<CallerName>,

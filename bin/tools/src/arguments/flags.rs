@@ -163,7 +163,8 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             ),
             Flag::switch(
                 "connect",
-                "With -check-config: connect to the databases, which check the statements of tools",
+                "With -check-config: also connect to all databases, the issuer and the providers of \
+                 models; the databases check the statements of tools",
             ),
             Flag::text(
                 "as",

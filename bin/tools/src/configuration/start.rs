@@ -7,6 +7,7 @@ use std::{
 };
 
 use thiserror::Error;
+use ziggurat_audit::Destination;
 use ziggurat_llm::StaticModels;
 use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
 use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
@@ -66,20 +67,25 @@ impl Configuration {
 
     /// Checks that the required files exist.
     pub(crate) fn check_files(&self) -> Result<(), StartError> {
+        self.missing_files().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns an error for each required file that does not exist.
+    fn missing_files(&self) -> Vec<StartError> {
         let Some(http) = &self.http else {
-            return Ok(());
+            return Vec::new();
         };
+        let mut checked = Vec::new();
         if let Some(Tls { cert, key, chain }) = &http.tls {
-            exists(cert, StartError::Certificate)?;
-            exists(key, StartError::Key)?;
-            if let Some(chain) = chain {
-                exists(chain, StartError::Chain)?;
-            }
+            checked.push(exists(cert, StartError::Certificate));
+            checked.push(exists(key, StartError::Key));
+            let chain = chain.iter();
+            checked.extend(chain.map(|chain| exists(chain, StartError::Chain)));
         }
         if self.auth.is_enabled && self.auth.issuer.is_none() {
-            exists(&self.auth.token_file, StartError::Tokens)?;
+            checked.push(exists(&self.auth.token_file, StartError::Tokens));
         }
-        Ok(())
+        checked.into_iter().filter_map(Result::err).collect()
     }
 
     /// Returns what custom tools may name, and the names that built-in ones have.
@@ -99,13 +105,24 @@ impl Configuration {
     pub(crate) fn check_named_files(&self) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(self.check_address().err().map(|error| error.to_string()));
+        let missing = self.missing_files();
+        let are_there = missing
+            .iter()
+            .all(|error| matches!(error, StartError::Tokens(_)));
+        problems.extend(missing.iter().map(ToString::to_string));
         let tls = self.http.as_ref().and_then(|http| http.tls.as_ref());
-        if let Err(error) = self.check_files() {
-            problems.push(error.to_string());
-        } else if let Some(Tls { cert, key, chain }) = tls
+        if let Some(Tls { cert, key, chain }) = tls.filter(|_| are_there)
             && let Err(error) = ziggurat_http::Tls::from_files(cert, key, chain.as_deref())
         {
             problems.push(format!("{:#}", anyhow::Error::from(error)));
+        }
+        let trail = self.audit.as_ref().map(|audit| &audit.destination);
+        if let Some(Destination::File(path)) = trail
+            && let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty())
+            && !folder.is_dir()
+        {
+            let folder = folder.display();
+            problems.push(format!("audit.file: the folder {folder} does not exist"));
         }
         if let Some(path) = &self.custom_definitions
             && let (_, Err(error)) = Definitions::load(path, &self.environment())

@@ -60,7 +60,7 @@ fn home(postgres: &Postgres, toolsets: &str) -> Home {
 #[test]
 fn databases_check_the_statements_and_bad_ones_are_problems() {
     let postgres = Postgres::with("CREATE TABLE people AS SELECT 1 AS id");
-    let home = home(&postgres, TOOLSETS);
+    let home = home(&postgres, TOOLSETS.split("http:").next().expect("a part"));
     let ran = home.ran(&["-check-config"], "");
     assert_eq!(
         (ran.code, &*ran.stdout),
@@ -71,10 +71,11 @@ fn databases_check_the_statements_and_bad_ones_are_problems() {
     assert_eq!(ran.code, Some(1));
     let (problem, unchecked) = (ran.stdout.lines(), ran.stderr.lines());
     let problems: Vec<_> = problem.collect();
-    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].starts_with("database 'far': "), "{problems:?}");
     assert!(
-        problems[0].starts_with("own.yaml:4: tool 'bad' cannot run: ")
-            && problems[0].contains("column \"idd\" does not exist"),
+        problems[1].starts_with("own.yaml:4: tool 'bad' cannot run: ")
+            && problems[1].contains("column \"idd\" does not exist"),
         "{problems:?}"
     );
     let unchecked: Vec<_> = unchecked.collect();
@@ -84,7 +85,12 @@ fn databases_check_the_statements_and_bad_ones_are_problems() {
     let away = "warning: own.yaml:6: tool 'away' is unchecked: ";
     assert!(unchecked[1].starts_with(away), "{unchecked:?}");
 
-    fs::write(home.file("own.yaml"), DEFINITIONS.replace("idd", "id")).expect("written");
+    let there = DEFINITIONS.replace("idd", "id").replace("far", "main");
+    fs::write(home.file("own.yaml"), there).expect("written");
+    home.configure(&format!(
+        "databases:\n{}custom_definitions_path: own.yaml\n",
+        postgres.entry("main")
+    ));
     let ran = home.ran(&["-check-config", "-connect"], "");
     assert_eq!(
         (ran.code, &*ran.stdout),
@@ -92,6 +98,91 @@ fn databases_check_the_statements_and_bad_ones_are_problems() {
         "{}",
         ran.stderr
     );
+}
+
+/// Returns the lines of a check that finds problems.
+fn problems(home: &Home, flags: &[&str]) -> Vec<String> {
+    let ran = home.ran(&[&["-check-config"], flags].concat(), "");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    ran.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_connection_is_tried_and_each_failure_has_its_cause() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    let nowhere = "http://127.0.0.1:1";
+    let refused = "{name: refused, host: 127.0.0.1, port: 1, user: reader, password: x}";
+    let [(_, host), (_, port), ..] = postgres.environment();
+    let unknown = format!("{{name: unknown, host: '{host}', port: {port}, user: no_such_role}}");
+    home.configure(&format!(
+        "databases:\n{}  - {refused}\n  - {unknown}\n\
+         http: {{auth: {{issuer: {{url: '{nowhere}', public_url: 'https://a.example'}}}}}}\n\
+         state: {{url: 'postgres://reader:swordfish@127.0.0.1:1/state'}}\n\
+         embedding: {{enabled: true, provider: ollama, ollama_url: '{nowhere}'}}\n\
+         knowledgebase: {{enabled: true, database_path: kb.db, embedding_ollama_url: '{nowhere}'}}\n\
+         llm: {{enabled: true, provider: openai, openai_api_key: x, openai_base_url: '{nowhere}'}}\n",
+        postgres.entry("main"),
+    ));
+    assert_eq!(
+        home.ran(&["-check-config"], "").code,
+        Some(0),
+        "connects to nothing"
+    );
+    let found = problems(&home, &["-connect"]);
+    let places: Vec<_> = found
+        .iter()
+        .filter_map(|line| Some(line.split_once(": ")?.0))
+        .collect();
+    let expected = [
+        "database 'refused'",
+        "database 'unknown'",
+        "state.url",
+        "http.auth.issuer",
+        "embedding",
+        "knowledgebase",
+        "llm",
+    ];
+    assert_eq!(places, expected, "{found:?}");
+    for (line, cause) in [(0, "refuse"), (1, "PostgreSQL refuses the"), (2, "refuse")] {
+        assert!(found[line].contains(cause), "{found:?}");
+    }
+    assert!(!found.concat().contains("swordfish"), "{found:?}");
+}
+
+#[test]
+fn all_problems_are_printed_and_those_of_files_name_the_file() {
+    let home = Home::new();
+    fs::write(home.file("own.yaml"), "resources: [{name: Limits}]").expect("written");
+    home.configure(
+        "databases: [{name: far, host: 127.0.0.1, port: 1, user: reader, password: x}]\n\
+         http: {enabled: true, tls: {enabled: true, cert_file: c.pem, key_file: k.pem}}\n\
+         audit: {file: no/folder/audit.jsonl}\ncustom_definitions_path: own.yaml\n",
+    );
+    let found = problems(&home, &["-connect"]);
+    let has = |part: &str| {
+        let lines = found.iter().filter(|line| line.contains(part));
+        assert_eq!(lines.count(), 1, "{part}: {found:?}");
+    };
+    has("Certificate file not found: c.pem");
+    has("Key file not found: k.pem");
+    has("Token file not found: ");
+    let folder = home.file("no/folder");
+    has(&format!(
+        "audit.file: the folder {} does not exist",
+        folder.display()
+    ));
+    let file = home.file("own.yaml");
+    has(&format!(
+        "Failed to load custom definitions: {}: validation failed: resource 0: uri is required",
+        file.display()
+    ));
+    has("database 'far': ");
+    fs::write(home.file("own.yaml"), "prompts: [").expect("written");
+    let found = problems(&home, &[]);
+    let expected = format!("Failed to load custom definitions: {}: ", file.display());
+    let lines = found.iter().filter(|line| line.starts_with(&expected));
+    assert_eq!(lines.count(), 1, "{found:?}");
 }
 
 #[test]

@@ -7,10 +7,12 @@ use super::*;
 /// Returns the error with its source.
 fn problem(result: Result<Definitions, DefinitionsError>) -> String {
     let error = result.expect_err("a problem");
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
     }
+    text
 }
 
 fn load(path: &Path) -> Result<Definitions, DefinitionsError> {
@@ -182,20 +184,25 @@ fn only_yaml_of_limited_size_is_loaded() {
     for name in ["a.yaml", "b.yml", "c.YML"] {
         assert_eq!(file(name, yaml).expect(name).resources.len(), 1);
     }
+    let within = |name: &str, problem: &str| {
+        let path = folder.path().join(name);
+        format!("{}: {problem}", path.display())
+    };
     for (name, format) in [("a.json", ".json"), ("yaml", "none"), (".yaml", "none")] {
         let found = problem(file(name, yaml));
         let expected = format!("unsupported file format: {format} (must be .yaml or .yml)");
-        assert_eq!(found, expected);
+        assert_eq!(found, within(name, &expected));
     }
     let large = vec![b'#'; usize::try_from(MAX_BYTES).expect("small") + 1];
     let found = problem(file("large.yaml", &large));
-    assert_eq!(found, "the file is larger than 1048576 bytes");
+    let large_file = "the file is larger than 1048576 bytes";
+    assert_eq!(found, within("large.yaml", large_file));
     assert!(file("fits.yaml", &large[1..]).is_ok());
     let found = problem(file("latin.yaml", b"# \xe9"));
     assert!(found.contains("utf-8"), "{found}");
     let missing = problem(load(&folder.path().join("nope.yaml")));
     assert!(
-        missing.starts_with("the file cannot be read: "),
+        missing.starts_with(&within("nope.yaml", "the file cannot be read: ")),
         "{missing}"
     );
 }
