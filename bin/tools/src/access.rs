@@ -37,10 +37,13 @@ const GET_SCHEMA_INFO: &str = "get_schema_info";
 /// A path that does not exist, for requests that find nothing.
 const NOWHERE: &str = "/nowhere";
 
-/// Applies the toolsets of a configuration. Without any, all callers see everything.
+/// Applies the toolsets of a configuration. Without any, all callers see everything, but API tokens
+/// with toolsets of their own, which do not exist then, see nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolAccess {
     toolsets: Option<Arc<Toolsets>>,
+    /// Without a set.
+    empty: Arc<Toolsets>,
     names: Arc<Names>,
 }
 
@@ -76,13 +79,20 @@ impl ToolAccess {
     pub(crate) fn new(toolsets: Option<Toolsets>, names: Names) -> Self {
         Self {
             toolsets: toolsets.map(Arc::new),
+            empty: Arc::default(),
             names: Arc::new(names),
         }
     }
 
+    /// Returns the toolsets that apply to a caller, if some do.
+    fn applied(&self, caller: &CallerId<'_>) -> Option<&Arc<Toolsets>> {
+        let empty = (!caller.toolsets().is_empty()).then_some(&self.empty);
+        self.toolsets.as_ref().or(empty)
+    }
+
     /// Returns the areas of the REST API that a caller sees.
     pub(crate) fn areas(&self, caller: &CallerId<'_>) -> Vec<Area> {
-        let seen = self.toolsets.as_ref().map(|it| it.view(caller, None));
+        let seen = self.applied(caller).map(|it| it.view(caller, None));
         let mut areas = Area::ALL.to_vec();
         areas.retain(|area| seen.as_ref().is_none_or(|seen| seen.has_area(*area)));
         areas
@@ -96,7 +106,7 @@ impl ToolAccess {
 
     /// Returns whether a caller sees a tool, if the tool exists for it.
     pub(crate) fn has_tool(&self, caller: &CallerId<'_>, tool: &str) -> bool {
-        let toolsets = self.toolsets.as_ref();
+        let toolsets = self.applied(caller);
         toolsets.is_none_or(|it| it.view(caller, None).has_tool(tool))
     }
 
@@ -114,8 +124,8 @@ impl ToolAccess {
 
     /// Returns what a caller sees; `None` if it sees everything.
     pub(crate) fn of(&self, caller: &Caller) -> Option<Arc<CallerView>> {
-        let toolsets = self.toolsets.as_ref()?;
         let caller_id = id(caller.extension());
+        let toolsets = self.applied(&caller_id)?;
         let seen = toolsets.view(&caller_id, caller.extension());
         let names = Arc::clone(&self.names);
         Some(Arc::new(CallerView { seen, names }))
@@ -141,14 +151,14 @@ impl RequestAccess {
     /// Returns the refusal of a query that is too long.
     pub(crate) fn route<B>(&self, request: &mut http::Request<B>) -> Result<(), Box<Response>> {
         let catalogue = self.catalogue.of(request.extensions());
-        let Some(toolsets) = &catalogue.access.toolsets else {
+        let caller = id(request.extensions().get::<Identity>());
+        let Some(toolsets) = catalogue.access.applied(&caller) else {
             // Toolsets that a reload adds would apply the query.
             if request.uri().query().is_some() {
                 request.extensions_mut().insert(Arc::clone(&catalogue));
             }
             return Ok(());
         };
-        let caller = id(request.extensions().get::<Identity>());
         let path = request.uri().path();
         if let Some(area) = area(path) {
             if is_export(path) && request.extensions().get::<Identity>().is_none() {
@@ -192,7 +202,7 @@ impl RequestAccess {
         let catalogue = self.catalogue.of(request.extensions());
         let rights = {
             let caller = id(request.extensions().get::<Identity>());
-            let toolsets = catalogue.access.toolsets.as_ref();
+            let toolsets = catalogue.access.applied(&caller);
             let view = toolsets.map(|toolsets| toolsets.view(&caller, None));
             let area = area(request.uri().path());
             if area.is_some_and(|area| view.is_some_and(|view| !view.has_area(area))) {
@@ -215,7 +225,7 @@ impl RequestAccess {
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         let caller = id(request.extensions().get::<Identity>());
         let catalogue = self.catalogue.of(request.extensions());
-        let toolsets = catalogue.access.toolsets.as_ref();
+        let toolsets = catalogue.access.applied(&caller);
         if toolsets.is_some_and(|it| !it.view(&caller, None).has_area(Area::Databases)) {
             self.observer.record_hidden(request);
             return Err(Box::new(not_found()));
@@ -247,7 +257,7 @@ impl Names {
     /// Fails if a toolset has another name.
     pub(crate) fn check(&self, configuration: &Configuration) -> Result<Vec<String>, LoadError> {
         let Some(toolsets) = &configuration.toolsets else {
-            return Ok(without_effect(&configuration.auth));
+            return Ok(without_toolsets(&configuration.auth));
         };
         let mut found = toolsets.check(&self.offered());
         if !found.problems.is_empty() {
@@ -349,16 +359,14 @@ fn absent_callers(toolsets: &Toolsets, auth: &Auth) -> Vec<String> {
 }
 
 /// Returns warnings about API tokens with toolsets where the configuration has none.
-fn without_effect(auth: &Auth) -> Vec<String> {
+fn without_toolsets(auth: &Auth) -> Vec<String> {
     if !auth.is_enabled {
         return Vec::new();
     }
     let tokens = TokenFile::new(&auth.token_file).list().unwrap_or_default();
     let restricted = tokens.iter().filter(|token| !token.toolsets.is_empty());
     let warning = |id: &str| {
-        format!(
-            "the API token {id} has toolsets without effect: there is no toolset, so it sees everything"
-        )
+        format!("the API token {id} sees nothing: it has toolsets, and the configuration has none")
     };
     restricted.map(|token| warning(&token.id)).collect()
 }

@@ -232,7 +232,14 @@ fn problems_of_the_file_are_all_reported() {
             "toolsets: [{name: a, rest: [databases, lmm], for: {local: true}}]",
             "toolsets: 'a': unknown rest area: lmm",
         ),
-        ("toolsets: [{name: a}]", "toolsets[0].for: names no caller"),
+        (
+            "toolsets: [{name: a, for: {}}]",
+            "toolsets[0].for: names no caller",
+        ),
+        (
+            "toolsets: [{name: a, for: }]",
+            "toolsets[0].for: names no caller",
+        ),
         (
             "toolsets: [{name: Ana, for: {local: true}}]",
             "toolsets[0].name: invalid toolset name: Ana",

@@ -106,12 +106,19 @@ impl Toolset {
             }
             known
         });
+        let callers = entry.section("for");
+        let callers = if entry.names_key("for") {
+            CallerNames::read_with_scopes(&callers)
+        } else {
+            // Only API tokens that name the set have it.
+            CallerNames::read_if_any(&callers)
+        };
         Self {
             tools: texts("tools").into_iter().collect(),
             resources: texts("resources").into_iter().collect(),
             prompts: prompts.collect(),
             rest: rest.collect(),
-            callers: CallerNames::read_with_scopes(&entry.section("for")),
+            callers,
             name,
         }
     }

@@ -8,7 +8,7 @@ use ziggurat_runtime::config::Section;
 use crate::{Narrowing, View, patterns::Patterns, toolset::Toolset};
 
 /// The toolsets of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toolsets {
     pub(crate) sets: Vec<Toolset>,
 }

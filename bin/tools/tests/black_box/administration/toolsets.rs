@@ -3,7 +3,11 @@
 use serde_json::json;
 
 use super::{TOKEN, check, serve};
-use crate::support::{Client, records::PASSWORD, until};
+use crate::support::{
+    Client,
+    records::{self, PASSWORD},
+    until,
+};
 
 const TOOLSETS: &str = "toolsets:
 - {name: counting, tools: [get_schema_info], rest: [databases], for: {users: [ada]}}
@@ -122,4 +126,46 @@ fn a_command_makes_the_same_token_and_a_change_by_hand_counts() {
         "{}",
         ran.stderr
     );
+}
+
+/// Adds a token with this member to the token file of a server, and returns its client.
+fn with_token(server: &super::Server, member: &str) -> Client {
+    let tokens = [
+        records::token(1, TOKEN, &["database: main"]),
+        records::token(2, "narrow", &["database: main", member]),
+    ];
+    let path = server.home.tokens();
+    server.program.until_it_says("[AUTH] Reloaded ", || {
+        server.home.replace(&path, &records::tokens(&tokens));
+    });
+    server.client.bearing("narrow")
+}
+
+#[test]
+fn a_token_with_a_toolset_sees_nothing_where_there_are_none() {
+    let server = serve("", &[]);
+    let narrow = with_token(&server, "toolsets: [counting]");
+    assert_eq!(tools(&narrow), [""; 0]);
+    assert_eq!(areas(&narrow), [false; 3]);
+    let call = json!({"name": "get_schema_info", "arguments": {}});
+    let answer = narrow.call("tools/call", &call);
+    assert_eq!(answer["error"]["message"], "Tool not found", "{answer}");
+    // Others are unaffected.
+    assert!(tools(&server.client.bearing(TOKEN)).len() > 3);
+    let ran = server.home.ran(&["-http", "-check-config"], "");
+    let told =
+        "the API token token-2 sees nothing: it has toolsets, and the configuration has none";
+    assert!(ran.stderr.contains(told), "{ran:?}");
+}
+
+#[test]
+fn a_toolset_without_callers_is_for_the_tokens_that_name_it() {
+    let without = "toolsets: [{name: counting, tools: [get_schema_info], rest: [databases]}]\n";
+    let server = serve(without, &[]);
+    let narrow = with_token(&server, "toolsets: [counting]");
+    assert_eq!(tools(&narrow), ["get_schema_info"]);
+    assert_eq!(areas(&narrow), [true, false, false]);
+    assert_eq!(tools(&server.client.bearing(TOKEN)), [""; 0]);
+    let ada = server.client.logged_in("ada", PASSWORD);
+    assert_eq!(areas(&ada), [false; 3]);
 }
