@@ -1,6 +1,7 @@
 //! Verification of the tokens of callers.
 
 use anyhow::{Context as _, bail};
+use jiff::SignedDuration;
 use tokio::task::JoinSet;
 use tracing::info;
 use ziggurat_layers::bearer::{BearerLayer, Challenge};
@@ -31,7 +32,8 @@ impl Authentication {
     pub(crate) fn open(auth: &Auth) -> anyhow::Result<Self> {
         let tokens = auth.token_file.clone().map(|path| {
             // Nothing is kept for a caller beyond its requests.
-            ApiTokens::open(path, true, WallClock::default(), |_| {}).map_err(described)
+            let (at_once, clock) = (SignedDuration::ZERO, WallClock::default());
+            ApiTokens::open(path, true, at_once, clock, |_| {}).map_err(described)
         });
         Ok(Self {
             tokens: tokens.transpose()?,

@@ -66,7 +66,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::{
@@ -172,6 +172,9 @@ struct Shared {
     changes: tokio::sync::watch::Sender<()>,
 }
 
+/// Time for which a file of replicas keeps expired tokens, because their clocks may differ by it.
+const GRACE: SignedDuration = SignedDuration::from_mins(5);
+
 /// Receives the session keys of tokens that are no longer valid.
 type SessionEndCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -205,7 +208,7 @@ impl Default for Settings {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Reads the files, and drops tokens that expired at least a day ago.
+    /// Reads the files, and drops expired tokens; five minutes later where replicas share the file.
     ///
     /// From then on `gone` receives the session key of every token that is no longer valid:
     /// expired, removed, bound to another database, or of a disabled or deleted user. It is called
@@ -222,7 +225,14 @@ impl Accounts {
         let gone: SessionEndCallback = Arc::new(gone);
         let clock = settings.clock.clone();
         let (path, ended) = (settings.token_file, Arc::clone(&gone));
-        let tokens = ApiTokens::open(path, settings.requires_tokens, clock, move |key| ended(key))?;
+        let is_alone = settings.shared.is_none();
+        let grace = if is_alone {
+            SignedDuration::ZERO
+        } else {
+            GRACE
+        };
+        let is_required = settings.requires_tokens;
+        let tokens = ApiTokens::open(path, is_required, grace, clock, move |key| ended(key))?;
         let state = State {
             users: WatchedFile::open(settings.user_file)?,
             sessions: LocalSessions::default(),

@@ -15,7 +15,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::bearer::{Denied, TokenHash, Verify};
@@ -35,6 +35,7 @@ use crate::{
 /// change the file at any time; a [`Watch`] applies their changes.
 ///
 /// ```
+/// use jiff::SignedDuration;
 /// use secrecy::ExposeSecret as _;
 /// use ziggurat_layers::bearer::Verify as _;
 /// use ziggurat_tokens::{ApiTokens, NewToken, TokenFile, WallClock};
@@ -45,7 +46,8 @@ use crate::{
 /// let clock = WallClock::default();
 /// let made = TokenFile::new(&path).add(NewToken::default(), clock.now())?;
 ///
-/// let tokens = ApiTokens::open(path, true, clock, |token| println!("{token} is over"))?;
+/// let at_once = SignedDuration::ZERO;
+/// let tokens = ApiTokens::open(path, true, at_once, clock, |token| println!("{token} is over"))?;
 /// let identity = tokens.verify(made.token.expose_secret()).await.expect("good");
 /// assert_eq!((identity.kind(), identity.name()), ("token", &*made.record.id));
 /// # Ok::<_, Box<dyn std::error::Error>>(())
@@ -73,6 +75,8 @@ struct Shared {
     /// Locked while the file is read and written, so only by blocking threads.
     file: Mutex<WatchedFile<Tokens>>,
     path: PathBuf,
+    /// Time for which the file keeps expired tokens.
+    grace: SignedDuration,
     gone: GoneCallback,
     clock: WallClock,
 }
@@ -96,7 +100,8 @@ type LastUse = Arc<AtomicI64>;
 // === impl ApiTokens ===
 
 impl ApiTokens {
-    /// Reads the file, and drops tokens that expired at least a day ago.
+    /// Reads the file, and drops tokens that expired at least `grace` ago. Where machines share the
+    /// file, the clock of this one may be ahead of another one by that time.
     ///
     /// From then on `gone` receives the session key of every token that is no longer valid:
     /// expired, removed, or bound to another database. It is called on the thread that detects this
@@ -107,6 +112,7 @@ impl ApiTokens {
     pub fn open(
         path: PathBuf,
         is_required: bool,
+        grace: SignedDuration,
         clock: WallClock,
         gone: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
@@ -118,6 +124,7 @@ impl ApiTokens {
             known: ArcSwap::default(),
             file: Mutex::new(file),
             path,
+            grace,
             gone: Box::new(gone),
             clock,
         };
@@ -184,9 +191,10 @@ impl Watched for ApiTokens {
 
     fn sweep(&self) {
         let now = self.shared.clock.now();
+        let since = now.checked_sub(self.shared.grace).unwrap_or(now);
         let mut file = lock(&self.shared.file);
-        if file.table().records().any(|it| it.is_long_expired(now)) {
-            let removed = file.change(|tokens| match tokens.drop_expired(now) {
+        if file.table().records().any(|it| it.is_expired(since)) {
+            let removed = file.change(|tokens| match tokens.drop_expired(since) {
                 0 => Change::Leave(0),
                 removed => Change::Write(removed),
             });

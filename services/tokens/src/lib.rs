@@ -6,6 +6,7 @@
 //! sessions are those of another crate, which gives its users an identity, too.
 //!
 //! ```
+//! use jiff::SignedDuration;
 //! use secrecy::ExposeSecret as _;
 //! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 //! use ziggurat_layers::bearer::BearerLayer;
@@ -17,7 +18,7 @@
 //! let clock = WallClock::default();
 //! let made = TokenFile::new(&path).add(NewToken::default(), clock.now())?;
 //!
-//! let tokens = ApiTokens::open(path, true, clock, |_| {})?;
+//! let tokens = ApiTokens::open(path, true, SignedDuration::ZERO, clock, |_| {})?;
 //! let service = ServiceBuilder::new()
 //!     .layer(BearerLayer::new(TokenVerifier::new(Some(tokens), None)))
 //!     .service(service_fn(|request: http::Request<()>| async move {

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rand::rngs::SysError;
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
@@ -187,12 +187,10 @@ impl Tokens {
         self.tokens.iter().map(|stored| &stored.record)
     }
 
-    /// Drops tokens that expired at least a day ago, and returns their number. Until then the clock
-    /// of this machine may be ahead of another machine that uses the same file.
+    /// Drops tokens that have expired, and returns their number.
     pub(crate) fn drop_expired(&mut self, now: Timestamp) -> usize {
         let before = self.tokens.len();
-        self.tokens
-            .retain(|stored| !stored.record.is_long_expired(now));
+        self.tokens.retain(|stored| !stored.record.is_expired(now));
         before - self.tokens.len()
     }
 
@@ -322,13 +320,6 @@ impl TokenRecord {
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
-    }
-
-    /// Returns whether the token expired at least a day ago.
-    pub(crate) fn is_long_expired(&self, now: Timestamp) -> bool {
-        let day = SignedDuration::from_hours(24);
-        let ends = self.expires_at.and_then(|at| at.checked_add(day).ok());
-        ends.is_some_and(|at| at <= now)
     }
 
     fn from_members(members: &Map) -> Result<Self, Unexpected> {

@@ -18,6 +18,10 @@ struct TestTokens {
 
 impl TestTokens {
     fn new() -> Self {
+        Self::with_grace(SignedDuration::ZERO)
+    }
+
+    fn with_grace(grace: SignedDuration) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tokens.yaml");
         let clock = WallClock::manual("2026-11-21T10:00:00Z".parse().expect("a date"));
@@ -25,7 +29,8 @@ impl TestTokens {
         let noted = Arc::clone(&gone);
         let note = move |key: &str| lock(&noted).push(key.to_owned());
         Self {
-            tokens: ApiTokens::open(path.clone(), false, clock.clone(), note).expect("opened"),
+            tokens: ApiTokens::open(path.clone(), false, grace, clock.clone(), note)
+                .expect("opened"),
             file: TokenFile::new(path),
             folder,
             clock,
@@ -69,8 +74,19 @@ fn a_token_is_good_until_it_is_removed_from_the_file() {
 }
 
 #[test]
-fn a_token_ends_with_its_time_and_leaves_the_file_a_day_later() {
+fn a_token_leaves_the_file_when_it_expires() {
     let setup = TestTokens::new();
+    setup.add(Some(1));
+    setup.tokens.reload();
+    setup.clock.advance(Duration::from_hours(1));
+    setup.tokens.sweep();
+    assert_eq!((setup.gone(), setup.tokens.count()), (1, 0));
+    assert!(setup.file.list().expect("read").is_empty());
+}
+
+#[test]
+fn a_token_of_a_shared_file_ends_with_its_time_and_leaves_the_file_later() {
+    let setup = TestTokens::with_grace(SignedDuration::from_mins(5));
     let (token, _) = setup.add(Some(1));
     setup.tokens.reload();
     assert_eq!(
@@ -81,7 +97,7 @@ fn a_token_ends_with_its_time_and_leaves_the_file_a_day_later() {
     assert!(!setup.is_good(&token), "without a sweep");
     setup.tokens.sweep();
     assert_eq!((setup.gone(), setup.tokens.count()), (1, 1));
-    setup.clock.advance(Duration::from_hours(24));
+    setup.clock.advance(Duration::from_mins(5));
     setup.tokens.sweep();
     assert_eq!((setup.gone(), setup.tokens.count()), (0, 0));
     assert!(setup.file.list().expect("read").is_empty());
@@ -102,7 +118,13 @@ fn a_file_that_is_broken_or_gone_changes_nothing() {
 fn a_required_file_has_to_exist() {
     let setup = TestTokens::new();
     let path = setup.folder.path().join("absent.yaml");
-    let error = ApiTokens::open(path.clone(), true, setup.clock.clone(), |_| {});
+    let error = ApiTokens::open(
+        path.clone(),
+        true,
+        SignedDuration::ZERO,
+        setup.clock.clone(),
+        |_| {},
+    );
     let expected = format!("token file not found: {}", path.display());
     assert_eq!(error.expect_err("absent").to_string(), expected);
 }
