@@ -1,15 +1,31 @@
 //! A server's copy of a file of tokens or users.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt, fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use tracing::{error, info, warn};
+use ziggurat_runtime::watch::Stamp;
 
 use crate::file::{Change, FileError, Loaded, Table, TableFile};
+
+/// Age in nanoseconds from which the last change of a file has a time of its own. Systems count this
+/// time in steps of up to 10 ms.
+const SETTLED: i128 = 20_000_000;
+
+/// Traces of the last change of a file: its stamp, and the time of the change in nanoseconds, which a
+/// change of the mode sets, too.
+type Traces = (Stamp, i128);
 
 /// A file, and its last readable content.
 pub struct WatchedFile<T> {
     file: TableFile<T>,
     loaded: Loaded<T>,
+    /// Traces of the content that was read; none if a later change may leave the same.
+    read: Option<Traces>,
     /// Last warning about the file, so that it is logged once and not for every event.
     complaint: Option<String>,
     /// Error of the last attempt to write it, which is logged once.
@@ -24,11 +40,13 @@ impl<T: Table> WatchedFile<T> {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn open(path: PathBuf) -> Result<Self, FileError> {
+        let read = traces(&path);
         let file = TableFile::new(path);
         let loaded = file.load()?;
         Ok(Self {
             file,
             loaded,
+            read,
             complaint: None,
             unwritten: None,
         })
@@ -44,8 +62,14 @@ impl<T: Table> WatchedFile<T> {
         self.loaded.text.is_some()
     }
 
-    /// Reads the file, and returns whether its content is new. An unreadable file changes nothing.
+    /// Reads the file if it has changed, and returns whether its content is new. An unreadable file
+    /// changes nothing.
     pub fn reload(&mut self) -> bool {
+        let traces = traces(self.file.path());
+        if traces.is_some() && traces == self.read {
+            return false;
+        }
+        self.read = traces;
         match self.file.read_if_not(self.loaded.text) {
             Ok(None) => {
                 self.complaint = None;
@@ -65,6 +89,7 @@ impl<T: Table> WatchedFile<T> {
                 false
             }
             Err(error) => {
+                self.read = None;
                 self.complain(error.to_string());
                 false
             }
@@ -122,8 +147,62 @@ impl<T: Table> WatchedFile<T> {
     }
 }
 
+/// Returns the traces of the last change of a file, if it was long enough ago.
+fn traces(path: &Path) -> Option<Traces> {
+    let stamp = Stamp::of(path)?;
+    let about = fs::metadata(path).ok()?;
+    let changed = i128::from(about.ctime()) * 1_000_000_000 + i128::from(about.ctime_nsec());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let now = i128::try_from(now.as_nanos()).ok()?;
+    (now - changed >= SETTLED).then_some((stamp, changed))
+}
+
 impl<T> fmt::Debug for WatchedFile<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WatchedFile").field(&self.file).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _, thread};
+
+    use ziggurat_runtime::logs::captured::Captured;
+
+    use super::*;
+    use crate::tokens::Tokens;
+
+    /// Waits until a later change of the file gets other traces.
+    fn settle(path: &Path) {
+        while traces(path).is_none() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_and_complained_about_once_for_each_change() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tokens.yaml");
+        let set_mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode));
+        fs::write(&path, "tokens: []").expect("written");
+        set_mode(0o644).expect("ours");
+        settle(&path);
+        let (log, _guard) = Captured::start();
+        let mut file = WatchedFile::<Tokens>::open(path.clone()).expect("opened");
+        let complaints = |file: &mut WatchedFile<Tokens>| {
+            for _ in 0..40 {
+                assert!(!file.reload(), "nothing is new");
+            }
+            let lines = log.lines().into_iter();
+            let open = lines.filter(|line| line.contains("other users can access the file"));
+            open.count()
+        };
+        assert_eq!(complaints(&mut file), 1);
+        set_mode(0o640).expect("ours");
+        settle(&path);
+        assert_eq!(complaints(&mut file), 1);
+        set_mode(0o600).expect("ours");
+        settle(&path);
+        assert_eq!(complaints(&mut file), 0);
     }
 }
