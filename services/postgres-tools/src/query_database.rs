@@ -183,11 +183,15 @@ impl QueryDatabase {
                 return Ok(asked);
             }
         }
+        let database = current.database();
+        // A database that a caller has named by its URL has the URL as name, and stays read-only.
+        let is_configured = !database.name().contains("://");
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_options(options)
             .with_call(request)
             .with_question(question.is_some() && !statement.may_write())
+            .with_read_only(is_configured && !database.allows_writes())
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = CallFacts::lease(request.caller(), current).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;

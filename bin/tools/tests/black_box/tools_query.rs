@@ -330,27 +330,32 @@ const ERRORS: [(&str, &str); 16] = [
     (
         "INSERT INTO numbers VALUES (1)",
         "Error iterating rows: ERROR: cannot execute INSERT in a read-only transaction \
-             (SQLSTATE 25006)",
+             (SQLSTATE 25006)\nHINT: To change data, the operator has to \
+             set allow_writes: true for this database.",
     ),
     (
         "UPDATE numbers SET n = 0",
         "Error iterating rows: ERROR: cannot execute UPDATE in a read-only transaction \
-             (SQLSTATE 25006)",
+             (SQLSTATE 25006)\nHINT: To change data, the operator has to \
+             set allow_writes: true for this database.",
     ),
     (
         "DELETE FROM numbers",
         "Error iterating rows: ERROR: cannot execute DELETE in a read-only transaction \
-             (SQLSTATE 25006)",
+             (SQLSTATE 25006)\nHINT: To change data, the operator has to \
+             set allow_writes: true for this database.",
     ),
     (
         "CREATE TABLE more (a int)",
         "Error iterating rows: ERROR: cannot execute CREATE TABLE in a read-only \
-             transaction (SQLSTATE 25006)",
+             transaction (SQLSTATE 25006)\nHINT: To change data, the operator has to \
+             set allow_writes: true for this database.",
     ),
     (
         "WITH gone AS (DELETE FROM numbers RETURNING n) SELECT * FROM gone",
         "Error iterating rows: ERROR: cannot execute SELECT in a read-only transaction \
-             (SQLSTATE 25006)",
+             (SQLSTATE 25006)\nHINT: To change data, the operator has to \
+             set allow_writes: true for this database.",
     ),
     (
         "SELECT 1 / n FROM (VALUES (1), (0)) AS t (n)",

@@ -58,6 +58,8 @@ pub(super) struct Request {
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
     label: String,
+    /// Set if only the operator can allow writes.
+    is_read_only: bool,
     /// Describes errors to clients that negotiate the revision.
     // Boxed: it is large, and most statements do not fail.
     errors: Option<Box<SqlErrors>>,
@@ -69,6 +71,13 @@ pub(super) enum NoAnswer {
     Unconfirmed,
     Reported(Reported),
 }
+
+/// SQLSTATE of a write in a read-only transaction.
+const WRITE_REFUSED: &str = "25006";
+
+/// Line below the error of a refused write.
+const ALLOW_WRITES: &str =
+    "HINT: To change data, the operator has to set allow_writes: true for this database.";
 
 /// The rows of the structured result, if requested.
 // Boxed: most calls do not request it.
@@ -132,6 +141,7 @@ impl Request {
             format: ResultFormat::default().for_client(false),
             fence: None,
             label: String::new(),
+            is_read_only: false,
             errors: None,
         }
     }
@@ -169,6 +179,12 @@ impl Request {
     /// Sets whether the user is asked if the statement writes.
     pub(super) fn with_question(mut self, is_unconfirmed: bool) -> Self {
         self.is_unconfirmed = is_unconfirmed;
+        self
+    }
+
+    /// Sets whether only the operator can allow writes.
+    pub(super) fn with_read_only(mut self, is_read_only: bool) -> Self {
+        self.is_read_only = is_read_only;
         self
     }
 
@@ -324,6 +340,12 @@ impl Request {
                 "{above}SQL Query:\n{sql}\n\nError executing query: {}",
                 client::explained(report)
             )),
+            QueryError::Failed { report, .. }
+                if self.is_read_only && report.sqlstate == WRITE_REFUSED =>
+            {
+                let text = client::explained(report);
+                Reported::new(format!("Error iterating rows: {text}\n{ALLOW_WRITES}"))
+            }
             _ => complaint(error),
         }
     }

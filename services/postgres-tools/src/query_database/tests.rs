@@ -193,7 +193,7 @@ async fn errors_have_messages_a_model_can_act_upon() {
         ),
         (
             json!({"query": "DELETE FROM people"}),
-            "Error iterating rows: ERROR: cannot execute DELETE in a read-only transaction (SQLSTATE 25006)",
+            "Error iterating rows: ERROR: cannot execute DELETE in a read-only transaction (SQLSTATE 25006)\nHINT: To change data, the operator has to set allow_writes: true for this database.",
         ),
         (
             json!({"query": "SELECT 1 / 0"}),
