@@ -72,9 +72,6 @@ pub(super) enum NoAnswer {
     Reported(Reported),
 }
 
-/// SQLSTATE of a write in a read-only transaction.
-const WRITE_REFUSED: &str = "25006";
-
 /// Line below the error of a refused write.
 const ALLOW_WRITES: &str =
     "HINT: To change data, the operator has to set allow_writes: true for this database.";
@@ -340,9 +337,7 @@ impl Request {
                 "{above}SQL Query:\n{sql}\n\nError executing query: {}",
                 client::explained(report)
             )),
-            QueryError::Failed { report, .. }
-                if self.is_read_only && report.sqlstate == WRITE_REFUSED =>
-            {
+            QueryError::Failed { report, .. } if self.is_read_only && error.is_about_a_write() => {
                 let text = client::explained(report);
                 Reported::new(format!("Error iterating rows: {text}\n{ALLOW_WRITES}"))
             }
