@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Home, Postgres, Program, records, records::PASSWORD};
+use crate::support::{Client, Home, Postgres, Program, records, records::PASSWORD, until};
 
 /// A server with the administrator ada, the user bob, and the user alice, who was made by a command.
 struct Server {
@@ -34,7 +34,12 @@ impl Server {
         }
     }
 
+    /// Logs in as alice, once the server knows her account.
     fn alice(&self) -> Client {
+        let login = || self.client.login("alice", PASSWORD_OF_ALICE);
+        until("alice can log in", || {
+            login().body.contains("session_token")
+        });
         self.client.logged_in("alice", PASSWORD_OF_ALICE)
     }
 
@@ -104,8 +109,8 @@ fn the_state_of_a_user_is_deleted_with_the_user_unless_it_is_to_be_kept() {
         let shared = || seen(&bob)[1];
         let path = "/api/admin/users/alice";
         let (by_command, by_request): (&dyn Fn(bool), &dyn Fn(bool)) = (
-            &|keeps| server.delete(if keeps { &["-keep-state"] } else { &[] }),
-            &|keeps| {
+            &|keeps: bool| server.delete(if keeps { &["-keep-state"][..] } else { &[] }),
+            &|keeps: bool| {
                 let query = if keeps { "?keep_state=true" } else { "" };
                 let answer = ada.send("DELETE", &format!("{path}{query}"), "", "");
                 assert_eq!(answer.status, 204, "{answer:?}");

@@ -517,7 +517,7 @@ fn a_wrong_token_is_denied_and_recorded_as_that_at_each_method_of_the_session() 
     let trail = fs::read_to_string(home.file("audit.jsonl")).expect("a trail");
     let records = trail.lines().map(serde_json::from_str);
     let records: Vec<Value> = records.collect::<Result<_, _>>().expect("JSON");
-    let denied = records.iter().filter(|it| it["verdict"] == "denied");
+    let denied = records.iter().filter(|it| it["kind"] == "denied");
     assert_eq!(denied.count(), 2, "{trail}");
     let kinds: Vec<_> = records.iter().map(|it| &it["caller"]["kind"]).collect();
     assert!(kinds.contains(&&json!("anonymous")), "{trail}");

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, time::SystemTime};
 
+use tokio::task::JoinSet;
+
 use super::*;
 
 /// Number of user names.
@@ -239,10 +241,12 @@ async fn a_file_that_an_editor_has_emptied_and_not_written_yet_ends_no_session()
 
     fs::write(path, "").expect("emptied");
     let accounts = setup.accounts.clone();
-    let login = tokio::spawn(async move { accounts.login("bob", "right".into(), None).await });
+    let mut logins = JoinSet::new();
+    logins.spawn(async move { accounts.login("bob", "right".into(), None).await });
     tokio::time::sleep(pause).await;
     fs::write(path, &text).expect("written");
-    login.await.expect("answered").expect("logged in");
+    let login = logins.join_next().await.expect("one");
+    login.expect("answered").expect("logged in");
     assert!(setup.is_good(&session), "at a login of another user");
 
     fs::write(path, "").expect("emptied");

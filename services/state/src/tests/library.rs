@@ -173,15 +173,12 @@ async fn lists_are_in_pages_by_kind_and_by_words(store: Conversations) {
         kind: Some(ItemKind::Query),
         words: None,
     };
-    let monthly = Filter {
-        kind: None,
-        words: Words::of("month REVENUE"),
+    let having = |text: &str| {
+        let words = Words::of(text);
+        Filter { kind: None, words }
     };
     // No character of a word is a wildcard.
-    let wildcards = Filter {
-        kind: None,
-        words: Words::of("rev%nue"),
-    };
+    let [monthly, wildcards] = ["month REVENUE", "rev%nue"].map(having);
     let none = Filter {
         kind: Some(ItemKind::Prompt),
         words: Words::of("month"),
