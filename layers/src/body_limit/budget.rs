@@ -35,14 +35,13 @@ pub struct ByteBudget(Arc<Shared>);
 /// Bytes of a [`ByteBudget`], given back on drop.
 ///
 /// ```
-/// use ziggurat_layers::body_limit::{BytePermit, ByteBudget, Exhausted};
+/// use ziggurat_layers::body_limit::{BytePermit, Exhausted};
 ///
 /// /// Reads a piece of a body of unknown size.
 /// fn read(piece: &[u8], permit: &mut BytePermit) -> Result<(), Exhausted> {
 ///     permit.grow(piece.len() as u64)
 /// }
 /// # let _ = read;
-/// # let _ = ByteBudget::new(1, 1).take(0, 1);
 /// ```
 #[derive(Debug)]
 #[must_use]

@@ -44,6 +44,9 @@ pub enum Error {
         /// The provider's message, without keys.
         message: String,
     },
+    /// Other answers of providers use all the memory for them.
+    #[error("other answers use all the memory for answers of providers, try again later")]
+    NoRoom,
     /// The provider took longer than its timeout.
     #[error("the provider did not answer in time")]
     Slow,
@@ -99,6 +102,7 @@ impl Error {
         match self {
             Self::Refused(refusal) => refusal.class,
             Self::Unreachable(_) => Class::Unreachable,
+            Self::NoRoom => Class::RateLimit,
             Self::Incomplete(_) | Self::Malformed(_) | Self::NoChoices | Self::Empty => {
                 Class::Provider
             }
@@ -132,7 +136,7 @@ impl Error {
                 refusal.status.as_u16(),
                 408 | 429 | 500 | 502 | 503 | 504 | 529
             ),
-            Self::Unreachable(_) | Self::Incomplete(_) | Self::Slow => true,
+            Self::Unreachable(_) | Self::Incomplete(_) | Self::NoRoom | Self::Slow => true,
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ mod tests;
 
 use std::{
     fmt,
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
+use ziggurat_layers::body_limit::ByteBudget;
 use ziggurat_runtime::{redact::Redactor, retry_after};
 use ziggurat_telemetry::{Metrics, traces::ProviderSpan};
 
@@ -26,10 +27,16 @@ use super::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error}
 
 pub use self::access::{Access, InvalidAccess, Timeouts};
 use self::sent_trace::SentTrace;
-pub(crate) use self::{body::Streaming, request::Request};
+pub(crate) use self::{
+    body::Streaming,
+    request::{MAX_ANSWER, Request},
+};
 
-/// Maximum size of a response.
-const MAX_BODY: usize = 32 << 20;
+/// Maximum number of bytes of all responses that are being read. A single one may take three quarters.
+const MAX_ANSWERS: u64 = 48 << 20;
+
+/// Budget of the responses of all providers of this process.
+static ANSWERS: LazyLock<ByteBudget> = LazyLock::new(|| ByteBudget::new(MAX_ANSWERS, MAX_ANSWERS));
 
 /// Maximum number of bytes of an error response that are read.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -208,7 +215,7 @@ impl Http {
     ) -> Result<Bytes, Error> {
         self.persist(request, deadline, retry, || async {
             let mut response = self.head(request).await?;
-            let body = body::whole(&mut response, MAX_BODY).await?;
+            let body = body::whole(&mut response, request.max_answer(), &ANSWERS).await?;
             trace!(target: LOG_TARGET, bytes = body.len(), "a body was read");
             Ok(body)
         })

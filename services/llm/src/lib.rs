@@ -4,8 +4,9 @@
 //! and timeouts. [`Embedder`], [`Reranker`] and [`Completer`] use it. An [`Error`] has a text for
 //! the log, which contains no key, and a [`Class`] for untrusted clients.
 //!
-//! Retries, deadlines and limits are the same for all of them: up to 32 MiB of a response are read,
-//! up to 64 KiB of an error response, and no wait exceeds the deadline of its request.
+//! Retries, deadlines and limits are the same for all of them: up to 1 MiB of a response is read, up
+//! to 16 MiB of one with vectors, up to 64 KiB of an error response, and no wait exceeds the deadline
+//! of its request. All responses that are being read share one budget of bytes.
 //!
 //! No provider is chosen automatically. [`Embedder::local`] needs none: it is for demos and tests,
 //! and its name is visible in the results. A [`StaticModel`] makes vectors from files, without a

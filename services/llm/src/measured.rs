@@ -118,6 +118,6 @@ fn error_type(error: &Error) -> &str {
         Error::Unreachable(_) => "unreachable",
         Error::Incomplete(_) | Error::Malformed(_) | Error::NoChoices | Error::Empty => "malformed",
         Error::Reported { .. } => "reported",
-        Error::Unsupported(_) | Error::Invalid(_) => "_OTHER",
+        Error::NoRoom | Error::Unsupported(_) | Error::Invalid(_) => "_OTHER",
     }
 }

@@ -1,8 +1,12 @@
 //! Questions and answers from end to end, without an external model.
 
-use serde_json::json;
+use std::{fs, io::Write as _, thread};
 
-use crate::support::{Home, library, pipeline, question, server};
+use serde_json::json;
+use ziggurat_black_box::{connect, until};
+use ziggurat_fake_providers::{Fake, Turn};
+
+use crate::support::{Home, asking, library, pipeline, question, server};
 
 #[test]
 fn a_question_is_answered_from_a_table_whole_and_as_a_stream() {
@@ -98,4 +102,69 @@ fn an_answer_cites_its_sources_also_for_clients_of_the_chat_completions_api() {
     assert!(text.contains("Ferns like shade"), "{text}");
     assert_eq!(message["annotations"][0]["type"], "url_citation");
     assert_eq!(client.get("/v1/models").json()["data"][0]["id"], "docs");
+}
+
+#[test]
+fn questions_with_more_bytes_than_their_caller_may_hold_are_refused_and_small_ones_are_not() {
+    let postgres = library();
+    let list = pipeline("docs", &postgres, "");
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    // Of the share of 8 MiB large bodies get six, one MiB each.
+    let head = "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\n\
+                content-type: application/json\r\ncontent-length: 1048576\r\n\r\n";
+    let held: Vec<_> = (0..6)
+        .map(|_| {
+            let mut stream = connect(client.address());
+            stream.write_all(head.as_bytes()).expect("sent");
+            stream
+        })
+        .collect();
+    let large = question(&"fern ".repeat(20_000));
+    until("the bodies are awaited", || {
+        client.post("/v1/pipelines/docs", &large).status == 429
+    });
+    let refused = client.post("/v1/pipelines/docs", &large);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!(
+        refused.body.contains("Too many large requests"),
+        "{refused:?}"
+    );
+    let answer = client.post("/v1/pipelines/docs", &question("What do ferns like?"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    drop(held);
+    until("there is room", || {
+        client.post("/v1/pipelines/docs", &large).status == 400
+    });
+}
+
+#[test]
+fn answers_of_a_provider_that_are_too_long_are_errors_and_take_little_memory() {
+    const QUESTIONS: usize = 12;
+    let postgres = library();
+    let fake = Fake::start();
+    fake.always(Turn::huge(24 << 20));
+    let list = asking("docs", &postgres, &fake, "");
+    let mut home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    home.set("ANTHROPIC_API_KEY", "sk-ant-wq8JkLmN2pRs7TuV");
+    let (program, client) = home.serve();
+    thread::scope(|scope| {
+        for _ in 0..QUESTIONS {
+            scope.spawn(|| {
+                let answer = client.post("/v1/pipelines/docs", &question("What do ferns like?"));
+                assert!(answer.status >= 500, "{answer:?}");
+                assert!(answer.body.contains("error"), "{answer:?}");
+            });
+        }
+    });
+    let status = fs::read_to_string(format!("/proc/{}/status", program.id())).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    if let Some(peak) = peak {
+        let kilobytes: u64 = peak
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .expect("a number");
+        assert!(kilobytes < 128 << 10, "{peak}");
+    }
 }

@@ -7,10 +7,10 @@ use futures_util::FutureExt as _;
 use futures_util::{Stream, stream};
 use tokio::time;
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
-use ziggurat_text::events::{EventDecoder, MAX_BYTES};
+use ziggurat_text::events::EventDecoder;
 
 use super::{Fault, StreamReader};
-use crate::{Chunk, Error, MeasuredCall, Meter, Streaming};
+use crate::{Chunk, Error, MeasuredCall, Meter, Streaming, http::MAX_ANSWER};
 
 /// A streamed reply. Dropping it cancels the request.
 ///
@@ -36,6 +36,8 @@ struct Upstream {
 pub(super) struct Reading {
     cut: Decoder,
     reader: Box<dyn StreamReader>,
+    /// Bytes of the text so far.
+    text: usize,
 }
 
 #[derive(Debug)]
@@ -157,14 +159,22 @@ impl Upstream {
 impl Reading {
     /// Parses server-sent events.
     pub(super) fn events(reader: Box<dyn StreamReader>) -> Self {
-        let cut = Decoder::Events(EventDecoder::new());
-        Self { cut, reader }
+        let cut = Decoder::Events(EventDecoder::new().with_max_bytes(MAX_ANSWER));
+        Self {
+            cut,
+            reader,
+            text: 0,
+        }
     }
 
     /// Parses lines.
     pub(super) fn lines(reader: Box<dyn StreamReader>) -> Self {
-        let cut = Decoder::Lines(LineDecoder::new().with_max_bytes(MAX_BYTES));
-        Self { cut, reader }
+        let cut = Decoder::Lines(LineDecoder::new().with_max_bytes(MAX_ANSWER));
+        Self {
+            cut,
+            reader,
+            text: 0,
+        }
     }
 
     /// Parses more of the reply, and returns whether it is complete.
@@ -181,7 +191,17 @@ impl Reading {
             let Some(event) = event else {
                 return Ok(false);
             };
+            let before = chunks.len();
             self.reader.read(&event, chunks)?;
+            let added = chunks.iter().skip(before);
+            let lengths = added.map(|chunk| match chunk {
+                Chunk::Text(text) => text.len(),
+                _ => 0,
+            });
+            self.text += lengths.sum::<usize>();
+            if self.text > MAX_ANSWER {
+                return Err(Fault::TooLong);
+            }
             if is_complete(chunks) {
                 return Ok(true);
             }

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
-use ziggurat_text::events::MAX_BYTES;
 
 use super::Fault;
-use crate::{Block, Chunk, conversation::arguments};
+use crate::{Block, Chunk, conversation::arguments, http::MAX_ANSWER};
 
 /// Type of an event. The members of ignored types may have other meanings.
 #[derive(Deserialize)]
@@ -48,7 +47,7 @@ impl PartialTool {
 
     /// Appends a piece of the arguments.
     pub(super) fn extend(&mut self, piece: &str) -> Result<(), Fault> {
-        if piece.len() > MAX_BYTES - self.input.len() {
+        if piece.len() > MAX_ANSWER - self.input.len() {
             return Err(Fault::TooLong);
         }
         self.input.push_str(piece);

@@ -162,7 +162,7 @@ pub(super) async fn ask<A: DeserializeOwned, T>(
     deadline: Deadline,
     read: fn(A) -> Option<T>,
 ) -> Result<T, Error> {
-    let answer = http.json(&request, deadline).await?;
+    let answer = http.json(&request.with_vectors(), deadline).await?;
     read(answer).ok_or(Error::Empty)
 }
 

@@ -4,6 +4,7 @@ use std::{error::Error as _, io, iter};
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
+use ziggurat_layers::body_limit::ByteBudget;
 
 use crate::Error;
 
@@ -35,21 +36,31 @@ impl Streaming {
     }
 }
 
-/// Reads the whole body, up to a limit.
-pub(super) async fn whole(response: &mut Response, max: usize) -> Result<Bytes, Error> {
+/// Reads the whole body, up to a limit, and as long as the budget of all bodies has room.
+pub(super) async fn whole(
+    response: &mut Response,
+    max: usize,
+    budget: &ByteBudget,
+) -> Result<Bytes, Error> {
     let too_long = || Error::Malformed(format!("it is longer than {max} bytes"));
     let announced = response.content_length().unwrap_or(0);
     if announced > max as u64 {
         return Err(too_long());
     }
-    let mut body = BytesMut::new();
+    let mut body = Vec::new();
+    let mut permit = budget.take(0, 0).map_err(|_| Error::NoRoom)?;
     while let Some(chunk) = next(response).await? {
         if chunk.len() > max - body.len() {
             return Err(too_long());
         }
+        permit.grow(chunk.len() as u64).map_err(|_| Error::NoRoom)?;
+        if chunk.len() > body.capacity() - body.len() {
+            // Grown by a quarter and not doubled, so that it has little that is not counted.
+            body.reserve_exact(chunk.len().max(body.len() / 4));
+        }
         body.extend_from_slice(&chunk);
     }
-    Ok(body.freeze())
+    Ok(body.into())
 }
 
 /// Reads the body up to a limit, or as far as possible.

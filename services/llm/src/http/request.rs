@@ -12,6 +12,12 @@ use serde::Serialize;
 
 use crate::Error;
 
+/// Maximum size of an answer in general.
+pub(crate) const MAX_ANSWER: usize = 1 << 20;
+
+/// Maximum size of an answer with vectors, or with a list of models.
+const MAX_LONG_ANSWER: usize = 16 << 20;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A request that can be sent repeatedly.
@@ -22,6 +28,7 @@ pub(crate) struct Request {
     query: Option<&'static str>,
     accept: HeaderValue,
     body: Option<Bytes>,
+    max_answer: usize,
 }
 
 // === impl Request ===
@@ -34,6 +41,7 @@ impl Request {
             query: None,
             accept: JSON,
             body: None,
+            max_answer: MAX_LONG_ANSWER,
         }
     }
 
@@ -42,6 +50,7 @@ impl Request {
         let body = serde_json::to_vec(body).map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(Self {
             body: Some(body.into()),
+            max_answer: MAX_ANSWER,
             ..Self::get(path)
         })
     }
@@ -56,6 +65,17 @@ impl Request {
     pub(crate) fn with_accept(mut self, accept: &'static str) -> Self {
         self.accept = HeaderValue::from_static(accept);
         self
+    }
+
+    /// Expects vectors in the answer, which are long.
+    pub(crate) fn with_vectors(mut self) -> Self {
+        self.max_answer = MAX_LONG_ANSWER;
+        self
+    }
+
+    /// Returns the maximum size of the answer.
+    pub(super) fn max_answer(&self) -> usize {
+        self.max_answer
     }
 
     /// Returns the path.

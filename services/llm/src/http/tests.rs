@@ -32,8 +32,8 @@ fn openai(fake: &Fake) -> Http {
 
 async fn embed(http: &Http, deadline: Deadline) -> Result<Value, Error> {
     let ask = json!({"model": "m", "input": "fern"});
-    http.json(&Request::post(&["embeddings"], &ask)?, deadline)
-        .await
+    let request = Request::post(&["embeddings"], &ask)?.with_vectors();
+    http.json(&request, deadline).await
 }
 
 #[tokio::test]
@@ -285,7 +285,7 @@ async fn a_provider_that_sends_nothing_is_slow_unless_the_deadline_has_passed() 
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
     let fake = Fake::start();
-    fake.next(Turn::huge(MAX_BODY));
+    fake.next(Turn::huge(16 << 20));
     let error = embed(&openai(&fake), Deadline::none()).await;
     let error = error.expect_err("too long");
     assert!(error.to_string().contains("longer than"), "{error}");
@@ -294,6 +294,44 @@ async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
     fake.next(Turn::huge(1 << 20));
     let answer = embed(&openai(&fake), Deadline::none()).await;
     answer.expect("an answer");
+}
+
+#[tokio::test]
+async fn answers_without_vectors_have_a_limit_of_their_own() {
+    let fake = Fake::start();
+    let ask = json!({"model": "m", "input": "fern"});
+    let request = || Request::post(&["embeddings"], &ask).expect("encoded");
+    let http = openai(&fake);
+    fake.next(Turn::huge(1 << 20));
+    let error = http.once(&request(), Deadline::none()).await;
+    let error = error.expect_err("too long");
+    assert!(
+        error.to_string().contains("longer than 1048576 bytes"),
+        "{error}"
+    );
+    fake.next(Turn::huge(1 << 20));
+    let answer = http.once(&request().with_vectors(), Deadline::none()).await;
+    answer.expect("an answer");
+}
+
+#[tokio::test]
+async fn answers_share_a_budget_and_one_without_room_fails() {
+    let fake = Fake::start();
+    let http = openai(&fake);
+    let budget = ByteBudget::new(1 << 20, 1 << 20);
+    let held = budget.take(1, 700_000).expect("room");
+    let ask = json!({"model": "m", "input": "fern"});
+    let request = Request::post(&["embeddings"], &ask).expect("encoded");
+    let ask = async || {
+        fake.next(Turn::huge(200_000));
+        let mut response = http.head(&request).await.expect("an answer");
+        body::whole(&mut response, MAX_ANSWER, &budget).await
+    };
+    let error = ask().await.expect_err("no room");
+    assert!(matches!(error, Error::NoRoom), "{error}");
+    drop(held);
+    assert!(ask().await.expect("room").len() >= 200_000);
+    assert!(budget.take(1, 700_000).is_ok(), "nothing is held any more");
 }
 
 #[tokio::test]
