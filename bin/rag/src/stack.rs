@@ -8,7 +8,7 @@ use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_console::rag as pages;
 use ziggurat_http::{
-    AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, Document, ExceptLayer,
+    AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, Document, ExceptLayer, headers,
 };
 use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
 use ziggurat_layers::{
@@ -84,6 +84,8 @@ pub(crate) fn build(
         .layer(AroundLayer::new(log_request))
         // Counts requests, and gives them an id.
         .layer(option_layer(records))
+        // Outside of the rest, so that refusals and faults have the headers too.
+        .layer(headers(server.tls.is_some()))
         // Outside of the guards, so that pages can also read refusals and failures.
         .layer(option_layer(cors(server)))
         // Adds the `Link` header to every JSON response, failures included.

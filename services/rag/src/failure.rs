@@ -17,6 +17,10 @@ use super::retrieval::{self, FailureKind};
 /// Message for a request that exceeded its own time limit; a slow provider has another message.
 const TOO_LATE: &str = "request took too long to process";
 
+/// Message for a search of a table or column that is gone. The log has its name.
+const MISSING: &str = "a table or column that the pipeline searches does not exist; the log of the \
+                       server names it";
+
 /// Message for a request that is cut off because the server stops.
 pub(super) const STOPPED: &str = "the server is shutting down";
 
@@ -71,6 +75,10 @@ impl Failure {
                 );
             }
             Self::Retrieval(kind, _) if has_retrieval_codes => return retrieval(*kind),
+            Self::Retrieval(_, failure) if failure.is_missing() => {
+                let fault = StatusCode::INTERNAL_SERVER_ERROR;
+                return Rejection::new(fault, "execution_error", MISSING);
+            }
             Self::Provider(error) => error.class(),
             Self::Retrieval(..) | Self::Random(_) | Self::Panicked => Class::Internal,
         };

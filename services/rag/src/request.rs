@@ -1,14 +1,15 @@
 //! The body of a request, and its checks.
 
-use std::{error::Error as StdError, iter};
+use std::{collections::BTreeMap, error::Error as StdError, iter};
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt as _;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use strsim::osa_distance;
 use utoipa::ToSchema;
-use ziggurat_http::Payload;
+use ziggurat_http::{Malformed, Payload};
 use ziggurat_layers::{
     body_limit::LimitedBody,
     reject::{ErrorString, Rejection},
@@ -20,6 +21,20 @@ use super::{
     filter::{CheckedFilter, Filter},
     reply::Refused,
 };
+
+/// The members of a question.
+const MEMBERS: [&str; 10] = [
+    "query",
+    "stream",
+    "top_n",
+    "filter",
+    "include_sources",
+    "citations",
+    "stream_sources",
+    "debug",
+    "disable_hybrid",
+    "messages",
+];
 
 /// A question to a pipeline.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -174,9 +189,17 @@ impl Query {
             return Err(unreadable("EOF"));
         }
         let payload = Payload::<ErrorString>::from(body);
-        let request: QueryRequest = payload
-            .object()
-            .map_err(|malformed| unreadable(&malformed.to_string()))?;
+        let refused = |malformed: Malformed| unreadable(&malformed.to_string());
+        let request: QueryRequest = payload.object().map_err(refused)?;
+        let members: BTreeMap<String, IgnoredAny> = payload.object().map_err(refused)?;
+        if let Some(unknown) = members.keys().find(|name| !MEMBERS.contains(&&***name)) {
+            let near = MEMBERS
+                .into_iter()
+                .min_by_key(|known| osa_distance(unknown, known));
+            let near = near.unwrap_or_default();
+            let reason = format!("unknown member {unknown:?}; the nearest known one is {near:?}");
+            return Err(unreadable(&reason));
+        }
         request.check(max_query)
     }
 
@@ -282,6 +305,7 @@ fn unreadable(reason: &str) -> Refused {
 mod tests {
     use super::*;
     use crate::MAX_QUERY;
+    use utoipa::PartialSchema as _;
 
     fn refused(body: &str) -> String {
         let body_bytes = Bytes::copy_from_slice(body.as_bytes());
@@ -349,15 +373,34 @@ mod tests {
     }
 
     #[test]
-    fn null_and_unknown_members_are_ignored() {
+    fn null_members_are_ignored_and_unknown_ones_are_refused() {
         let query = read(
             r#"{"query":"why?","stream":null,"top_n":null,"filter":null,"include_sources":null,
-                "citations":null,"stream_sources":null,"debug":null,"disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
+                "citations":null,"stream_sources":null,"debug":null,"disable_hybrid":null,"messages":null}"#,
         );
         assert!(!query.stream && !query.include_sources && !query.disable_hybrid);
         assert!(!query.citations && !query.stream_sources && !query.debug);
         assert_eq!(query.top_n, None);
         assert!(query.filter.is_none() && query.history.is_empty());
+        for (member, known) in [
+            ("question", "query"),
+            ("Stream", "stream"),
+            ("topn", "top_n"),
+        ] {
+            let expected = format!(
+                "invalid request body: unknown member \"{member}\"; the nearest known one is \
+                 \"{known}\""
+            );
+            let body = format!(r#"{{"query":"why?","{member}":null}}"#);
+            assert_eq!(refused(&body), expected);
+        }
+        let schema = serde_json::to_value(QueryRequest::schema()).expect("JSON");
+        let members = schema["properties"].as_object().expect("members").keys();
+        assert!(members.map(String::as_str).eq({
+            let mut known = MEMBERS;
+            known.sort_unstable();
+            known
+        }));
     }
 
     #[test]

@@ -43,6 +43,46 @@ fn a_question_is_answered_from_a_table_whole_and_as_a_stream() {
 }
 
 #[test]
+fn every_answer_has_the_headers_that_keep_browsers_from_using_it() {
+    let postgres = library();
+    let list = pipeline("docs", &postgres, "");
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    for answer in [
+        client.get("/v1/health"),
+        client.get("/v1/nowhere"),
+        client.post("/v1/pipelines/docs", &question("What do ferns like?")),
+        client.post("/v1/pipelines/docs", "{}"),
+    ] {
+        assert_eq!(
+            answer.header("x-content-type-options"),
+            Some("nosniff"),
+            "{answer:?}"
+        );
+        assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{answer:?}");
+        assert!(answer.header("referrer-policy").is_some(), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_table_that_was_dropped_is_said_to_be_gone() {
+    let postgres = library();
+    let list = pipeline("docs", &postgres, "");
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    let answer = client.post("/v1/pipelines/docs", &question("What do ferns like?"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    postgres.run("DROP TABLE documents");
+    let answer = client.post("/v1/pipelines/docs", &question("What do ferns like?"));
+    assert_eq!(answer.status, 500, "{answer:?}");
+    let message = answer.json()["error"]["message"].to_string();
+    assert!(
+        message.contains("a table or column that the pipeline searches"),
+        "{message}"
+    );
+}
+
+#[test]
 fn pipelines_with_the_same_settings_share_their_connections() {
     let postgres = library();
     let one = pipeline("one", &postgres, "");

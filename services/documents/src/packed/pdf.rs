@@ -2,6 +2,8 @@
 
 mod page_text;
 
+use std::{ffi::OsStr, path::Path};
+
 use lopdf::{Document as Pdf, LoadOptions, ObjectId, decode_text_string};
 
 use self::page_text::page_text;
@@ -27,7 +29,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, UnpackError> {
         return Err(UnpackError::Invalid(text));
     }
     let mut outline = Outline::default();
-    outline.title(&title(&pdf).unwrap_or_default());
+    let title = title(&pdf).filter(|title| !is_of_program(title));
+    outline.title(&title.unwrap_or_default());
     let mut skipped = Vec::new();
     for (number, id) in &pages {
         let name = format!("page {number}");
@@ -62,4 +65,40 @@ fn title(pdf: &Pdf) -> Option<String> {
     let title = info.as_dict().ok()?.get(b"Title").ok()?;
     let (_, title) = pdf.dereference(title).ok()?;
     decode_text_string(title).ok()
+}
+
+/// Returns whether a title was given by the program that made the file, and not by its author.
+fn is_of_program(title: &str) -> bool {
+    const USUAL: [&str; 4] = [
+        "document1",
+        "enscript output",
+        "powerpoint presentation",
+        "untitled",
+    ];
+    const FILES: [&str; 8] = ["doc", "docx", "dvi", "indd", "ppt", "pptx", "ps", "tex"];
+    let title = title.trim().to_lowercase();
+    let extension = Path::new(&title).extension().and_then(OsStr::to_str);
+    USUAL.contains(&&*title)
+        || title.starts_with("microsoft word - ")
+        || extension.is_some_and(|extension| FILES.contains(&extension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_of_the_program_that_made_the_file_is_none() {
+        for title in [
+            "Enscript Output",
+            " Untitled ",
+            "Microsoft Word - Rota.docx",
+            "rota.tex",
+        ] {
+            assert!(is_of_program(title), "{title}");
+        }
+        for title in ["The rota", "Output of the mill", "Dr. Who", "v1.2"] {
+            assert!(!is_of_program(title), "{title}");
+        }
+    }
 }

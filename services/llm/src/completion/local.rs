@@ -28,7 +28,9 @@ const NO_SOURCES: &str = "[local] No language model is configured. I can only qu
     for a question, and nothing was.";
 
 const NO_MATCH: &str = "[local] No language model is configured, and no sentence of what was \
-    found shares a word with the question. It begins like this:\n";
+    found shares a word with the question.";
+
+const BEGINNING: &str = " It begins like this:\n";
 
 const QUOTED: &str = "[local] No language model is configured. These sentences of what was found \
     share most with the question:\n";
@@ -69,7 +71,10 @@ fn quote(question: &str, sources: &[Source<'_>], has_citations: bool) -> Vec<Str
     let mut ranked: Vec<_> = sentences.iter().zip(scores).collect();
     ranked.retain(|(_, score)| *score > 0.0);
     if ranked.is_empty() {
-        return vec![NO_MATCH.to_owned(), first.quoted(has_citations)];
+        // A search always finds some documents; a tool was called for this question.
+        let is_document = !first.source.name.is_empty();
+        let beginning = (!is_document).then(|| BEGINNING.to_owned() + &first.quoted(false));
+        return [NO_MATCH.to_owned()].into_iter().chain(beginning).collect();
     }
     // A stable sort: of equal scores, the first source comes first.
     ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
@@ -105,11 +110,24 @@ impl Sentence<'_> {
     }
 }
 
-/// Splits into sentences, or into lines if there are none.
+/// Splits into sentences, or into lines if there are none. A heading before a text is none of them.
 fn split(text: &str) -> impl Iterator<Item = &str> {
+    let (first, rest) = text.split_once("\n\n").unwrap_or_default();
+    let is_heading = !rest.trim().is_empty()
+        && !first.contains('\n')
+        && !first
+            .trim_end()
+            .ends_with(['.', '!', '?', ':', '。', '！', '？']);
+    let text = if is_heading { rest } else { text };
     text.lines()
         .flat_map(|line| line.split_inclusive(". "))
         .flat_map(|piece| piece.split_inclusive("? "))
         .map(str::trim)
-        .filter(|sentence| !sentence.is_empty())
+        .filter(|sentence| !sentence.is_empty() && !is_heading_of_markdown(sentence))
+}
+
+/// Returns whether a line is a heading with `#` marks.
+fn is_heading_of_markdown(line: &str) -> bool {
+    let rest = line.trim_start_matches('#');
+    (1..=6).contains(&(line.len() - rest.len())) && rest.starts_with(' ')
 }

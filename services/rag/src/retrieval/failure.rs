@@ -59,6 +59,24 @@ const FILTER_ERRORS: [&str; 10] = [
     "22021", "22P05",
 ];
 
+/// Error codes for a table and a column that do not exist.
+const MISSING: [&str; 2] = ["42P01", "42703"];
+
+// === impl Failure ===
+
+impl Failure {
+    /// Returns whether a table or a column does not exist.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::Database(_, QueryError::Failed { report, .. }) => {
+                MISSING.contains(&&*report.sqlstate)
+            }
+            _ => false,
+        }
+    }
+}
+
 // === impl FailureKind ===
 
 impl FailureKind {

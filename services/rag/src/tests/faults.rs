@@ -115,9 +115,11 @@ async fn a_provider_that_refuses_connections_is_unreachable() {
 async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
     let setup = Setup::new().await;
     let retriever = |pool| retriever(pool, vec![table("absent")]);
-    for (pool, status, code, message) in [
+    for (pool, usual, status, code, message) in [
         (
             setup.pool.clone(),
+            "a table or column that the pipeline searches does not exist; the log of the server \
+             names it",
             500,
             "RETRIEVAL_REFUSED",
             "the document search could not be run because of a server-side configuration or \
@@ -125,6 +127,7 @@ async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
         ),
         (
             nowhere(),
+            OURS,
             503,
             "RETRIEVAL_UNAVAILABLE",
             "the document store could not be reached; no documents were searched",
@@ -135,9 +138,12 @@ async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
             ..setup.parts()
         };
         let service = served([parts()]);
-        let expected = (500, error("EXECUTION_ERROR", OURS));
+        let expected = (500, error("EXECUTION_ERROR", usual));
         assert_eq!(ask(&service, question()).await, expected, "{code}");
-        assert_eq!(text(stream(&service, question()).await).await, failed(OURS));
+        assert_eq!(
+            text(stream(&service, question()).await).await,
+            failed(usual)
+        );
 
         let options = Options {
             retrieval_error_codes: true,

@@ -61,10 +61,29 @@ fn a_header_without_the_number_of_the_markers_is_text() {
 }
 
 #[test]
-fn a_question_without_shared_words_gets_the_first_sentences() {
-    let answer = answered(&with_documents("Wo ist das Meer?"));
-    assert!(answer.contains("shares a word"), "{answer}");
-    assert!(answer.contains("> Ferns like shade."), "{answer}");
+fn a_question_without_shared_words_gets_no_quote_of_a_document() {
+    for question in ["Wo ist das Meer?", "What is the weather?"] {
+        let answer = answered(&with_documents(question));
+        assert_eq!(answer, NO_MATCH);
+    }
+}
+
+#[test]
+fn a_heading_is_not_quoted_and_what_is_below_it_is() {
+    let prompt = with_documents("How do I water a cactus?");
+    let text = prompt.messages[1].text().replace(
+        "A cactus likes sun. Water it once a month.",
+        "Water a cactus > How to water it\n\n## Water it\n\nIt gets a glass of water.",
+    );
+    let answer = answered(&Prompt::new(vec![Message::user(text)]));
+    assert!(
+        answer.contains("> It gets a glass of water. (Document 2)"),
+        "{answer}"
+    );
+    assert!(
+        !answer.contains("How to water it") && !answer.contains('#'),
+        "{answer}"
+    );
 }
 
 #[test]
