@@ -77,6 +77,7 @@ impl<'a> Plan<'a> {
         this.fill_up(goal.min_important);
         this.keep_pairs();
         this.fit(goal);
+        this.keep_contextual(goal);
         this
     }
 
@@ -167,6 +168,35 @@ impl<'a> Plan<'a> {
             }
         }
         self.has_summary = has_summary && has_gone;
+    }
+
+    /// Keeps contextual messages with their partners, latest first, while they fit.
+    fn keep_contextual(&mut self, goal: SelectionTarget) {
+        let first = self.middle.start;
+        let staying = (0..self.weights.len()).filter(|at| self.stays(*at));
+        let mut tokens: u64 = staying.map(|at| self.weights[at].tokens).sum();
+        tokens += if self.has_summary {
+            goal.summary_tokens
+        } else {
+            0
+        };
+        for at in self.middle.clone().rev() {
+            if self.stays(at) || self.tiers[at - first] != Tier::Contextual {
+                continue;
+            }
+            let halves = [Some(at), self.partner(at)].into_iter().flatten();
+            let added: Vec<_> = halves.filter(|half| !self.stays(*half)).collect();
+            tokens += added
+                .iter()
+                .map(|half| self.weights[*half].tokens)
+                .sum::<u64>();
+            if tokens > goal.max_tokens {
+                return;
+            }
+            for half in added {
+                self.stays[half - first] = true;
+            }
+        }
     }
 
     /// Removes a message and its partner, if both may go and the more important one is of this

@@ -138,8 +138,9 @@ async fn important_messages_stay_in_order() {
         (0, true, &[0, 3, 5, 7, 16, 17, 18, 19][..]),
         (3, true, &[0, 3, 5, 7, 16, 17, 18, 19]),
         (5, true, &[0, 1, 2, 3, 5, 7, 16, 17, 18, 19]),
-        (2, false, &[0, 5, 7, 16, 17, 18, 19]),
-        (4, false, &[0, 1, 2, 5, 7, 16, 17, 18, 19]),
+        // A correction that is no anchor is context, which stays while there is space.
+        (2, false, &[0, 3, 5, 7, 16, 17, 18, 19]),
+        (4, false, &[0, 1, 2, 3, 5, 7, 16, 17, 18, 19]),
     ] {
         let answer = compacted(asked(min, anchors)).await;
         assert_eq!(places(&answer, &messages), expected, "{min} {anchors}");
@@ -158,6 +159,25 @@ async fn important_messages_stay_in_order() {
 }
 
 #[tokio::test]
+async fn contextual_messages_stay_while_there_is_space_the_latest_first() {
+    let mut messages = remarks(20);
+    for at in [2, 4, 6] {
+        messages[at] = user(&format!("{at} {}", "y".repeat(98)));
+    }
+    for (max_tokens, expected) in [
+        (490, &[0, 2, 4, 6, 18, 19][..]),
+        (150, &[0, 4, 6, 18, 19]),
+        (115, &[0, 6, 18, 19]),
+        (80, &[0, 18, 19]),
+    ] {
+        let answer = compacted(json!({"messages": messages, "max_tokens": max_tokens,
+            "recent_window": 2, "options": BARE()}))
+        .await;
+        assert_eq!(places(&answer, &messages), expected, "{max_tokens}");
+    }
+}
+
+#[tokio::test]
 async fn a_call_and_its_result_both_stay_or_are_both_removed() {
     let mut messages = remarks(20);
     messages[2] = call("t1", "get_schema_info");
@@ -171,7 +191,7 @@ async fn a_call_and_its_result_both_stay_or_are_both_removed() {
     let asked = json!({"messages": messages, "max_tokens": 300, "recent_window": 4,
         "options": BARE()});
     let answer = compacted(asked).await;
-    let expected = [0, 2, 3, 5, 6, 15, 16, 17, 18, 19];
+    let expected = [0, 2, 3, 5, 6, 8, 9, 15, 16, 17, 18, 19];
     assert_eq!(places(&answer, &messages), expected);
 }
 
@@ -262,7 +282,7 @@ async fn a_result_is_matched_to_its_call() {
     let asked = json!({"messages": messages, "max_tokens": 300, "recent_window": 2,
         "options": BARE()});
     let answer = compacted(asked).await;
-    assert_eq!(places(&answer, &messages), [0, 3, 5, 8, 9, 18, 19]);
+    assert_eq!(places(&answer, &messages), [0, 2, 3, 5, 6, 8, 9, 18, 19]);
 }
 
 #[tokio::test]
