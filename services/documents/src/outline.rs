@@ -14,7 +14,7 @@ const LONGEST_PATH: usize = 1 << 10;
 
 /// Maximum number of sections and of blocks. The rest of a document is text of the last ones: what
 /// is kept for each would take many times the memory of a text of headings.
-const MAX_SECTIONS: usize = 20_000;
+const MAX_SECTIONS: usize = 10_000;
 const MAX_BLOCKS: usize = 100_000;
 
 /// Separator of headings.

@@ -196,7 +196,7 @@ impl<'a> Ingest<'a> {
         let work = steps.map(|step| async move {
             match step? {
                 Step::Note(note) => Ok(Done::Noted(note)),
-                Step::Group(group) => self.group(&group, store).await.map(Done::Written),
+                Step::Group(group, _permit) => self.group(&group, store).await.map(Done::Written),
             }
         });
         let concurrency = self.settings.concurrency.max(1);

@@ -3,9 +3,13 @@
 use std::{
     collections::{HashSet, VecDeque},
     mem,
+    sync::Arc,
 };
 
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::JoinSet,
+};
 use ziggurat_documents::{Document, Source, Splitter};
 
 use crate::{
@@ -20,7 +24,7 @@ use crate::{
 };
 
 /// Number of documents that are read ahead.
-const READ_AHEAD: usize = 4;
+const READ_AHEAD: usize = 2;
 
 /// Maximum size of the texts of a group, in bytes, so that few large documents are in memory.
 const MAX_GROUP: usize = 1 << 20;
@@ -36,6 +40,8 @@ pub(super) struct Producer<'a> {
     /// Number of passages of a group, after which another begins.
     batch: usize,
     group: Vec<Prepared>,
+    /// Permits one document at a time that is larger than a group.
+    large: Arc<Semaphore>,
     ready: VecDeque<Step>,
     /// The documents that exist.
     pub(super) seen: HashSet<Digest>,
@@ -46,8 +52,8 @@ pub(super) struct Producer<'a> {
 /// Step of a run.
 pub(super) enum Step {
     Note(Note),
-    /// Documents to be written.
-    Group(Vec<Prepared>),
+    /// Documents to be written, with the permit of a large one.
+    Group(Vec<Prepared>, Option<OwnedSemaphorePermit>),
 }
 
 /// Something to tell.
@@ -88,6 +94,7 @@ impl<'a> Producer<'a> {
             packed: settings.packed.clone(),
             batch,
             group: Vec::new(),
+            large: Arc::new(Semaphore::new(1)),
             seen: HashSet::new(),
         }
     }
@@ -100,7 +107,7 @@ impl<'a> Producer<'a> {
             }
             let Some(item) = self.items.recv().await.transpose()? else {
                 let group = mem::take(&mut self.group);
-                return Ok((!group.is_empty()).then_some(Step::Group(group)));
+                return Ok((!group.is_empty()).then_some(Step::Group(group, None)));
             };
             match item {
                 Item::FileRead => self.note(Note::FileRead),
@@ -137,8 +144,10 @@ impl<'a> Producer<'a> {
             self.note(Note::Kept(origin.id));
         } else {
             match content {
-                Content::Text(kind, text) => self.prepare(origin, &Document::read(kind, &text)),
-                Content::Read(document) => self.prepare(origin, &document),
+                Content::Text(kind, text) => {
+                    self.prepare(origin, Document::read(kind, &text)).await;
+                }
+                Content::Read(document) => self.prepare(origin, document).await,
                 Content::Packed(source) => self.packed(origin, &source).await,
             }
         }
@@ -158,7 +167,7 @@ impl<'a> Producer<'a> {
                     let name = format!("{}, {part}", origin.id);
                     self.note(Note::Skipped(name, reason));
                 }
-                self.prepare(origin, &unpacked.document);
+                self.prepare(origin, unpacked.document).await;
             }
             Err(reason) => {
                 let unread = Unread::of_id(origin.id.clone());
@@ -167,8 +176,17 @@ impl<'a> Producer<'a> {
         }
     }
 
-    fn prepare(&mut self, origin: Origin, document: &Document) {
-        let prepared = Prepared::new(origin, document, self.splitter);
+    async fn prepare(&mut self, origin: Origin, document: Document) {
+        let blocks = document.sections.iter().flat_map(|one| &one.blocks);
+        let size: usize = blocks.map(|block| block.text.len()).sum();
+        // The passages and the vectors of a large document take many times its size.
+        let permit = if size >= MAX_GROUP {
+            Arc::clone(&self.large).acquire_owned().await.ok()
+        } else {
+            None
+        };
+        let prepared = Prepared::new(origin, &document, self.splitter);
+        drop(document);
         if prepared.passages.is_empty() {
             self.note(Note::LeftOut(prepared.id.clone(), "it has no text"));
             if !self.known.contains(&prepared.id) {
@@ -179,9 +197,9 @@ impl<'a> Producer<'a> {
         let passages: usize = self.group.iter().map(|one| one.passages.len()).sum();
         let texts = self.group.iter().flat_map(|one| &one.texts);
         let bytes: usize = texts.map(String::len).sum();
-        if passages >= self.batch || bytes >= MAX_GROUP {
+        if passages >= self.batch || bytes >= MAX_GROUP || permit.is_some() {
             let group = mem::take(&mut self.group);
-            self.ready.push_back(Step::Group(group));
+            self.ready.push_back(Step::Group(group, permit));
         }
     }
 }
