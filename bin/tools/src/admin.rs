@@ -47,13 +47,6 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match command {
         Command::Tokens(command) => {
-<<<<<<< ours
-            let file = TokenFile::new(admin_context.token_file);
-=======
-            if matches!(command, TokenCommand::Add(_)) {
-                check_databases(admin_context)?;
-            }
->>>>>>> theirs
             let targets = TokenTargets {
                 databases: Some(&admin_context.databases),
                 toolsets: &admin_context.toolsets,
