@@ -76,8 +76,8 @@ pub struct Settings {
     /// The methods of authentication that are accepted. Without, all are; a password in clear text
     /// only over a socket, or if TLS is required.
     pub require_auth: Option<RequireAuth>,
-    /// A file with the certificates of the authorities to trust, or `system` for those of the
-    /// operating system. Without it `verify-full` trusts those of browsers.
+    /// A file with the certificates of the authorities to trust, or `system`: the authorities of the
+    /// operating system. Without it `verify-full` trusts the authorities that browsers trust.
     pub ssl_root_cert: Option<PathBuf>,
     /// A file with the certificate to show to the server.
     pub ssl_cert: Option<PathBuf>,

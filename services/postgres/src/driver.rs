@@ -6,7 +6,7 @@
 //! The published drivers lack features that the pool needs: a `CancelRequest` that stops the
 //! statement of this connection only, rows that are skipped while they are read if they are larger
 //! than a limit, a deadline for all answers to a statement, and keepalives. Messages are encoded,
-//! decoded and authenticated by `postgres-protocol`; TLS is that of `rustls`.
+//! decoded and authenticated by `postgres-protocol`, and `rustls` does TLS.
 //!
 //! # Limits
 //!
