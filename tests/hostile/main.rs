@@ -1,6 +1,7 @@
 //! Tests the read-only promise: harmful statements change nothing, sent by a superuser and by an
 //! ordinary role, directly and through the tool.
 
+mod advisories;
 mod corpus;
 mod server;
 mod snapshot;

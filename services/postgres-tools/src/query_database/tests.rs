@@ -239,6 +239,18 @@ async fn a_command_is_reported_by_its_tag_if_writes_are_allowed() {
 }
 
 #[tokio::test]
+async fn a_setting_is_told_what_to_write_instead_in_one_statement() {
+    let test_server = TestServer::with("SELECT").await;
+    let (text, failed) = test_server.query("SET search_path = pg_catalog").await;
+    assert!(
+        text.contains("Note: a setting ends with its call"),
+        "{text}"
+    );
+    // Two statements in one call are refused, so no advice may need them.
+    assert!(!text.contains("SET LOCAL") && !failed, "{text}");
+}
+
+#[tokio::test]
 async fn a_statement_with_its_own_limit_or_offset_gets_a_note() {
     let test_server = TestServer::with("SELECT").await;
     let series = "SELECT i FROM generate_series(1, 2000) i";

@@ -316,3 +316,89 @@ async fn the_filter_of_a_request_narrows_that_of_the_operator_and_never_widens_i
         }
     }
 }
+
+/// CVE-2026-108586: a filter of the caller widened the scope that the operator had set.
+#[tokio::test]
+async fn no_logic_and_no_test_of_a_request_reaches_a_row_outside_of_the_scope() {
+    let test_database = TestDatabase::with(THINGS).await;
+    let scope = filter(&format!(
+        r#"{{"conditions": [{}]}}"#,
+        condition("id", "=", "1")
+    ));
+    let limited = Table {
+        filter: Some(TableFilter::Structured(scope)),
+        ..table("thing")
+    };
+    let other = condition("id", "=", "3");
+    for second in [
+        condition("id", "!=", "1"),
+        condition("id", "NOT IN", "[1]"),
+        condition("id", "IS NOT NULL", "null"),
+        condition("content", "LIKE", r#""%""#),
+        condition("id", "=", "1"),
+    ] {
+        for logic in ["OR", "or", "AND"] {
+            let json = format!(r#"{{"logic": "{logic}", "conditions": [{other}, {second}]}}"#);
+            for retriever in both(&test_database, &limited) {
+                let found = answer(&retriever, &json).await.expect("passages");
+                let outside = ids(&found).into_iter().any(|id| id != "1");
+                assert!(!outside, "{json}: {:?}", ids(&found));
+            }
+        }
+    }
+}
+
+/// CVE-2026-59369: parts of the filter of a retrieval became SQL.
+#[tokio::test]
+async fn no_part_of_a_filter_becomes_sql() {
+    let test_database = TestDatabase::with(THINGS).await;
+    let scope = filter(&format!(
+        r#"{{"conditions": [{}]}}"#,
+        condition("id", "=", "1")
+    ));
+    let limited = Table {
+        filter: Some(TableFilter::Structured(scope)),
+        ..table("thing")
+    };
+    for text in [
+        "= 1 OR 1",
+        "=1--",
+        "LIKE '%' OR 1 =",
+        "IN (1) OR id IN",
+        "; --",
+        "@@",
+    ] {
+        let json = format!(r#"{{"conditions": [{}]}}"#, condition("id", text, "1"));
+        let given: Filter = serde_json::from_str(&json).expect(&json);
+        given.check().expect_err(text);
+        let json = serde_json::json!({"logic": format!("OR 1=1 {text}"), "conditions": [
+            {"column": "id", "operator": "=", "value": 1},
+            {"column": "id", "operator": "=", "value": 2},
+        ]});
+        let given: Filter = serde_json::from_value(json).expect("a filter");
+        given.check().expect_err(text);
+    }
+    for hostile in [
+        "1 OR 1=1",
+        "1) OR (1=1",
+        "1; DELETE FROM thing",
+        "'' OR ''=''",
+        "1\" OR \"1",
+    ] {
+        let value = serde_json::Value::from(hostile).to_string();
+        let columns = condition(hostile, "=", "1");
+        let values = condition("content", "LIKE", &value);
+        let list = condition("content", "IN", &format!("[{value}]"));
+        for tested in [columns, values, list] {
+            for retriever in both(&test_database, &limited) {
+                let json = format!(r#"{{"conditions": [{tested}]}}"#);
+                // Refused, or compared as a value that no row has.
+                if let Ok(found) = answer(&retriever, &json).await {
+                    assert!(found.is_empty(), "{json}");
+                }
+            }
+        }
+    }
+    let rows = test_database.fixture.count("SELECT count(*) FROM thing");
+    assert_eq!(rows.await, 3);
+}
