@@ -109,16 +109,12 @@ impl Arguments {
 // === impl Refusal ===
 
 impl Refusal {
-    /// Error that prints the message and the usage, and exits with 2.
-    fn usage(message: impl Into<String>) -> Self {
-        Self {
-            message: format!("Error: {}", message.into()),
-            with_usage: true,
-            exit_code: 2,
-        }
+    /// Error with the line of the usage, but without the flags, which would hide the message.
+    fn usage(message: impl fmt::Display) -> Self {
+        Self::conflict(format!("{message}\n\n{}", usage::LINE))
     }
 
-    /// Error for flags that exclude each other, without the usage, which would hide the message.
+    /// Error for flags that exclude each other.
     fn conflict(message: impl fmt::Display) -> Self {
         Self {
             message: format!("Error: {message}\n{HINT}"),
@@ -128,18 +124,25 @@ impl Refusal {
     }
 
     fn unexpected_words(words: &[OsString]) -> Self {
-        let shown = |word: &OsString| {
-            let word = word.to_string_lossy();
-            // A connection URL may contain a password.
-            match after_scheme(&word) {
-                Some(_) => "postgres://…".to_owned(),
-                None => word.into_owned(),
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        // A connection URL may contain a password.
+        let shown = words.iter().map(|word| match word.split_once("://") {
+            Some((scheme, _)) if scheme.bytes().all(|it| it.is_ascii_alphanumeric()) => {
+                format!("{scheme}://…")
             }
-        };
-        let words: Vec<_> = words.iter().map(shown).collect();
-        let words = words.join(" ");
+            Some(_) => "…".to_owned(),
+            None => word.clone().into_owned(),
+        });
+        let shown: Vec<_> = shown.collect();
+        let mut message = format!("Error: unexpected arguments: {}\n", shown.join(" "));
+        if words
+            .iter()
+            .any(|word| word.contains("://") && after_scheme(word).is_none())
+        {
+            message.push_str("A connection URL starts with postgres:// or postgresql://.\n");
+        }
         Self {
-            message: format!("Error: unexpected arguments: {words}\n{HINT}"),
+            message: message + HINT,
             with_usage: false,
             exit_code: 1,
         }

@@ -218,7 +218,7 @@ impl Metadata {
     }
 
     /// Returns the functions and procedures that the role may call, sorted by schema and name,
-    /// without those of extensions.
+    /// without the functions of extensions.
     #[must_use]
     pub fn functions(&self) -> impl ExactSizeIterator<Item = Function<'_>> {
         self.functions.iter().map(|texts| {

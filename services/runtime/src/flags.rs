@@ -149,10 +149,21 @@ pub fn parse(
 #[must_use]
 pub fn nearest(name: &str, known: &[&'static [Flag]]) -> Option<&'static str> {
     let all = known.iter().flat_map(|flags| flags.iter());
-    let all = all.map(|flag| (osa_distance(name, flag.name), flag.name));
+    nearest_name(name, all.map(|flag| flag.name))
+}
+
+/// Returns the known name that is most similar to an unknown one.
+#[must_use]
+pub fn nearest_name(
+    name: &str,
+    known: impl IntoIterator<Item = &'static str>,
+) -> Option<&'static str> {
+    let all = known
+        .into_iter()
+        .map(|known| (osa_distance(name, known), known));
     let nearest = all.min_by_key(|&(distance, _)| distance);
     let nearest = nearest.filter(|&(distance, _)| is_near(distance, name));
-    nearest.map(|(_, flag)| flag)
+    nearest.map(|(_, known)| known)
 }
 
 /// Writes a flag or another word, and from a column on its help, wrapped.

@@ -9,11 +9,10 @@ use super::flags::GROUPS;
 /// Columns before the help texts.
 const INDENT: usize = 36;
 
-const HEAD: &str = "\
-ziggurat-tools: an MCP server for PostgreSQL.
+/// The form of a command line.
+pub(super) const LINE: &str = "Usage: ziggurat-tools [flags] [postgres://user@host:port/database]";
 
-Usage: ziggurat-tools [flags] [postgres://user@host:port/database]
-
+const HEAD: &str = "
 Flags are written -flag or --flag, values -flag value or -flag=value. Settings without a flag are
 taken from the environment variables [in brackets], then from the configuration file. With a
 connection URL after the flags, that database is the only one, and the server talks over standard
@@ -47,7 +46,7 @@ Examples:
 
 /// Inserts the flags between the texts above, in groups.
 pub(crate) fn render() -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = format!("ziggurat-tools: an MCP server for PostgreSQL.\n\n{LINE}\n{HEAD}");
     for (heading, flags) in GROUPS {
         let _ = writeln!(text, "\n{heading}:");
         for flag in *flags {

@@ -73,9 +73,27 @@ fn flags_end_at_the_first_word_that_is_not_a_flag() {
 }
 
 #[test]
-fn unknown_flags_and_invalid_values_exit_with_2_and_the_usage() {
+fn a_misspelt_scheme_is_named_and_nothing_behind_it_is_shown() {
+    for (word, shown) in [
+        ("postgre://u:swordfish@db/a", "postgre://…"),
+        ("u:swordfish://db", "…"),
+    ] {
+        let ran = bare(&Home::new(), &[word]);
+        let expected = format!(
+            "Error: unexpected arguments: {shown}\nA connection URL starts with postgres:// or \
+             postgresql://.\nRun 'ziggurat-tools -help' for the flags.\n"
+        );
+        assert_eq!((ran.code, &*ran.stderr), (Some(1), &*expected));
+    }
+    let ran = bare(&Home::new(), &["postgres://u@db/a?sslmod=require"]);
+    assert!(ran.stderr.contains("did you mean sslmode?"), "{ran:?}");
+}
+
+#[test]
+fn unknown_flags_and_invalid_values_exit_with_2_and_a_short_message() {
     for words in [
         &["-unknown"][..],
+        &["-db=x"],
         &["-db-port=many"],
         &["-http=perhaps"],
         &["-addr"],
@@ -84,7 +102,13 @@ fn unknown_flags_and_invalid_values_exit_with_2_and_the_usage() {
         let ran = bare(&Home::new(), words);
         assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{words:?}");
         assert!(ran.stderr.starts_with("Error: "), "{}", ran.stderr);
-        assert!(ran.stderr.contains("\n  -http "), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("\nUsage: ziggurat-tools [flags] "),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("-help"), "{}", ran.stderr);
+        assert!(ran.stderr.lines().count() <= 6, "{}", ran.stderr);
     }
 }
 

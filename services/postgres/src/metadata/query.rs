@@ -157,8 +157,8 @@ const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.attty
         CASE WHEN a.atttypid >= 16384 THEN a.atttypid END, a.attnum
     FROM ($placed) AS a";
 
-/// The functions and procedures that the role may call, without those of extensions and those that
-/// only PostgreSQL itself calls.
+/// The functions and procedures that the role may call, without the functions of extensions and
+/// without functions that only PostgreSQL itself calls.
 const FUNCTIONS: &str = "SELECT s.nspname, p.proname,
         left(pg_catalog.pg_get_function_arguments(p.oid), $longest),
         left(pg_catalog.pg_get_function_result(p.oid), $longest),

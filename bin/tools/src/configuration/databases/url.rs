@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 use ziggurat_postgres::{database::SslMode, url::after_scheme};
+use ziggurat_runtime::flags::nearest_name;
 use ziggurat_text::percent;
 
 use super::raw::RawDatabase;
@@ -33,6 +34,8 @@ pub(crate) enum InvalidUrl {
          application_name and connect_timeout"
     )]
     Parameter,
+    #[error("a parameter is not supported; did you mean {0}?")]
+    Near(&'static str),
     #[error("the value of {0} is invalid")]
     Value(&'static str),
     #[error("channel_binding=require is not supported; leave it out")]
@@ -49,6 +52,16 @@ const TEXTS: [&str; 8] = [
     "require_auth",
     "target_session_attrs",
     "application_name",
+];
+
+/// The other parameters.
+const OTHERS: [&str; 6] = [
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "sslmode",
+    "connect_timeout",
 ];
 
 /// Parses a connection URL.
@@ -145,7 +158,11 @@ fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), 
         "channel_binding" => {}
         name => {
             let key = TEXTS.iter().find(|key| **key == name);
-            let key = key.ok_or(InvalidUrl::Parameter)?;
+            let key = key.ok_or_else(|| {
+                // The name that was given may be a part of a password.
+                let near = nearest_name(name, TEXTS.into_iter().chain(OTHERS));
+                near.map_or(InvalidUrl::Parameter, InvalidUrl::Near)
+            })?;
             raw.set(key, Some(decoded(value)?));
         }
     }
@@ -233,6 +250,11 @@ mod tests {
             ("postgres://u@[::1/a", InvalidUrl::Host),
             ("postgres://u@db/a?swordfish", InvalidUrl::Pair),
             ("postgres://u@db/a?swordfish=1", InvalidUrl::Parameter),
+            (
+                "postgres://u@db/a?sslmod=require",
+                InvalidUrl::Near("sslmode"),
+            ),
+            ("postgres://u@db/a?usr=swordfish", InvalidUrl::Near("user")),
             (
                 "postgres://u@db/a?port=swordfish",
                 InvalidUrl::Value("port"),
