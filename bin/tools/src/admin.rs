@@ -84,7 +84,7 @@ pub(crate) fn run(
             is_sure,
             keeps_state,
         } => users::delete(username, is_sure, keeps_state, admin_context, console),
-        Command::ListUsers => users::list(admin_context, console),
+        Command::ListUsers { as_json } => users::list(as_json, admin_context, console),
         Command::EnableUser { username } => users::enable(username, admin_context, console),
         Command::DisableUser { username } => users::disable(username, admin_context, console),
         Command::BuildKnowledgebase {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::{Timestamp, tz::TimeZone};
 use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
 use thiserror::Error;
 use ziggurat_runtime::console::{Console, ConsoleError, moment, plain};
 
@@ -45,6 +46,8 @@ pub enum TokenCommand {
     Add(TokenOptions),
     /// Lists the tokens.
     List,
+    /// Lists the tokens as JSON.
+    ListJson,
     /// Removes a token, by its id or the start of its hash.
     Remove(String),
 }
@@ -108,7 +111,7 @@ impl TokenCommand {
     pub fn flag(&self) -> &'static str {
         match self {
             Self::Add(_) => "-add-token",
-            Self::List => "-list-tokens",
+            Self::List | Self::ListJson => "-list-tokens",
             Self::Remove(_) => "-remove-token",
         }
     }
@@ -126,6 +129,7 @@ impl TokenCommand {
         match self {
             Self::Add(options) => add(options, file, targets, console),
             Self::List => list(file, targets.databases.is_some(), console),
+            Self::ListJson => list_json(file, console),
             Self::Remove(identifier) => remove(&identifier, file, console),
         }
     }
@@ -306,6 +310,26 @@ fn list(
     }
     let _ = writeln!(text, "\nTotal tokens: {}", records.len());
     console.print(&text)?;
+    Ok(())
+}
+
+fn list_json(file: &TokenFile, console: &mut Console<'_>) -> Result<(), CommandError> {
+    let now = Timestamp::now();
+    let shown = |record: TokenRecord| {
+        json!({
+            "id": record.id,
+            "note": record.note,
+            "hash_prefix": format!("{:.12}", record.hash),
+            "database": record.database,
+            "toolsets": record.toolsets,
+            "claims": record.claims.names().collect::<Vec<_>>(),
+            "created_at": record.created_at.map(|at| at.to_string()),
+            "expires_at": record.expires_at.map(|at| at.to_string()),
+            "expired": record.is_expired(now),
+        })
+    };
+    let tokens: Vec<_> = file.list()?.into_iter().map(shown).collect();
+    console.print(&format!("{:#}\n", Value::from(tokens)))?;
     Ok(())
 }
 

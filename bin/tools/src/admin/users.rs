@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_accounts::{LockedAccounts, NewUser, UserChanges, UserFile};
+use serde_json::{Value, json};
+use ziggurat_accounts::{LockedAccounts, NewUser, UserChanges, UserFile, UserRecord};
 use ziggurat_runtime::console::{Console, moment, plain};
 use ziggurat_tokens::{Claims, NewClaims, push_claims};
 
@@ -177,17 +178,22 @@ pub(super) fn disable(
 }
 
 pub(super) fn list(
+    as_json: bool,
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let users = UserFile::new(admin_context.user_file).list()?;
-    if users.is_empty() {
+    if users.is_empty() && !as_json {
         return Ok(console.print("No users found.\n")?);
     }
     let locked = match admin_context.state {
         Some(state) => with_shared(state, LockedAccounts::read)?,
         None => LockedAccounts::default(),
     };
+    if as_json {
+        let users: Vec<_> = users.iter().map(|user| shown(user, &locked)).collect();
+        return Ok(console.print(&format!("{:#}\n", Value::from(users)))?);
+    }
     let (thick, thin) = ("=".repeat(90), "-".repeat(90));
     let mut text = format!("\nUsers:\n{thick}\n");
     push_row(
@@ -212,6 +218,20 @@ pub(super) fn list(
     }
     writeln!(text, "{thick}")?;
     Ok(console.print(&text)?)
+}
+
+fn shown(user: &UserRecord, locked: &LockedAccounts) -> Value {
+    json!({
+        "username": user.name,
+        "note": user.note,
+        "enabled": user.is_enabled && !locked.contains(user),
+        "admin": user.is_admin,
+        "databases": user.databases,
+        "claims": user.claims.names().collect::<Vec<_>>(),
+        "created_at": user.created_at.map(|at| at.to_string()),
+        "last_login": user.last_login.map(|at| at.to_string()),
+        "failed_attempts": user.failed_attempts,
+    })
 }
 
 fn push_row(text: &mut String, [name, created, last_login, status, note]: [&str; 5]) {

@@ -26,9 +26,10 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 19] = [
+const DETAILS: [(&str, &[&str]); 20] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
+    ("output", &["list-tokens", "list-users"]),
     ("token-note", &["add-token"]),
     ("token-database", &["add-token"]),
     ("token-expiry", &["add-token"]),
@@ -105,7 +106,7 @@ pub(crate) enum Command {
         keeps_state: bool,
     },
     /// List the accounts.
-    ListUsers,
+    ListUsers { as_json: bool },
     /// Unlock an account.
     EnableUser { username: Option<String> },
     /// Lock an account.
@@ -135,7 +136,7 @@ impl Command {
             Self::AddUser { .. } => Some("-add-user"),
             Self::UpdateUser { .. } => Some("-update-user"),
             Self::DeleteUser { .. } => Some("-delete-user"),
-            Self::ListUsers => Some("-list-users"),
+            Self::ListUsers { .. } => Some("-list-users"),
             Self::EnableUser { .. } => Some("-enable-user"),
             Self::DisableUser { .. } => Some("-disable-user"),
             Self::BuildKnowledgebase { .. } => Some("-build-knowledgebase"),
@@ -196,6 +197,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             claims: claims(flags, "token-claim", NewClaims::into_claims)?,
             toolsets: toolsets(flags),
         })),
+        "list-tokens" if is_json(flags)? => Command::Tokens(TokenCommand::ListJson),
         "list-tokens" => Command::Tokens(TokenCommand::List),
         "remove-token" => {
             let identifier = flags.owned("remove-token").unwrap_or_default();
@@ -233,8 +235,22 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             key_file: flags.path("audit-key-file"),
             expect_last: flags.owned("expect-last"),
         },
-        _ => Command::ListUsers,
+        _ => {
+            let as_json = is_json(flags)?;
+            Command::ListUsers { as_json }
+        }
     })
+}
+
+/// Returns whether `-output` asks for JSON.
+fn is_json(flags: &Flags) -> Result<bool, Refusal> {
+    match flags.text("output") {
+        None | Some("text") => Ok(false),
+        Some("json") => Ok(true),
+        Some(other) => Err(Refusal::usage(format!(
+            "invalid value '{other}' for '-output <format>': expected text or json"
+        ))),
+    }
 }
 
 /// Returns the caller that `-as` names.

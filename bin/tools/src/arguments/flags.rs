@@ -208,6 +208,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             ),
             Flag::switch("list-tokens", "List the tokens, without their secret parts"),
             Flag::text(
+                "output",
+                "format",
+                "With -list-tokens and -list-users: text (the default) or json",
+            ),
+            Flag::text(
                 "remove-token",
                 "id",
                 "Remove the token with this id, or with this prefix of its hash (8 characters or \

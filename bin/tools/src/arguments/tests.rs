@@ -210,6 +210,7 @@ fn each_administration_command_is_selected_by_its_flag() {
             r#"Tokens(Add(TokenOptions { note: Some("n"), database: None, expiry: Some("30d"), claims: {}, toolsets: [] }))"#,
         ),
         (&["-list-tokens"], "Tokens(List)"),
+        (&["-list-tokens", "-output", "json"], "Tokens(ListJson)"),
         (
             &["-remove-token", "token-1"],
             r#"Tokens(Remove("token-1"))"#,
@@ -235,7 +236,7 @@ fn each_administration_command_is_selected_by_its_flag() {
             &["-delete-user", "-keep-state"],
             "DeleteUser { username: None, is_sure: false, keeps_state: true }",
         ),
-        (&["-list-users"], "ListUsers"),
+        (&["-list-users"], "ListUsers { as_json: false }"),
         (&["-enable-user"], "EnableUser { username: None }"),
         (&["-disable-user"], "DisableUser { username: None }"),
     ] {

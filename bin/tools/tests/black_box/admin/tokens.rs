@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use serde_json::json;
 use ziggurat_layers::bearer::TokenHash;
 
 use super::{assert_failed, done, home, value};
@@ -116,6 +117,10 @@ fn a_token_needs_no_database() {
 fn the_list_shows_everything_but_the_token() {
     let home = home();
     assert_eq!(done(home.ran(&["-list-tokens"], "")), "No tokens found.\n");
+    assert_eq!(
+        done(home.ran(&["-list-tokens", "-output=json"], "")),
+        "[]\n"
+    );
     let old = records::token(
         1_730_283_330,
         "old",
@@ -134,6 +139,21 @@ fn the_list_shows_everything_but_the_token() {
         hash("endless"),
     );
     assert_eq!(done(home.ran(&["-list-tokens"], "")), expected);
+    let list = done(home.ran(&["-list-tokens", "-output", "json"], ""));
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    let expected = json!({
+        "id": "token-1730283330",
+        "note": "by hand",
+        "hash_prefix": hash("old"),
+        "database": "docs",
+        "toolsets": [],
+        "claims": [],
+        "created_at": "2026-01-01T00:00:00Z",
+        "expires_at": "2025-10-30T10:15:30Z",
+        "expired": true,
+    });
+    assert_eq!(list[0], expected);
+    assert_eq!(list[1]["expires_at"], serde_json::Value::Null);
 }
 
 #[test]

@@ -148,6 +148,19 @@ fn the_list_is_a_table() {
          {thick}\n"
     );
     assert_eq!(done(home.ran(&["-list-users"], "")), expected);
+    let list = done(home.ran(&["-list-users", "-output", "json"], ""));
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list[0]["username"], "alice");
+    assert_eq!(list[0]["last_login"], "2024-11-14T09:30:59Z");
+    assert_eq!(list[1]["enabled"], false);
+    assert_eq!(list[1]["note"], "Former, and somewhat long");
+    assert!(!list.to_string().contains("password"), "{list}");
+    for words in [
+        &["-list-users", "-output", "yaml"][..],
+        &["-output", "json"],
+    ] {
+        assert_eq!(home.ran(words, "").code, Some(2), "{words:?}");
+    }
 }
 
 #[test]
