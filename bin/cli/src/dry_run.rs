@@ -16,6 +16,9 @@ use crate::{
 /// The check of a deletion: it would ask first.
 pub(crate) const WOULD_CONFIRM: &str = "would require confirmation (--force bypasses)";
 
+/// The check of a name, for which the platform was asked for its records.
+pub(crate) const LOOKED_UP: &str = "the name belongs to one record of the platform";
+
 #[derive(Serialize)]
 struct Report<'a> {
     dry_run: bool,
@@ -121,9 +124,11 @@ fn text(request: Option<&Request>, checks: &[&str]) -> String {
     for line in body.iter().flat_map(|body| body.lines()) {
         let _ = writeln!(text, "  {line}");
     }
-    text.push_str(
-        "nothing was written; the server was not consulted and may still reject this request.\n",
-    );
+    text.push_str(if checks.contains(&LOOKED_UP) {
+        "nothing was written; the server may still reject this request.\n"
+    } else {
+        "nothing was written; the server was not consulted and may still reject this request.\n"
+    });
     text
 }
 

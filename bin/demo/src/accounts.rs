@@ -115,7 +115,7 @@ async fn find_or_make(store: &Store, folder: &Path) -> anyhow::Result<(String, S
         role: None,
     };
     let made = store.create_client(tenant.id, draft).await?;
-    let (id, secret) = (made.client.auth0_id, made.secret);
+    let (id, secret) = (made.client.credential_id, made.secret);
     let written = serde_json::json!({
         "client_id": id,
         "client_secret": secret.expose_secret(),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use ziggurat_account_service::{
-    ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens,
+    ApiClient, ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens,
 };
 use ziggurat_runtime::{duration, file, flags::Flags};
 use ziggurat_telemetry::Metrics;
@@ -82,7 +82,10 @@ async fn act_for(
 ) -> anyhow::Result<String> {
     let (flags, store) = (&arguments.flags, &services.store);
     match arguments.task {
-        Task::ListClients => return Ok(to_json(&store.clients(tenant).await?)),
+        Task::ListClients => {
+            let clients = store.clients(tenant).await?;
+            return Ok(to_json(&clients.iter().map(shown).collect::<Vec<_>>()));
+        }
         Task::ListInvites => return Ok(to_json(&store.invites(tenant).await?)),
         Task::ListMembers => return Ok(to_json(&store.memberships(tenant).await?)),
         Task::CreateClient => return create_client(tenant, flags, store).await,
@@ -134,7 +137,7 @@ async fn init(
     });
     destination.write(&json!({
         "api_url": api_url,
-        "client_id": made.client.auth0_id,
+        "client_id": made.client.credential_id,
         "client_secret": made.secret.expose_secret(),
         "client_record_id": made.client.id,
         "membership_id": membership.id,
@@ -171,9 +174,19 @@ async fn create_client(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Resu
         role: flags.text("role").map(str::parse).transpose()?,
     };
     let made = store.create_client(tenant, draft).await?;
-    let mut client = json!(made.client);
-    client["auth0_secret"] = Value::from(made.secret.expose_secret());
+    let mut client = shown(&made.client);
+    client["credential_secret"] = Value::from(made.secret.expose_secret());
     destination.write(&client)
+}
+
+/// Returns a client with the names of this program instead of the older names of the API.
+fn shown(client: &ApiClient) -> Value {
+    let mut shown = json!(client);
+    if let Some(members) = shown.as_object_mut() {
+        members.remove("auth0_id");
+        members.insert("credential_id".to_owned(), json!(client.credential_id));
+    }
+    shown
 }
 
 async fn invite(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<String> {

@@ -117,7 +117,7 @@ impl TestService {
             tenant: tenant.id,
             owner: owner.user_id,
             client: made.client.id,
-            pair: (made.client.auth0_id, secret),
+            pair: (made.client.credential_id, secret),
             token: String::new(),
             folder,
             _database: database,

@@ -11,7 +11,9 @@ use super::{Id, Role, UnixTime};
 pub struct ApiClient {
     /// Id that the client uses with its secret to get tokens.
     #[schema(min_length = 32, max_length = 32, pattern = "^[A-Za-z0-9]{32}$")]
-    pub auth0_id: String,
+    // The name that the published interface has.
+    #[serde(rename = "auth0_id")]
+    pub credential_id: String,
     /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: UnixTime,

@@ -21,7 +21,7 @@ pub(crate) static CLIENT: Kind = Kind {
         Column::new("id", "ID", Show::Text),
         Column::new("name", "NAME", Show::Text),
         Column::new("description", "DESCRIPTION", Show::Text),
-        Column::new("auth0_id", "CREDENTIAL ID", Show::Text).or("oauth_client_id"),
+        Column::new("credential_id", "CREDENTIAL ID", Show::Text),
         Column::new("created_at", "CREATED", Show::Day),
         Column::new("updated_at", "UPDATED", Show::Day),
     ],
@@ -44,13 +44,13 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
     let Some(answered) = sent else {
         return Ok(());
     };
-    let Some(created @ Node::Object(_)) = Node::read(&answered) else {
+    let Some(created @ Node::Object(_)) = Node::read(&answered).map(record::named) else {
         return Err(Failure::server(
             "client created but the API returned no body — the client secret is unrecoverable; \
              delete the client and retry",
         ));
     };
-    let secret = either(&created, "auth0_secret", "oauth_client_secret");
+    let secret = filled(&created, "credential_secret");
     if context.globals.output == Format::Text {
         announce(context, name, &created);
     }
@@ -131,16 +131,13 @@ fn announce(context: &mut Context<'_>, name: &str, created: &Node) {
     context
         .streams
         .note(format_args!("API client \"{name}\" created (id: {id})."));
-    if let Some(client_id) = either(created, "auth0_id", "oauth_client_id") {
+    if let Some(id) = filled(created, "credential_id") {
         context
             .streams
-            .note(format_args!("Client ID:     {}", escape(client_id)));
+            .note(format_args!("Credential ID: {}", escape(id)));
     }
 }
 
-fn either<'a>(record: &'a Node, name: &str, other: &str) -> Option<&'a str> {
-    record
-        .text(name)
-        .or_else(|| record.text(other))
-        .filter(|text| !text.is_empty())
+fn filled<'a>(record: &'a Node, name: &str) -> Option<&'a str> {
+    record.text(name).filter(|text| !text.is_empty())
 }

@@ -147,6 +147,9 @@ pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Resu
     if matches.is_on("strict") && errors > 0 {
         return Err(Failure::general(format!("doctor found {errors} error(s)")));
     }
+    if !report.api.reachable {
+        return Err(Failure::general("the platform cannot be reached"));
+    }
     Ok(())
 }
 

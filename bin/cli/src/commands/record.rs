@@ -53,6 +53,18 @@ struct Deleted<'a> {
     deleted: bool,
 }
 
+// === impl Target ===
+
+impl Target {
+    /// Returns the checks that a dry run makes to find the record.
+    fn checks(&self) -> &'static [&'static str] {
+        match self {
+            Self::Id(_) => &[],
+            Self::Name(_) => &[dry_run::LOOKED_UP],
+        }
+    }
+}
+
 // === impl Kind ===
 
 impl Kind {
@@ -155,13 +167,14 @@ pub(super) async fn update(
     members: &[(&str, &str)],
 ) -> Result<(), Failure> {
     let action = format!("update {}", kind.noun);
+    let checks = target.checks();
     let mut api = Api::new(context);
     let id = found(&mut api, kind, target).await?;
     let body = Some(body(members));
     let sent = api
         .send(&action, Method::PATCH, &kind.path_of(&id), body)
         .await;
-    match reported(context, sent, &[])? {
+    match reported(context, sent, checks)? {
         None => Ok(()),
         Some(answered) => show(context, kind, &action, &answered),
     }
@@ -176,11 +189,10 @@ pub(super) async fn delete(
     let typed = matches.argument(0);
     let target = kind.target(typed)?;
     let is_forced = matches.is_on("force");
-    let checks: &[&str] = if is_forced {
-        &[]
-    } else {
-        &[dry_run::WOULD_CONFIRM]
-    };
+    let mut checks = target.checks().to_vec();
+    if !is_forced {
+        checks.push(dry_run::WOULD_CONFIRM);
+    }
     if !is_forced && !context.dry_run {
         let shown = match &target {
             Target::Id(id) if !kind.asks_as_typed => id,
@@ -198,7 +210,7 @@ pub(super) async fn delete(
         }
         Err(failure) => (Err(failure), String::new()),
     };
-    if reported(context, sent, checks)?.is_none() {
+    if reported(context, sent, &checks)?.is_none() {
         return Ok(());
     }
     context
@@ -271,7 +283,29 @@ pub(super) fn decoded(action: &str, body: &[u8]) -> Result<Option<Node>, Failure
     match Node::read(body) {
         None => Err(undecodable(action, "the response is not JSON")),
         Some(node) if node == Node::null() => Ok(None),
-        Some(node) => Ok(Some(node)),
+        Some(node) => Ok(Some(named(node))),
+    }
+}
+
+/// Gives the credential of clients one name. Platforms use the name of a vendor or of a protocol.
+pub(super) fn named(node: Node) -> Node {
+    const NAMES: [(&str, &str); 4] = [
+        ("oauth_client_id", "credential_id"),
+        ("auth0_id", "credential_id"),
+        ("oauth_client_secret", "credential_secret"),
+        ("auth0_secret", "credential_secret"),
+    ];
+    match node {
+        Node::Array(records) => Node::Array(records.into_iter().map(named).collect()),
+        Node::Object(mut members) => {
+            for (old, new) in NAMES {
+                if let Some(value) = members.remove(old) {
+                    members.insert(new.to_owned(), value);
+                }
+            }
+            Node::Object(members)
+        }
+        other => other,
     }
 }
 

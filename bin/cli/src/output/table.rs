@@ -9,8 +9,6 @@ use super::{escape, node::Node};
 pub(crate) struct Column {
     /// The member that it shows.
     pub(crate) member: std::borrow::Cow<'static, str>,
-    /// Another name of the member, used if the first is absent.
-    pub(crate) or: Option<&'static str>,
     /// The heading.
     pub(crate) title: std::borrow::Cow<'static, str>,
     /// The form of the value.
@@ -35,24 +33,14 @@ impl Column {
     pub(crate) const fn new(member: &'static str, title: &'static str, show: Show) -> Self {
         Self {
             member: std::borrow::Cow::Borrowed(member),
-            or: None,
             title: std::borrow::Cow::Borrowed(title),
             show,
         }
     }
 
-    /// Sets another member to read if the first is absent.
-    pub(crate) const fn or(mut self, member: &'static str) -> Self {
-        self.or = Some(member);
-        self
-    }
-
     /// Returns the cell of this column in a record, not escaped yet. An absent value is empty.
     pub(crate) fn cell(&self, record: &Node) -> String {
-        let value = record
-            .member(&self.member)
-            .or_else(|| record.member(self.or?));
-        match (value, self.show) {
+        match (record.member(&self.member), self.show) {
             (None, _) => String::new(),
             (Some(Node::Literal(literal)), _) if literal == "null" => String::new(),
             (Some(Node::Literal(literal)), Show::YesNo) => match literal.as_str() {
@@ -139,7 +127,7 @@ mod tests {
     #[test]
     fn cells_show_days_booleans_and_absent_values() {
         let record = Node::read(
-            br#"{"created_at":"2026-01-02T03:04:05Z","is_owner":true,"n":5,"x":null,"o":{"a":1},"oauth_client_id":"c"}"#,
+            br#"{"created_at":"2026-01-02T03:04:05Z","is_owner":true,"n":5,"x":null,"o":{"a":1}}"#,
         )
         .expect("JSON");
         for (column, cell) in [
@@ -152,10 +140,6 @@ mod tests {
             (Column::new("x", "X", Show::Text), ""),
             (Column::new("y", "Y", Show::YesNo), ""),
             (Column::new("o", "O", Show::Text), r#"{"a":1}"#),
-            (
-                Column::new("auth0_id", "CREDENTIAL ID", Show::Text).or("oauth_client_id"),
-                "c",
-            ),
         ] {
             assert_eq!(column.cell(&record), cell, "{}", column.title);
         }

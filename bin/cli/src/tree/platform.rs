@@ -110,7 +110,13 @@ const AUTH: Command = Command {
                 "store the secret in the configuration file instead of the keychain",
             )],
             action: Some(Action::AuthLogin),
-            output: Output::Record(&["profile", "api_url", "client_id", "storage", "expires_at"]),
+            output: Output::Record(&[
+                "profile",
+                "api_url",
+                "credential_id",
+                "storage",
+                "expires_at",
+            ]),
             ..BLANK
         },
         Command {
@@ -140,7 +146,7 @@ const AUTH: Command = Command {
                 "authenticated",
                 "source",
                 "problem",
-                "client_id",
+                "credential_id",
                 "api_url",
                 "storage",
                 "token_valid",
@@ -160,7 +166,7 @@ const AUTH: Command = Command {
             }],
             action: Some(Action::AuthWhoami),
             output: Output::Record(&[
-                "client_id",
+                "credential_id",
                 "client_name",
                 "client_record_id",
                 "client_description",
@@ -181,7 +187,8 @@ const DOCTOR: Command = Command {
     name: "doctor",
     summary: "Diagnose the connection",
     about: "Checks the credential, the address, the tenant and the environment. It changes \
-            nothing. The exit code is 0 even if a check fails, unless --strict is given.",
+            nothing. The exit code is 1 if the platform cannot be reached, and with --strict if a \
+            check finds an error.",
     examples: &[Example {
         says: "Fail in a script if a check finds an error",
         line: "ziggurat platform doctor --strict",

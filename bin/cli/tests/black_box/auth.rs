@@ -75,11 +75,17 @@ fn without_a_keychain_the_secret_goes_to_the_file_with_a_warning() {
     let report = json(&ran.stdout);
     assert_eq!(report["storage"], "file");
     assert_eq!(report["profile"], "default");
-    assert_eq!(report["client_id"], ID);
-    let keys: Vec<usize> = ["profile", "api_url", "client_id", "storage", "expires_at"]
-        .iter()
-        .map(|key| ran.stdout.find(&format!("\"{key}\":")).expect("a key"))
-        .collect();
+    assert_eq!(report["credential_id"], ID);
+    let keys: Vec<usize> = [
+        "profile",
+        "api_url",
+        "credential_id",
+        "storage",
+        "expires_at",
+    ]
+    .iter()
+    .map(|key| ran.stdout.find(&format!("\"{key}\":")).expect("a key"))
+    .collect();
     assert!(keys.is_sorted(), "{}", ran.stdout);
 }
 
@@ -306,8 +312,8 @@ fn status_tells_what_would_be_used_without_asking_any_server() {
     let url = server.url();
     let status = |token: &str| {
         format!(
-            "Client ID:    {ID}\nAuth source:  config\nAPI URL:      {url}\nStorage:      file (plain \
-             text)\nToken:        {token}\n"
+            "Credential ID: {ID}\nAuth source:   config\nAPI URL:       {url}\nStorage:       file \
+             (plain text)\nToken:         {token}\n"
         )
     };
     ends(
@@ -325,7 +331,7 @@ fn status_tells_what_would_be_used_without_asking_any_server() {
     );
     let report = json(&user.platform(&["auth", "status", "-o", "json"]).stdout);
     let expected = json!({
-        "authenticated": true, "source": "config", "client_id": ID, "api_url": url,
+        "authenticated": true, "source": "config", "credential_id": ID, "api_url": url,
         "storage": "file", "token_valid": true, "token_bound": true,
         "expires_at": report["expires_at"],
     });
@@ -350,7 +356,7 @@ fn status_names_the_environment_and_flags_as_sources() {
     let user = User::new().with_pair();
     let ran = user.platform(&["auth", "status"]);
     let text = format!(
-        "Client ID:    {ID}\nAuth source:  env\nAPI URL:      http://127.0.0.1:8090\nToken:        \
+        "Credential ID: {ID}\nAuth source:   env\nAPI URL:       http://127.0.0.1:8090\nToken:         \
          never cached (env credentials)\n"
     );
     ends(&ran, 0, &text, "");
@@ -426,7 +432,7 @@ fn whoami_finds_the_client_and_the_first_tenant() {
     let user = User::of(&server);
     let ran = user.platform(&["auth", "whoami"]);
     let text = format!(
-        "Client ID:     {ID}\nClient name:   ci\\x1b[2J\nDescription:   CI\\nrunner\nClient record: \
+        "Credential ID: {ID}\nClient name:   ci\\x1b[2J\nDescription:   CI\\nrunner\nRecord ID:     \
          00000000-0000-4000-8000-000000000001\nTenant:        Acme\nTenant ID:     t1\nPlan:          \
          enterprise (trial)\nTenants:       2\nAPI URL:       {}\n",
         server.url()
@@ -435,7 +441,7 @@ fn whoami_finds_the_client_and_the_first_tenant() {
     let ran = user.platform(&["auth", "whoami", "-o", "json"]);
     assert_eq!(
         json(&ran.stdout),
-        json!({"client_id": ID, "client_name": "ci\u{1b}[2J", "client_description": "CI\nrunner",
+        json!({"credential_id": ID, "client_name": "ci\u{1b}[2J", "client_description": "CI\nrunner",
                "client_record_id": "00000000-0000-4000-8000-000000000001", "tenant_name": "Acme",
                "tenant_id": "t1", "plan": "enterprise", "plan_trial": true, "tenant_count": 2,
                "api_url": server.url()})
@@ -451,7 +457,7 @@ fn whoami_says_what_it_does_not_find() {
         (ran.code, ran.stderr.as_str()),
         (
             Some(0),
-            "No API client in this tenant carries this client ID.\nNo tenant returned for this \
+            "No API client in this tenant has this credential ID.\nNo tenant returned for this \
              credential.\n"
         )
     );
@@ -525,7 +531,7 @@ fn doctor_finds_everything_in_order_and_changes_nothing() {
 }
 
 #[test]
-fn doctor_fails_only_when_it_is_told_to() {
+fn doctor_fails_if_the_platform_is_unreachable_and_for_other_errors_when_it_is_told_to() {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").port()
@@ -533,7 +539,11 @@ fn doctor_fails_only_when_it_is_told_to() {
     let user = User::new();
     let url = format!("http://127.0.0.1:{port}");
     let ran = user.platform(&["doctor", "--api-url", &url]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("the platform cannot be reached"),
+        "{ran:?}"
+    );
     for line in [
         "Auth              error    not authenticated".to_owned(),
         format!("API connectivity  error    {url} (unreachable)"),
@@ -544,6 +554,8 @@ fn doctor_fails_only_when_it_is_told_to() {
     let ran = user.platform(&["doctor", "--strict", "--api-url", &url]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let server = Server::platform(|_| Reply::json(500, ""));
+    let ran = user.platform(&["doctor", "--api-url", &server.url()]);
+    assert_eq!(ran.code, Some(0), "no credential: {ran:?}");
     let ran = User::new()
         .with_pair()
         .platform(&["doctor", "--api-url", &server.url()]);

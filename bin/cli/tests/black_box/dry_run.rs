@@ -111,6 +111,15 @@ fn the_report_of_a_delete_reads_as_specified() {
          request.\n"
     );
     ends(&ran, 0, &text, "");
+    let record = format!(r#"[{{"id":"{ID}","name":"ci"}}]"#);
+    let named = Server::platform(move |_| Reply::json(200, &record));
+    let ran = User::of(&named).platform(&["client", "delete", "ci", "--dry-run"]);
+    let end = "\nnothing was written; the server may still reject this request.\n";
+    assert!(ran.stdout.ends_with(end), "the name was looked up: {ran:?}");
+    assert!(
+        ran.stdout.contains("✓ the name belongs to one record"),
+        "{ran:?}"
+    );
     let ran = user.platform(&["client", "delete", ID, "--dry-run", "--force"]);
     let first = "checks passed: none — this command has no client-side checks\nwould send:\n";
     assert!(ran.stdout.starts_with(first), "{ran:?}");

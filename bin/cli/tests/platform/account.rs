@@ -26,7 +26,7 @@ fn a_client_is_made_used_changed_and_deleted() {
     let client = clients.find(|client| client["name"] == "ci");
     let client = client.expect("it was made");
     let id = client["id"].as_str().expect("an id");
-    let credential = client["auth0_id"].as_str().expect("a credential id");
+    let credential = client["credential_id"].as_str().expect("a credential id");
     assert!(created.stderr.contains(id), "{}", created.stderr);
     assert!(!created.stderr.contains(secret), "{}", created.stderr);
 
@@ -69,7 +69,7 @@ fn a_reader_may_look_and_an_admin_may_make_it_one_of_them() {
     let made = machine.json(create);
     assert_eq!(made["role"], "reader");
     let text = |name: &str| made[name].as_str().expect("a text");
-    let other = platform.machine_with(text("auth0_id"), text("auth0_secret"));
+    let other = platform.machine_with(text("credential_id"), text("credential_secret"));
     let roles = "platform client list --jq .[].role";
     let mut listed: Vec<_> = other.done(roles).lines().map(str::to_owned).collect();
     listed.sort();
@@ -129,7 +129,7 @@ fn the_platform_sees_the_signed_in_client_until_the_logout() {
     let platform = Platform::of("signing-in");
     let machine = platform.machine();
     let seen = machine.json("platform auth whoami");
-    assert_eq!(seen["client_id"], platform.made("client_id"));
+    assert_eq!(seen["credential_id"], platform.made("client_id"));
     assert_eq!(seen["tenant_id"], platform.made("tenant_id"));
     let status = machine.json("platform auth status");
     assert_eq!(status["token_valid"], true);

@@ -44,11 +44,20 @@ fn a_command_affects_a_running_server_at_once() {
     let home = Home::new();
     let (_program, session, _) = home.started();
     let made = home.done(&["client", "create", "-name", "ci", "-description", "CI"]);
-    let other = Session::of(&session.client, &made["auth0_id"], &made["auth0_secret"]);
+    let other = Session::of(
+        &session.client,
+        &made["credential_id"],
+        &made["credential_secret"],
+    );
     assert_eq!(other.get("/tenants").status, 200);
     let listed = home.done(&["client", "list"]);
     assert_eq!(listed.as_array().map(Vec::len), Some(2));
     assert!(!listed.to_string().contains("secret"));
+    let names = listed.to_string();
+    assert!(
+        names.contains("credential_id") && !names.contains("auth0"),
+        "{names}"
+    );
     home.done(&["client", "delete", text(&made["id"])]);
     assert_eq!(other.get("/tenants").status, 401);
     let again = home.ran(&["client", "delete", text(&made["id"])]);
@@ -92,8 +101,8 @@ fn tenants_are_made_and_deleted_and_must_be_named_if_there_are_several() {
     let client = home.done(&["client", "create", "-tenant", tenant, "-name", "a"]);
     let theirs = Session::of(
         &session.client,
-        &client["auth0_id"],
-        &client["auth0_secret"],
+        &client["credential_id"],
+        &client["credential_secret"],
     );
     let seen = theirs.get("/tenants").json();
     assert_eq!(

@@ -96,7 +96,7 @@ impl Store {
     ) -> Result<CreatedClient, AccountError> {
         let now = self.now();
         let mut client = ApiClient {
-            auth0_id: credential_id()?,
+            credential_id: credential_id()?,
             created_at: now,
             description: rules::description(&draft.description)?,
             id: Id::random()?,
@@ -289,7 +289,7 @@ pub(super) async fn insert(
                 tenant.into(),
                 (&client.name).into(),
                 (&client.description).into(),
-                (&client.auth0_id).into(),
+                (&client.credential_id).into(),
                 digest(secret.expose_secret()).into(),
                 client.created_at.into(),
                 client.role.to_string().into(),
@@ -312,7 +312,7 @@ async fn find(session: &mut Session, tenant: Id, id: Id) -> Result<Option<ApiCli
 
 fn client(row: &Row) -> Result<ApiClient, StoreError> {
     Ok(ApiClient {
-        auth0_id: row.get(0)?,
+        credential_id: row.get(0)?,
         created_at: row.time(1)?,
         description: row.get(2)?,
         id: row.id(3)?,

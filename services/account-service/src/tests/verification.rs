@@ -123,7 +123,7 @@ impl World {
             .await
             .expect("made");
         let pair = json!({
-            "client_id": made.client.auth0_id,
+            "client_id": made.client.credential_id,
             "client_secret": made.secret.expose_secret(),
         });
         (made.client.id, pair)

@@ -22,7 +22,7 @@ use crate::{
 struct Report<'a> {
     profile: &'a str,
     api_url: &'a str,
-    client_id: &'a str,
+    credential_id: &'a str,
     storage: &'static str,
     expires_at: String,
 }
@@ -81,7 +81,7 @@ pub(in crate::commands) async fn login(
     let report = Report {
         profile: &profile,
         api_url: address.as_str(),
-        client_id: &client_id,
+        credential_id: &client_id,
         storage: match storage {
             Storage::Keychain => "keychain",
             Storage::File(_) => "file",

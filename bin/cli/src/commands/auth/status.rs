@@ -31,7 +31,7 @@ struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    client_id: Option<String>,
+    credential_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     api_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failu
         authenticated: true,
         source: Some(credentials.source.name()),
         problem: None,
-        client_id: Some(credentials.client_id.clone()),
+        credential_id: Some(credentials.client_id.clone()),
         api_url: Some(address.as_str().to_owned()),
         storage: Some(storage(credentials.source)),
         token,
@@ -135,9 +135,13 @@ fn lines(status: &Status, source: Source) -> View {
     let storage = (source == Source::Config).then_some("file (plain text)");
     let shown = |value: Option<&str>| value.unwrap_or_default().to_owned();
     View::Lines {
-        width: 14,
+        width: 15,
         lines: vec![
-            ("client_id", "Client ID", shown(status.client_id.as_deref())),
+            (
+                "credential_id",
+                "Credential ID",
+                shown(status.credential_id.as_deref()),
+            ),
             ("source", "Auth source", shown(status.source)),
             ("api_url", "API URL", shown(status.api_url.as_deref())),
             ("storage", "Storage", shown(storage)),

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::{
     api::{Api, undecodable},
+    commands::record::named,
     context::Context,
     failure::Failure,
     output::{Node, View},
@@ -12,7 +13,7 @@ use crate::{
 
 #[derive(Serialize)]
 struct Report {
-    client_id: String,
+    credential_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,19 +41,16 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
     let clients = records(&mut api, "list clients", "/account/v1/clients").await?;
     let tenants = records(&mut api, "list tenants", "/account/v1/tenants").await?;
     let session = api.session()?;
-    let client_id = session.credential().client_id.clone();
+    let credential_id = session.credential().client_id.clone();
     let api_url = session.address().as_str().to_owned();
-    let me = clients.iter().find(|client| {
-        let id = client
-            .text("auth0_id")
-            .or_else(|| client.text("oauth_client_id"));
-        id == Some(client_id.as_str())
-    });
+    let me = clients
+        .iter()
+        .find(|client| client.text("credential_id") == Some(credential_id.as_str()));
     let tenant = tenants.first();
     if me.is_none() {
         context
             .streams
-            .note("No API client in this tenant carries this client ID.");
+            .note("No API client in this tenant has this credential ID.");
     }
     if tenant.is_none() {
         context
@@ -68,7 +66,7 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
         plan: text(tenant, "plan"),
         plan_trial: tenant.is_some_and(is_trial).then_some(true),
         tenant_count: Some(tenants.len()).filter(|count| *count > 1),
-        client_id,
+        credential_id,
         api_url,
     };
     let view = lines(&report);
@@ -86,7 +84,7 @@ pub(in crate::commands) async fn records(
         return Ok(Vec::new());
     }
     match Node::read(&answer.body) {
-        Some(Node::Array(records)) => Ok(records),
+        Some(Node::Array(records)) => Ok(records.into_iter().map(named).collect()),
         Some(_) => Err(undecodable(action, "the response is not a list")),
         None => Err(undecodable(action, "the response is not JSON")),
     }
@@ -112,7 +110,11 @@ fn lines(report: &Report) -> View {
     View::Lines {
         width: 15,
         lines: vec![
-            ("client_id", "Client ID", report.client_id.clone()),
+            (
+                "credential_id",
+                "Credential ID",
+                report.credential_id.clone(),
+            ),
             ("client_name", "Client name", shown(&report.client_name)),
             (
                 "client_description",
@@ -121,7 +123,7 @@ fn lines(report: &Report) -> View {
             ),
             (
                 "client_record_id",
-                "Client record",
+                "Record ID",
                 shown(&report.client_record_id),
             ),
             ("tenant_name", "Tenant", shown(&report.tenant_name)),

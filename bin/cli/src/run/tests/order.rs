@@ -99,8 +99,8 @@ const WRONG: &[(&str, u8, &str)] = &[
     (
         "platform client list --fields id,nam",
         2,
-        "--fields: unknown field \"nam\" (want some of id, name, description, auth0_id, \
-             oauth_client_id, role, created_at, updated_at)",
+        "--fields: unknown field \"nam\" (want some of id, name, description, credential_id, \
+             role, created_at, updated_at)",
     ),
     (
         "platform client create --name=x --description=y --role=owner",
@@ -153,7 +153,7 @@ fn the_first_failing_check_is_reported() {
         // The profile is checked after required flags, and before the action of the command.
         (
             "platform client create --profile x",
-            "required flag(s) \"description\", \"name\" not set",
+            "required flag(s) \"name\" not set",
         ),
         (
             "platform tenant get nope --profile x",
@@ -183,8 +183,8 @@ fn a_user_gets_the_usage_of_the_command() {
              [flags] (see --help)\n",
         ),
         (
-            "platform client create --name x",
-            "Error: required flag(s) \"description\" not set\nUsage: ziggurat platform client \
+            "platform client create --description x",
+            "Error: required flag(s) \"name\" not set\nUsage: ziggurat platform client \
              create [flags] (see --help)\n",
         ),
         (

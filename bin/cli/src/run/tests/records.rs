@@ -19,7 +19,7 @@ fn records_are_a_table_for_people_and_whole_for_scripts() {
     );
     assert_eq!(
         fixture.run("platform client list -o json").stdout,
-        "[{\"auth0_id\":\"Zk3\",\"created_at\":\"2026-01-02T03:04:05Z\",\"extra\":true,\
+        "[{\"created_at\":\"2026-01-02T03:04:05Z\",\"credential_id\":\"Zk3\",\"extra\":true,\
          \"id\":\"1\",\"name\":\"a\\nb\"}]\n"
     );
     let get = format!("platform client get {}", ID.to_uppercase());
@@ -29,7 +29,7 @@ fn records_are_a_table_for_people_and_whole_for_scripts() {
     );
     let yaml = fixture.run(&format!("{get} -o yaml")).stdout;
     assert!(yaml.contains("quota: 12345678901234567890123\n"), "{yaml}");
-    assert!(yaml.starts_with("auth0_id: Zk3\ncreated_at: \""), "{yaml}");
+    assert!(yaml.contains("\ncredential_id: Zk3\n"), "{yaml}");
     assert_eq!(
         fixture
             .run(&format!("{get} --fields name,updated_at"))
@@ -251,23 +251,54 @@ fn a_new_secret_is_the_only_text_on_standard_output() {
     assert_eq!((done.exit, done.stdout.as_str()), (0, "s3cr3t\n"));
     assert_eq!(
         done.stderr,
-        "API client \"ci\\\"x\" created (id: 1).\nClient ID:     Zk3\nClient secret: Save the \
+        "API client \"ci\\\"x\" created (id: 1).\nCredential ID: Zk3\nClient secret: Save the \
          secret now — it is shown once and cannot be retrieved again.\n"
     );
     let done = fixture.run(&format!("{line} -o json"));
     assert_eq!(done.stderr, "");
     assert_eq!(
         done.stdout,
-        "{\"auth0_id\":\"Zk3\",\"auth0_secret\":\"s3cr3t\",\"id\":\"1\",\"name\":\"ci\\\"x\"}\n"
+        "{\"credential_id\":\"Zk3\",\"credential_secret\":\"s3cr3t\",\"id\":\"1\",\"name\":\"ci\\\"x\"}\n"
     );
     assert_eq!(
-        fixture.run(&format!("{line} --jq .auth0_secret")).stdout,
+        fixture
+            .run(&format!("{line} --jq .credential_secret"))
+            .stdout,
         "s3cr3t\n"
     );
     assert_eq!(
         platform.lines()[0],
         "POST /account/v1/clients {\"description\":\"d\",\"name\":\"ci\"}"
     );
+    assert_eq!(fixture.run("platform client create --name ci").exit, 0);
+    assert_eq!(
+        platform.lines().last().map(String::as_str),
+        Some("POST /account/v1/clients {\"description\":\"\",\"name\":\"ci\"}")
+    );
+}
+
+#[test]
+fn the_credential_of_a_client_has_one_name_whatever_the_platform_calls_it() {
+    for (name, record) in [
+        ("auth0_id", r#"{"id":"1","auth0_id":"Zk3"}"#),
+        ("oauth_client_id", r#"{"id":"1","oauth_client_id":"Zk3"}"#),
+        ("credential_id", r#"{"id":"1","credential_id":"Zk3"}"#),
+    ] {
+        let platform = fake(move |_| (200, record));
+        let fixture = Fixture::signed_in(&platform);
+        let get = format!("platform client get {ID} -o json");
+        assert_eq!(
+            fixture.run(&get).stdout,
+            "{\"credential_id\":\"Zk3\",\"id\":\"1\"}\n",
+            "{record}"
+        );
+        let sent = fixture.run("platform api GET /account/v1/clients/1");
+        assert!(
+            sent.stdout.contains(name),
+            "as it was sent: {}",
+            sent.stdout
+        );
+    }
 }
 
 #[test]
