@@ -33,7 +33,7 @@ pub(crate) use self::{
 };
 
 /// Maximum number of bytes of all responses that are being read. A single one may take three quarters.
-const MAX_ANSWERS: u64 = 48 << 20;
+const MAX_ANSWERS: u64 = 32 << 20;
 
 /// Budget of the responses of all providers of this process.
 static ANSWERS: LazyLock<ByteBudget> = LazyLock::new(|| ByteBudget::new(MAX_ANSWERS, MAX_ANSWERS));

@@ -8,6 +8,10 @@ use ziggurat_layers::body_limit::ByteBudget;
 
 use crate::Error;
 
+/// Size of the parts in which a body is gathered. A buffer that grows would be copied, and would have
+/// memory that is not counted.
+const PIECE: usize = 64 << 10;
+
 /// A response body that arrives in pieces.
 #[derive(Debug)]
 pub(crate) struct Streaming {
@@ -47,20 +51,27 @@ pub(super) async fn whole(
     if announced > max as u64 {
         return Err(too_long());
     }
-    let mut body = Vec::new();
+    let mut pieces: Vec<BytesMut> = Vec::new();
+    let mut length = 0;
     let mut permit = budget.take(0, 0).map_err(|_| Error::NoRoom)?;
     while let Some(chunk) = next(response).await? {
-        if chunk.len() > max - body.len() {
+        if chunk.len() > max - length {
             return Err(too_long());
         }
         permit.grow(chunk.len() as u64).map_err(|_| Error::NoRoom)?;
-        if chunk.len() > body.capacity() - body.len() {
-            // Grown by a quarter and not doubled, so that it has little that is not counted.
-            body.reserve_exact(chunk.len().max(body.len() / 4));
+        length += chunk.len();
+        let has_room = |piece: &BytesMut| piece.capacity() - piece.len() >= chunk.len();
+        if !pieces.last().is_some_and(has_room) {
+            pieces.push(BytesMut::with_capacity(PIECE.max(chunk.len())));
         }
-        body.extend_from_slice(&chunk);
+        if let Some(piece) = pieces.last_mut() {
+            piece.extend_from_slice(&chunk);
+        }
     }
-    Ok(body.into())
+    if pieces.len() < 2 {
+        return Ok(pieces.pop().unwrap_or_default().freeze());
+    }
+    Ok(pieces.concat().into())
 }
 
 /// Reads the body up to a limit, or as far as possible.
