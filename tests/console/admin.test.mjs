@@ -77,7 +77,7 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, page.getByRole('button', { name: 'Test shop' }))
         const card = page.getByRole('listitem', { name: 'shop' })
         await card.getByText(/^Connected in/).waitFor()
-        await card.getByText('superuser').waitFor()
+        await card.getByText('superuser', { exact: true }).waitFor()
       }))
 
     test('an administrator finds a key of the configuration and reads the file again', () =>

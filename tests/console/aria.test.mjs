@@ -12,7 +12,7 @@ withBrowser()
 async function assertTold(target, name) {
   const told = async () => {
     const all = `${await target.ariaSnapshot()}\n`
-    return all.replace(/[\d,.]+ (?:ms|s)\b/g, '# of time').replace(/[\d,.]+ (tokens|rows|planned)\b/g, '# $1')
+    return all.replace(/[\d,.]+ (?:ms|s)\b/g, '# of time').replace(/[\d,.]+ (tokens|rows|estimated)\b/g, '# $1')
   }
   const file = new URL(`aria/${name}.yml`, import.meta.url)
   if (process.env.CONSOLE_BLESS) writeFileSync(file, await told())

@@ -31,7 +31,7 @@ for (const hand of [pointer, keyboard]) {
         await open(page, 'model')
         const turn = await ask(page, 'How do I wash wool?', hand)
         const first = turn.getByRole('link', { name: /^Passage 1/ }).first()
-        await turn.getByText('1 mark named no passage and was removed.').waitFor()
+        await turn.getByText('1 citation without a passage was removed.').waitFor()
         assert.equal(await turn.getByText('[9]').count(), 0)
         assert.equal(await turn.locator('code').textContent(), 'x[0]')
         await hand.press(page, first)

@@ -28,5 +28,5 @@ export async function saveAs(page, title, { shared = false } = {}) {
   await dialog.getByLabel('Title').fill(title)
   if (shared) await dialog.getByRole('switch', { name: 'Share with other users' }).click()
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await page.getByText(`${title} is saved.`).waitFor()
+  await page.getByText(`${title} saved.`).waitFor()
 }

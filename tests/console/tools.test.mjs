@@ -8,7 +8,7 @@ withBrowser()
 const at = (item) => `/console/tools?open=${encodeURIComponent(item)}`
 
 async function called(page) {
-  return JSON.parse(await page.getByRole('region', { name: 'Response' }).locator('code').first().innerText())
+  return JSON.parse(await page.getByRole('region', { name: 'Response', exact: true }).locator('code').first().innerText())
 }
 
 for (const hand of [pointer, keyboard]) {

@@ -63,9 +63,7 @@ export interface TableDetails {
   triggers?: readonly string[]
   /** The query of a view. */
   view?: string
-  /** Number and key of its partitions. */
   partitions?: string
-  /** Parent and bounds of a partition. */
   partitionOf?: string
   rowSecurity?: 'on' | 'forced'
   notReadable?: boolean

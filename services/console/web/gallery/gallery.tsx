@@ -91,7 +91,7 @@ function Gallery() {
           onChoose={setChoice}
         />
         <Switch label="Off" on={!on} onToggle={(value) => setOn(!value)} />
-        <CheckList label="Some of several" hint="Without a choice: all." names={['shop', 'warehouse', 'archive']} chosen={names} onChoose={setNames} />
+        <CheckList label="Some of several" note={{ text: 'Without a choice: all.' }} names={['shop', 'warehouse', 'archive']} chosen={names} onChoose={setNames} />
       </Part>
       <Part name="Tabs">
         <Tabs label="Views" tabs={[{ name: 'rows', title: 'Rows' }, { name: 'chart', title: 'Chart' }, { name: 'plan', title: 'Plan' }]} current={tab} onChoose={setTab} end={<span class="muted">1,000 rows</span>}>

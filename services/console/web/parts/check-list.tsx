@@ -5,22 +5,21 @@ import { Icon } from './icon'
 
 interface Props {
   label: string
-  hint?: string
+  /** A hint, or what is wrong. */
+  note?: { text: string; isError?: boolean } | null
   names: readonly string[]
   chosen: readonly string[]
   onChoose: (names: string[]) => void
-  /** Text for a name, if it is another one. */
   textOf?: (name: string) => string
-  error?: string | null
+  /** Is given the first box. */
   control?: RefObject<HTMLInputElement | null>
 }
 
-/** A group of boxes for some of several names. `control` gets the first box. */
-export function CheckList({ label, hint, names, chosen, onChoose, textOf = String, error = null, control }: Props) {
+/** A group of boxes for some of several names. */
+export function CheckList({ label, note = null, names, chosen, onChoose, textOf = String, control }: Props) {
   const id = useId()
-  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
   return (
-    <fieldset class="check-list" {...(described && { 'aria-describedby': described })}>
+    <fieldset class="check-list" {...(note && { 'aria-describedby': id })}>
       <legend>{label}</legend>
       <div class="check-list-boxes">
         {names.map((name, at) => (
@@ -35,14 +34,9 @@ export function CheckList({ label, hint, names, chosen, onChoose, textOf = Strin
           </label>
         ))}
       </div>
-      {error && (
-        <p class="field-error" id={`${id}-error`}>
-          <Icon name="error" size={16} /> {error}
-        </p>
-      )}
-      {hint && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
+      {note && (
+        <p class={note.isError ? 'field-error' : 'hint'} id={id}>
+          {note.isError && <Icon name="error" size={16} />} {note.text}
         </p>
       )}
     </fieldset>

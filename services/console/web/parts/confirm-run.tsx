@@ -5,19 +5,8 @@ import { Button } from './button'
 import { CodeText } from './code-text'
 import { Dialog } from './dialog'
 
-interface Props {
-  title: string
-  /** All of what runs. */
-  text: string
-  label: string
-  /** Text of the button that runs it. */
-  run: string
-  children: ComponentChildren
-  onDecide: (runs: boolean) => void
-}
-
-/** Asks before something changes data. The focus is on Cancel, and a long text has to be read to its end first. */
-export function ConfirmRun({ title, text, label, run, children, onDecide }: Props) {
+/** Asks before a text changes data; `run` is on the button that runs it. The focus is on Cancel, and a long text has to be read to its end first. */
+export function ConfirmRun({ title, text, label, run, children, onDecide }: { title: string; text: string; label: string; run: string; children: ComponentChildren; onDecide: (runs: boolean) => void }) {
   const [isRead, setRead] = useState(false)
   const whole = useRef<HTMLDivElement>(null)
   const look = () => {

@@ -71,7 +71,7 @@ function Questions({ onMade, onClose }: Pick<Props, 'onClose'> & { onMade: (toke
     >
       <TextField label={text.note} hint={text.noteHint} value={note} onText={setNote} error={missing && !wanted.note ? text.noteMissing : null} autocomplete="off" autofocus required control={field} />
       <Select label={text.database} value={database} choices={names.map((name) => ({ value: name, label: name }))} onChoose={setDatabase} />
-      {known.length > 0 && <CheckList label={text.toolsets} hint={text.toolsetsHint} names={known} chosen={sets} onChoose={setSets} />}
+      {known.length > 0 && <CheckList label={text.toolsets} note={{ text: text.toolsetsHint }} names={known} chosen={sets} onChoose={setSets} />}
       <Select
         label={text.expiry}
         value={expiry}

@@ -25,7 +25,7 @@ export const rag = {
   copy: 'Copy',
   failed: 'The answer failed',
   stopped: 'Stopped.',
-  dropped: (marks: number) => `${count(marks, 'citation', 'citations')} of no passage ${marks === 1 ? 'was' : 'were'} removed.`,
+  dropped: (marks: number) => `${count(marks, 'citation', 'citations')} without a passage ${marks === 1 ? 'was' : 'were'} removed.`,
   facts: (first: number | null, all: number, tokens: number | null) =>
     [first === null ? null : `passages after ${duration(first)}`, duration(all), tokens === null ? null : `about ${count(tokens, 'token', 'tokens')} read`].filter(Boolean).join(' · '),
   citation: (marker: number, title: string) => `Passage ${marker}${title ? `: ${title}` : ''}`,

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { onThemeChange, resolved } from './colours'
-import { stacked, valueText, type Points } from './series'
+import { figure, stacked, valueText, type Points } from './series'
 import type { ChartChoice } from './shape'
 import { tickOf, timeText, timeTicks } from './time-axis'
 
@@ -58,7 +58,7 @@ function optionsOf(node: HTMLElement, points: Points, choice: ChartChoice, acros
     width: Math.max(200, node.clientWidth),
     height: HEIGHT,
     scales: { x: { time: points.isTime } },
-    axes: [points.isTime ? { ...axis, splits: splitsOf(points.across), values: namesOf } : axis, { ...axis, size: sizeOfLabels }],
+    axes: [points.isTime ? { ...axis, ...timeAxis(points.across) } : axis, { ...axis, size: sizeOfLabels }],
     series: [{ label: across, value: (_: uPlot, at: number | null) => placeText(at, points.isTime) }, ...points.labels.map((label, place) => seriesOf(label, place, points, choice))],
     ...(choice.stacked
       ? { bands: points.labels.slice(1).map((_, place) => ({ series: [place + 2, place + 1] })) }
@@ -68,23 +68,15 @@ function optionsOf(node: HTMLElement, points: Points, choice: ChartChoice, acros
 }
 
 /** The name of the place under the pointer; the legend has none while it is elsewhere. */
-function placeText(at: number | null, isTime: boolean): string {
-  if (at === null || at === undefined) return ''
-  return isTime ? timeText(at) : at.toLocaleString('en', { maximumFractionDigits: 6 })
-}
+const placeText = (at: number | null | undefined, isTime: boolean): string => (typeof at !== 'number' ? '' : isTime ? timeText(at) : figure([at]))
 
-const splitsOf =
-  (across: readonly number[]): uPlot.Axis.Splits =>
-  (plot, _axis, low, high) =>
-    timeTicks(across, low, high, Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / LABEL_WIDTH)))
-
-const namesOf = (_: uPlot, splits: number[]): string[] => splits.map((at) => tickOf(at, splits))
+const timeAxis = (across: readonly number[]): uPlot.Axis => ({
+  splits: (plot, _, low, high) => timeTicks(across, low, high, Math.max(2, Math.floor(plot.bbox.width / devicePixelRatio / LABEL_WIDTH))),
+  values: (_, splits) => splits.map((at) => tickOf(at, splits)),
+})
 
 function seriesOf(label: string, place: number, { points }: Points, { kind, stacked: isStacked }: ChartChoice): uPlot.Series {
-  const value = (_plot: uPlot, _number: number | null, _series: number, at: number | null): string => {
-    const point = at === null || at === undefined ? undefined : points[at]
-    return point ? valueText(point, place) : ''
-  }
+  const value = (_plot: uPlot, _number: number | null, _series: number, at: number | null): string => valueText(points[at ?? -1], place)
   const colour = resolved(`--chart-${(place % 8) + 1}`)
   if (kind === 'scatter') {
     return {

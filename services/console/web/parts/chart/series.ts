@@ -68,8 +68,8 @@ export interface Summed {
 }
 
 /** Writes the value of a series, or the sum of all. */
-export const valueText = ({ cells }: Pick<Summed, 'cells'>, series: number | null): string =>
-  figure(series === null ? cells.flat() : cells.map((row) => row[series] ?? null))
+export const valueText = (of: Summed | undefined, series: number | null): string =>
+  figure(series === null ? (of?.cells.flat() ?? []) : (of?.cells.map((row) => row[series] ?? null) ?? []))
 
 function summed(cells: readonly (readonly Cell[])[]): Summed {
   return { values: cells.map((row) => row.map(finite)).reduce(added), cells }

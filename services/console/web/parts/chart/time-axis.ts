@@ -1,43 +1,30 @@
 /** Ticks and names of times, all in UTC, as the times of a result stand. */
 
-const MINUTE = 60
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const DAY = 86_400
 
-/** Distances of ticks that people expect, in seconds. */
-const STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY]
-
-/** Months from which ticks are counted in months. */
+/** Distances of ticks that people expect, in seconds, and in months beyond those. */
+const STEPS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, DAY, 2 * DAY, 7 * DAY, 14 * DAY]
 const MONTHS = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 60_000]
-const MONTH = 30 * DAY
 
 /** Times for at most `most` ticks: the points themselves where they are few, else round times. */
 export function timeTicks(points: readonly number[], low: number, high: number, most: number): number[] {
   const inside = [...new Set(points.filter((at) => at >= low && at <= high))]
   if (inside.length <= most) return inside
   const step = STEPS.find((seconds) => (high - low) / seconds <= most)
-  if (step !== undefined && step <= 14 * DAY) return between(low, high, step)
-  const months = MONTHS.find((count) => (high - low) / (count * MONTH) <= most) ?? MONTHS.at(-1) ?? 1
+  const months = MONTHS.find((count) => (high - low) / (count * 30 * DAY) <= most) ?? 60_000
+  const first = step === undefined ? (new Date(low * 1000).getUTCFullYear() - 1970) * 12 : Math.ceil(low / step)
   const ticks: number[] = []
-  for (let month = (new Date(low * 1000).getUTCFullYear() - 1970) * 12; ; month += months) {
-    const at = Date.UTC(1970, month) / 1000
+  for (let count = 0; ; count += 1) {
+    const at = step === undefined ? Date.UTC(1970, first + count * months) / 1000 : (first + count) * step
     // Also beyond the last date that there is.
     if (!(at <= high)) return ticks
     if (at >= low) ticks.push(at)
   }
 }
 
-function between(low: number, high: number, step: number): number[] {
-  const ticks: number[] = []
-  for (let at = Math.ceil(low / step) * step; at <= high; at += step) ticks.push(at)
-  return ticks
-}
-
 /** `2026-01-31 12:30:05`, without a part that is zero at the end. */
-export function timeText(at: number): string {
-  const text = new Date(at * 1000).toISOString().replace('T', ' ')
-  return text.replace(/Z$/, '').replace(/\.000$/, '').replace(/ 00:00:00$/, '')
-}
+export const timeText = (at: number): string =>
+  new Date(at * 1000).toISOString().replace('T', ' ').replace(/Z$/, '').replace(/\.000$/, '').replace(/ 00:00:00$/, '')
 
 /** The name of a tick, as long as the ticks need it: `2026-01` where all are the first of a month. */
 export function tickOf(at: number, all: readonly number[]): string {
@@ -45,5 +32,5 @@ export function tickOf(at: number, all: readonly number[]): string {
   const text = timeText(at)
   if (texts.every((one) => /-01-01$/.test(one))) return text.slice(0, -6)
   if (texts.every((one) => /-01$/.test(one))) return text.slice(0, -3)
-  return texts.every((one) => /^\S+$| \d\d:\d\d:00$/.test(one)) ? text.replace(/:00$/, '') : text
+  return texts.every((one) => /^\S+$|:00$/.test(one)) ? text.replace(/:00$/, '') : text
 }

@@ -54,9 +54,7 @@ function useDatabases(first: readonly string[]) {
       if (isMissing) box.current?.focus()
       return !isMissing
     },
-    field: (
-      <CheckList label={text.databases} names={names} chosen={chosen} onChoose={choose} textOf={(name) => name || text.all} error={checked && isMissing ? text.databasesMissing : null} control={box} />
-    ),
+    field: <CheckList label={text.databases} names={names} chosen={chosen} onChoose={choose} textOf={(name) => name || text.all} note={checked && isMissing ? { text: text.databasesMissing, isError: true } : null} control={box} />,
   }
 }
 

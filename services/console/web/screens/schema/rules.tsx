@@ -12,59 +12,44 @@ export function WithDetails({ details: { value, problem, again, stop }, children
   return problem === null ? <Loading lines={3} onStop={stop} /> : <ProblemBanner problem={problem} onRetry={again} />
 }
 
-/** Row security with its policies, triggers and partitions. */
-export function Rules({ details }: { readonly details: Loaded<TableDetails> }) {
-  return (
-    <WithDetails details={details}>
-      {({ rowSecurity, policies = [], triggers = [], partitions, partitionOf }) => (
-        <div class="keys-view">
-          <section>
-            <h3>{texts.rowSecurity}</h3>
-            <p class={rowSecurity ? '' : 'muted'}>{texts.rowSecurities[rowSecurity ?? 'off']}</p>
-            <List label={texts.rowSecurity}>
-              {policies.map(({ name, command, roles, isPermissive, using, withCheck }) => (
-                <li key={name}>
-                  <Foreign text={texts.policy(name, command, roles, isPermissive)} />
-                  <Condition word="USING" text={using} />
-                  <Condition word="WITH CHECK" text={withCheck} />
-                </li>
-              ))}
-            </List>
-          </section>
-          <section>
-            <h3>{texts.triggers}</h3>
-            {triggers.length === 0 && <p class="muted">{texts.noTriggers}</p>}
-            <List label={texts.triggers}>
-              {triggers.map((name) => (
-                <li key={name} class="mono">
-                  <Foreign text={name} />
-                </li>
-              ))}
-            </List>
-          </section>
-          {(partitions ?? partitionOf) !== undefined && (
-            <section>
-              <h3>{texts.partitions}</h3>
-              {[partitions, partitionOf && texts.partitionOf(partitionOf)].map((text) => text && <p key={text}><Foreign text={text} /></p>)}
-            </section>
-          )}
-        </div>
-      )}
-    </WithDetails>
-  )
-}
-
-/** A list, unless it would be empty. */
-export const List = ({ label, children }: { readonly label: string; readonly children: ComponentChildren[] }) =>
-  children.length > 0 ? (
-    <ul class="relation-list" aria-label={label}>
-      {children}
+/** A part of the details: lines of a name and code, or a sentence if there are none. */
+export const Lines = ({ title, none, lines }: { readonly title: string; readonly none?: string; readonly lines: readonly (readonly [name: string, ...code: string[]])[] }) => (
+  <section>
+    <h3>{title}</h3>
+    {lines.length === 0 && <p class="muted">{none}</p>}
+    <ul class="relation-list">
+      {lines.map(([name, ...code]) => (
+        <li key={name}>
+          <Foreign text={name} />
+          {code.map((text) => (
+            <div key={text} class="mono">
+              <Foreign text={text} />
+            </div>
+          ))}
+        </li>
+      ))}
     </ul>
-  ) : null
+  </section>
+)
 
-const Condition = ({ word, text }: { readonly word: string; readonly text: string | undefined }) =>
-  text === undefined ? null : (
-    <div class="mono">
-      {word} (<Foreign text={text} />)
-    </div>
-  )
+/** Row security with its policies, triggers and partitions. */
+export const Rules = ({ details }: { readonly details: Loaded<TableDetails> }) => (
+  <WithDetails details={details}>
+    {({ rowSecurity, policies = [], triggers = [], partitions, partitionOf }) => (
+      <div class="keys-view">
+        <Lines
+          title={texts.rowSecurity(rowSecurity ?? 'off')}
+          none={texts.noPolicies}
+          lines={policies.map(({ name, command, roles, isPermissive, using, withCheck }) => [
+            texts.policy(name, command, roles, isPermissive),
+            ...(using === undefined ? [] : [`USING (${using})`]),
+            ...(withCheck === undefined ? [] : [`WITH CHECK (${withCheck})`]),
+          ])}
+        />
+        <Lines title={texts.triggers} none={texts.noTriggers} lines={triggers.map((name) => [name])} />
+        {partitions && <Lines title={texts.partitions} lines={[[partitions]]} />}
+        {partitionOf && <Lines title={texts.partitionOf} lines={[[partitionOf]]} />}
+      </div>
+    )}
+  </WithDetails>
+)

@@ -5,7 +5,7 @@ import { quoted } from '../../parts/grid/copy'
 import { schema as texts, relations } from '../../text/schema'
 import type { Loaded } from '../../parts/loaded'
 import { keyOf, type Graph, type Relation } from './graph'
-import { List, WithDetails } from './rules'
+import { Lines, WithDetails } from './rules'
 import { TableLink } from './table-link'
 
 /** Type, NULL, default, key and comment of each column. */
@@ -117,24 +117,9 @@ export function KeysTable({ schema, table, graph, details }: KeysProps) {
         {inward.length === 0 && <p class="muted">{texts.noReferrers}</p>}
         <RelationList relations={inward} graph={graph} />
       </section>
-      <section>
-        <h3>{texts.checks}</h3>
-        <WithDetails details={details}>
-          {({ checks = [] }) =>
-            checks.length === 0 ? (
-              <p class="muted">{texts.noChecks}</p>
-            ) : (
-              <List label={texts.checks}>
-                {checks.map(({ name, definition }) => (
-                  <li key={name}>
-                    <Foreign text={name} />: <span class="mono"><Foreign text={definition} /></span>
-                  </li>
-                ))}
-              </List>
-            )
-          }
-        </WithDetails>
-      </section>
+      <WithDetails details={details}>
+        {({ checks = [] }) => <Lines title={texts.checks} none={texts.noChecks} lines={checks.map(({ name, definition }) => [name, definition])} />}
+      </WithDetails>
     </div>
   )
 }
