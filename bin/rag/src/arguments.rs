@@ -57,6 +57,11 @@ const FLAGS: &[Flag] = &[
         "with -verify-audit: the file of audit.key_file, if there is one",
     ),
     Flag::text(
+        "expect-first",
+        "RECORD",
+        "with -verify-audit: the first record, if earlier ones are kept elsewhere",
+    ),
+    Flag::text(
         "expect-last",
         "CHAIN",
         "with -verify-audit: the chain of the last record, which finds a removed end",
@@ -127,6 +132,7 @@ pub(crate) enum Command {
     VerifyAudit {
         files: Vec<PathBuf>,
         key_file: Option<PathBuf>,
+        expect_first: Option<u64>,
         expect_last: Option<String>,
     },
     /// Creates, lists or removes API tokens.
@@ -272,13 +278,19 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
     // An empty path counts too: a script with an empty variable must not start a server.
     if flags.is_given("verify-audit") {
         let files = flags.paths("verify-audit");
+        let first = flags.text("expect-first").map(|text| {
+            let expected = "-expect-first is the number of a record";
+            let invalid = |_| Refusal::Leftover(format!("{text} ({expected})"));
+            text.parse().map_err(invalid)
+        });
         return Ok(Some(Command::VerifyAudit {
             files: files.chain(rest.into_iter().map(PathBuf::from)).collect(),
             key_file: flags.path("audit-key-file"),
+            expect_first: first.transpose()?,
             expect_last: flags.owned("expect-last"),
         }));
     }
-    let mut details = ["audit-key-file", "expect-last"].into_iter();
+    let mut details = ["audit-key-file", "expect-first", "expect-last"].into_iter();
     let detail = details.find(|name| flags.is_given(name));
     let word = rest.first().map(|word| word.display().to_string());
     let leftover = word.or_else(|| detail.map(|name| format!("-{name}")));
@@ -356,6 +368,7 @@ mod tests {
             Command::VerifyAudit {
                 files: files.iter().map(PathBuf::from).collect(),
                 key_file: key_file.map(PathBuf::from),
+                expect_first: key_file.map(|_| 49),
                 expect_last: expect_last.map(str::to_owned),
             }
         };
@@ -363,7 +376,7 @@ mod tests {
             ("-verify-audit=", verify(&[""], None, None)),
             ("-verify-audit a b c", verify(&["a", "b", "c"], None, None)),
             (
-                "-audit-key-file k -expect-last c0ff -verify-audit a -verify-audit b c",
+                "-audit-key-file k -expect-first 49 -expect-last c0ff -verify-audit a -verify-audit b c",
                 verify(&["a", "b", "c"], Some("k"), Some("c0ff")),
             ),
             ("-verify-audit a -check-config", Command::Check),
@@ -417,6 +430,10 @@ mod tests {
             ("serve", "unexpected argument: serve"),
             ("- -version", "unexpected argument: -"),
             ("-expect-last c0ff", "unexpected argument: -expect-last"),
+            (
+                "-verify-audit a -expect-first all",
+                "unexpected argument: all (-expect-first is the number of a record)",
+            ),
             ("-- serve", "unexpected argument: serve"),
         ] {
             let refusal = parse(line).expect_err(line);

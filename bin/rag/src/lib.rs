@@ -32,7 +32,7 @@ use std::{
 
 use anyhow::Context as _;
 use tracing::{error, info};
-use ziggurat_audit::verify_and_print;
+use ziggurat_audit::{Expected, verify_and_print};
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::console::{self, print_error};
 use ziggurat_telemetry::Metrics;
@@ -77,10 +77,11 @@ pub fn run(
         Command::VerifyAudit {
             files,
             key_file,
+            expect_first: first,
             expect_last,
         } => {
-            let (key_file, expect_last) = (key_file.as_deref(), expect_last.as_deref());
-            let verified = verify_and_print(&files, key_file, expect_last);
+            let last = expect_last.as_deref();
+            let verified = verify_and_print(&files, key_file.as_deref(), Expected { first, last });
             verified.context("-audit-key-file").unwrap_or_else(|error| {
                 print_error(&format!("{error:#}\n"));
                 ExitCode::FAILURE

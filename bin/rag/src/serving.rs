@@ -74,6 +74,9 @@ pub(crate) async fn serve(
     )?;
     let keeping = auth.as_ref().map(Authentication::keep_current);
     let readiness = app.pipelines.readiness().clone();
+    if let Some(audit) = &observation.audit {
+        readiness.watch_audit(audit.unavailable());
+    }
     let stop = async move {
         stop.await;
         readiness.stop();

@@ -88,6 +88,9 @@ impl App {
         let (pools, reaper) = Pools::with_metrics(observation.metrics.clone());
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
         let readiness = Readiness::new("database");
+        if let Some(audit) = observation.audit() {
+            readiness.watch_audit(audit.unavailable());
+        }
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let state = if has_accounts {

@@ -236,7 +236,10 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
             structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
         },
         state: State::read(&file.section("state")),
-        audit: ziggurat_audit::Settings::read(file),
+        audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
+            state_folder: Some(data_folder.clone()),
+            ..trail
+        }),
         telemetry: TelemetrySettings::read(file).with_providers(file),
         sql_comment: SqlCommentKind::read(file),
         logs: Logs::read(file),

@@ -39,7 +39,7 @@ use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use ziggurat_access::Toolsets;
-use ziggurat_audit::{AdminAudit, verify_and_print};
+use ziggurat_audit::{AdminAudit, Expected, verify_and_print};
 use ziggurat_runtime::{
     config::Source,
     console::{self, Console, print_error},
@@ -86,10 +86,11 @@ pub fn run(
         Command::VerifyAudit {
             files,
             key_file,
+            expect_first: first,
             expect_last,
         } => {
-            let (key_file, expect_last) = (key_file.as_deref(), expect_last.as_deref());
-            match verify_and_print(&files, key_file, expect_last) {
+            let last = expect_last.as_deref();
+            match verify_and_print(&files, key_file.as_deref(), Expected { first, last }) {
                 Ok(code) => return code,
                 Err(error) => Err(error).context("-audit-key-file"),
             }

@@ -157,7 +157,13 @@ fn ready() -> (String, Value) {
             "content": {"application/json": {"schema": schema}},
         })
     };
-    let others = ["starting", "stopping", "state unreachable", "unavailable"];
+    let others = [
+        "starting",
+        "stopping",
+        "audit unavailable",
+        "state unreachable",
+        "unavailable",
+    ];
     let operation = json!({
         "operationId": "ready",
         "tags": ["Health"],
@@ -165,8 +171,8 @@ fn ready() -> (String, Value) {
         "security": [],
         "responses": {
             "200": report(&["ready"], "At least one database is available"),
-            "503": report(&others, "No database is available, or the server is starting or \
-                stopping"),
+            "503": report(&others, "No database is available, the server is starting or \
+                stopping, or no call can be recorded"),
         },
     });
     ("/ready".to_owned(), json!({"get": operation}))

@@ -20,7 +20,7 @@ use crate::{
 /// Commands may run at the same time: the file is locked for each write only.
 ///
 /// ```
-/// use ziggurat_audit::{AdminAudit, Destination, Settings, Verdict, verify};
+/// use ziggurat_audit::{AdminAudit, Destination, Expected, Settings, Verdict, verify};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("audit.jsonl");
@@ -28,7 +28,11 @@ use crate::{
 /// let command = admin.begin("-add-token", "root")?;
 /// // The command does its work here.
 /// command.end(Verdict::Ok)?;
-/// let report = verify(&[path.with_file_name("audit-admin.jsonl")], None, None);
+/// let report = verify(
+///     &[path.with_file_name("audit-admin.jsonl")],
+///     None,
+///     Expected::default(),
+/// );
 /// assert!(report.is_good);
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```

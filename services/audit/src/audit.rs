@@ -3,7 +3,10 @@
 use std::{
     fmt,
     net::IpAddr,
-    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use arc_swap::{ArcSwap, Guard};
@@ -15,6 +18,7 @@ use crate::{
     Call, CallStart, Destination, Methods, OpenError, Settings, Verdict, WatchedRequest, Writer,
     journal::{Journal, Output},
     log_file::{self, LogFile},
+    mark::{Mark, MarkFile},
     queue::Queue,
     recovery,
     settings::CallSettings,
@@ -26,7 +30,7 @@ use crate::{
 pub struct Audit(Arc<Handle>);
 
 struct Handle {
-    settings: ArcSwap<Settings>,
+    settings: Arc<ArcSwap<Settings>>,
     queue: Arc<Queue>,
     line_writer: Arc<Mutex<Option<LineWriter>>>,
 }
@@ -36,35 +40,43 @@ struct Handle {
 impl Audit {
     /// Opens and locks the file, continues its chain, and writes a `start` line.
     ///
-    /// An incomplete last line is moved to `<file>.torn`. If records are required, each call
-    /// whose end is missing gets a `call` line of verdict `lost`; for this, the file is read whole.
+    /// An incomplete last line is moved to `<file>.torn`. If the last record that was synced is gone,
+    /// the chain continues after it, and so shows that records were removed. If records are required,
+    /// each call whose end is missing gets a `call` line of verdict `lost`; for this, the file is read
+    /// whole.
     ///
     /// # Errors
     /// Fails if the key cannot be read, and if the file is in use, cannot be read or written, or does
     /// not end with a record.
     pub fn open(settings: Settings) -> Result<(Self, Writer), OpenError> {
         let (instance, key) = (instance(), settings.key()?);
-        let (output, found) = match &settings.destination {
+        let (output, found, mark) = match &settings.destination {
             Destination::Stderr => (
                 Output::Stderr { is_torn: false },
                 recovery::Found::default(),
+                None,
             ),
             Destination::File(path) => {
+                let failed = |error| OpenError::File(path.clone(), error);
                 let file = log_file::open_locked(path)?;
-                let found = recovery::recover(path, &file, settings.required)?;
-                let file = LogFile::new(path, file, &settings)
-                    .map_err(|error| OpenError::File(path.clone(), error))?;
-                (Output::File(file), found)
+                let mut found = recovery::recover(path, &file, settings.required)?;
+                let mark = MarkFile::open(settings.state_folder.as_deref(), path);
+                if let Some(marked) = mark.mark() {
+                    found.check(marked, path).map_err(failed)?;
+                }
+                let file = LogFile::new(path, file, &settings).map_err(failed)?;
+                (Output::File(file), found, Some(mark))
             }
         };
-        let mut journal = Journal::new(output, &settings, key, &instance, &found);
+        let mut journal = Journal::new(output, &settings, key, &instance, &found).with_mark(mark);
         journal.start(&found).map_err(OpenError::Write)?;
         let queue = Arc::new(Queue::default());
-        let line_writer = LineWriter::new(Arc::clone(&queue), journal);
+        let settings = Arc::new(ArcSwap::from_pointee(settings));
+        let line_writer = LineWriter::new(Arc::clone(&queue), Arc::clone(&settings), journal);
         let line_writer = Arc::new(Mutex::new(Some(line_writer)));
         let writer = Writer::new(Arc::clone(&queue), Arc::clone(&line_writer));
         let handle = Handle {
-            settings: ArcSwap::from_pointee(settings),
+            settings,
             queue,
             line_writer,
         };
@@ -107,15 +119,19 @@ impl Audit {
     pub fn apply(&self, settings: Settings) {
         let running = self.settings();
         let settings = settings.in_trail_of(&running);
-        if let Some(line_writer) = &mut *lock(&self.0.line_writer) {
-            line_writer.apply(&settings);
-        }
         self.0.settings.store(Arc::new(settings));
     }
 
     /// Ends the [`Writer`]; records of calls that end later are missed.
     pub fn close(&self) {
         self.0.queue.close();
+    }
+
+    /// Returns a flag that is true while no line can be written although records are required, so
+    /// that no call runs.
+    #[must_use]
+    pub fn unavailable(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0.queue.is_unavailable)
     }
 
     /// Returns the figures for a page of metrics.
@@ -130,6 +146,11 @@ impl Audit {
 
     fn begin_with(&self, settings: CallSettings, start: &CallStart<'_>) -> Call {
         Call::new(self.clone(), settings, self.0.queue.new_record(start))
+    }
+
+    /// Returns the position of the last line, while there is a writer. Waits for a write.
+    pub(crate) fn written(&self) -> Option<Mark> {
+        lock(&self.0.line_writer).as_ref()?.written()
     }
 
     pub(crate) fn settings(&self) -> Guard<Arc<Settings>> {

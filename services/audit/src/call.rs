@@ -4,12 +4,13 @@ use std::{
     fmt,
     future::poll_fn,
     mem,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use thiserror::Error;
-use tokio::task::yield_now;
+use tokio::{task::yield_now, time::timeout};
 use ziggurat_runtime::lock;
 
 use crate::{
@@ -17,6 +18,9 @@ use crate::{
     record::{Field, Record},
     settings::CallSettings,
 };
+
+/// Time for which a call waits for its `open` line.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A call in progress; its record is written when it ends.
 ///
@@ -90,21 +94,26 @@ impl Call {
     /// statement are known. If records are not required it returns at once.
     ///
     /// # Errors
-    /// Fails if the line cannot be written. The call must not run then, and has no record of its
-    /// own; the trail will count it among the missed ones.
+    /// Fails if the line cannot be written within five seconds. The call must not run then. The trail
+    /// counts it among the missed ones, or has its record if it can be written later.
     pub async fn open(&self) -> Result<(), Unavailable> {
         if !self.is_required() {
             return Ok(());
         }
         self.ask();
-        if !self.0.settings.syncs_always {
+        if !self.0.settings.is_slow {
             // Waking the writer would cost several times as much as this short write.
             let write = WriteOpens(&self.0.audit);
             // Calls that begin at the same time add their lines, and one of them writes all.
             yield_now().await;
             drop(write);
         }
-        poll_fn(|cx| self.0.poll_open(cx)).await
+        let opened = timeout(PATIENCE, poll_fn(|cx| self.0.poll_open(cx)));
+        opened.await.unwrap_or_else(|_| {
+            let queue = self.0.audit.queue();
+            queue.is_unavailable.store(true, Relaxed);
+            Err(Unavailable)
+        })
     }
 
     /// Sets the database.
@@ -155,9 +164,7 @@ impl Call {
         }
     }
 
-    /// Ends the call. Only the first end counts.
-    ///
-    /// If the queue is full, it blocks for 100 ms at most.
+    /// Ends the call. Only the first end counts. If the queue is full, the record is missed.
     #[expect(single_use_lifetimes, reason = "a lifetime in `impl` needs a name")]
     pub fn end<'a>(&self, end: impl Into<CallEnd<'a>>) {
         let end = end.into();
@@ -187,7 +194,7 @@ impl Call {
             progress.opening = Opening::Waiting;
         }
         let (queue, call) = (self.0.audit.queue(), Arc::clone(&self.0));
-        if !queue.push_open(call, self.0.settings.syncs_always) {
+        if !queue.push_open(call, self.0.settings.is_slow) {
             self.0.fail();
         }
     }

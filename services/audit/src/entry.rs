@@ -1,5 +1,11 @@
 //! Lines of an audit trail as they are read.
 
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader},
+    path::Path,
+};
+
 use crate::{chain::Hex, line::CHAIN};
 
 /// A line, taken apart as far as the chain and the next start need it.
@@ -56,13 +62,15 @@ impl<'a> Entry<'a> {
         })
     }
 
+    /// Returns the first record that the server has kept, if this line ends a file for which it deleted
+    /// old ones.
+    pub(crate) fn kept_from(&self) -> Option<u64> {
+        self.whole("rotate")?.get("kept_from")?.as_u64()
+    }
+
     /// Returns the file that this line continues, if it is the start of one.
     pub(crate) fn continued(&self) -> Option<Continued> {
-        if self.kind != "start" {
-            return None;
-        }
-        let whole = format!("{}}}", self.covered);
-        let whole: serde_json::Value = serde_json::from_str(&whole).ok()?;
+        let whole = self.whole("start")?;
         let before = whole.get("previous")?;
         let chain = before.get("chain").and_then(|chain| chain.as_str());
         Some(Continued {
@@ -71,6 +79,20 @@ impl<'a> Entry<'a> {
             oldest_open: whole.get("oldest_open").and_then(serde_json::Value::as_u64),
         })
     }
+
+    /// Reads all members of a line of this kind.
+    fn whole(&self, kind: &str) -> Option<serde_json::Value> {
+        let text = (self.kind == kind).then(|| format!("{}}}", self.covered))?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+/// Reads the first line of a file, without its line break.
+pub(crate) fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(path)?).read_until(b'\n', &mut line)?;
+    line.pop_if(|byte| *byte == b'\n');
+    Ok(line)
 }
 
 /// Reads a number as it is written, without a sign or zeros before it.

@@ -16,6 +16,7 @@ use crate::{
     chain::{Hex, Key},
     line,
     log_file::LogFile,
+    mark::{Mark, MarkFile},
     names,
     record::Record,
     recovery::{Found, Lost},
@@ -44,6 +45,7 @@ pub(crate) struct Journal {
     opens: BTreeSet<u64>,
     /// Time of the first write since the last sync.
     unsynced: Option<Instant>,
+    mark: Option<MarkFile>,
 }
 
 #[derive(Debug)]
@@ -89,7 +91,14 @@ impl Journal {
             before: found.before.clone(),
             opens: BTreeSet::new(),
             unsynced: None,
+            mark: None,
         }
+    }
+
+    /// Keeps the position of the last record in a file.
+    pub(crate) fn with_mark(mut self, mark: Option<MarkFile>) -> Self {
+        self.mark = mark;
+        self
     }
 
     /// Takes settings that may change while the trail goes on.
@@ -104,6 +113,16 @@ impl Journal {
     pub(crate) fn start(&mut self, found: &Found) -> io::Result<()> {
         self.is_new = true;
         self.begin()?;
+        if let Some(removed) = found.removed {
+            self.event("gap", Timestamp::now(), |out| {
+                line::number(out, br#","removed":"#, removed);
+            });
+        }
+        if found.is_unfinished {
+            self.event("gap", Timestamp::now(), |out| {
+                line::number(out, br#","unfinished":"#, found.seq);
+            });
+        }
         self.recovered(found);
         self.commit().map(|_| ())
     }
@@ -130,6 +149,9 @@ impl Journal {
         self.buffer.clear();
         self.next = self.written;
         if let Output::File(file) = &mut self.output {
+            if let Some(name) = file.close_deleted() {
+                (self.before, self.is_new, self.unsynced) = (Some(name), true, None);
+            }
             file.ensure_open()?;
         }
         if self.is_new {
@@ -177,6 +199,15 @@ impl Journal {
         members: impl FnOnce(&mut Vec<u8>),
     ) -> u64 {
         self.opened_line(kind, at, None, members)
+    }
+
+    /// Formats a line about records that were missed, if there are any.
+    pub(crate) fn missed(&mut self, missed: u64) {
+        if missed > 0 {
+            self.event("gap", Timestamp::now(), |out| {
+                line::number(out, br#","missed":"#, missed);
+            });
+        }
     }
 
     /// Formats the line of a record. Returns its sequence number.
@@ -251,9 +282,13 @@ impl Journal {
             return Ok(0);
         }
         let archive = file.archive(self.first, self.next.seq + 1);
+        let kept_from = file.kept_from(self.first)?;
         let name = names::of(&archive);
         self.event("rotate", Timestamp::now(), |out| {
             line::member(out, br#","file":""#, &name);
+            if let Some(first) = kept_from {
+                line::number(out, br#","kept_from":"#, first);
+            }
         });
         let mut count = self.commit()?;
         self.rename(&archive, name)?;
@@ -323,6 +358,21 @@ impl Journal {
         }
         self.unsynced = None;
         Ok(())
+    }
+
+    /// Returns the position of the last line that was written.
+    pub(crate) fn written(&self) -> Option<Mark> {
+        let Position { seq, link } = self.written;
+        link.map(|link| Mark { seq, link })
+    }
+
+    /// Keeps the position of the last line, unless a power failure may still remove that line.
+    pub(crate) fn mark(&mut self) {
+        if self.unsynced.is_none()
+            && let (Some(written), Some(file)) = (self.written(), &mut self.mark)
+        {
+            file.write(written);
+        }
     }
 
     /// Replaces the open file, so that a test decides when it fails.

@@ -12,7 +12,9 @@
 //!
 //! ```
 //! use std::{fs, thread};
-//! use ziggurat_audit::{Audit, CallEnd, CallStart, Destination, Settings, Verdict, verify};
+//! use ziggurat_audit::{
+//!     Audit, CallEnd, CallStart, Destination, Expected, Settings, Verdict, verify,
+//! };
 //!
 //! # let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("audit.jsonl");
@@ -43,7 +45,7 @@
 //! assert!(trail.contains(r#""text":"SELECT name FROM users WHERE id = ?""#));
 //! assert!(trail.contains(r#""rows":1,"#));
 //! // Start, open, call and stop.
-//! let report = verify(&[path], None, None);
+//! let report = verify(&[path], None, Expected::default());
 //! assert!(report.is_good && report.lines[0].contains(": 4 records, 1 to 4, last "));
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
@@ -61,8 +63,8 @@
 //! | `call` | when a call has ended | `open`, the `seq` of its `open` line; those of the call |
 //! | `denied` | when a token is refused | those known of the request; or `repeated`, the number of those without a line |
 //! | `reload` | when the configuration was read again | `verdict` |
-//! | `gap` | when lines are missing | `missed`, their number; or `torn`, the file with an incomplete line |
-//! | `rotate` | as the last line of a file | `file`, the name that it gets |
+//! | `gap` | when lines are missing | `missed`, their number; `torn`, the file with an incomplete line; `unfinished`, the last record of a process that wrote no `stop`; or `removed`, the number of records that were removed from the end |
+//! | `rotate` | as the last line of a file | `file`, the name that it gets; `kept_from`, the first record that is left if old files are deleted |
 //! | `stop` | when the process ends | |
 
 mod admin;
@@ -76,6 +78,7 @@ mod facts;
 mod journal;
 mod line;
 mod log_file;
+mod mark;
 mod names;
 mod queue;
 mod record;
@@ -102,7 +105,7 @@ pub use self::{
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     statement::ReadStatement,
     trail::Trail,
-    verify::{Report, verify, verify_and_print},
+    verify::{Expected, Report, verify, verify_and_print},
     watched::WatchedRequest,
     writer::Writer,
 };

@@ -4,9 +4,11 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
+
+use tracing::error;
 
 use crate::{
     OpenError, Settings,
@@ -24,6 +26,8 @@ pub(crate) trait Handle: fmt::Debug + Send {
     fn sync(&mut self) -> io::Result<()>;
     /// Cuts the file, if it is longer.
     fn cut(&mut self, length: u64) -> io::Result<()>;
+    /// Returns the number of names that the file has.
+    fn links(&self) -> io::Result<u64>;
 }
 
 /// A locked file to which lines are appended whole or not at all.
@@ -59,6 +63,10 @@ impl Handle for File {
         }
         Ok(())
     }
+
+    fn links(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.nlink())
+    }
 }
 
 // === impl LogFile ===
@@ -82,9 +90,23 @@ impl LogFile {
 
     /// Takes settings that may change while the trail goes on.
     pub(crate) fn apply(&mut self, settings: &Settings) {
-        self.rotate_at = settings.max_bytes;
-        self.max_bytes = settings.max_bytes;
+        if self.max_bytes != settings.max_bytes {
+            self.rotate_at = settings.max_bytes;
+            self.max_bytes = settings.max_bytes;
+        }
         self.keep = settings.keep;
+    }
+
+    /// Closes a file that was deleted, because further lines would be lost too. Returns its name.
+    pub(crate) fn close_deleted(&mut self) -> Option<String> {
+        let links = self.handle.as_ref()?.links();
+        // Some file systems count no links, so the name decides.
+        if links.ok()? > 0 || !self.was_renamed() {
+            return None;
+        }
+        let path = self.path.display();
+        error!(%path, "the audit file was deleted with its records, and another is begun");
+        Some(self.close_renamed())
     }
 
     /// Opens the file if a rotation has closed it.
@@ -154,6 +176,19 @@ impl LogFile {
         Ok(())
     }
 
+    /// Returns the first record that is left after old files are deleted, when this file, which
+    /// begins with `first`, is one of them; `None` if none is deleted.
+    pub(crate) fn kept_from(&self, first: u64) -> io::Result<Option<u64>> {
+        if self.keep == 0 {
+            return Ok(None);
+        }
+        let old = names::archives(&self.path)?;
+        let surplus = (old.len() + 1).saturating_sub(self.keep);
+        let oldest = old.get(surplus).and_then(|oldest| oldest.file_name());
+        let oldest = oldest.and_then(|name| names::first_of(&self.path, name));
+        Ok((surplus > 0).then_some(oldest.unwrap_or(first)))
+    }
+
     /// Deletes old files beyond those that are kept.
     pub(crate) fn delete_old(&self) -> io::Result<()> {
         if self.keep == 0 {
@@ -179,10 +214,17 @@ impl LogFile {
 
     /// Closes a file that another program has renamed. Returns its present name.
     pub(crate) fn close_renamed(&mut self) -> String {
-        self.handle = None;
+        let handle = self.handle.take();
         let id = self.id.take();
-        id.and_then(|id| names::renamed(&self.path, id))
-            .unwrap_or_else(|| names::of(&self.path))
+        if let Some(name) = id.and_then(|id| names::renamed(&self.path, id)) {
+            return name;
+        }
+        let was_moved = handle.is_some_and(|it| it.links().is_ok_and(|links| links > 0));
+        if was_moved {
+            names::MOVED.to_owned()
+        } else {
+            names::of(&self.path)
+        }
     }
 
     /// Replaces the open file, so that a test decides when it fails.

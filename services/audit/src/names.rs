@@ -7,6 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Name of a file that another program has moved to another folder.
+pub(crate) const MOVED: &str = "moved";
+
 /// Device and number of a file, which stay the same when it is renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId(u64, u64);
@@ -31,9 +34,12 @@ pub(crate) fn admin(path: &Path) -> PathBuf {
 
 /// Returns the file for lines that a crash left incomplete.
 pub(crate) fn torn(path: &Path) -> PathBuf {
-    let mut name = path.file_name().map(OsString::from).unwrap_or_default();
-    name.push(".torn");
-    path.with_file_name(name)
+    with_end(path, ".torn")
+}
+
+/// Returns the file for the position of the last record.
+pub(crate) fn last(path: &Path) -> PathBuf {
+    with_end(path, ".last")
 }
 
 /// Returns the old files of an audit file, oldest first.
@@ -56,6 +62,11 @@ pub(crate) fn renamed(path: &Path, id: FileId) -> Option<String> {
     Some(entry.file_name().to_string_lossy().into_owned())
 }
 
+/// Returns whether this server gives its files this name.
+pub(crate) fn is_own(path: &Path, name: &str) -> bool {
+    name == of(path) || first_of(path, OsStr::new(name)).is_some()
+}
+
 /// Returns the name of a file as text.
 pub(crate) fn of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
@@ -63,7 +74,7 @@ pub(crate) fn of(path: &Path) -> String {
 }
 
 /// Returns the number of the first record in an old file of `path`.
-fn first_of(path: &Path, name: &OsStr) -> Option<u64> {
+pub(crate) fn first_of(path: &Path, name: &OsStr) -> Option<u64> {
     let name = Path::new(name);
     if name.extension() != path.extension() {
         return None;
@@ -80,6 +91,12 @@ fn folder(path: &Path) -> &Path {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     }
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.file_name().map(OsString::from).unwrap_or_default();
+    name.push(end);
+    path.with_file_name(name)
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -4,7 +4,7 @@ use std::{
     mem,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -13,11 +13,8 @@ use ziggurat_runtime::lock;
 
 use crate::{CallStart, Verdict, call::Shared, record::Record};
 
-/// Maximum number of records that wait for the writer.
+/// Maximum number of records that wait for the writer, and of calls that wait for `open` lines.
 pub(crate) const MAX_LINES: usize = 8192;
-
-/// Time for which a call waits for room in a full queue.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Time for which the writer lets records gather before it writes them together. Much less, and it
 /// interrupts the threads of a busy server too often.
@@ -61,8 +58,8 @@ pub(crate) struct Queue {
     state: Mutex<State>,
     /// Wakes the writer.
     work: Condvar,
-    /// Wakes calls that wait for room.
-    room: Condvar,
+    /// Is true while no line can be written although records are required.
+    pub(crate) is_unavailable: Arc<AtomicBool>,
     pub(crate) missed: AtomicU64,
     pub(crate) records: AtomicU64,
     pub(crate) failures: AtomicU64,
@@ -123,14 +120,10 @@ impl Queue {
         record
     }
 
-    /// Adds a record. While the queue is full it waits, unless the writer cannot write.
+    /// Adds a record. If the queue is full, the record is missed: waiting would block a thread of the
+    /// runtime.
     pub(crate) fn push(&self, record: Box<Record>) {
         let mut state = lock(&self.state);
-        if state.is_full() && !state.is_failing {
-            let waits = |state: &mut State| state.is_full() && !state.is_failing;
-            let waited = self.room.wait_timeout_while(state, PATIENCE, waits);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
         if state.is_full() || state.orders.close {
             state.orders.missed += 1;
             self.missed.fetch_add(1, Relaxed);
@@ -145,15 +138,17 @@ impl Queue {
         self.push(Box::new(Record::event("reload", Some(verdict), None)));
     }
 
-    /// Adds a call that waits for its `open` line. Returns false if no writer will come.
+    /// Adds a call that waits for its `open` line. Returns false if no writer will come, or if it has
+    /// not come for too many calls.
     ///
     /// Its task writes the line itself, unless `is_urgent` leaves it to the writer.
     pub(crate) fn push_open(&self, call: Arc<Shared>, is_urgent: bool) -> bool {
         let mut state = lock(&self.state);
-        if state.orders.close {
+        if state.orders.close || state.batch.opens.len() >= MAX_LINES {
+            state.orders.missed += 1;
+            self.missed.fetch_add(1, Relaxed);
             return false;
         }
-        // Not limited: each call has one, and waits for it.
         state.batch.opens.push(Open { call, seq: None });
         if is_urgent {
             state.is_urgent = true;
@@ -222,9 +217,6 @@ impl Queue {
         }
         let is_closed = state.orders.close;
         state.end_denied(Instant::now(), is_closed);
-        if state.is_full() {
-            self.room.notify_all();
-        }
         mem::swap(&mut state.batch, batch);
         state.is_urgent = false;
         Orders {
@@ -265,9 +257,13 @@ impl Queue {
     /// Notes whether the writer can write.
     pub(crate) fn set_failing(&self, is_failing: bool) {
         lock(&self.state).is_failing = is_failing;
-        if is_failing {
-            self.room.notify_all();
-        }
+    }
+
+    /// Returns the number of records that are not written yet, with those that were missed since the
+    /// last line.
+    pub(crate) fn unwritten(&self) -> u64 {
+        let State { batch, orders, .. } = &*lock(&self.state);
+        orders.missed + (batch.opens.len() + batch.records.len()) as u64
     }
 
     /// Waits for records to write together, until there are enough of them, but not longer than a

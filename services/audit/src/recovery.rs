@@ -8,9 +8,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tracing::warn;
+use tracing::{error, warn};
 
-use crate::{OpenError, chain::Hex, entry::Entry, names};
+use crate::{
+    OpenError,
+    backward::BackwardLines,
+    chain::Hex,
+    entry::{Entry, first_line},
+    mark::Mark,
+    names,
+};
 
 /// Bytes that are read first from the end of a file; more than most lines have.
 const FIRST_WINDOW: u64 = 64 * 1024;
@@ -30,6 +37,10 @@ pub(crate) struct Found {
     pub(crate) torn: Option<String>,
     /// Calls whose end was never written.
     pub(crate) lost: Vec<Lost>,
+    /// Is true if the last line is not that of a process that ended.
+    pub(crate) is_unfinished: bool,
+    /// Number of records at the end that were removed; 0 if the end was replaced.
+    pub(crate) removed: Option<u64>,
 }
 
 /// A call whose end was never written.
@@ -39,6 +50,31 @@ pub(crate) struct Lost {
     pub(crate) open: u64,
     /// Members of its `open` line.
     pub(crate) members: String,
+}
+
+// === impl Found ===
+
+impl Found {
+    /// Compares the end of the trail with a mark. If the marked record is not there, the next line
+    /// continues after it, so that the chain shows that records are missing.
+    pub(crate) fn check(&mut self, marked: Mark, path: &Path) -> io::Result<()> {
+        let is_there = self.seq >= marked.seq
+            && link_of(path, marked.seq)?.is_none_or(|link| link == marked.link);
+        if is_there {
+            return Ok(());
+        }
+        error!(
+            path = %path.display(), last = self.seq, expected = marked.seq,
+            "the end of the audit trail was removed or replaced while no server wrote it"
+        );
+        self.removed = Some(marked.seq.saturating_sub(self.seq));
+        self.seq = self.seq.max(marked.seq);
+        self.link = Some(marked.link);
+        if self.first.is_none() && self.before.is_none() {
+            self.before = Some(names::of(path));
+        }
+        Ok(())
+    }
 }
 
 /// Reads a locked file and moves an incomplete last line away.
@@ -69,6 +105,7 @@ pub(crate) fn recover(path: &Path, file: &File, with_lost: bool) -> Result<Found
     if let Some(last) = last {
         let last = Entry::parse(&last).ok_or_else(|| OpenError::NotARecord(newest.clone()))?;
         (found.seq, found.link) = (last.seq, Some(last.link));
+        found.is_unfinished = last.kind != "stop";
     }
     if with_lost {
         found.lost = lost(&newest).map_err(failed)?;
@@ -99,6 +136,19 @@ fn last_line(mut file: &File) -> io::Result<(u64, Option<Vec<u8>>)> {
         }
         window = window.saturating_mul(4);
     }
+}
+
+/// Returns the link of a record, if it is in this file.
+fn link_of(path: &Path, seq: u64) -> io::Result<Option<Hex>> {
+    let mut lines = BackwardLines::new(File::open(path)?)?;
+    while let Some((_, line)) = lines.previous()? {
+        match Entry::parse(&line) {
+            Some(entry) if entry.seq > seq => {}
+            Some(entry) => return Ok((entry.seq == seq).then_some(entry.link)),
+            None => break,
+        }
+    }
+    Ok(None)
 }
 
 /// Moves what follows the last complete line to another file. Returns the name of that.
@@ -165,13 +215,6 @@ fn files_with_opens(newest: &Path) -> io::Result<Vec<PathBuf>> {
         files.push(path.clone());
     }
     Ok(files)
-}
-
-fn first_line(path: &Path) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    BufReader::new(File::open(path)?).read_until(b'\n', &mut line)?;
-    line.pop_if(|byte| *byte == b'\n');
-    Ok(line)
 }
 
 fn each_line(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {

@@ -37,6 +37,7 @@ impl Settings {
                 .unwrap_or(usual.max_bytes),
             keep: file.key("keep").whole(0..=MAX_KEPT).unwrap_or(usual.keep),
             key_file: file.key("key_file").resolved_path(),
+            state_folder: None,
         };
         if text.is_none() && trail.required {
             destination.problem("is missing, although `audit.required` is true");

@@ -43,6 +43,9 @@ pub struct Settings {
     pub keep: usize,
     /// File with the key that makes the chain an HMAC.
     pub key_file: Option<PathBuf>,
+    /// Folder of the file with the position of the last record, by which the next start notices a
+    /// removed end; that of the trail, if there is no other.
+    pub state_folder: Option<PathBuf>,
 }
 
 /// Settings of a call, which stay as they were when it began.
@@ -53,8 +56,8 @@ pub(crate) struct CallSettings {
     pub(crate) statement: StatementForm,
     /// Is true if its arguments are recorded.
     pub(crate) has_arguments: bool,
-    /// Is true if its `open` line takes as long as the disk, so that no task may write it.
-    pub(crate) syncs_always: bool,
+    /// Is true if its `open` line takes as long as a disk or a reader, so that no task may write it.
+    pub(crate) is_slow: bool,
 }
 
 /// Place of the records.
@@ -115,6 +118,7 @@ impl Settings {
         Self {
             destination: running.destination.clone(),
             key_file: running.key_file.clone(),
+            state_folder: running.state_folder.clone(),
             ..self
         }
     }
@@ -125,7 +129,7 @@ impl Settings {
             is_required: self.required,
             statement: self.statement,
             has_arguments: self.arguments,
-            syncs_always: self.fsync == Fsync::Always,
+            is_slow: self.fsync == Fsync::Always || self.destination == Destination::Stderr,
         }
     }
 
@@ -142,6 +146,7 @@ impl Settings {
             max_bytes: 104_857_600,
             keep: 0,
             key_file: None,
+            state_folder: None,
         }
     }
 

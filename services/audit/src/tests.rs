@@ -5,6 +5,7 @@ mod calls;
 mod chain;
 mod failures;
 mod files;
+mod removed;
 mod restart;
 mod search;
 
@@ -16,13 +17,14 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    Audit, Call, CallStart, Destination, Fsync, Report, Settings, Verdict, Writer,
+    Audit, Call, CallStart, Destination, Expected, Fsync, Report, Settings, Verdict, Writer,
     log_file::Handle, verify,
 };
 
@@ -36,6 +38,8 @@ struct Trail {
 #[derive(Debug, Default)]
 struct Disk {
     is_full: AtomicBool,
+    /// Size of a write that still fits on a full disk.
+    room: AtomicUsize,
     cannot_sync: AtomicBool,
     cannot_cut: AtomicBool,
     writes: AtomicUsize,
@@ -57,9 +61,18 @@ impl Trail {
     /// Returns the trail as a crash at this moment would leave it.
     fn after_a_crash(&self) -> Self {
         let copy = Self::new();
-        for entry in fs::read_dir(&self.folder).expect("a folder") {
-            let entry = entry.expect("a file");
-            fs::copy(entry.path(), copy.folder.path().join(entry.file_name())).expect("copied");
+        let entries = fs::read_dir(&self.folder).expect("a folder");
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.expect("a file").file_name())
+            .collect();
+        // First the position of the last record, which is never ahead of the trail.
+        names.sort_by_key(|name| !name.to_string_lossy().ends_with(".last"));
+        for name in names {
+            fs::copy(
+                self.folder.path().join(&name),
+                copy.folder.path().join(&name),
+            )
+            .expect("copied");
         }
         copy
     }
@@ -115,7 +128,7 @@ impl Trail {
     }
 
     fn verify(&self) -> Report {
-        verify(std::slice::from_ref(&self.path), None, None)
+        verify(std::slice::from_ref(&self.path), None, Expected::default())
     }
 }
 
@@ -123,7 +136,7 @@ impl Trail {
 
 impl Handle for FaultyFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.1.is_full.load(SeqCst) {
+        if self.1.is_full.load(SeqCst) && bytes.len() > self.1.room.load(SeqCst) {
             // A full disk takes what still fits.
             self.0.append(&bytes[..bytes.len() / 2])?;
             return Err(io::ErrorKind::StorageFull.into());
@@ -145,6 +158,22 @@ impl Handle for FaultyFile {
             return Err(io::ErrorKind::Other.into());
         }
         self.0.cut(length)
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        self.0.links()
+    }
+}
+
+/// Waits until something is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "not in time: {what}"
+        );
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

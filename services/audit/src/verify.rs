@@ -12,7 +12,8 @@ use ziggurat_runtime::console;
 use crate::{
     backward::BackwardLines,
     chain::{Hex, Key, KeyError},
-    entry::Entry,
+    entry::{Entry, first_line},
+    mark::Mark,
     names,
 };
 
@@ -25,9 +26,24 @@ pub struct Report {
     pub is_good: bool,
 }
 
+/// Records that files must have, as their reader knows from elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected<'a> {
+    /// Sequence number with which a chain may begin, because the records before are kept elsewhere.
+    pub first: Option<u64>,
+    /// Link of a last line, which one of the chains must end with: without it, a removed end cannot
+    /// be found.
+    pub last: Option<&'a str>,
+}
+
 /// End of a verified file.
 #[derive(Clone, Copy)]
 struct End {
+    /// First record of the chain, and the link that it continues.
+    begin: u64,
+    continued: Option<Hex>,
+    /// First record that is left after the server has deleted old files.
+    kept_from: u64,
     first: u64,
     last: u64,
     count: u64,
@@ -38,22 +54,20 @@ struct End {
 ///
 /// The files are read in the order of their records. Those that belong together have the same name
 /// up to its first dot, without the numbers of their records; the trail of administrative commands
-/// is another chain. The oldest file may continue one that is not given. Stops at the first error.
-///
-/// `expect_last` is the link of a last line, which one of the chains must end with: without it, a
-/// removed end cannot be found.
+/// is another chain. The oldest file of a chain begins with record 1, unless later files say that the
+/// server deleted those before it, or the first record is expected. Stops at the first error.
 ///
 /// ```
-/// use ziggurat_audit::verify;
+/// use ziggurat_audit::{Expected, verify};
 ///
-/// let report = verify(&["missing.jsonl".into()], None, None);
+/// let report = verify(&["missing.jsonl".into()], None, Expected::default());
 /// assert!(!report.is_good);
 /// assert!(report.lines[0].starts_with("missing.jsonl: "));
 /// ```
 #[must_use]
-pub fn verify(files: &[PathBuf], key: Option<&Key>, expect_last: Option<&str>) -> Report {
+pub fn verify(files: &[PathBuf], key: Option<&Key>, expected: Expected<'_>) -> Report {
     let mut lines = Vec::new();
-    let result = verify_all(files, key, expect_last, &mut lines);
+    let result = verify_all(files, key, expected, &mut lines);
     let is_good = result.is_ok();
     lines.extend(result.err());
     Report { lines, is_good }
@@ -67,10 +81,10 @@ pub fn verify(files: &[PathBuf], key: Option<&Key>, expect_last: Option<&str>) -
 pub fn verify_and_print(
     files: &[PathBuf],
     key_file: Option<&Path>,
-    expect_last: Option<&str>,
+    expected: Expected<'_>,
 ) -> Result<ExitCode, KeyError> {
     let key = key_file.map(Key::read).transpose()?;
-    let report = verify(files, key.as_ref(), expect_last);
+    let report = verify(files, key.as_ref(), expected);
     let is_printed = console::print(&(report.lines.join("\n") + "\n")).is_ok();
     Ok(if is_printed && report.is_good {
         ExitCode::SUCCESS
@@ -79,18 +93,34 @@ pub fn verify_and_print(
     })
 }
 
-/// Returns whether the files of a trail are complete and unchanged, up to their last complete line.
-pub(crate) fn verify_trail(path: &Path, key: Option<&Key>) -> bool {
+/// Returns whether the files of a trail are complete and unchanged, up to their last complete line,
+/// and have the record that was written last.
+pub(crate) fn verify_trail(path: &Path, key: Option<&Key>, written: Option<Mark>) -> bool {
     let verified = || {
-        let mut before = None;
-        for archive in names::archives(path).ok()? {
-            before = Some(verify_file(&archive, key, before, u64::MAX).ok()?);
+        let archives = names::archives(path).ok()?;
+        let mut end = None;
+        for archive in &archives {
+            end = Some(verify_file(archive, key, end, u64::MAX, written).ok()?);
         }
-        let end = complete(path).ok()?;
+        let length = complete(path).ok()?;
         // After a rotation there is no line yet.
-        (end == 0 && before.is_some() || verify_file(path, key, before, end).is_ok()).then_some(())
+        if length > 0 || end.is_none() {
+            end = Some(verify_file(path, key, end, length, written).ok()?);
+        }
+        let is_last = |end: &End| written.is_none_or(|written| end.last >= written.seq);
+        let end = end.filter(is_last)?;
+        let oldest = archives.first().map_or(path, PathBuf::as_path);
+        // Files that another program has renamed are kept by that program.
+        (end.is_whole(None) || !continues_own(path, oldest)?).then_some(())
     };
     verified().is_some()
+}
+
+/// Returns whether a file of a trail continues one that the server has named.
+fn continues_own(path: &Path, oldest: &Path) -> Option<bool> {
+    let line = first_line(oldest).ok()?;
+    let continued = Entry::parse(&line)?.continued()?;
+    Some(names::is_own(path, &continued.file))
 }
 
 /// Returns the length of the complete lines of a file: one may be on its way.
@@ -105,7 +135,7 @@ fn complete(path: &Path) -> io::Result<u64> {
 fn verify_all(
     files: &[PathBuf],
     key: Option<&Key>,
-    expect_last: Option<&str>,
+    expected: Expected<'_>,
     lines: &mut Vec<String>,
 ) -> Result<(), String> {
     let mut chains: Vec<(String, Vec<(u64, &PathBuf)>)> = Vec::new();
@@ -117,27 +147,33 @@ fn verify_all(
             None => chains.push((name, vec![(first, file)])),
         }
     }
-    let mut is_expected = expect_last.is_none();
+    let mut is_expected = expected.last.is_none();
     let mut end_of_all = None;
+    let mut ends = Vec::new();
     for (_, mut files) in chains {
         files.sort_by_key(|(first, _)| *first);
         let mut before = None;
-        for (_, file) in files {
-            let end = verify_file(file, key, before, u64::MAX)?;
+        for (_, file) in &files {
+            let end = verify_file(file, key, before, u64::MAX, None)?;
             let End {
                 first,
                 last,
                 count,
                 link,
+                ..
             } = end;
             let (path, link) = (file.display(), link.as_str());
             lines.push(format!(
                 "{path}: {count} records, {first} to {last}, last {link}, good"
             ));
             before = Some(end);
-            end_of_all = Some((file, count + 1));
+            end_of_all = Some((*file, count + 1));
         }
-        is_expected |= before.is_some_and(|end| Some(end.link.as_str()) == expect_last);
+        is_expected |= before.is_some_and(|end| Some(end.link.as_str()) == expected.last);
+        ends.extend(files.first().map(|(_, oldest)| *oldest).zip(before));
+    }
+    if let Some(problem) = missing_begin(&ends, expected.first) {
+        return Err(problem);
     }
     match end_of_all {
         Some((file, line)) if !is_expected => {
@@ -149,12 +185,30 @@ fn verify_all(
     }
 }
 
-/// Verifies the lines of a file up to a length, which continue `before` if that is given.
+/// Returns the sentence about a chain that begins after records that are in no other.
+fn missing_begin(chains: &[(&PathBuf, End)], expected: Option<u64>) -> Option<String> {
+    let mut cut = chains.iter().filter(|(_, end)| {
+        // Another program may have given an old file any name.
+        let mut others = chains.iter();
+        let is_continued = others.any(|(_, old)| Some(old.link) == end.continued);
+        !is_continued && !end.is_whole(expected)
+    });
+    let (oldest, End { begin, .. }) = cut.next()?;
+    Some(format!(
+        "{}: begins at record {begin}: earlier records are not in these files; if they are kept \
+         elsewhere, add -expect-first {begin}",
+        oldest.display()
+    ))
+}
+
+/// Verifies the lines of a file up to a length, which continue `before` if that is given. A record
+/// that was `written` must have its link.
 fn verify_file(
     path: &Path,
     key: Option<&Key>,
     before: Option<End>,
     length: u64,
+    written: Option<Mark>,
 ) -> Result<End, String> {
     let name = path.display();
     let unreadable = |error: io::Error| format!("{name}: {error}");
@@ -169,22 +223,28 @@ fn verify_file(
         // A line without a break is not complete.
         line.pop_if(|byte| *byte == b'\n').ok_or_else(broken)?;
         let entry = Entry::parse(&line).ok_or_else(broken)?;
-        let before = match end.or(before) {
-            Some(before) => Some((before.last, before.link)),
+        let known = end.or(before);
+        let last = match known {
+            Some(end) => Some((end.last, end.link)),
             None => entry
                 .continued()
                 .and_then(|it| Some((entry.seq.checked_sub(1)?, it.link?))),
         };
-        let seq = before.map_or(1, |(seq, _)| seq + 1);
+        let seq = last.map_or(1, |(seq, _)| seq + 1);
         if entry.seq > seq {
             return Err(format!("{name}:{number}: record {seq} is missing"));
         }
-        let before = before.map(|(_, link)| link);
-        let expected = Hex::link(key, before.as_ref(), entry.covered.as_bytes());
-        if entry.seq < seq || entry.link != expected {
+        let last = last.map(|(_, link)| link);
+        let expected = Hex::link(key, last.as_ref(), entry.covered.as_bytes());
+        let is_other = |it: Mark| it.seq == entry.seq && it.link != entry.link;
+        if entry.seq < seq || entry.link != expected || written.is_some_and(is_other) {
             return Err(broken());
         }
+        let kept_from = known.map_or(0, |end| end.kept_from);
         end = Some(End {
+            begin: known.map_or(entry.seq, |end| end.begin),
+            continued: known.map_or(last, |end| end.continued),
+            kept_from: entry.kept_from().unwrap_or(kept_from),
             first: end.map_or(entry.seq, |end| end.first),
             last: entry.seq,
             count: number,
@@ -198,11 +258,20 @@ fn verify_file(
     })
 }
 
+// === impl End ===
+
+impl End {
+    /// Returns whether no record before the first one is missed.
+    fn is_whole(&self, expect_first: Option<u64>) -> bool {
+        // Without a statement of the server or of the operator, it is the first of all.
+        let first = expect_first.unwrap_or(1).max(self.kept_from);
+        self.begin <= first
+    }
+}
+
 /// Returns the number of the first record, or the largest number for a file that has none.
 fn first_seq(path: &Path) -> io::Result<u64> {
-    let mut line = Vec::new();
-    BufReader::new(File::open(path)?).read_until(b'\n', &mut line)?;
-    line.pop_if(|byte| *byte == b'\n');
+    let line = first_line(path)?;
     Ok(Entry::parse(&line).map_or(u64::MAX, |entry| entry.seq))
 }
 

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, TryLockError, atomic::Ordering::Relaxed},
 };
 
+use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use tracing::{error, info};
 use ziggurat_runtime::lock;
@@ -12,7 +13,7 @@ use ziggurat_runtime::lock;
 use crate::{
     Settings,
     journal::Journal,
-    line,
+    mark::Mark,
     queue::{Batch, Open, Orders, Queue, Records},
 };
 
@@ -31,6 +32,7 @@ pub struct Writer {
 /// The right to write to the trail: the writer's, and for `open` lines that of a call, too.
 pub(crate) struct LineWriter {
     queue: Arc<Queue>,
+    settings: Arc<ArcSwap<Settings>>,
     journal: Journal,
     /// Is true if the file is to be opened anew.
     reopen: bool,
@@ -103,9 +105,14 @@ impl fmt::Debug for Writer {
 // === impl LineWriter ===
 
 impl LineWriter {
-    pub(crate) fn new(queue: Arc<Queue>, journal: Journal) -> Self {
+    pub(crate) fn new(
+        queue: Arc<Queue>,
+        settings: Arc<ArcSwap<Settings>>,
+        journal: Journal,
+    ) -> Self {
         Self {
             queue,
+            settings,
             journal,
             reopen: false,
             is_failing: false,
@@ -114,9 +121,9 @@ impl LineWriter {
         }
     }
 
-    /// Takes settings that may change while the trail goes on.
-    pub(crate) fn apply(&mut self, settings: &Settings) {
-        self.journal.apply(settings);
+    /// Returns the position of the last line that was written.
+    pub(crate) fn written(&self) -> Option<Mark> {
+        self.journal.written()
     }
 
     /// Writes the `open` lines of all calls that wait, for one of them.
@@ -145,19 +152,31 @@ impl LineWriter {
         }
         let synced = self.journal.sync_if_due();
         self.note(synced.map(|()| 0));
+        self.journal.mark();
     }
 
     /// Writes what has come meanwhile and the last line.
     fn stop(&mut self, mut batch: Batch) {
         let Orders { missed, .. } = self.queue.take(&mut batch, None);
         self.write(&mut batch, missed);
+        let missed = self.queue.unwritten();
+        if missed > 0 {
+            let records = missed;
+            error!(
+                records,
+                "the audit trail ends without records that could not be written"
+            );
+        }
         let stopped = self.journal.begin().and_then(|()| {
+            // These lines are short, and may fit where the records did not.
+            self.journal.missed(missed);
             self.journal.event("stop", Timestamp::now(), |_| {});
             let count = self.journal.commit()?;
             self.journal.sync()?;
             Ok(count)
         });
         self.note(stopped);
+        self.journal.mark();
     }
 
     /// Writes a batch. What cannot be written goes back into the queue.
@@ -191,11 +210,10 @@ impl LineWriter {
         records: &mut Records,
         missed: u64,
     ) -> io::Result<u64> {
+        // Settings may change while the trail goes on.
+        self.journal.apply(&self.settings.load());
         self.journal.begin()?;
-        if missed > 0 {
-            let members = |out: &mut Vec<u8>| line::number(out, br#","missed":"#, missed);
-            self.journal.event("gap", Timestamp::now(), members);
-        }
+        self.journal.missed(missed);
         for Open { call, seq } in &mut *opens {
             *seq = call.format_open(|record| self.journal.open(record));
         }
@@ -228,6 +246,8 @@ impl LineWriter {
 
     /// Counts lines as missed, and fails the calls that wait for their `open` line.
     fn fail(&self, opens: impl ExactSizeIterator<Item = Open>, lines: usize) {
+        let is_required = self.settings.load().required;
+        self.queue.is_unavailable.store(is_required, Relaxed);
         // Counted first: a call that has failed may read the figures.
         self.queue.miss((opens.len() + lines) as u64);
         for Open { call, .. } in opens {
@@ -245,6 +265,7 @@ impl LineWriter {
         match result {
             Ok(0) => {}
             Ok(lines) => {
+                self.queue.is_unavailable.store(false, Relaxed);
                 self.queue.records.fetch_add(lines, Relaxed);
                 if self.is_failing {
                     self.set_failing(false);

@@ -28,7 +28,10 @@
 use std::{
     error::Error,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -76,6 +79,8 @@ pub enum Status {
     Starting,
     /// The server is shutting down.
     Stopping,
+    /// Nothing runs, because it cannot be recorded.
+    AuditUnavailable,
     /// The database that replicas share is unreachable.
     StateUnreachable,
     /// No part can serve.
@@ -97,6 +102,8 @@ pub struct PartReport {
 #[derive(Debug, Default)]
 struct State {
     is_stopping: bool,
+    /// Is true while nothing may run, because it cannot be recorded.
+    audit_unavailable: Arc<AtomicBool>,
     /// State of the database that replicas share, if there is one.
     shared: Option<PartState>,
     parts: Vec<Part>,
@@ -213,6 +220,11 @@ impl Readiness {
         }
     }
 
+    /// Makes the server not ready while this flag of an audit trail is true.
+    pub fn watch_audit(&self, unavailable: Arc<AtomicBool>) {
+        lock(&self.state).audit_unavailable = unavailable;
+    }
+
     /// Records that the server is shutting down.
     pub fn stop(&self) {
         lock(&self.state).is_stopping = true;
@@ -271,6 +283,8 @@ impl State {
         let is_unknown = self.count(|found| found == PartState::Unknown) > 0;
         let status = if self.is_stopping {
             Status::Stopping
+        } else if self.audit_unavailable.load(Relaxed) {
+            Status::AuditUnavailable
         } else if self.shared == Some(PartState::Unavailable) {
             Status::StateUnreachable
         } else if self.shared == Some(PartState::Unknown) {
@@ -313,6 +327,7 @@ impl fmt::Display for Report {
             Status::Ready => "ready",
             Status::Starting => "starting",
             Status::Stopping => "stopping",
+            Status::AuditUnavailable => "audit unavailable",
             Status::StateUnreachable => "state unreachable",
             Status::Unavailable => "unavailable",
         };
@@ -323,12 +338,7 @@ impl fmt::Display for Report {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        future::ready,
-        io,
-        pin::pin,
-        sync::atomic::{AtomicU32, Ordering},
-    };
+    use std::{future::ready, io, pin::pin, sync::atomic::AtomicU32};
 
     use axum::{Router, body::Body, extract::Request, routing::get};
     use http::Method;
@@ -392,12 +402,22 @@ mod tests {
         assert_eq!(said(&readiness), r#"{"status":"stopping","unavailable":0}"#);
     }
 
+    #[test]
+    fn a_server_that_cannot_record_what_it_must_is_not_ready() {
+        let (readiness, flag) = (Readiness::new("database"), Arc::new(AtomicBool::new(true)));
+        readiness.watch_audit(Arc::clone(&flag));
+        let unavailable = r#"{"status":"audit unavailable","unavailable":0}"#;
+        assert_eq!(said(&readiness), unavailable);
+        flag.store(false, Relaxed);
+        assert_eq!(said(&readiness), r#"{"status":"ready","unavailable":0}"#);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_shared_database_is_checked_until_it_is_reachable() {
         let readiness = Readiness::new("database");
         let looks = AtomicU32::new(0);
         let check = || {
-            let look = looks.fetch_add(1, Ordering::Relaxed);
+            let look = looks.fetch_add(1, Relaxed);
             ready(if look == 0 { Err(down()) } else { Ok(()) })
         };
         let mut watching = pin!(readiness.clone().watch_shared(check));

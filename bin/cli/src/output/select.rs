@@ -81,12 +81,9 @@ pub(crate) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
     fields
         .iter()
         .map(|field| {
-            let own = columns
-                .iter()
-                .find(|column| column.member == *field || column.or == Some(field));
+            let own = columns.iter().find(|column| column.member == *field);
             own.cloned().unwrap_or_else(|| Column {
                 member: field.clone().into(),
-                or: None,
                 title: field.to_uppercase().replace('_', " ").into(),
                 show: Show::Text,
             })

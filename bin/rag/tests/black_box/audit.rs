@@ -216,7 +216,7 @@ fn sighup_opens_a_renamed_trail_anew_and_records_the_reload() {
     let trail = trail.map(|path| fs::read_to_string(path).expect("a trail"));
     assert_eq!(trail.concat().matches(r#""kind":"reload""#).count(), 1);
     let files = ["old.jsonl", "audit.jsonl"].map(|name| home.file(name));
-    let report = ziggurat_audit::verify(&files, None, None);
+    let report = ziggurat_audit::verify(&files, None, ziggurat_audit::Expected::default());
     assert!(report.is_good, "{report:?}");
 }
 

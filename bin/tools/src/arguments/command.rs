@@ -26,7 +26,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 20] = [
+const DETAILS: [(&str, &[&str]); 21] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("output", &["list-tokens", "list-users"]),
@@ -55,6 +55,7 @@ const DETAILS: [(&str, &[&str]); 20] = [
     ("kb-version", &["build-knowledgebase"]),
     ("kb-output", &["build-knowledgebase"]),
     ("audit-key-file", &["verify-audit"]),
+    ("expect-first", &["verify-audit"]),
     ("expect-last", &["verify-audit"]),
 ];
 
@@ -122,6 +123,7 @@ pub(crate) enum Command {
     VerifyAudit {
         files: Vec<PathBuf>,
         key_file: Option<PathBuf>,
+        expect_first: Option<u64>,
         expect_last: Option<String>,
     },
 }
@@ -233,6 +235,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
         "verify-audit" => Command::VerifyAudit {
             files: flags.paths(name).collect(),
             key_file: flags.path("audit-key-file"),
+            expect_first: expect_first(flags)?,
             expect_last: flags.owned("expect-last"),
         },
         _ => {
@@ -251,6 +254,20 @@ fn is_json(flags: &Flags) -> Result<bool, Refusal> {
             "invalid value '{other}' for '-output <format>': expected text or json"
         ))),
     }
+}
+
+/// Returns the record with which an audit trail may begin.
+fn expect_first(flags: &Flags) -> Result<Option<u64>, Refusal> {
+    let first = flags.text("expect-first").map(|text| {
+        let invalid = |_| {
+            let expected = "expected the number of a record";
+            Refusal::usage(format!(
+                "invalid value '{text}' for '-expect-first <record>': {expected}"
+            ))
+        };
+        text.parse().map_err(invalid)
+    });
+    first.transpose()
 }
 
 /// Returns the caller that `-as` names.

@@ -310,6 +310,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "With -verify-audit: the file of audit.key_file, if there is one",
             ),
             Flag::text(
+                "expect-first",
+                "record",
+                "With -verify-audit: the first record, if earlier ones are kept elsewhere",
+            ),
+            Flag::text(
                 "expect-last",
                 "chain",
                 "With -verify-audit: the chain of the last record, which finds a removed end",

@@ -83,6 +83,10 @@ fn unknown_flags_and_invalid_values_are_refused_without_the_flags() {
         (&["-db-port", "x"], "invalid value 'x' for '-db-port"),
         (&["-db-port", "65536"], "invalid value '65536'"),
         (&["-addr"], "a value is required for '-addr"),
+        (
+            &["-verify-audit", "a", "-expect-first", "all"],
+            "invalid value 'all' for '-expect-first <record>': expected the number of a record",
+        ),
         (&["-=x"], "bad flag syntax: -=x"),
         (&["---http"], "bad flag syntax: ---http"),
         (&["-htpp", "serve"], "unexpected argument '-htpp'"),

@@ -84,6 +84,7 @@ fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 1
         trail.map(|trail| ziggurat_audit::Settings {
             destination: Destination::Stderr,
             key_file: None,
+            state_folder: None,
             ..trail
         })
     };

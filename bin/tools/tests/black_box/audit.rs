@@ -1,5 +1,6 @@
 //! Tests of the audit trail.
 
+mod failures;
 mod own_tools;
 
 use std::{fs, thread};

@@ -42,7 +42,11 @@ fn a_command_has_a_record_beside_a_running_server() {
     assert_eq!(mode & 0o777, 0o600);
     commands.assert_good();
     // Both are good in one report.
-    let report = verify(&[commands.path.clone(), trail.path.clone()], None, None);
+    let report = verify(
+        &[commands.path.clone(), trail.path.clone()],
+        None,
+        Expected::default(),
+    );
     assert!(
         report.is_good && report.lines.len() == 2,
         "{:?}",

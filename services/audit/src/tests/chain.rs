@@ -30,7 +30,12 @@ fn good_lines() -> &'static [String] {
 fn report(bytes: &[u8], expect_last: Option<&str>) -> Report {
     let trail = Trail::new();
     fs::write(&trail.path, bytes).expect("written");
-    verify(std::slice::from_ref(&trail.path), None, expect_last)
+    let last = expect_last;
+    verify(
+        std::slice::from_ref(&trail.path),
+        None,
+        Expected { first: None, last },
+    )
 }
 
 fn last_link(lines: &[String]) -> String {
@@ -115,11 +120,18 @@ fn with_a_key_a_chain_without_it_is_broken() {
         ..trail.settings()
     }));
     let files = [trail.path.clone()];
-    assert!(verify(&files, Some(&key), None).is_good);
-    assert!(!verify(&files, None, None).is_good);
-    assert!(!verify(&files, Some(&Key::new(b"other")), None).is_good);
+    assert!(verify(&files, Some(&key), Expected::default()).is_good);
+    assert!(!verify(&files, None, Expected::default()).is_good);
+    assert!(!verify(&files, Some(&Key::new(b"other")), Expected::default()).is_good);
     // A chain that was made anew without the key.
     let forged = Trail::new();
     finish(started(forged.settings()));
-    assert!(!verify(std::slice::from_ref(&forged.path), Some(&key), None).is_good);
+    assert!(
+        !verify(
+            std::slice::from_ref(&forged.path),
+            Some(&key),
+            Expected::default()
+        )
+        .is_good
+    );
 }

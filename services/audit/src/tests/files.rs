@@ -78,12 +78,12 @@ async fn a_full_file_is_renamed_after_its_records() {
         trail.lines()[0]["previous"]["file"],
         names::of(archives.last().expect("one"))
     );
-    let report = verify(&all_files(&trail), None, None);
+    let report = verify(&all_files(&trail), None, Expected::default());
     assert!(report.is_good, "{:?}", report.lines);
     assert_eq!(report.lines.len(), archives.len() + 1);
     let again = started(trail.settings());
     finish(again);
-    assert!(verify(&all_files(&trail), None, None).is_good);
+    assert!(verify(&all_files(&trail), None, Expected::default()).is_good);
 }
 
 #[tokio::test]
@@ -101,15 +101,23 @@ async fn only_the_newest_old_files_are_kept() {
     let files = all_files(&trail);
     assert_eq!(files.len(), 3);
     assert!(!names::of(&files[2]).starts_with("audit-1-"));
-    let report = verify(&files, None, None);
+    let report = verify(&files, None, Expected::default());
     assert!(report.is_good, "{:?}", report.lines);
     // A file in the middle is missed.
-    let report = verify(&[files[0].clone(), files[2].clone()], None, None);
+    let report = verify(
+        &[files[0].clone(), files[2].clone()],
+        None,
+        Expected::default(),
+    );
     assert!(
         report.lines[1].ends_with(" is missing"),
         "{:?}",
         report.lines
     );
+    // So is one that the server has not deleted.
+    let report = verify(&files[..2], None, Expected::default());
+    let last = report.lines.last().expect("a line");
+    assert!(last.contains(": begins at record "), "{last}");
 }
 
 #[tokio::test]
@@ -136,7 +144,7 @@ async fn a_file_that_another_program_has_renamed_is_opened_anew() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    let report = verify(&[trail.path.clone(), old], None, None);
+    let report = verify(&[trail.path.clone(), old], None, Expected::default());
     assert!(report.is_good, "{:?}", report.lines);
     assert_eq!(report.lines.len(), 2);
 }

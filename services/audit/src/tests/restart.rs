@@ -100,10 +100,11 @@ async fn a_crash_between_two_files_does_not_break_the_chain() {
     fs::rename(&crashed.path, &old).expect("renamed");
 
     finish(started(crashed.required()));
-    assert_eq!(crashed.kinds(), ["start", "call", "stop"]);
+    assert_eq!(crashed.kinds(), ["start", "gap", "call", "stop"]);
     assert_eq!(crashed.lines()[0]["previous"]["file"], "audit-1-2.jsonl");
-    assert_eq!(crashed.lines()[1]["verdict"], "lost");
-    let report = verify(&[crashed.path.clone(), old], None, None);
+    assert_eq!(crashed.lines()[1]["unfinished"], 2);
+    assert_eq!(crashed.lines()[2]["verdict"], "lost");
+    let report = verify(&[crashed.path.clone(), old], None, Expected::default());
     assert!(report.is_good, "{:?}", report.lines);
 }
 

@@ -119,7 +119,9 @@ fn of_the_audit_trail_and_telemetry_only_files_and_addresses_need_a_restart() {
                max_bytes: 5, keep: 6";
     let changes = compare(of(all, "sql_comment: trace, propagate_to_providers: true"));
     assert_eq!(changes.need_restart, [""; 0]);
-    assert_eq!(changes.next.audit, of(all, "").audit);
+    let trail = running.audit.as_ref().expect("a trail");
+    let expected = of(all, "").audit.map(|it| it.in_trail_of(trail));
+    assert_eq!(changes.next.audit, expected);
     assert_eq!(changes.next.sql_comment, SqlCommentKind::Trace);
     assert!(changes.next.telemetry.propagate_to_providers);
     let otlp = "metrics: {address: '127.0.0.1:1'}, otlp: {url: 'http://127.0.0.1:1/'}";
