@@ -44,7 +44,7 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
         let Some(quota) = self.rule.calls else {
             return Ok(());
         };
-        let admitted = self.counts.calls.admit(quota);
+        let admitted = self.counts.calls.admit(quota, self.rule.burst(quota));
         admitted.map_err(|retry_after| Refused::Calls { quota, retry_after })
     }
 
@@ -132,7 +132,10 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
             return;
         };
         let calls = self.rule.calls;
-        let calls = calls.map(|quota| self.counts.calls.remaining(quota));
+        let calls = calls.map(|quota| {
+            let counts = &self.counts.calls;
+            counts.remaining(quota, self.rule.burst(quota))
+        });
         let until_midnight = if self.has_days() {
             counts::until_midnight(&self.clock)
         } else {

@@ -46,6 +46,8 @@ pub struct Settings {
 pub(crate) struct Rule {
     names: CallerNames,
     pub(crate) calls: Option<Quota>,
+    /// Number of calls that may be made at once; by default all of a window.
+    burst: Option<u32>,
     pub(crate) concurrent: Option<u32>,
     pub(crate) rows_per_day: Option<u64>,
     pub(crate) bytes_per_day: Option<u64>,
@@ -105,6 +107,7 @@ impl Settings {
         };
         let limits = [
             ("calls", rule.calls.map(|it| it.to_string())),
+            ("burst", rule.burst.map(|it| it.to_string())),
             ("concurrent", rule.concurrent.map(|it| it.to_string())),
             ("rows_per_day", rule.rows_per_day.map(|it| it.to_string())),
             ("bytes_per_day", rule.bytes_per_day.map(|it| it.to_string())),
@@ -134,17 +137,28 @@ impl Rule {
     fn read(entry: &Section<'_>) -> Self {
         let per_day = |key: &str| entry.key(key).whole(1..=GREATEST);
         let calls = entry.key("calls").parsed(str::parse);
+        let burst = entry.key("burst").whole(1..=1_000_000);
+        if burst.is_some() && calls.is_none() {
+            let burst = entry.key("burst");
+            burst.problem("has no effect without `calls`: add it, or remove this key");
+        }
         let days = [per_day("rows_per_day"), per_day("bytes_per_day")];
         let [rows_per_day, bytes_per_day] = days;
         Self {
             names: CallerNames::read(&entry.section("for")),
             calls,
+            burst,
             concurrent: entry.key("concurrent").whole(1..=1_000_000),
             rows_per_day,
             bytes_per_day,
             max_cost: entry.key("max_cost").decimal(0.0..=1e15),
             policy: fields::policy(calls, days),
         }
+    }
+
+    /// Returns the number of calls of a quota that may be made at once.
+    pub(crate) fn burst(&self, quota: Quota) -> u32 {
+        self.burst.unwrap_or(quota.count())
     }
 
     fn has_limits(&self) -> bool {

@@ -13,14 +13,14 @@ use ziggurat_layers::{
 
 use super::nanos;
 
-/// Calls of one caller. The policies have one key each, so that they are dropped with the caller.
+/// Calls of one caller: a window of them at most is available at once, and each becomes available
+/// again after its part of the window.
 #[derive(Debug)]
 pub(crate) struct Calls<C> {
     clock: C,
-    admitted: Steady<C>,
     /// Refused calls, which have a quota of the same size: beyond both, the caller is flooding.
     refused: Steady<C>,
-    /// Time of the clock at which all calls of a window are available again, in nanoseconds.
+    /// Time of the clock at which all calls are available again, in nanoseconds.
     full_at: AtomicU64,
     /// Time of the clock up to which the caller is flooding, in nanoseconds.
     flooding_until: AtomicU64,
@@ -32,38 +32,40 @@ impl<C: Clock + Clone> Calls<C> {
     pub(super) fn new(clock: &C) -> Self {
         // Each call brings the quota of its rule.
         let any = Quota::new(NonZeroU32::MIN, Duration::from_secs(1)).expect("a second is valid");
-        let policy = || Steady::new(any).with_max_keys(1).with_clock(clock.clone());
         Self {
-            admitted: policy(),
-            refused: policy(),
+            // Of one key, so that it is dropped with the caller.
+            refused: Steady::new(any).with_max_keys(1).with_clock(clock.clone()),
             full_at: AtomicU64::new(0),
             flooding_until: AtomicU64::new(0),
             clock: clock.clone(),
         }
     }
 
-    /// Admits a call, or returns the time until the next.
-    pub(crate) fn admit(&self, quota: Quota) -> Result<(), Duration> {
-        let now = self.now();
-        match self.admitted.admit(Key::UNKNOWN, quota) {
-            Ok(remaining) => {
-                let full_at = now.saturating_add(nanos(remaining.reset().unwrap_or_default()));
-                self.full_at.fetch_max(full_at, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(limited) => {
+    /// Admits a call if fewer than `burst` were made at once, or returns the time until the next.
+    pub(crate) fn admit(&self, quota: Quota, burst: u32) -> Result<(), Duration> {
+        let (now, interval) = (self.now(), interval(quota));
+        let most = interval.saturating_mul(burst.into());
+        let after = |full_at: u64| full_at.max(now).saturating_add(interval);
+        let taken = self
+            .full_at
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| {
+                Some(after(full_at)).filter(|after| after - now <= most)
+            });
+        match taken {
+            Ok(_) => Ok(()),
+            Err(full_at) => {
                 let wait = match self.refused.admit(Key::UNKNOWN, quota) {
                     Ok(left) if left.count() > 0 => 0,
                     Ok(left) => {
                         let until_full = nanos(left.reset().unwrap_or_default());
                         let others = u64::from(quota.count()) - 1;
-                        until_full.saturating_sub(interval(quota).saturating_mul(others))
+                        until_full.saturating_sub(interval.saturating_mul(others))
                     }
                     Err(flooding) => nanos(flooding.retry_after()),
                 };
                 let until = now.saturating_add(wait);
                 self.flooding_until.fetch_max(until, Ordering::Relaxed);
-                Err(limited.retry_after())
+                Err(Duration::from_nanos(after(full_at) - now - most))
             }
         }
     }
@@ -81,10 +83,10 @@ impl<C: Clock + Clone> Calls<C> {
     }
 
     /// Returns the calls that are left, and the time until all are available.
-    pub(crate) fn remaining(&self, quota: Quota) -> Remaining {
+    pub(crate) fn remaining(&self, quota: Quota, burst: u32) -> Remaining {
         let until_full = self.until_full();
         let used = until_full.div_ceil(interval(quota));
-        let left = u64::from(quota.count()).saturating_sub(used);
+        let left = u64::from(burst).saturating_sub(used);
         let remaining = Remaining::new(u32::try_from(left).unwrap_or(u32::MAX));
         if until_full == 0 {
             return remaining;
@@ -105,15 +107,9 @@ impl<C: Clock + Clone> Calls<C> {
 
     /// Uses the calls up to a time of the clock, but no more than those of one window.
     pub(super) fn use_until(&self, time: Duration, quota: Quota) {
-        let missing = time.saturating_sub(self.clock.now()).min(quota.period());
-        let seconds =
-            Duration::from_secs(missing.as_secs() + u64::from(missing.subsec_nanos() > 0));
-        // One call of such a quota uses all of this time.
-        let Ok(used) = Quota::new(NonZeroU32::MIN, seconds) else {
-            return;
-        };
-        // Admitted: nothing is used of a new policy.
-        let _ = self.admit(used);
+        let latest = self.clock.now().saturating_add(quota.period());
+        self.full_at
+            .fetch_max(nanos(time.min(latest)), Ordering::Relaxed);
     }
 
     fn now(&self) -> u64 {

@@ -149,6 +149,33 @@ fn refusals_of_costs_name_the_limit_and_suggest_no_wait() {
     assert_eq!(of(&limits, ALICE).max_cost(), None);
 }
 
+#[test]
+fn a_burst_limits_the_calls_at_once_and_so_those_of_any_window() {
+    for (limit, at_once, in_a_minute) in [
+        ("calls: 60 per minute", 60, 119),
+        ("calls: 60 per minute, burst: 1", 1, 60),
+        ("calls: 60 per minute, burst: 10", 10, 69),
+        ("calls: 60 per minute, burst: 100", 100, 159),
+    ] {
+        let (limits, clock) = limits(for_all(limit));
+        let admitted = || {
+            let calls = (0..200).take_while(|_| of(&limits, ALICE).call().is_ok());
+            calls.count()
+        };
+        assert_eq!(admitted(), at_once, "{limit}");
+        let mut more = 0;
+        for _ in 0..59 {
+            clock.advance(SECOND);
+            more += admitted();
+        }
+        assert_eq!(at_once + more, in_a_minute, "{limit}");
+        clock.advance(Duration::from_millis(500));
+        let refused = of(&limits, ALICE).call().expect_err("half a second");
+        let sentence = "Too many calls: 60 per minute. Try again in 1 s.";
+        assert_eq!(refused.to_string(), sentence);
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_announced_is_what_the_policy_says(
@@ -164,7 +191,7 @@ proptest! {
             let expected = steady.admit(Key::UNKNOWN, quota);
             let allowance = of(&limits, ALICE);
             prop_assert_eq!(allowance.call().is_ok(), expected.is_ok());
-            let left = allowance.counts.calls.remaining(quota);
+            let left = allowance.counts.calls.remaining(quota, count);
             prop_assert_eq!(left.count(), expected.map_or(0, |expected| expected.count()));
             if let Ok(expected) = expected {
                 prop_assert_eq!(left, expected);

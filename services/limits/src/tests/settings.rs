@@ -110,6 +110,10 @@ fn problems_name_their_place() {
             "limits.callers[0].calls: not a quota: the count must be at least 1",
         ),
         (
+            "callers: [{for: {everyone: true}, concurrent: 1, burst: 5}]",
+            "limits.callers[0].burst: has no effect without `calls`: add it, or remove this key",
+        ),
+        (
             "callers: [{for: {everyone: true}, concurrent: 0}]",
             "limits.callers[0].concurrent: must be between 1 and 1000000",
         ),
