@@ -6,6 +6,7 @@
 mod cycles;
 mod examples;
 mod levels;
+mod readme;
 mod size;
 mod tower;
 mod visibility;

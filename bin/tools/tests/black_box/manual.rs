@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Home, Postgres, connect, output_of};
+use crate::support::{Client, Home, Postgres, Program, Ran, connect, output_of};
 
 const MANUAL: &str = include_str!("../../../../docs/src/tools.md");
 
@@ -217,6 +217,33 @@ fn every_command_for_accounts_works_as_documented() {
         made += 1;
     }
     assert_eq!(made, 5);
+}
+
+#[test]
+fn the_commands_of_the_readme_make_a_token_and_serve_with_it() {
+    let postgres = Postgres::with(SAMPLE);
+    let [_, readme] = BOTH;
+    let home = Home::new();
+    let entry = postgres.entry("shop");
+    fs::write(home.file("shop.yaml"), format!("databases:\n{entry}")).expect("written");
+    let commands = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ ziggurat-tools "));
+    let commands: Vec<_> = commands.map(|line| line.replace(":8080", ":0")).collect();
+    let [add, serve] = &commands[..] else {
+        panic!("two commands: {commands:?}");
+    };
+    let words = |line: &str| home.bare(&line.split(' ').collect::<Vec<_>>());
+    let added = Ran::from(words(add).output().expect("built"));
+    let token = added
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("Token: "));
+    let token = token.unwrap_or_else(|| panic!("a token: {} {}", added.stdout, added.stderr));
+    let (_program, client) = Program::listening(&mut words(serve));
+    assert_eq!(client.get("/api/databases").status, 401);
+    let text = client.bearing(token).query("SELECT name FROM plants");
+    assert!(text.contains("fern"), "{text}");
 }
 
 #[test]
