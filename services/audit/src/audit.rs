@@ -61,7 +61,7 @@ impl Audit {
                 let file = log_file::open_locked(path)?;
                 let mut found = recovery::recover(path, &file, settings.required)?;
                 let mark = MarkFile::open(settings.state_folder.as_deref(), path);
-                if let Some(marked) = mark.mark() {
+                if let Some(marked) = mark.mark {
                     found.check(marked, path).map_err(failed)?;
                 }
                 let file = LogFile::new(path, file, &settings).map_err(failed)?;
@@ -150,7 +150,7 @@ impl Audit {
 
     /// Returns the position of the last line, while there is a writer. Waits for a write.
     pub(crate) fn written(&self) -> Option<Mark> {
-        lock(&self.0.line_writer).as_ref()?.written()
+        lock(&self.0.line_writer).as_ref()?.journal.written()
     }
 
     pub(crate) fn settings(&self) -> Guard<Arc<Settings>> {

@@ -114,14 +114,10 @@ impl Journal {
         self.is_new = true;
         self.begin()?;
         if let Some(removed) = found.removed {
-            self.event("gap", Timestamp::now(), |out| {
-                line::number(out, br#","removed":"#, removed);
-            });
+            self.gap(br#","removed":"#, removed);
         }
         if found.is_unfinished {
-            self.event("gap", Timestamp::now(), |out| {
-                line::number(out, br#","unfinished":"#, found.seq);
-            });
+            self.gap(br#","unfinished":"#, found.seq);
         }
         self.recovered(found);
         self.commit().map(|_| ())
@@ -204,10 +200,14 @@ impl Journal {
     /// Formats a line about records that were missed, if there are any.
     pub(crate) fn missed(&mut self, missed: u64) {
         if missed > 0 {
-            self.event("gap", Timestamp::now(), |out| {
-                line::number(out, br#","missed":"#, missed);
-            });
+            self.gap(br#","missed":"#, missed);
         }
+    }
+
+    /// Formats a line about missing records.
+    fn gap<const N: usize>(&mut self, key: &[u8; N], number: u64) {
+        let members = |out: &mut Vec<u8>| line::number(out, key, number);
+        self.event("gap", Timestamp::now(), members);
     }
 
     /// Formats the line of a record. Returns its sequence number.

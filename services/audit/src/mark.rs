@@ -32,7 +32,8 @@ pub(crate) struct Mark {
 pub(crate) struct MarkFile {
     /// Is `None` after a failure: an old mark says less, and nothing wrong.
     file: Option<File>,
-    mark: Option<Mark>,
+    /// The mark that was read or written last.
+    pub(crate) mark: Option<Mark>,
 }
 
 // === impl Mark ===
@@ -79,11 +80,6 @@ impl MarkFile {
         (&file).take(MAX_BYTES).read_to_string(&mut text)?;
         let (file, mark) = (Some(file), Mark::parse(&text));
         Ok(Self { file, mark })
-    }
-
-    /// Returns the mark that was read or written last.
-    pub(crate) fn mark(&self) -> Option<Mark> {
-        self.mark
     }
 
     /// Replaces the mark. The caller has synced the record.

@@ -13,7 +13,6 @@ use ziggurat_runtime::lock;
 use crate::{
     Settings,
     journal::Journal,
-    mark::Mark,
     queue::{Batch, Open, Orders, Queue, Records},
 };
 
@@ -33,7 +32,7 @@ pub struct Writer {
 pub(crate) struct LineWriter {
     queue: Arc<Queue>,
     settings: Arc<ArcSwap<Settings>>,
-    journal: Journal,
+    pub(crate) journal: Journal,
     /// Is true if the file is to be opened anew.
     reopen: bool,
     /// Is true after an attempt to write has failed. The queue has a copy, behind its lock.
@@ -119,11 +118,6 @@ impl LineWriter {
             opens: Vec::new(),
             records: Records::default(),
         }
-    }
-
-    /// Returns the position of the last line that was written.
-    pub(crate) fn written(&self) -> Option<Mark> {
-        self.journal.written()
     }
 
     /// Writes the `open` lines of all calls that wait, for one of them.
