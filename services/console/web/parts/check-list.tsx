@@ -11,11 +11,10 @@ interface Props {
   chosen: readonly string[]
   onChoose: (names: string[]) => void
   textOf?: (name: string) => string
-  /** Is given the first box. */
   control?: RefObject<HTMLInputElement | null>
 }
 
-/** A group of boxes for some of several names. */
+/** A group of boxes for some of several names. `control` is given the first box. */
 export function CheckList({ label, note = null, names, chosen, onChoose, textOf = String, control }: Props) {
   const id = useId()
   return (
