@@ -216,6 +216,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         shows_causes: tells_causes,
         max_statement_bytes: limits_of_clients.max_statement_bytes,
     };
+    let data_folder = places.data_folder(&data_dir, CONVERSATIONS);
     let configuration = Configuration {
         http,
         auth,
@@ -249,7 +250,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
             .key("custom_definitions_path")
             .var("ZIGGURAT_CUSTOM_DEFINITIONS_PATH")
             .resolved_path(),
-        data_folder: places.data_folder(&data_dir, CONVERSATIONS),
+        data_folder,
     };
     file.warn_of_variables(PREFIX);
     configuration
