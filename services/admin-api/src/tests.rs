@@ -97,6 +97,7 @@ impl Setup {
             user_file,
             min_password_length: 12,
             accounts,
+            conversations: None,
             databases: databases(),
             readiness: Readiness::new("database"),
             program: SharedProgram(Arc::clone(&program) as Arc<dyn Program>),

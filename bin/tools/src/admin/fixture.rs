@@ -37,6 +37,7 @@ impl Terminal {
         let admin_context = AdminContext {
             token_file: &self.0.path().join("tokens.yaml"),
             user_file: &self.user_file(),
+            data_folder: self.0.path(),
             min_password_length: 12,
             refuses_short_passwords: false,
             knowledgebase: &configuration.knowledgebase,

@@ -351,7 +351,7 @@ async fn no_logic_and_no_test_of_a_request_reaches_a_row_outside_of_the_scope() 
 /// CVE-2026-59369: parts of the filter of a retrieval became SQL.
 #[tokio::test]
 async fn no_part_of_a_filter_becomes_sql() {
-    let test_database = TestDatabase::with(THINGS).await;
+    let mut test_database = TestDatabase::with(THINGS).await;
     let scope = filter(&format!(
         r#"{{"conditions": [{}]}}"#,
         condition("id", "=", "1")
