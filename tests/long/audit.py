@@ -90,7 +90,7 @@ def ways(address, token, writer):
         ("ok", lambda: legacy.query("SELECT generate_series(1, 50)")),
         ("ok", lambda: modern.call("list_databases", {})),
         ("ok", lambda: modern.call("get_schema_info", {})),
-        ("ok", lambda: modern.ask("GET", "/api/databases")),
+        ("ok", lambda: modern.ask("GET", "/api/user/info")),
         ("error", lambda: modern.query("SELECT * FROM nothing")),
         ("error", lambda: legacy.query("SELECT nothing")),
         ("refused", lambda: modern.query("DELETE FROM pg_class")),
@@ -251,7 +251,7 @@ def full_disk(folder, variables, direct, faults):
         statuses = [
             client.query(f"INSERT INTO full_marks VALUES ({mark})").status for mark in range(200)
         ]
-        rest = client.ask("GET", "/api/databases")
+        rest = client.ask("GET", "/api/user/info")
         child.terminate()
         child.wait()
     written = direct.execute("SELECT count(*) FROM full_marks").fetchone()[0]

@@ -36,6 +36,7 @@ fn optional(layer: &str) -> &'static str {
     let variable = variable.trim_start_matches("AroundLayer::new(");
     match variable.split(['(', ')', '.']).next() {
         Some("bearer") => "Bearer",
+        Some("bodies") => "BodyLimit",
         Some("limit") => "RateLimit",
         Some("console") => "Console",
         Some("cors") => "Cors",

@@ -259,7 +259,7 @@ mod tests {
         assert!(document.sections.len() <= MAX_SECTIONS + 1);
         let blocks = document.sections.iter().map(|one| one.blocks.len());
         assert!(blocks.sum::<usize>() <= MAX_BLOCKS + MAX_SECTIONS + 1);
-        let texts = document.sections.iter().map(|one| one.text());
+        let texts = document.sections.iter().map(Section::text);
         let words: usize = texts.map(|text| text.split_whitespace().count()).sum();
         assert!(words >= 20 * (MAX_SECTIONS + 1), "{words}");
     }

@@ -76,7 +76,7 @@ impl Library {
              ORDER BY updated_at DESC, id DESC LIMIT $12";
         let databases = reader.databases.iter();
         let databases: String = databases
-            .map(|it| format!("{SEPARATOR}{it}{SEPARATOR}"))
+            .flat_map(|it| [SEPARATOR, it, SEPARATOR])
             .collect();
         let pattern = filter.pattern();
         let kind = filter.kind.map_or("", ItemKind::as_str);

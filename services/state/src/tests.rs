@@ -341,7 +341,7 @@ for_every_store!(
 async fn a_file_of_an_earlier_version_is_kept_under_the_names_of_its_users() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("conversations.db");
-    drop(sqlite::prepare(folder.path(), &path).expect("made"));
+    drop(prepare(folder.path(), &path).expect("made"));
     let writer = FileOptions::new(&path).writer();
     let earlier = [
         (

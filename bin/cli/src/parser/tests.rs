@@ -133,7 +133,7 @@ const WRONG: &[(&str, &str)] = &[
     ("platform tenant list --=x", "bad flag syntax: --=x"),
     (
         "platform client create",
-        "required flag(s) \"description\", \"name\" not set",
+        "required flag(s) \"name\" not set",
     ),
     (
         "platform client create --name x",

@@ -326,7 +326,7 @@ fn status_tells_what_would_be_used_without_asking_any_server() {
     let before = server.seen().len();
     let ran = user.platform(&["auth", "status"]);
     assert!(
-        ran.stdout.contains("Token:        valid (expires 2"),
+        ran.stdout.contains("Token:         valid (expires 2"),
         "{ran:?}"
     );
     let report = json(&user.platform(&["auth", "status", "-o", "json"]).stdout);

@@ -197,7 +197,7 @@ fn an_invalid_command_line_sends_nothing() {
         (&["client", "update", ID], 2),
         (&["tenant", "update", ID], 2),
         (&["client", "delete", ID], 2),
-        (&["client", "create", "--name", "x"], 2),
+        (&["client", "create", "--description", "d"], 2),
         (&["client", "create", "--name", "", "--description", "d"], 2),
         (&["tenant", "get", ID, "-o", "xml"], 2),
         (

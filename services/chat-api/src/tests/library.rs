@@ -184,7 +184,7 @@ async fn invalid_items_are_refused_and_nothing_is_stored() {
         (json!({"tags": "a"}), (400, "bad_request")),
         (json!({"shared": "yes"}), (400, "bad_request")),
         (json!({"database": "gone"}), (404, "not_found")),
-        (json!({"database": "team"}), (403, "denied")),
+        (json!({"database": "team"}), (404, "not_found")),
     ] {
         let mut item = json!({"kind": "query", "title": "One", "text": "SELECT 1"});
         let object = item.as_object_mut().expect("an object");
@@ -230,7 +230,7 @@ async fn a_change_needs_a_version_and_keeps_a_database_that_the_owner_lost() {
     let other =
         json!({"kind": "query", "title": "x", "text": "x", "database": "main", "version": 2});
     let (status, refusal) = said(service, Some(&narrowed), ("PUT", &path), other.to_string()).await;
-    assert_eq!((status, &refusal["code"]), (403, &json!("denied")));
+    assert_eq!((status, &refusal["code"]), (404, &json!("not_found")));
 }
 
 #[tokio::test]

@@ -343,7 +343,7 @@ async fn tools_share_a_state_and_a_missing_one_keeps_the_server_from_starting() 
     // A layer around the tool does not hide what it needs.
     let tool = count().layer(TimeoutLayer::new(Duration::from_secs(5)));
     let problem = server().tool(tool).build().into_service();
-    let problem = problem.err().expect("a state is missing").to_string();
+    let problem = problem.expect_err("a state is missing").to_string();
     assert!(
         problem.contains("Cities, but `Tools::with_state` got none"),
         "{problem}"

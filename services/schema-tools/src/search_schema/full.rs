@@ -28,7 +28,10 @@ pub(super) fn write_sections(out: &mut String, table: Table<'_>, details: Option
         let parent = parent.map(|(parent, bounds)| format!("{parent} {bounds}"));
         write_line(out, "partition of", "", parent);
     }
-    let references = table.referenced_by().map(|key| {
+    let references = table
+        .referenced_by()
+        .filter(|key| key.table().is_readable());
+    let references = references.map(|key| {
         let columns = name::list(key.columns());
         let is_one = key.columns().nth(1).is_none();
         let columns = if is_one {

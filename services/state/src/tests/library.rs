@@ -143,18 +143,10 @@ async fn lists_are_in_pages_by_kind_and_by_words(store: Conversations) {
     let mut all = Vec::new();
     // Several have the same time, and there are more than are read at once.
     for number in 0..80 {
-        let kind = if number % 2 == 0 {
-            ItemKind::Query
-        } else {
-            ItemKind::Prompt
-        };
-        let text = if number % 4 == 0 {
-            "by MONTH"
-        } else {
-            "by week"
-        };
+        let kind = [ItemKind::Query, ItemKind::Prompt][number % 2];
+        let text = ["by MONTH", "by week", "by week", "by week"][number % 4];
         let content = content(kind, &format!("Revenue {number}"), text);
-        let at = now() + SignedDuration::from_secs(number / 3);
+        let at = now() + SignedDuration::from_secs(i64::try_from(number / 3).expect("few"));
         all.push(stored(&store, content, "alice", at).await);
     }
     all.sort_by(|a, b| (&b.updated_at, &b.id).cmp(&(&a.updated_at, &a.id)));

@@ -39,8 +39,8 @@ fn make_room(program: &Program) {
     prlimit(id, limit, Rlimit { current, maximum }).expect("it is ours");
 }
 
-fn databases(client: &Client) -> u16 {
-    client.get("/api/databases").status
+fn call(client: &Client) -> u16 {
+    client.get("/api/user/info").status
 }
 
 fn ready(client: &Client) -> (u16, Value) {
@@ -64,13 +64,13 @@ fn a_server_that_has_to_record_is_not_ready_while_its_disk_is_full() {
     let audited = Audited::new(", required: true");
     let (program, client) = on_a_small_disk(&audited);
     until("it is ready", || ready(&client) == is_ready());
-    until("the disk is full", || databases(&client) == 503);
+    until("the disk is full", || call(&client) == 503);
     assert_eq!(ready(&client), unavailable());
     assert_eq!(client.get("/health").status, 200);
     make_room(&program);
     // A load balancer sends no call to a server that is not ready.
     until("it is ready again", || ready(&client) == is_ready());
-    assert_eq!(databases(&client), 200);
+    assert_eq!(call(&client), 200);
     audited.calls(program);
     assert_eq!(audited.verify("audit.jsonl").1, Some(0));
 }
@@ -80,7 +80,7 @@ fn the_log_has_the_number_of_records_that_a_full_disk_took_and_the_next_start_sa
     let audited = Audited::new("");
     let (mut program, client) = on_a_small_disk(&audited);
     program.until_it_says("the audit trail cannot be written", || {
-        (0..200).for_each(|_| assert_eq!(databases(&client), 200));
+        (0..200).for_each(|_| assert_eq!(call(&client), 200));
     });
     assert_eq!(ready(&client), is_ready());
     program.signal(Signal::TERM);
@@ -129,7 +129,7 @@ fn a_reader_of_standard_error_that_stopped_blocks_no_thread_of_the_server() {
     let client = Client::new(address.to_owned());
     until("it is ready", || ready(&client) == is_ready());
     // Nothing reads from here on.
-    until("the pipe is full", || databases(&client) == 503);
+    until("the pipe is full", || call(&client) == 503);
     assert_eq!(ready(&client), unavailable());
     let several: Vec<_> = (0..8)
         .map(|_| {
@@ -148,7 +148,7 @@ fn a_reader_of_standard_error_that_stopped_blocks_no_thread_of_the_server() {
         log.read_to_string(&mut rest).map(|_| rest)
     });
     until("it is ready again", || ready(&client) == is_ready());
-    assert_eq!(databases(&client), 200);
+    assert_eq!(call(&client), 200);
     rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
     assert!(child.wait().expect("ours").success());
     let rest = reader.join().expect("read").expect("text");
