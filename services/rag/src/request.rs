@@ -1,12 +1,13 @@
 //! The body of a request, and its checks.
 
-use std::{collections::BTreeMap, error::Error as StdError, iter};
+use std::{error::Error as StdError, iter};
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt as _;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use strsim::osa_distance;
 use utoipa::ToSchema;
 use ziggurat_http::{Malformed, Payload};
@@ -191,8 +192,8 @@ impl Query {
         let payload = Payload::<ErrorString>::from(body);
         let refused = |malformed: Malformed| unreadable(&malformed.to_string());
         let request: QueryRequest = payload.object().map_err(refused)?;
-        let members: BTreeMap<String, IgnoredAny> = payload.object().map_err(refused)?;
-        if let Some(unknown) = members.keys().find(|name| !MEMBERS.contains(&&***name)) {
+        let members: Map<String, Value> = payload.object().map_err(refused)?;
+        if let Some(unknown) = members.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
             let near = MEMBERS
                 .into_iter()
                 .min_by_key(|known| osa_distance(unknown, known));
