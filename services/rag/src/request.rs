@@ -116,7 +116,7 @@ struct ConditionShape {
     #[schema(inline)]
     operator: Operator,
     /// The value to compare with: a list for IN and NOT IN, none for IS NULL and IS NOT NULL.
-    value: Option<serde_json::Value>,
+    value: Option<Value>,
 }
 
 /// Selects whether all conditions must hold, or any of them.
