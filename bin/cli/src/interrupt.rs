@@ -5,16 +5,26 @@
 
 use std::{panic, sync::mpsc, thread, time::Duration};
 
-use tokio::sync::oneshot;
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 use ziggurat_runtime::terminal::State;
-
-use self::system::Signals;
 
 /// Time for a save that has begun, so that no temporary file is left.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// The exit code of a process that panicked.
 const PANICKED: u8 = 101;
+
+/// Handlers for the signals that end a program.
+struct Signals {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
 
 /// Runs a command and returns its exit code, or 128 and the number of the signal if one arrives
 /// first.
@@ -36,10 +46,7 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     if started.is_err() {
         return 1;
     }
-    let signal = match signals {
-        Some(signals) => signals.first_before(ended),
-        None => None,
-    };
+    let signal = signals.and_then(|signals| signals.first_before(ended));
     let Some(signal) = signal else {
         return result.recv().unwrap_or(PANICKED);
     };
@@ -51,70 +58,35 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     128 + signal
 }
 
-#[cfg(unix)]
-mod system {
-    use tokio::{
-        runtime::{Builder, Runtime},
-        signal::unix::{Signal, SignalKind, signal},
-        sync::oneshot::Receiver,
-    };
+// === impl Signals ===
 
-    /// Handlers for the signals that end a program.
-    pub(super) struct Signals {
-        runtime: Runtime,
-        interrupt: Signal,
-        terminate: Signal,
-        hangup: Signal,
+impl Signals {
+    /// Installs the handlers; `None` if that fails, and then signals end the process as usual.
+    fn caught() -> Option<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build().ok()?;
+        let entered = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt()).ok()?;
+        let terminate = signal(SignalKind::terminate()).ok()?;
+        let hangup = signal(SignalKind::hangup()).ok()?;
+        drop(entered);
+        Some(Self {
+            runtime,
+            interrupt,
+            terminate,
+            hangup,
+        })
     }
 
-    // === impl Signals ===
-
-    impl Signals {
-        /// Installs the handlers; `None` if that fails, and then signals end the process as usual.
-        pub(super) fn caught() -> Option<Self> {
-            let runtime = Builder::new_current_thread().enable_io().build().ok()?;
-            let entered = runtime.enter();
-            let interrupt = signal(SignalKind::interrupt()).ok()?;
-            let terminate = signal(SignalKind::terminate()).ok()?;
-            let hangup = signal(SignalKind::hangup()).ok()?;
-            drop(entered);
-            Some(Self {
-                runtime,
-                interrupt,
-                terminate,
-                hangup,
-            })
-        }
-
-        /// Waits for the end of the command or a signal; returns the signal.
-        pub(super) fn first_before(mut self, ended: Receiver<()>) -> Option<u8> {
-            self.runtime.block_on(async {
-                tokio::select! {
-                    _ = ended => None,
-                    _ = self.interrupt.recv() => Some(2),
-                    _ = self.terminate.recv() => Some(15),
-                    _ = self.hangup.recv() => Some(1),
-                }
-            })
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod system {
-    use tokio::sync::oneshot::Receiver;
-
-    /// No handlers: the system ends the process.
-    pub(super) struct Signals;
-
-    impl Signals {
-        pub(super) fn caught() -> Option<Self> {
-            None
-        }
-
-        pub(super) fn first_before(self, _: Receiver<()>) -> Option<u8> {
-            None
-        }
+    /// Waits for the end of the command or a signal; returns the signal.
+    fn first_before(mut self, ended: oneshot::Receiver<()>) -> Option<u8> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = ended => None,
+                _ = self.interrupt.recv() => Some(2),
+                _ = self.terminate.recv() => Some(15),
+                _ = self.hangup.recv() => Some(1),
+            }
+        })
     }
 }
 

@@ -244,7 +244,6 @@ pub fn plain(text: &str) -> String {
 }
 
 /// Returns the name of the account of the system that runs the program, or its number.
-#[cfg(unix)]
 #[must_use]
 pub fn account() -> String {
     let id = rustix::process::getuid().as_raw().to_string();

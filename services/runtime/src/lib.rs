@@ -15,7 +15,6 @@ mod address;
 mod causes;
 #[cfg(feature = "test-support")]
 pub mod committed;
-#[cfg(unix)]
 pub mod config;
 mod config_sources;
 pub mod console;
@@ -23,24 +22,18 @@ pub mod duration;
 mod environment;
 pub mod escape;
 pub mod file;
-#[cfg(unix)]
 pub mod flags;
 pub mod listen;
 mod lock;
 pub mod logs;
-#[cfg(unix)]
 pub mod open_files;
-#[cfg(unix)]
 pub mod password_file;
-#[cfg(unix)]
 mod places;
 pub mod private_file;
 pub mod redact;
 pub mod retry_after;
 mod secret;
-#[cfg(unix)]
 pub mod signals;
-#[cfg(unix)]
 pub mod terminal;
 pub mod watch;
 pub mod yaml;

@@ -79,7 +79,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
         TcpSocket::new_v6()?
     };
     // Lets a restarted program bind its address at once.
-    socket.set_reuseaddr(cfg!(unix))?;
+    socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }

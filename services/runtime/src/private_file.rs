@@ -15,18 +15,20 @@
 //! ```
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
     io::{self, Write as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+    },
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
 use tempfile::{Builder, NamedTempFile};
-#[cfg(unix)]
 use tracing::warn;
 
-use super::watch::folder_of;
+use crate::watch::folder_of;
 
 /// Random letters in the name of a temporary file.
 const RANDOM_LETTERS: usize = 6;
@@ -128,39 +130,27 @@ pub fn target(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Fails if the folder cannot be created or its mode cannot be set.
-#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
 pub fn create_folder(path: &Path, is_ours: bool) -> io::Result<()> {
     let Some(folder) = path.parent() else {
         return Ok(());
     };
     let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)?;
-    #[cfg(unix)]
+    builder.recursive(true).mode(0o700).create(folder)?;
     if is_ours {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        fs::set_permissions(folder, mode)?;
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     }
     Ok(())
 }
 
 /// Returns whether accounts other than the owner may read a file.
 #[must_use]
-#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
 pub fn is_readable_by_others(path: &Path) -> bool {
-    #[cfg(unix)]
-    return fs::metadata(path).is_ok_and(|about| {
-        std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o044 != 0
-    });
-    #[cfg(not(unix))]
-    false
+    fs::metadata(path).is_ok_and(|about| about.mode() & 0o044 != 0)
 }
 
 /// Logs a warning if accounts other than the owner have access to a file.
-#[cfg(unix)]
 pub fn warn_of_access(path: &Path, metadata: &fs::Metadata) {
-    if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
+    if metadata.mode() & 0o077 != 0 {
         let path = path.display();
         warn!(%path, "other users can access the file; set its mode to 0600");
     }
@@ -191,12 +181,8 @@ fn written(mut new: NamedTempFile, path: &Path, content: &[u8]) -> io::Result<Na
 }
 
 /// Gives a new file to the owner of the old one, whose file it may replace for root.
-#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has owners"))]
 fn keep_owner(new: &File, old: &Path) -> io::Result<()> {
-    #[cfg(unix)]
     if let Ok(old) = fs::metadata(old) {
-        use std::os::unix::fs::{MetadataExt as _, fchown};
-
         let about = new.metadata()?;
         if (old.uid(), old.gid()) != (about.uid(), about.gid()) {
             // If that is not permitted, the new owner can still read the file.
@@ -221,9 +207,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).mode(0o600);
     options
 }
 

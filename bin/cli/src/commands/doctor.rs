@@ -291,7 +291,6 @@ fn storage(
     (storage, row(mark, details))
 }
 
-#[cfg(unix)]
 fn mode(path: &Path) -> (Mark, String) {
     use std::os::unix::fs::PermissionsExt as _;
     let Ok(meta) = std::fs::metadata(path) else {
@@ -303,11 +302,6 @@ fn mode(path: &Path) -> (Mark, String) {
         _ => Mark::Warning,
     };
     (mark, format!(" (mode {mode:04o})"))
-}
-
-#[cfg(not(unix))]
-fn mode(_: &Path) -> (Mark, String) {
-    (Mark::Ok, String::new())
 }
 
 async fn reach(context: &mut Context<'_>, address: &Address) -> (Reached, Clock, Row, Row) {

@@ -138,11 +138,7 @@ fn shell_files(environment: &Environment, matches: &Matches) -> Result<ShellFile
             }
         }
         Shell::Power => {
-            let folder = if cfg!(windows) {
-                home.join("Documents/PowerShell")
-            } else {
-                home.join(".config/powershell")
-            };
+            let folder = home.join(".config/powershell");
             let script = folder.join("ziggurat.completion.ps1");
             let line = format!(". {}", quoted(&script.to_string_lossy()));
             ShellFiles {

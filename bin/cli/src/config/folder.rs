@@ -60,12 +60,6 @@ fn is_usable(folder: &Path) -> bool {
             .is_some_and(|ancestor| ancestor.is_dir() && is_writable(ancestor))
 }
 
-#[cfg(unix)]
 fn is_writable(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_writable(folder: &Path) -> bool {
-    std::fs::metadata(folder).is_ok_and(|meta| !meta.permissions().readonly())
 }

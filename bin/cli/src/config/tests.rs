@@ -247,7 +247,6 @@ fn a_logout_of_the_only_profile_leaves_an_empty_section() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn a_save_makes_file_and_folder_private_and_leaves_nothing_behind() {
     use std::os::unix::fs::PermissionsExt;
@@ -279,7 +278,6 @@ fn a_save_makes_file_and_folder_private_and_leaves_nothing_behind() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn a_linked_file_stays_a_link() {
     let (folder, environment, path) = written("");

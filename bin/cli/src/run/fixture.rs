@@ -5,6 +5,7 @@ mod fake;
 use std::{
     fs,
     io::{self, Cursor, Write},
+    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -74,11 +75,7 @@ impl Fixture {
         let path = self.config();
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(&path, text).expect("a file");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
-        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
         self
     }
 

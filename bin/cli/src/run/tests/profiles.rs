@@ -111,7 +111,6 @@ fn a_profile_is_deleted_after_a_yes_with_everything_of_it() {
     assert_eq!(fixture.run("profile delete absent --force").exit, 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_secret_that_others_can_read_is_warned_of() {
     use std::os::unix::fs::PermissionsExt;
