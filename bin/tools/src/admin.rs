@@ -1,8 +1,6 @@
 //! Commands that change the account files and the knowledge base. They start no server; a running
 //! server reloads the files by itself.
 
-#[cfg(test)]
-mod fixture;
 mod knowledge;
 mod replicas;
 mod users;

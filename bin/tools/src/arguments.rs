@@ -10,7 +10,7 @@ mod flags;
 mod tests;
 mod usage;
 
-use std::{ffi::OsString, fmt, path::PathBuf};
+use std::{borrow::Cow, ffi::OsString, fmt, path::PathBuf};
 
 use ziggurat_postgres::url::after_scheme;
 use ziggurat_runtime::{
@@ -75,10 +75,8 @@ impl Arguments {
             .text("db-port")
             .filter(|port| port.parse::<u16>().is_err())
         {
-            return Err(Refusal::usage(format!(
-                "invalid value '{port}' for '-db-port <port>': expected a whole number from 0 to \
-                 65535"
-            )));
+            let expected = "a whole number from 0 to 65535";
+            return Err(Refusal::value(port, "-db-port <port>", expected));
         }
         let mut command = command::choose(&flags)?;
         let url = match &unexpected_words[..] {
@@ -114,6 +112,13 @@ impl Refusal {
         Self::conflict(format!("{message}\n\n{}", usage::LINE))
     }
 
+    /// Error for a value that a flag does not take.
+    fn value(value: &str, flag: &str, expected: &str) -> Self {
+        Self::usage(format!(
+            "invalid value '{value}' for '{flag}': expected {expected}"
+        ))
+    }
+
     /// Error for flags that exclude each other.
     fn conflict(message: impl fmt::Display) -> Self {
         Self {
@@ -135,10 +140,8 @@ impl Refusal {
         });
         let shown: Vec<_> = shown.collect();
         let mut message = format!("Error: unexpected arguments: {}\n", shown.join(" "));
-        if words
-            .iter()
-            .any(|word| word.contains("://") && after_scheme(word).is_none())
-        {
+        let is_foreign = |word: &Cow<'_, str>| word.contains("://") && after_scheme(word).is_none();
+        if words.iter().any(is_foreign) {
             message.push_str("A connection URL starts with postgres:// or postgresql://.\n");
         }
         Self {

@@ -212,15 +212,17 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let tells_causes = is_debug || http.is_none();
     let tells_causes = overrides.tells_causes.unwrap_or(tells_causes);
     let limits_of_clients = Limits::read(&limits);
-    let common = databases::Common {
+    let max_statement_bytes = limits_of_clients.max_statement_bytes.try_into();
+    let defaults = ziggurat_postgres::database::Settings {
         shows_causes: tells_causes,
-        max_statement_bytes: limits_of_clients.max_statement_bytes,
+        max_statement_bytes: max_statement_bytes.unwrap_or(usize::MAX),
+        ..Default::default()
     };
     let data_folder = places.data_folder(&data_dir, CONVERSATIONS);
     let configuration = Configuration {
         http,
         auth,
-        databases: databases::read(&file.key("databases"), url, common),
+        databases: databases::read(&file.key("databases"), url, &defaults),
         embedding: Embedding::read(&file.section("embedding")),
         llm: Llm::read(&file.section("llm")),
         knowledgebase: Knowledgebase::read(&file.section("knowledgebase")),

@@ -31,31 +31,25 @@ impl Places {
     /// with this folder for data, or else those in a folder for the state of programs.
     #[must_use]
     pub fn of(sources: &ConfigSources, named: Option<PathBuf>, folder: &str) -> Self {
-        let beside = &sources.binary_folder;
+        let beside = sources.binary_folder.clone();
         let within = beside.join(folder);
-        if let Some(named) = sources.path(named) {
-            return Self {
-                accounts: named.clone(),
-                data: named,
-                older: vec![beside.clone()],
-                is_named: true,
-            };
-        }
         let is_system = SYSTEM.iter().any(|system| beside.starts_with(system));
-        if !is_system && access(beside, Access::WRITE_OK).is_ok() {
-            return Self {
-                accounts: beside.clone(),
-                data: within.clone(),
-                older: vec![within],
-                is_named: false,
-            };
-        }
-        let state = state_folder(sources, geteuid().is_root()).unwrap_or_else(|| within.clone());
+        let named = sources.path(named);
+        let is_named = named.is_some();
+        let (accounts, data, older) = if let Some(named) = named {
+            (named.clone(), named, vec![beside])
+        } else if !is_system && access(&beside, Access::WRITE_OK).is_ok() {
+            (beside, within.clone(), vec![within])
+        } else {
+            let state = state_folder(sources, geteuid().is_root());
+            let state = state.unwrap_or_else(|| within.clone());
+            (state.clone(), state, vec![beside, within])
+        };
         Self {
-            accounts: state.clone(),
-            data: state,
-            older: vec![beside.clone(), within],
-            is_named: false,
+            accounts,
+            data,
+            older,
+            is_named,
         }
     }
 
@@ -93,21 +87,18 @@ impl Places {
         else {
             return usual;
         };
-        let (shown, new) = (older.display(), usual.display());
-        let name = key.place();
+        let (shown, new, name) = (older.display(), usual.display(), key.place());
+        let remedy = format!("remove one of them, or set {name}");
         if known.is_none() {
-            key.warn(format!(
-                "{shown} is read, and belongs to {new}: move it, or set {name}"
-            ));
+            let text = format!("{shown} is read, and belongs to {new}: move it, or set {name}");
+            key.warn(text);
             return older;
-        }
-        let rest = format!("remove one of them, or set {name}");
-        if self.is_named {
+        } else if self.is_named {
             key.warn(format!(
-                "{shown} is not read, because there is {new}; {rest}"
+                "{shown} is not read, because there is {new}; {remedy}"
             ));
         } else {
-            key.problem(format_args!("there are {shown} and {new}: {rest}"));
+            key.problem(format_args!("there are {shown} and {new}: {remedy}"));
         }
         usual
     }

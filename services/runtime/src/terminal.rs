@@ -8,9 +8,6 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 #[derive(Clone, Debug)]
 pub struct State(Termios);
 
-/// Disables the echo of the terminal until it is dropped.
-struct Silence(Option<State>);
-
 /// Asks for a secret: prints a question, and reads the answer without echo if standard input is a
 /// terminal.
 ///
@@ -25,11 +22,16 @@ pub fn ask_secret<S, T, E>(
     print: impl Fn(&mut S, &str) -> Result<(), E>,
     read: impl FnOnce(&mut S) -> Result<T, E>,
 ) -> Result<T, E> {
-    let silence = Silence::begin();
-    print(streams, question)?;
-    let answer = read(streams);
-    if silence.0.is_some() {
-        drop(silence);
+    let before = State::now();
+    if let Some(State(before)) = &before {
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        // Not `Flush`, which discards text that was typed or pasted before.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &silent);
+    }
+    let answer = print(streams, question).and_then(|()| read(streams));
+    if let Some(before) = before {
+        before.restore();
         // The newline that the user typed was not shown either.
         print(streams, "\n")?;
     }
@@ -49,28 +51,5 @@ impl State {
     pub fn restore(&self) {
         // A failure means that the terminal is closed.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
-    }
-}
-
-// === impl Silence ===
-
-impl Silence {
-    fn begin() -> Self {
-        let before = State::now();
-        if let Some(State(before)) = &before {
-            let mut silent = before.clone();
-            silent.local_modes.remove(LocalModes::ECHO);
-            // Not `Flush`, which discards text that was typed or pasted before.
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &silent);
-        }
-        Self(before)
-    }
-}
-
-impl Drop for Silence {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            before.restore();
-        }
     }
 }

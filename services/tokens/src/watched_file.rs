@@ -4,7 +4,7 @@ use std::{
     fmt, fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tracing::{error, info, warn};
@@ -12,13 +12,13 @@ use ziggurat_runtime::watch::Stamp;
 
 use crate::file::{Change, FileError, Loaded, Table, TableFile};
 
-/// Age in nanoseconds from which the last change of a file has a time of its own. Systems count this
-/// time in steps of up to 10 ms.
-const SETTLED: i128 = 20_000_000;
+/// Age from which the last change of a file has a time of its own. Systems count this time in steps
+/// of up to 10 ms.
+const SETTLED: Duration = Duration::from_millis(20);
 
-/// Traces of the last change of a file: its stamp, and the time of the change in nanoseconds, which a
-/// change of the mode sets, too.
-type Traces = (Stamp, i128);
+/// Traces of the last change of a file: its stamp, and the time of the change, which a change of the
+/// mode sets, too.
+type Traces = (Stamp, SystemTime);
 
 /// A file, and its last readable content.
 pub struct WatchedFile<T> {
@@ -149,12 +149,14 @@ impl<T: Table> WatchedFile<T> {
 
 /// Returns the traces of the last change of a file, if it was long enough ago.
 fn traces(path: &Path) -> Option<Traces> {
-    let stamp = Stamp::of(path)?;
     let about = fs::metadata(path).ok()?;
-    let changed = i128::from(about.ctime()) * 1_000_000_000 + i128::from(about.ctime_nsec());
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let now = i128::try_from(now.as_nanos()).ok()?;
-    (now - changed >= SETTLED).then_some((stamp, changed))
+    let (seconds, part) = (
+        about.ctime().try_into().ok()?,
+        about.ctime_nsec().try_into().ok()?,
+    );
+    let changed = UNIX_EPOCH + Duration::new(seconds, part);
+    let is_settled = changed.elapsed().ok()? >= SETTLED;
+    is_settled.then_some((Stamp::of(path)?, changed))
 }
 
 impl<T> fmt::Debug for WatchedFile<T> {

@@ -238,10 +238,9 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             expect_first: expect_first(flags)?,
             expect_last: flags.owned("expect-last"),
         },
-        _ => {
-            let as_json = is_json(flags)?;
-            Command::ListUsers { as_json }
-        }
+        _ => Command::ListUsers {
+            as_json: is_json(flags)?,
+        },
     })
 }
 
@@ -250,37 +249,26 @@ fn is_json(flags: &Flags) -> Result<bool, Refusal> {
     match flags.text("output") {
         None | Some("text") => Ok(false),
         Some("json") => Ok(true),
-        Some(other) => Err(Refusal::usage(format!(
-            "invalid value '{other}' for '-output <format>': expected text or json"
-        ))),
+        Some(other) => Err(Refusal::value(other, "-output <format>", "text or json")),
     }
 }
 
 /// Returns the record with which an audit trail may begin.
 fn expect_first(flags: &Flags) -> Result<Option<u64>, Refusal> {
-    let first = flags.text("expect-first").map(|text| {
-        let invalid = |_| {
-            let expected = "expected the number of a record";
-            Refusal::usage(format!(
-                "invalid value '{text}' for '-expect-first <record>': {expected}"
-            ))
-        };
-        text.parse().map_err(invalid)
-    });
-    first.transpose()
+    let number = |text: &str| {
+        let refusal = |_| Refusal::value(text, "-expect-first <record>", "the number of a record");
+        text.parse::<u64>().map_err(refusal)
+    };
+    flags.text("expect-first").map(number).transpose()
 }
 
 /// Returns the caller that `-as` names.
 fn caller(flags: &Flags) -> Result<Option<CallerName>, Refusal> {
-    let Some(text) = flags.text("as") else {
-        return Ok(None);
+    let caller = |text: &str| {
+        let refusal = |expected| Refusal::value(text, "-as <caller>", expected);
+        text.parse::<CallerName>().map_err(refusal)
     };
-    let caller = text.parse().map_err(|expected| {
-        Refusal::usage(format!(
-            "invalid value '{text}' for '-as <caller>': expected {expected}"
-        ))
-    });
-    caller.map(Some)
+    flags.text("as").map(caller).transpose()
 }
 
 /// Reads the names of a repeated flag, each once.

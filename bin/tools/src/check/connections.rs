@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use tokio::{task::JoinSet, time};
+use tokio::{task::JoinHandle, time};
 use ziggurat_databases::Databases;
 use ziggurat_llm::{self as llm, Deadline};
 use ziggurat_postgres::pool::Pools;
@@ -15,9 +15,9 @@ use crate::{app, configuration::Configuration, providers::Providers, proxy};
 /// Time limit of each connection. That of a database is shorter.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Connections that are tried, all at once.
+/// Connections that are tried, all at once. The outcome is a sentence about a failure.
 #[derive(Default)]
-struct Attempts(JoinSet<(usize, Option<String>)>);
+struct Attempts(Vec<JoinHandle<Option<String>>>);
 
 /// Tries all connections, and returns a sentence about each one that fails.
 pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Vec<String> {
@@ -48,7 +48,11 @@ pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Ve
         });
     }
     attempts.add_providers(configuration);
-    attempts.problems().await
+    let mut problems = Vec::new();
+    for attempt in attempts.0 {
+        problems.extend(attempt.await.ok().flatten());
+    }
+    problems
 }
 
 // === impl Attempts ===
@@ -59,13 +63,11 @@ impl Attempts {
         what: String,
         attempt: impl Future<Output = anyhow::Result<()>> + Send + 'static,
     ) {
-        let index = self.0.len();
-        self.0.spawn(async move {
+        self.0.push(tokio::spawn(async move {
             let outcome = time::timeout(TIMEOUT, attempt).await;
             let outcome = outcome.context("no answer in time").flatten();
-            let problem = outcome.err().map(|error| format!("{what}: {error:#}"));
-            (index, problem)
-        });
+            outcome.err().map(|error| format!("{what}: {error:#}"))
+        }));
     }
 
     fn add_providers(&mut self, configuration: &Configuration) {
@@ -90,14 +92,5 @@ impl Attempts {
                 Ok(())
             });
         }
-    }
-
-    async fn problems(self) -> Vec<String> {
-        let mut outcomes = self.0.join_all().await;
-        outcomes.sort_unstable();
-        outcomes
-            .into_iter()
-            .filter_map(|(_, problem)| problem)
-            .collect()
     }
 }

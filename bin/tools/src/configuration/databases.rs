@@ -10,7 +10,10 @@ mod url;
 use std::{collections::HashSet, sync::Arc};
 
 use ziggurat_databases::Configured;
-use ziggurat_postgres::{database::Database, url::after_scheme};
+use ziggurat_postgres::{
+    database::{Database, Settings},
+    url::after_scheme,
+};
 use ziggurat_runtime::{
     Secret,
     config::{Section, Source, Value},
@@ -46,17 +49,9 @@ struct NamedDatabase<'a> {
     prefixes: Vec<String>,
 }
 
-/// Settings that all databases have in common.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Common {
-    /// True if callers see why a connection fails.
-    pub(super) shows_causes: bool,
-    /// Maximum length of the text of a statement.
-    pub(super) max_statement_bytes: u64,
-}
-
-/// Reads the file, the environment and the command line; later ones override earlier ones.
-pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, common: Common) -> Vec<Entry> {
+/// Reads the file, the environment and the command line; later ones override earlier ones, and all
+/// of them the defaults.
+pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, defaults: &Settings) -> Vec<Entry> {
     let nothing = list.absent(0);
     let mut named = named(list, &nothing);
     let flags = nothing.flags();
@@ -97,7 +92,7 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, common: Common) -> Ve
     for (_, raw) in &mut databases {
         raw.fill_password(&nothing);
     }
-    check(databases, &nothing, common)
+    check(databases, &nothing, defaults)
 }
 
 /// Returns the databases of the file, each with the numbered variables of the same name, and then
@@ -178,7 +173,7 @@ fn url(
 fn check(
     list: Vec<(Option<String>, RawDatabase)>,
     nothing: &Section<'_>,
-    common: Common,
+    defaults: &Settings,
 ) -> Vec<Entry> {
     if list.iter().any(|(_, raw)| raw.lacks_password())
         && let Some(warning) = password_file::warning(nothing.environment())
@@ -195,7 +190,7 @@ fn check(
             nothing.complain(format_args!("duplicate database name: {name}"));
             continue;
         }
-        match raw.check(&name, nothing.sources(), common) {
+        match raw.check(&name, nothing.sources(), defaults.clone()) {
             Ok(entry) => entries.push(entry),
             Err(sentence) => nothing.complain(sentence),
         }

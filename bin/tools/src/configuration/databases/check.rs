@@ -8,7 +8,7 @@ use ziggurat_postgres::database::{
 };
 use ziggurat_runtime::{ConfigSources, duration};
 
-use super::{Common, Entry, raw::RawDatabase};
+use crate::configuration::databases::{Entry, raw::RawDatabase};
 
 impl RawDatabase {
     /// Checks the entry and fills in defaults. Reads the files it names.
@@ -19,11 +19,9 @@ impl RawDatabase {
         self,
         name: &str,
         sources: &ConfigSources,
-        common: Common,
+        default: Settings,
     ) -> Result<Entry, String> {
-        let mut settings = self.settings(name, sources)?;
-        settings.shows_causes = common.shows_causes;
-        settings.max_statement_bytes = common.max_statement_bytes.try_into().unwrap_or(usize::MAX);
+        let settings = self.settings(name, sources, default)?;
         let database = Database::try_from(settings).map_err(|error| with_sources(&error))?;
         Ok(Entry {
             database: database.into(),
@@ -32,8 +30,12 @@ impl RawDatabase {
         })
     }
 
-    fn settings(&self, name: &str, sources: &ConfigSources) -> Result<Settings, String> {
-        let default = Settings::default();
+    fn settings(
+        &self,
+        name: &str,
+        sources: &ConfigSources,
+        default: Settings,
+    ) -> Result<Settings, String> {
         let owned = |key: &str| self.text(key).map(str::to_owned);
         let path = |key: &str| sources.path(self.text(key).map(Into::into));
         let port = self.number("port").unwrap_or(default.port);
