@@ -139,11 +139,11 @@ fn tls(tls: &Section<'_>) -> Option<TlsFiles> {
 
 /// Takes the URL from the environment, else from `url_file`, else from `url`.
 fn state(state: &Section<'_>) -> Option<Secret> {
-    const MAX_LIFETIME: u64 = 4096;
+    const MAX_URL: u64 = 4096;
     let (key, file) = (state.key("url"), state.key("url_file"));
     let url = match (state.variable("ZIGGURAT_PLATFORM_STATE_URL"), file.path()) {
         (Some(url), _) => Secret::from(url),
-        (None, Some(path)) => match file::text(&path, MAX_LIFETIME) {
+        (None, Some(path)) => match file::text(&path, MAX_URL) {
             Ok(text) => Secret::from(text.trim()),
             Err(error) => {
                 file.problem(format_args!("{}: {error}", path.display()));
