@@ -48,7 +48,7 @@ pub(crate) use self::{
     auth::Auth,
     builtins::{BUILTIN_PROMPTS, Builtins},
     databases::Entry,
-    embedding::{Embedding, EmbeddingProvider},
+    embedding::{Embedding, EmbeddingProvider, Vectors},
     http::Http,
     identity::Identities,
     knowledgebase::Knowledgebase,

@@ -82,7 +82,7 @@ impl Knowledge {
 
 /// Maps the configured provider.
 pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
-    match configured.provider {
+    match configured.vectors.provider {
         EmbeddingProvider::Voyage => Provider::Voyage,
         EmbeddingProvider::OpenAi => Provider::OpenAi,
         EmbeddingProvider::Ollama => Provider::Ollama,
@@ -94,6 +94,6 @@ pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
 
 /// Creates the embedder; connects to nothing.
 pub(crate) fn embedder(configured: &Knowledgebase, providers: &Providers) -> EmbedderResult {
-    let embedder = providers.knowledge_embedder(configured);
+    let embedder = providers.vectors(&configured.vectors, None);
     embedder.map_err(|error| format!("{error:#}"))
 }

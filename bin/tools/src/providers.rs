@@ -1,13 +1,13 @@
 //! Setup of embedding and model providers from the configuration.
 
-use std::{path::Path, sync::OnceLock, time::Duration};
+use std::{sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;
 use ziggurat_llm::{self as llm, Access, Http, Provider, StaticModels, Timeouts};
 use ziggurat_postgres_tools as tools;
 use ziggurat_telemetry::Metrics;
 
-use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
+use crate::configuration::{Embedding, EmbeddingProvider, Vectors};
 
 /// Timeouts of an embedding with all attempts; a local server may have to load the model first.
 const EMBEDDING_TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,21 +55,8 @@ impl Providers {
         if !embedding.is_enabled {
             return tools::Embedder::Disabled;
         }
-        let keys = Keys {
-            voyage: embedding.voyage_api_key.as_ref(),
-            openai: embedding.openai_api_key.as_ref(),
-            gemini: embedding.gemini_api_key.as_ref(),
-        };
-        let base_url = match embedding.provider {
-            EmbeddingProvider::Voyage => embedding.voyage_base_url.as_deref(),
-            EmbeddingProvider::OpenAi => embedding.openai_base_url.as_deref(),
-            EmbeddingProvider::Gemini => embedding.gemini_base_url.as_deref(),
-            EmbeddingProvider::Ollama => Some(&*embedding.ollama_url),
-            EmbeddingProvider::Static | EmbeddingProvider::Local => None,
-        };
-        let model = (embedding.model.as_deref(), embedding.model_path.as_deref());
         let attempt = Some(embedding.per_attempt_timeout);
-        match self.vectors(embedding.provider, model, keys, base_url, attempt) {
+        match self.vectors(&embedding.vectors, attempt) {
             Ok(embedder) => tools::Embedder::Ready(embedder),
             Err(error) => {
                 let reason = format!("{error:#}");
@@ -79,44 +66,25 @@ impl Providers {
         }
     }
 
-    /// Creates the embedder of the knowledge base.
+    /// Creates an embedder; `attempt` limits each attempt.
     ///
     /// # Errors
     /// Fails if the provider cannot be used as configured.
-    pub(crate) fn knowledge_embedder(
+    pub(crate) fn vectors(
         &self,
-        knowledge: &Knowledgebase,
-    ) -> anyhow::Result<llm::Embedder> {
-        let keys = Keys {
-            voyage: knowledge.voyage_api_key.as_ref(),
-            openai: knowledge.openai_api_key.as_ref(),
-            gemini: knowledge.gemini_api_key.as_ref(),
-        };
-        let base_url = match knowledge.provider {
-            EmbeddingProvider::Voyage => knowledge.voyage_base_url.as_deref(),
-            EmbeddingProvider::OpenAi => knowledge.openai_base_url.as_deref(),
-            EmbeddingProvider::Gemini => knowledge.gemini_base_url.as_deref(),
-            EmbeddingProvider::Ollama => Some(&*knowledge.ollama_url),
-            EmbeddingProvider::Static | EmbeddingProvider::Local => None,
-        };
-        let model = (knowledge.model.as_deref(), knowledge.model_path.as_deref());
-        self.vectors(knowledge.provider, model, keys, base_url, None)
-    }
-
-    fn vectors(
-        &self,
-        provider: EmbeddingProvider,
-        (model, path): (Option<&str>, Option<&Path>),
-        keys: Keys<'_>,
-        base_url: Option<&str>,
+        vectors: &Vectors,
         attempt: Option<Duration>,
     ) -> anyhow::Result<llm::Embedder> {
-        let (provider, key, call) = match provider {
-            EmbeddingProvider::Voyage => (Provider::Voyage, keys.voyage, EMBEDDING_TIMEOUT),
-            EmbeddingProvider::OpenAi => (Provider::OpenAi, keys.openai, EMBEDDING_TIMEOUT),
-            EmbeddingProvider::Gemini => (Provider::Gemini, keys.gemini, EMBEDDING_TIMEOUT),
-            EmbeddingProvider::Ollama => (Provider::Ollama, None, OLLAMA_TIMEOUT),
+        let (voyage, openai) = (&vectors.voyage_base_url, &vectors.openai_base_url);
+        let (gemini, ollama) = (&vectors.gemini_base_url, Some(vectors.ollama_url.clone()));
+        let call = EMBEDDING_TIMEOUT;
+        let (provider, key, base_url, call) = match vectors.provider {
+            EmbeddingProvider::Voyage => (Provider::Voyage, &vectors.voyage_api_key, voyage, call),
+            EmbeddingProvider::OpenAi => (Provider::OpenAi, &vectors.openai_api_key, openai, call),
+            EmbeddingProvider::Gemini => (Provider::Gemini, &vectors.gemini_api_key, gemini, call),
+            EmbeddingProvider::Ollama => (Provider::Ollama, &None, &ollama, OLLAMA_TIMEOUT),
             EmbeddingProvider::Static => {
+                let path = vectors.model_path.as_deref();
                 let path = path.context("the folder of the static model is not configured")?;
                 let model = self.static_models.load(path)?;
                 return Ok(llm::Embedder::of_static_model(model));
@@ -124,20 +92,12 @@ impl Providers {
             EmbeddingProvider::Local => return Ok(llm::Embedder::local()),
         };
         let access = Access {
-            base_url: base_url.map(str::to_owned),
-            key: key.cloned().map(Into::into),
+            base_url: base_url.clone(),
+            key: key.clone().map(Into::into),
             timeouts: Timeouts { call, attempt },
             ..Access::default()
         };
         let http = self.http_client(provider, &access)?;
-        Ok(llm::Embedder::new(http, model)?)
+        Ok(llm::Embedder::new(http, vectors.model.as_deref())?)
     }
-}
-
-/// API keys of the providers that need one.
-#[derive(Clone, Copy)]
-struct Keys<'a> {
-    voyage: Option<&'a Secret>,
-    openai: Option<&'a Secret>,
-    gemini: Option<&'a Secret>,
 }

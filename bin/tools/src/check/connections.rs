@@ -84,7 +84,7 @@ impl Attempts {
             _ => {}
         }
         if knowledge.is_enabled {
-            add("knowledgebase", providers.knowledge_embedder(knowledge));
+            add("knowledgebase", providers.vectors(&knowledge.vectors, None));
         }
         if let Some(http) = proxy::chosen(&configuration.llm, &providers) {
             self.add("llm".to_owned(), async move {

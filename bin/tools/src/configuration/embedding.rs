@@ -15,6 +15,15 @@ pub(crate) struct Embedding {
     /// True if the server creates embeddings.
     pub(crate) is_enabled: bool,
     /// Provider of embeddings.
+    pub(crate) vectors: Vectors,
+    /// Timeout of one attempt.
+    pub(crate) per_attempt_timeout: Duration,
+}
+
+/// Provider of embeddings, and how it is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Vectors {
+    /// Provider of embeddings.
     pub(crate) provider: EmbeddingProvider,
     /// Embedding model; if none, the provider's default.
     pub(crate) model: Option<String>,
@@ -34,8 +43,6 @@ pub(crate) struct Embedding {
     pub(crate) openai_base_url: Option<String>,
     /// Base URL of Gemini, if not the default.
     pub(crate) gemini_base_url: Option<String>,
-    /// Timeout of one attempt.
-    pub(crate) per_attempt_timeout: Duration,
 }
 
 /// Provider of embeddings.
@@ -59,40 +66,51 @@ pub(crate) enum EmbeddingProvider {
 
 impl Embedding {
     pub(super) fn read(file: &Section<'_>) -> Self {
-        let value = |key: &str, variable: &str| file.key(key).var(variable);
-        let enabled = value("enabled", "ZIGGURAT_EMBEDDING_ENABLED").boolean();
-        let provider = value("provider", "ZIGGURAT_EMBEDDING_PROVIDER");
-        let provider = EmbeddingProvider::read(&provider);
-        let model_path = value("model_path", "ZIGGURAT_EMBEDDING_MODEL_PATH");
+        let enabled = file.key("enabled").var("ZIGGURAT_EMBEDDING_ENABLED");
+        let is_enabled = enabled.boolean().unwrap_or(false);
+        let (prefixes, openai_url) = (("", "ZIGGURAT_"), "OPENAI_EMBEDDING_BASE_URL");
         Self {
-            is_enabled: enabled.unwrap_or(false),
-            provider,
-            model: value("model", "ZIGGURAT_EMBEDDING_MODEL").text(),
-            model_path: provider.model_path(&model_path, enabled.unwrap_or(false)),
-            voyage_api_key: secret(
-                file,
-                "voyage_api_key",
-                &["ZIGGURAT_VOYAGE_API_KEY", "VOYAGE_API_KEY"],
-            ),
-            openai_api_key: secret(
-                file,
-                "openai_api_key",
-                &["ZIGGURAT_OPENAI_API_KEY", "OPENAI_API_KEY"],
-            ),
-            gemini_api_key: secret(
-                file,
-                "gemini_api_key",
-                &["ZIGGURAT_GEMINI_API_KEY", "GEMINI_API_KEY"],
-            ),
-            ollama_url: url(&value("ollama_url", "ZIGGURAT_OLLAMA_URL"))
-                .unwrap_or_else(|| OLLAMA.to_owned()),
-            voyage_base_url: url(&value("voyage_base_url", "ZIGGURAT_VOYAGE_BASE_URL")),
-            openai_base_url: url(&value(
-                "openai_base_url",
-                "ZIGGURAT_OPENAI_EMBEDDING_BASE_URL",
-            )),
-            gemini_base_url: url(&value("gemini_base_url", "ZIGGURAT_GEMINI_BASE_URL")),
+            is_enabled,
+            vectors: Vectors::read(file, is_enabled, prefixes, openai_url),
             per_attempt_timeout: provider::attempt_timeout(file),
+        }
+    }
+}
+
+// === impl Vectors ===
+
+impl Vectors {
+    /// Reads keys and variables with these prefixes, which are required if they are in use. The
+    /// name of one variable does not follow the rule.
+    pub(super) fn read(
+        file: &Section<'_>,
+        is_enabled: bool,
+        (keys, variables): (&str, &str),
+        openai_url: &str,
+    ) -> Self {
+        let value = |key: &str, variable: &str| {
+            let key = file.key(&format!("{keys}{key}"));
+            key.var(&format!("{variables}{variable}"))
+        };
+        let url = |key: &str, variable: &str| url(&value(key, variable));
+        let api_key = |provider: &str| {
+            let usual = format!("{}_API_KEY", provider.to_uppercase());
+            let names = [&*format!("{variables}{usual}"), &*usual];
+            secret(file, &format!("{keys}{provider}_api_key"), &names)
+        };
+        let provider = EmbeddingProvider::read(&value("provider", "EMBEDDING_PROVIDER"));
+        let model_path = value("model_path", "EMBEDDING_MODEL_PATH");
+        Self {
+            provider,
+            model: value("model", "EMBEDDING_MODEL").text(),
+            model_path: provider.model_path(&model_path, is_enabled),
+            voyage_api_key: api_key("voyage"),
+            openai_api_key: api_key("openai"),
+            gemini_api_key: api_key("gemini"),
+            ollama_url: url("ollama_url", "OLLAMA_URL").unwrap_or_else(|| OLLAMA.to_owned()),
+            voyage_base_url: url("voyage_base_url", "VOYAGE_BASE_URL"),
+            openai_base_url: url("openai_base_url", openai_url),
+            gemini_base_url: url("gemini_base_url", "GEMINI_BASE_URL"),
         }
     }
 }
@@ -100,7 +118,7 @@ impl Embedding {
 // === impl EmbeddingProvider ===
 
 impl EmbeddingProvider {
-    pub(super) fn read(value: &Value<'_>) -> Self {
+    fn read(value: &Value<'_>) -> Self {
         let provider = provider::choice(
             value,
             &[
@@ -116,7 +134,7 @@ impl EmbeddingProvider {
     }
 
     /// Reads the folder of a static model, which is required only where it is used.
-    pub(super) fn model_path(self, value: &Value<'_>, is_enabled: bool) -> Option<PathBuf> {
+    fn model_path(self, value: &Value<'_>, is_enabled: bool) -> Option<PathBuf> {
         let path = value.resolved_path();
         let is_missing = is_enabled && self == Self::Static && path.is_none();
         let problem = "required when the provider is static: the folder of the model";

@@ -1,7 +1,6 @@
 //! Checks before the start of the server.
 
 use std::{
-    error::Error as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -10,10 +9,11 @@ use thiserror::Error;
 use ziggurat_audit::Destination;
 use ziggurat_llm::StaticModels;
 use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
+use ziggurat_runtime::causes;
 use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
 
-use super::{
-    Address, Configuration, builtins::BUILT_IN_TOOLS, embedding::EmbeddingProvider, http::Tls,
+use crate::configuration::{
+    Address, Configuration, EmbeddingProvider, builtins::BUILT_IN_TOOLS, http::Tls,
 };
 
 /// Prefix of errors of custom definitions.
@@ -75,17 +75,17 @@ impl Configuration {
         let Some(http) = &self.http else {
             return Vec::new();
         };
-        let mut checked = Vec::new();
+        let mut missing = Vec::new();
         if let Some(Tls { cert, key, chain }) = &http.tls {
-            checked.push(exists(cert, StartError::Certificate));
-            checked.push(exists(key, StartError::Key));
-            let chain = chain.iter();
-            checked.extend(chain.map(|chain| exists(chain, StartError::Chain)));
+            missing.extend(missing_file(cert, StartError::Certificate));
+            missing.extend(missing_file(key, StartError::Key));
+            let chain = chain.as_deref();
+            missing.extend(chain.and_then(|chain| missing_file(chain, StartError::Chain)));
         }
         if self.auth.is_enabled && self.auth.issuer.is_none() {
-            checked.push(exists(&self.auth.token_file, StartError::Tokens));
+            missing.extend(missing_file(&self.auth.token_file, StartError::Tokens));
         }
-        checked.into_iter().filter_map(Result::err).collect()
+        missing
     }
 
     /// Returns what custom tools may name, and the names that built-in ones have.
@@ -114,7 +114,7 @@ impl Configuration {
         if let Some(Tls { cert, key, chain }) = tls.filter(|_| are_there)
             && let Err(error) = ziggurat_http::Tls::from_files(cert, key, chain.as_deref())
         {
-            problems.push(format!("{:#}", anyhow::Error::from(error)));
+            problems.push(causes(&error));
         }
         let trail = self.audit.as_ref().map(|audit| &audit.destination);
         if let Some(Destination::File(path)) = trail
@@ -131,22 +131,14 @@ impl Configuration {
         }
         let (embedding, knowledge) = (&self.embedding, &self.knowledgebase);
         let used = [
-            (
-                embedding.is_enabled,
-                embedding.provider,
-                &embedding.model_path,
-            ),
-            (
-                knowledge.is_enabled,
-                knowledge.provider,
-                &knowledge.model_path,
-            ),
+            (embedding.is_enabled, &embedding.vectors),
+            (knowledge.is_enabled, &knowledge.vectors),
         ];
-        let used = used.into_iter();
-        let used =
-            used.filter(|(is_on, provider, _)| *is_on && *provider == EmbeddingProvider::Static);
+        let used = used.into_iter().filter(|(is_enabled, _)| *is_enabled);
+        let used = used.filter(|(_, vectors)| vectors.provider == EmbeddingProvider::Static);
         let models = StaticModels::default();
-        let loaded = used.filter_map(|(.., path)| models.load(path.as_deref()?).err());
+        let paths = used.filter_map(|(_, vectors)| vectors.model_path.as_deref());
+        let loaded = paths.filter_map(|path| models.load(path).err());
         problems.extend(loaded.map(|error| error.to_string()));
         problems
     }
@@ -160,20 +152,11 @@ pub(crate) fn definition_problems(error: &DefinitionsError) -> Vec<String> {
             .map(|line| format!("{CUSTOM_DEFINITIONS}: {line}"))
             .collect();
     }
-    let mut parts = vec![CUSTOM_DEFINITIONS.to_owned(), error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        parts.push(error.to_string());
-        cause = error.source();
-    }
-    vec![parts.join(": ")]
+    vec![format!("{CUSTOM_DEFINITIONS}: {}", causes(error))]
 }
 
-/// Checks that a path exists and is not a folder.
-fn exists(path: &Path, error: fn(PathBuf) -> StartError) -> Result<(), StartError> {
-    if path.exists() && !path.is_dir() {
-        Ok(())
-    } else {
-        Err(error(path.to_owned()))
-    }
+/// Returns an error if a path does not exist or is a folder.
+fn missing_file(path: &Path, error: fn(PathBuf) -> StartError) -> Option<StartError> {
+    let is_there = path.exists() && !path.is_dir();
+    (!is_there).then(|| error(path.to_owned()))
 }

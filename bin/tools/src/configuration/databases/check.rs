@@ -1,12 +1,11 @@
 //! Conversion of a database entry to connection settings.
 
-use std::{error::Error, fmt::Display, iter, str::FromStr};
+use std::{fmt::Display, str::FromStr};
 
 use ziggurat_postgres::database::{
-    Database, Host, InvalidDatabase, Pooler, Settings, SslMode, UnknownAuth, UnknownPooler,
-    UnknownSessionAttrs,
+    Database, Host, Pooler, Settings, SslMode, UnknownAuth, UnknownPooler, UnknownSessionAttrs,
 };
-use ziggurat_runtime::{ConfigSources, duration};
+use ziggurat_runtime::{ConfigSources, causes, duration};
 
 use crate::configuration::databases::{Entry, raw::RawDatabase};
 
@@ -22,7 +21,7 @@ impl RawDatabase {
         default: Settings,
     ) -> Result<Entry, String> {
         let settings = self.settings(name, sources, default)?;
-        let database = Database::try_from(settings).map_err(|error| with_sources(&error))?;
+        let database = Database::try_from(settings).map_err(|error| causes(&error))?;
         Ok(Entry {
             database: database.into(),
             users: self.users,
@@ -138,13 +137,6 @@ impl RawDatabase {
 
 fn setting(name: &str, key: &str, reason: &dyn Display) -> String {
     format!("database '{name}': {key} {reason}")
-}
-
-/// Formats an error with its causes.
-fn with_sources(error: &InvalidDatabase) -> String {
-    let sources = iter::successors(error.source(), |&error| error.source());
-    let sources = sources.map(|source| format!(": {source}"));
-    error.to_string() + &sources.collect::<String>()
 }
 
 /// Parses `host:port,host:port`; a host without a port gets `port`.

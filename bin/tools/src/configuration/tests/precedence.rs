@@ -185,7 +185,7 @@ fn settings_of_providers() {
             file: ("embedding: {provider: voyage}", "Voyage"),
             variable: ("ZIGGURAT_EMBEDDING_PROVIDER=openai", "OpenAi"),
             flag: None,
-            show: |c| format!("{:?}", c.embedding.provider),
+            show: |c| format!("{:?}", c.embedding.vectors.provider),
         },
         Setting {
             default: "http://localhost:11434 http://localhost:11434",
@@ -195,7 +195,12 @@ fn settings_of_providers() {
             ),
             variable: ("ZIGGURAT_OLLAMA_URL=https://c", "https://c https://c"),
             flag: None,
-            show: |c| format!("{} {}", c.embedding.ollama_url, c.llm.access.ollama_url),
+            show: |c| {
+                format!(
+                    "{} {}",
+                    c.embedding.vectors.ollama_url, c.llm.access.ollama_url
+                )
+            },
         },
         Setting {
             default: "None",
@@ -208,7 +213,7 @@ fn settings_of_providers() {
                 "Some(\"http://b\")",
             ),
             flag: None,
-            show: |c| format!("{:?}", c.embedding.openai_base_url),
+            show: |c| format!("{:?}", c.embedding.vectors.openai_base_url),
         },
     ];
     settings.iter().for_each(check);
