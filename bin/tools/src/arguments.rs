@@ -21,7 +21,7 @@ use ziggurat_runtime::{
 use self::flags::{GROUPS, HELP};
 pub(crate) use self::{
     caller::CallerName,
-    command::{CheckOptions, Command},
+    command::{BuildOptions, CheckOptions, Command, Given},
     usage::render as usage,
 };
 

@@ -38,7 +38,6 @@ mod web_console;
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use ziggurat_access::Toolsets;
 use ziggurat_audit::{AdminAudit, Expected, verify_and_print};
 use ziggurat_runtime::{
     config::Source,
@@ -174,24 +173,11 @@ fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
     })?;
     logs::start(&loaded.value);
     warn(&loaded);
-    let configuration = &loaded.value;
-    let toolsets = configuration.toolsets.as_ref();
     let admin_context = AdminContext {
-        token_file: &configuration.auth.token_file,
-        user_file: &configuration.auth.user_file,
-        min_password_length: configuration.auth.min_password_length,
+        configuration: &loaded.value,
         refuses_short_passwords: loaded.sources.of(MIN_PASSWORD_LENGTH) != Source::Default,
-        knowledgebase: &configuration.knowledgebase,
-        databases: configuration
-            .databases
-            .iter()
-            .map(|entry| entry.database.name())
-            .collect(),
-        toolsets: toolsets.map(Toolsets::names).unwrap_or_default(),
-        state: configuration.state.as_ref(),
-        data_folder: &configuration.data_folder,
     };
-    let trail = configuration.audit.as_ref();
+    let trail = loaded.value.audit.as_ref();
     let recorded = command.recorded();
     Console::of_process(|console| {
         let run = || admin::run(command, &admin_context, console);

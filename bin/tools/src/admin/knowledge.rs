@@ -14,16 +14,9 @@ use ziggurat_llm::Embedder;
 use ziggurat_runtime::console::{Console, plain};
 
 use self::progress::Progress;
-use crate::{configuration::Knowledgebase, knowledge, providers::Providers};
-
-/// Options of the command line for a build.
-#[derive(Debug)]
-pub(super) struct BuildOptions {
-    pub(super) folders: Vec<PathBuf>,
-    pub(super) project: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) output: Option<PathBuf>,
-}
+use crate::{
+    arguments::BuildOptions, configuration::Knowledgebase, knowledge, providers::Providers,
+};
 
 pub(super) fn build(
     options: BuildOptions,

@@ -29,13 +29,14 @@ pub(super) fn with_shared<T>(
 /// # Errors
 /// Fails if their database or their file cannot be used.
 pub(super) fn delete_state(account: &str, admin_context: &AdminContext<'_>) -> anyhow::Result<()> {
-    if let Some(state) = admin_context.state {
+    let configuration = admin_context.configuration;
+    if let Some(state) = &configuration.state {
         return with_database(state, async |database| {
             let conversations = Conversations::replicated(database);
             conversations.delete_account(account).await
         });
     }
-    let folder = admin_context.data_folder;
+    let folder = &configuration.data_folder;
     if !Conversations::are_in(folder) {
         return Ok(());
     }

@@ -13,9 +13,12 @@ use ziggurat_accounts::{LockedAccounts, NewUser, UserChanges, UserFile, UserReco
 use ziggurat_runtime::console::{Console, moment, plain};
 use ziggurat_tokens::{Claims, NewClaims, push_claims};
 
-use super::{
-    AdminContext,
-    replicas::{delete_state, with_shared},
+use crate::{
+    admin::{
+        AdminContext,
+        replicas::{delete_state, with_shared},
+    },
+    arguments::Given,
 };
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
@@ -24,12 +27,6 @@ const MINUTES: &str = "%Y-%m-%d %H:%M";
 const NOTE_WIDTH: usize = 20;
 
 const ASK_NOTE: &str = "Enter annotation/note for this user (optional): ";
-
-/// Values of an account that the administrator is asked for unless they are given.
-pub(super) struct Given {
-    pub(super) password: Option<SecretString>,
-    pub(super) note: Option<String>,
-}
 
 pub(super) fn add(
     username: Option<String>,
@@ -139,7 +136,7 @@ pub(super) fn delete(
     if !is_sure && !console.confirm(&question).context("give y, or -yes")? {
         return Ok(console.print("Deletion canceled\n")?);
     }
-    let file = UserFile::new(admin_context.user_file);
+    let file = UserFile::new(&admin_context.configuration.auth.user_file);
     let users = file.list().context("failed to delete user")?;
     // Before the user, so that the command can be repeated if it fails.
     if let Some(user) = users.iter().find(|user| user.name == name && !keeps_state) {
@@ -158,10 +155,10 @@ pub(super) fn enable(
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    UserFile::new(admin_context.user_file)
+    UserFile::new(&admin_context.configuration.auth.user_file)
         .enable(&name)
         .context("failed to enable user")?;
-    if let Some(state) = admin_context.state {
+    if let Some(state) = &admin_context.configuration.state {
         with_shared(state, async |shared| shared.unlock(&name).await)
             .context("failed to enable user")?;
     }
@@ -174,7 +171,7 @@ pub(super) fn disable(
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let name = name(username, console)?;
-    UserFile::new(admin_context.user_file)
+    UserFile::new(&admin_context.configuration.auth.user_file)
         .disable(&name)
         .context("failed to disable user")?;
     Ok(console.print(&format!("User '{}' disabled successfully\n", plain(&name)))?)
@@ -185,11 +182,11 @@ pub(super) fn list(
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
-    let users = UserFile::new(admin_context.user_file).list()?;
+    let users = UserFile::new(&admin_context.configuration.auth.user_file).list()?;
     if users.is_empty() && !as_json {
         return Ok(console.print("No users found.\n")?);
     }
-    let locked = match admin_context.state {
+    let locked = match &admin_context.configuration.state {
         Some(state) => with_shared(state, LockedAccounts::read)?,
         None => LockedAccounts::default(),
     };
@@ -254,9 +251,13 @@ fn shortened(note: &str) -> String {
 
 /// Opens the user file with the rules for new passwords that the configuration sets.
 fn file(admin_context: &AdminContext<'_>) -> UserFile {
-    let length = admin_context.min_password_length;
+    let length = admin_context.configuration.auth.min_password_length;
     let is_rule = admin_context.refuses_short_passwords;
-    UserFile::new(admin_context.user_file).with_min_length(if is_rule { length } else { 0 })
+    UserFile::new(&admin_context.configuration.auth.user_file).with_min_length(if is_rule {
+        length
+    } else {
+        0
+    })
 }
 
 /// Warns of a password that the console would refuse.
@@ -265,7 +266,7 @@ fn warn_of_short(
     admin_context: &AdminContext<'_>,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
-    let length = admin_context.min_password_length;
+    let length = admin_context.configuration.auth.min_password_length;
     let is_short = password.expose_secret().chars().count() < length;
     if is_short && !admin_context.refuses_short_passwords {
         console.print_error(&format!(

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ziggurat_runtime::{Secret, flags::Flags};
+use secrecy::SecretString;
+use ziggurat_runtime::flags::Flags;
 use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions};
 
 use super::{CallerName, Refusal};
@@ -68,6 +69,22 @@ pub(crate) struct CheckOptions {
     pub(crate) caller: Option<CallerName>,
 }
 
+/// Values of an account that the administrator is asked for unless they are given.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) password: Option<SecretString>,
+    pub(crate) note: Option<String>,
+}
+
+/// Options of the command line for a build of the knowledge base.
+#[derive(Debug)]
+pub(crate) struct BuildOptions {
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) project: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) output: Option<PathBuf>,
+}
+
 /// Command of the program. On a terminal it asks the administrator for missing values.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -86,16 +103,14 @@ pub(crate) enum Command {
     /// Create an account.
     AddUser {
         username: Option<String>,
-        password: Option<Secret>,
-        note: Option<String>,
+        given: Given,
         claims: Claims,
         is_admin: bool,
     },
     /// Change an account; an empty note removes the existing one.
     UpdateUser {
         username: Option<String>,
-        password: Option<Secret>,
-        note: Option<String>,
+        given: Given,
         claims: NewClaims,
         is_admin: Option<bool>,
     },
@@ -113,12 +128,7 @@ pub(crate) enum Command {
     /// Lock an account.
     DisableUser { username: Option<String> },
     /// Build the knowledge base from documents.
-    BuildKnowledgebase {
-        folders: Vec<PathBuf>,
-        project: Option<String>,
-        version: Option<String>,
-        output: Option<PathBuf>,
-    },
+    BuildKnowledgebase(BuildOptions),
     /// Verify files of an audit trail.
     VerifyAudit {
         files: Vec<PathBuf>,
@@ -141,7 +151,7 @@ impl Command {
             Self::ListUsers { .. } => Some("-list-users"),
             Self::EnableUser { .. } => Some("-enable-user"),
             Self::DisableUser { .. } => Some("-disable-user"),
-            Self::BuildKnowledgebase { .. } => Some("-build-knowledgebase"),
+            Self::BuildKnowledgebase(_) => Some("-build-knowledgebase"),
             Self::Help
             | Self::Serve
             | Self::Describe
@@ -183,8 +193,11 @@ pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
 }
 
 fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
-    let (username, note) = (flags.owned("username"), flags.owned("user-note"));
-    let password = flags.text("password").map(Secret::from);
+    let username = flags.owned("username");
+    let given = Given {
+        password: flags.text("password").map(Into::into),
+        note: flags.owned("user-note"),
+    };
     Ok(match name {
         "openapi" => Command::Describe,
         "version" => Command::Version,
@@ -207,15 +220,13 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
         }
         "add-user" => Command::AddUser {
             username,
-            password,
-            note,
+            given,
             claims: claims(flags, "user-claim", NewClaims::into_claims)?,
             is_admin: flags.has("user-admin"),
         },
         "update-user" => Command::UpdateUser {
             username,
-            password,
-            note,
+            given,
             claims: claims(flags, "user-claim", Ok)?,
             is_admin: flags.text("user-admin").map(|value| value == "true"),
         },
@@ -226,12 +237,12 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
         },
         "enable-user" => Command::EnableUser { username },
         "disable-user" => Command::DisableUser { username },
-        "build-knowledgebase" => Command::BuildKnowledgebase {
+        "build-knowledgebase" => Command::BuildKnowledgebase(BuildOptions {
             folders: flags.paths(name).collect(),
             project: flags.owned("kb-project"),
             version: flags.owned("kb-version"),
             output: flags.path("kb-output"),
-        },
+        }),
         "verify-audit" => Command::VerifyAudit {
             files: flags.paths(name).collect(),
             key_file: flags.path("audit-key-file"),

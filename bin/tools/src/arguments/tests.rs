@@ -222,19 +222,19 @@ fn each_administration_command_is_selected_by_its_flag() {
         (&["-remove-token", ""], r#"Tokens(Remove(""))"#),
         (
             &["-add-user", "-username", "alice"],
-            r#"AddUser { username: Some("alice"), password: None, note: None, claims: {}, is_admin: false }"#,
+            r#"AddUser { username: Some("alice"), given: Given { password: None, note: None }, claims: {}, is_admin: false }"#,
         ),
         (
             &["-update-user", "-user-note", ""],
-            r#"UpdateUser { username: None, password: None, note: Some(""), claims: NewClaims([]), is_admin: None }"#,
+            r#"UpdateUser { username: None, given: Given { password: None, note: Some("") }, claims: NewClaims([]), is_admin: None }"#,
         ),
         (
             &["-update-user"],
-            "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]), is_admin: None }",
+            "UpdateUser { username: None, given: Given { password: None, note: None }, claims: NewClaims([]), is_admin: None }",
         ),
         (
             &["-update-user", "-user-admin=false"],
-            "UpdateUser { username: None, password: None, note: None, claims: NewClaims([]), is_admin: Some(false) }",
+            "UpdateUser { username: None, given: Given { password: None, note: None }, claims: NewClaims([]), is_admin: Some(false) }",
         ),
         (
             &["-delete-user", "-keep-state"],
@@ -279,12 +279,12 @@ fn a_flag_for_folders_can_be_repeated() {
         "-kb-version",
         "2",
     ];
-    let Command::BuildKnowledgebase {
+    let Command::BuildKnowledgebase(BuildOptions {
         folders,
         project,
         version,
         output,
-    } = command(&words)
+    }) = command(&words)
     else {
         panic!("another command");
     };

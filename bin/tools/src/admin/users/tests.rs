@@ -30,17 +30,12 @@ impl Terminal {
     /// Runs a command with these answers; returns its output and result.
     fn run(&self, command: Command, answers: &str) -> (String, anyhow::Result<()>) {
         let loaded = Configuration::load(&Overrides::default(), &ConfigSources::default());
-        let configuration = loaded.expect("the defaults").value;
+        let mut configuration = loaded.expect("the defaults").value;
+        configuration.auth.user_file = self.user_file();
+        configuration.data_folder = self.0.path().to_owned();
         let admin_context = AdminContext {
-            token_file: &self.0.path().join("tokens.yaml"),
-            user_file: &self.user_file(),
-            data_folder: self.0.path(),
-            min_password_length: 12,
+            configuration: &configuration,
             refuses_short_passwords: false,
-            knowledgebase: &configuration.knowledgebase,
-            databases: Vec::new(),
-            toolsets: Vec::new(),
-            state: None,
         };
         let (mut output, mut remarks) = (Vec::new(), Vec::new());
         let mut console = Console {
@@ -62,8 +57,10 @@ fn on_a_terminal_missing_values_are_asked_for() {
     let terminal = Terminal::new();
     let add = || Command::AddUser {
         username: None,
-        password: None,
-        note: None,
+        given: Given {
+            password: None,
+            note: None,
+        },
         claims: Claims::default(),
         is_admin: false,
     };
@@ -102,8 +99,10 @@ fn on_a_terminal_a_user_is_changed_by_answers() {
         .expect("made");
     let update = || Command::UpdateUser {
         username: Some("alice".to_owned()),
-        password: None,
-        note: None,
+        given: Given {
+            password: None,
+            note: None,
+        },
         claims: NewClaims::default(),
         is_admin: None,
     };
