@@ -135,10 +135,6 @@ const WRONG: &[(&str, &str)] = &[
         "platform client create",
         "required flag(s) \"name\" not set",
     ),
-    (
-        "platform client create --name x",
-        "required flag(s) \"description\" not set",
-    ),
     ("platform tenant get", "accepts 1 arg(s), received 0"),
     ("platform tenant get a b", "accepts 1 arg(s), received 2"),
     ("platform tenant list a", "accepts 0 arg(s), received 1"),
