@@ -15,9 +15,9 @@ use ziggurat_documents::{
 use crate::{
     error::IngestError,
     packed::checksum_of,
-    place::{Place, Unread},
+    place::{Place, Seen},
     prepared::{Origin, without_nul},
-    store::{Digest, digest},
+    store::digest,
 };
 
 /// Name of standard input.
@@ -58,11 +58,12 @@ pub(crate) struct InputReader {
 pub(crate) enum Item {
     /// A document.
     Document(Origin, Content),
-    /// A document that cannot be read.
+    /// A document, file or folder that cannot be read.
     Skipped {
         name: String,
         reason: String,
-        unread: Unread,
+        /// Beginnings of the ids and sources whose rows are kept.
+        unread: Vec<String>,
     },
     /// The end of a file.
     FileRead,
@@ -127,43 +128,30 @@ impl Input {
         self.found.sources.is_empty() && self.found.skipped.is_empty() && self.lines.is_none()
     }
 
-    /// Returns the ids of the files that are documents.
-    pub(crate) fn ids(&self) -> HashSet<Digest> {
-        let files = self.found.sources.iter();
-        let files = files.filter(|source| source.kind != Kind::JsonLines);
-        files
-            .map(|source| digest(&self.place(source).id(&source.name)))
-            .collect()
-    }
-
     /// Returns the files and folders that could not be read.
-    pub(crate) fn unread(&self) -> Vec<Unread> {
-        let skipped = self.found.skipped.iter();
-        let unread = skipped.filter_map(|(name, _)| {
+    pub(crate) fn unread(&self) -> Vec<String> {
+        let skipped = self.found.skipped.iter().map(|(name, _)| name);
+        let unread = skipped.filter_map(|name| {
             let place = self.places.iter().find(|place| place.has(name))?;
             Some(place.unread(name))
         });
-        unread.collect()
+        unread.flatten().collect()
     }
 
-    /// Returns the files of lines, which have documents that are not known yet.
-    pub(crate) fn unread_lines(&self) -> Vec<Unread> {
-        if self.lines.is_some() {
-            return self
-                .places
-                .iter()
-                .map(|one| one.unread(&one.name))
-                .collect();
+    /// Returns what is known before it is read: the documents of lines are not.
+    pub(crate) fn seen(&self) -> Seen {
+        let mut ids = HashSet::new();
+        let mut unread = self.unread();
+        unread.extend(self.lines.as_ref().map(|lines| lines.source.clone()));
+        for source in &self.found.sources {
+            let place = place_of(&self.places, source);
+            if source.kind == Kind::JsonLines {
+                unread.push(place.lines(&source.name));
+            } else {
+                ids.insert(digest(&place.id(&source.name)));
+            }
         }
-        let files = self.found.sources.iter();
-        let files = files.filter(|source| source.kind == Kind::JsonLines);
-        files
-            .map(|source| self.place(source).unread(&source.name))
-            .collect()
-    }
-
-    fn place(&self, source: &Source) -> &Place {
-        place_of(&self.places, source)
+        Seen { ids, unread }
     }
 
     /// Returns the reader, with checksums that depend on these settings.
@@ -237,7 +225,7 @@ impl InputReader {
                 Ok(Some(Item::Skipped {
                     name,
                     reason: error.to_string(),
-                    unread: Unread::of_source(source),
+                    unread: vec![source],
                 }))
             }
         }
@@ -317,7 +305,7 @@ impl InputReader {
                 name: format!("{name}, line {}", line.number),
                 reason,
                 // Any document of the file could be the one that cannot be read.
-                unread: Unread::of_source(source),
+                unread: vec![source],
             },
         }
     }
@@ -332,7 +320,7 @@ impl Item {
         }
         Self::Skipped {
             reason: format!("its id has more than {MAX_ID} bytes"),
-            unread: Unread::of_id(origin.id.clone()),
+            unread: vec![origin.id.clone()],
             name: origin.id,
         }
     }

@@ -1,23 +1,17 @@
 //! Sources of documents, and what their ids begin with.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ziggurat_documents::{Checksum, Root};
+use ziggurat_text::percent;
+
+use crate::store::{Digest, digest};
 
 /// Length of the digest that makes the ids of a source different.
 const DIGEST: usize = 8;
 
 /// Separator between a folder and a file of lines in it. No path has it otherwise.
-const LINES: &str = "//";
-
-/// Characters of a path that an address has as they are.
-const PATH: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+pub(crate) const LINES: &str = "//";
 
 /// A folder or file that was named, or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +24,12 @@ pub(crate) struct Place {
     pub(crate) prefix: String,
 }
 
-/// Documents that may exist although they could not be read: their rows are kept.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Unread {
-    /// A document, or a folder of them.
-    id: Option<String>,
-    /// A source.
-    source: Option<String>,
+/// The documents of a run, and the beginnings of ids and sources that could not be read: their rows
+/// are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) ids: HashSet<Digest>,
+    pub(crate) unread: Vec<String>,
 }
 
 // === impl Place ===
@@ -77,66 +70,52 @@ impl Place {
 
     /// Returns the id of a document by its name in messages, which begins with that of the place.
     pub(crate) fn id(&self, name: &str) -> String {
-        format!("{}{}", self.prefix, &name[self.name.len()..])
+        format!("{}{}", self.prefix, self.below(name))
     }
 
-    /// Returns the source of a file of lines.
+    /// Returns the source of a file of lines, or of the place itself.
     pub(crate) fn lines(&self, name: &str) -> String {
-        match name[self.name.len()..].strip_prefix('/') {
+        match self.below(name).strip_prefix('/') {
             Some(path) => format!("{}{LINES}{path}", self.source),
             None => self.source.clone(),
         }
     }
 
+    /// Returns whether a source is that of the place, or of a file of lines in it.
+    pub(crate) fn owns(&self, source: &str) -> bool {
+        let rest = source.strip_prefix(&self.source);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(LINES))
+    }
+
     /// Returns the path of a document within an address.
     pub(crate) fn path(&self, name: &str) -> String {
-        let path = name[self.name.len()..].strip_prefix('/').unwrap_or(name);
-        utf8_percent_encode(path, PATH).to_string()
+        let path = self.below(name).strip_prefix('/').unwrap_or(name);
+        percent::encode(path)
+            .collect::<String>()
+            .replace("%2F", "/")
     }
 
-    pub(crate) fn unread(&self, name: &str) -> Unread {
-        Unread {
-            id: Some(self.id(name)),
-            source: Some(self.lines(name)),
-        }
+    /// Returns the beginnings of the ids and of the sources of a file or folder.
+    pub(crate) fn unread(&self, name: &str) -> Vec<String> {
+        vec![self.id(name), self.lines(name)]
     }
 
-    /// Returns the source that rows with one of the first version get.
-    pub(crate) fn new_source(&self, old: &str) -> Option<String> {
-        let is_old = self.has(old) && old != self.lines(old);
-        is_old.then(|| self.lines(old))
-    }
-
-    /// Returns the beginning of the sources of files of lines in the folder.
-    pub(crate) fn all_lines(&self) -> String {
-        format!("{}{LINES}", self.source)
+    fn below<'a>(&self, name: &'a str) -> &'a str {
+        name.strip_prefix(&self.name).unwrap_or_default()
     }
 }
 
-// === impl Unread ===
+// === impl Seen ===
 
-impl Unread {
-    pub(crate) fn of_id(id: String) -> Self {
-        Self {
-            id: Some(id),
-            source: None,
-        }
+impl Seen {
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.ids.contains(&digest(id))
     }
 
-    pub(crate) fn of_source(source: String) -> Self {
-        Self {
-            id: None,
-            source: Some(source),
-        }
-    }
-
-    /// Returns whether a document is one of them, or may be.
-    pub(crate) fn has(&self, id: &str, source: &str) -> bool {
-        let has = |folder: &Option<String>, name: &str| {
-            let folder = folder.as_deref();
-            folder.is_some_and(|folder| is_below(name, folder))
-        };
-        has(&self.id, id) || has(&self.source, source)
+    /// Returns whether a document could not be read, or may be one that could not.
+    pub(crate) fn is_unread(&self, id: &str, source: &str) -> bool {
+        let mut unread = self.unread.iter();
+        unread.any(|folder| is_below(id, folder) || is_below(source, folder))
     }
 }
 

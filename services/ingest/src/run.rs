@@ -17,10 +17,10 @@ use crate::{
     error::{During as _, IngestError},
     event::{Event, Outcome},
     input::Input,
-    place::Place,
+    place::{Place, Seen},
     prepared::Prepared,
     settings::Settings,
-    store::{Known, Missing, Store},
+    store::{Known, Store},
     table::{self, Table},
 };
 
@@ -116,17 +116,9 @@ impl<'a> Ingest<'a> {
         );
         self.write_all(&mut producer, store.as_ref(), &mut tell)
             .await?;
-        if let Some(store) = store.filter(|_| !self.settings.keep_missing) {
-            let is_unread = |id: &str, source: &str| producer.is_unread(id, source);
-            let mut gone = Vec::new();
-            for place in &places {
-                let dry_run = self.settings.dry_run;
-                let old = store.adopt(place, &producer.seen, dry_run).await?;
-                let missing = store
-                    .missing(place, &old, &producer.seen, is_unread)
-                    .await?;
-                gone.extend(self.checked(place, missing)?);
-            }
+        if let Some(store) = &store {
+            let gone = self.gone(store, &places, &producer.seen, !self.settings.dry_run);
+            let gone = gone.await?;
             for id in &gone {
                 if !self.settings.dry_run {
                     store.remove(id).await?;
@@ -145,9 +137,9 @@ impl<'a> Ingest<'a> {
         input: &mut Input,
         tell: &mut impl FnMut(Event<'_>),
     ) -> Result<(), IngestError> {
-        let files = input.ids();
+        let seen = input.seen();
         for place in &mut input.places {
-            if let Some(other) = store.settle(place, &files).await? {
+            if let Some(other) = store.settle(place, &seen).await? {
                 let (source, prefix) = (&*place.source, &*place.prefix);
                 tell(Event::Renamed {
                     source,
@@ -156,30 +148,36 @@ impl<'a> Ingest<'a> {
                 });
             }
         }
-        if self.settings.keep_missing || self.settings.remove {
-            return Ok(());
-        }
-        let (files, mut unread) = (input.ids(), input.unread());
-        unread.extend(input.unread_lines());
-        let is_unread = |id: &str, source: &str| unread.iter().any(|one| one.has(id, source));
-        for place in &input.places {
-            let missing = store.missing(place, &[], &files, is_unread).await?;
-            self.checked(place, missing)?;
-        }
-        Ok(())
+        let seen = input.seen();
+        let gone = self.gone(store, &input.places, &seen, false);
+        gone.await.map(drop)
     }
 
     /// Returns the documents that are removed, unless they are too many.
-    fn checked(&self, place: &Place, missing: Missing) -> Result<Vec<String>, IngestError> {
-        let Missing { all, ids } = missing;
-        if self.settings.remove || ids.len() <= FEW || ids.len() * MOST <= all {
-            return Ok(ids);
+    async fn gone(
+        &self,
+        store: &Store<'_>,
+        places: &[Place],
+        seen: &Seen,
+        adopt: bool,
+    ) -> Result<Vec<String>, IngestError> {
+        let mut gone = Vec::new();
+        if self.settings.keep_missing {
+            return Ok(gone);
         }
-        Err(IngestError::Gone {
-            source_name: place.source.clone(),
-            missing: ids.len(),
-            all,
-        })
+        for place in places {
+            let (all, ids) = store.gone(place, seen, adopt).await?;
+            let missing = ids.len();
+            if !self.settings.remove && missing > FEW && missing * MOST > all {
+                return Err(IngestError::Gone {
+                    source_name: place.source.clone(),
+                    missing,
+                    all,
+                });
+            }
+            gone.extend(ids);
+        }
+        Ok(gone)
     }
 
     /// Writes the documents in groups, several at once.

@@ -1,11 +1,11 @@
 //! Reads and writes the rows of a table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json, json};
 use ziggurat_documents::Checksum;
 use ziggurat_postgres::{
-    driver::{Client, DriverError, Row, Value, query},
+    driver::{Client, DriverError, Value, query},
     pool::{Lease, Pool},
     quoted,
 };
@@ -13,7 +13,7 @@ use ziggurat_vector_search::vector_text;
 
 use crate::{
     error::{During as _, IngestError},
-    place::Place,
+    place::{LINES, Place, Seen},
     prepared::{Origin, Prepared},
     table::Table,
 };
@@ -40,22 +40,16 @@ pub(crate) type Digest = u128;
 
 /// The documents in the table, with the digests of their checksums and sources.
 #[derive(Debug, Default)]
-pub(crate) struct Known(HashMap<Digest, (Digest, Digest)>);
-
-/// Number of documents of a source, and of those of them that the run has.
-#[derive(Debug, Default)]
-struct Counts {
-    all: usize,
-    in_run: usize,
-}
+pub(crate) struct Known(HashMap<Digest, Digest>);
 
 /// The documents of a source that are in the table.
 #[derive(Debug, Default)]
-pub(crate) struct Missing {
-    /// Number of all.
-    pub(crate) all: usize,
+struct Documents {
+    all: usize,
+    /// Number of those that the run has.
+    in_run: usize,
     /// The ids of those that no longer exist.
-    pub(crate) ids: Vec<String>,
+    gone: Vec<String>,
 }
 
 /// Returns the digest of a text.
@@ -75,16 +69,14 @@ impl Known {
     /// Returns whether a document is complete, and has the checksum and the source of this one.
     pub(crate) fn has(&self, origin: &Origin) -> bool {
         let found = self.0.get(&digest(&origin.id));
-        found.is_some_and(|(checksum, source)| {
-            let mut sources = [&origin.source, &origin.old_source].into_iter();
-            *checksum == digest(&origin.checksum) && sources.any(|one| *source == digest(one))
-        })
+        let mut sources = [&origin.source, &origin.old_source].into_iter();
+        sources.any(|source| found == Some(&digest(&format!("{} {source}", origin.checksum))))
     }
 }
 
-// === impl Counts ===
+// === impl Documents ===
 
-impl Counts {
+impl Documents {
     /// Returns whether most of them are documents of the run.
     fn are_of_the_run(&self) -> bool {
         self.in_run * 2 > self.all
@@ -106,18 +98,16 @@ impl<'a> Store<'a> {
         let sql = format!(
             "SELECT {id}, CASE WHEN min({checksum}) = max({checksum})
                  AND count({checksum}) = count(*) AND count({}) = count(*)
-                 THEN min({checksum}) END, min({})
+                 THEN concat(min({checksum}), ' ', min({})) END
              FROM {} WHERE {id} > $1 GROUP BY {id} ORDER BY {id} LIMIT {PAGE}",
             quoted(&columns.embedding),
             self.source(),
             self.table.sql_name
         );
         let mut known = Known::default();
-        let mut add = |id: &str, row: &Row| {
-            let (checksum, source): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
-            let of = |text: Option<String>| text.map_or(0, |text| digest(&text));
-            known.0.insert(digest(id), (of(checksum), of(source)));
-            Ok(())
+        let mut add = |id: &str, checksum: Option<&str>| {
+            let checksum = checksum.map_or(0, digest);
+            known.0.insert(digest(id), checksum);
         };
         self.pages(&sql, &[], &mut add).await?;
         Ok(known)
@@ -128,44 +118,21 @@ impl<'a> Store<'a> {
         format!("{}->>'{SOURCE}'", quoted(&self.table.columns.metadata))
     }
 
-    /// Returns the documents of a place that are not in a set. Those of files of lines in the folder
-    /// belong to it, and those of `old` sources, too.
-    pub(crate) async fn missing(
-        &self,
-        place: &Place,
-        old: &[String],
-        seen: &HashSet<Digest>,
-        is_unread: impl Fn(&str, &str) -> bool,
-    ) -> Result<Missing, IngestError> {
-        let mut missing = Missing::default();
-        let sources = old.iter().chain([&place.source]).cloned().collect();
-        let (condition, values) = self.of_sources(sources, place.all_lines());
-        let add = |id: &str, source: &str| {
-            missing.all += 1;
-            if !seen.contains(&digest(id)) && !is_unread(id, source) {
-                missing.ids.push(id.to_owned());
-            }
-        };
-        self.documents(&condition, &values, add).await?;
-        Ok(missing)
-    }
-
     /// Chooses what the ids of a place begin with. Returns the other source that has ids with the
     /// beginning that the place had.
     pub(crate) async fn settle(
         &self,
         place: &mut Place,
-        files: &HashSet<Digest>,
+        seen: &Seen,
     ) -> Result<Option<String>, IngestError> {
         let id = quoted(&self.table.columns.document_id);
         let condition = format!("{id} = $2 OR starts_with({id}, $2 || '/')");
         let own = place.own_prefix();
-        let with_own = self.counts(&condition, &[(&*own).into()], files).await?;
-        let users = [(&*place.prefix).into()];
-        let users = self.counts(&condition, &users, files).await?;
-        let other = users.into_iter().find(|(source, counts)| {
-            let is_old = *source == place.name && counts.are_of_the_run();
-            *source != place.source && !is_old
+        let with_own = self.documents(&condition, &[&own], seen).await?;
+        let users = self.documents(&condition, &[&place.prefix], seen).await?;
+        let other = users.into_iter().find(|(source, documents)| {
+            let is_old = *source == place.name && documents.are_of_the_run();
+            !place.owns(source) && !is_old
         });
         if other.is_some() || with_own.contains_key(&place.source) {
             place.prefix = own;
@@ -173,60 +140,46 @@ impl<'a> Store<'a> {
         Ok(other.map(|(source, _)| source))
     }
 
-    /// Gives documents of the first version, which had the last part of a path as source, the source
-    /// of a place. Returns their old sources. A source is that of the place if most of its documents
-    /// are in the run: a folder of the same name elsewhere has others.
-    pub(crate) async fn adopt(
+    /// Returns the number of documents of a place, and the ids of those that no longer exist.
+    ///
+    /// Documents of the first version have the last part of a path as source. They are documents of
+    /// the place if most of them are in the run, since a folder of the same name elsewhere has
+    /// others, and get its source with `adopt`.
+    pub(crate) async fn gone(
         &self,
         place: &Place,
-        seen: &HashSet<Digest>,
-        dry_run: bool,
-    ) -> Result<Vec<String>, IngestError> {
-        let below = format!("{}/", place.name);
-        let (condition, values) = self.of_sources(vec![place.name.clone()], below);
-        let mut adopted = Vec::new();
-        for (old, counts) in self.counts(&condition, &values, seen).await? {
-            let new = place.new_source(&old).filter(|_| counts.are_of_the_run());
-            let Some(new) = new else { continue };
-            if !dry_run {
-                self.rename(&old, &new).await?;
-            }
-            adopted.push(old);
-        }
-        Ok(adopted)
-    }
-
-    /// Returns the condition for some sources and those that begin with a text.
-    fn of_sources(&self, sources: Vec<String>, beginning: String) -> (String, [Value; 2]) {
+        seen: &Seen,
+        adopt: bool,
+    ) -> Result<(usize, Vec<String>), IngestError> {
         let source = self.source();
-        let condition = format!("{source} = ANY ($2::text[]) OR starts_with({source}, $3)");
-        (condition, [Value::Texts(sources), (&*beginning).into()])
+        let condition = format!(
+            "{source} IN ($2, $3) OR starts_with({source}, $2 || '{LINES}')
+             OR starts_with({source}, $3 || '/')"
+        );
+        let sources = [&*place.source, &*place.name];
+        let (mut all, mut gone) = (0, Vec::new());
+        for (source, documents) in self.documents(&condition, &sources, seen).await? {
+            if !place.owns(&source) {
+                if !documents.are_of_the_run() {
+                    continue;
+                }
+                if adopt {
+                    self.rename(&source, &place.lines(&source)).await?;
+                }
+            }
+            all += documents.all;
+            gone.extend(documents.gone);
+        }
+        Ok((all, gone))
     }
 
-    /// Counts documents by source, and those of them that are in a set.
-    async fn counts(
-        &self,
-        condition: &str,
-        values: &[Value],
-        set: &HashSet<Digest>,
-    ) -> Result<HashMap<String, Counts>, IngestError> {
-        let mut found: HashMap<String, Counts> = HashMap::new();
-        let add = |id: &str, source: &str| {
-            let counts = found.entry(source.to_owned()).or_default();
-            counts.all += 1;
-            counts.in_run += usize::from(set.contains(&digest(id)));
-        };
-        self.documents(condition, values, add).await?;
-        Ok(found)
-    }
-
-    /// Reads the ids and sources of documents.
+    /// Reads documents, by source.
     async fn documents(
         &self,
         condition: &str,
-        values: &[Value],
-        mut add: impl FnMut(&str, &str),
-    ) -> Result<(), IngestError> {
+        values: &[&str],
+        seen: &Seen,
+    ) -> Result<HashMap<String, Documents>, IngestError> {
         let id = quoted(&self.table.columns.document_id);
         let sql = format!(
             "SELECT {id}, min({}) FROM {} WHERE {id} > $1 AND ({condition})
@@ -234,12 +187,19 @@ impl<'a> Store<'a> {
             self.source(),
             self.table.sql_name
         );
-        let mut add = |id: &str, row: &Row| {
-            let source: Option<String> = row.get(1)?;
-            add(id, &source.unwrap_or_default());
-            Ok(())
+        let mut found: HashMap<String, Documents> = HashMap::new();
+        let mut add = |id: &str, source: Option<&str>| {
+            let source = source.unwrap_or_default();
+            let documents = found.entry(source.to_owned()).or_default();
+            documents.all += 1;
+            if seen.has(id) {
+                documents.in_run += 1;
+            } else if !seen.is_unread(id, source) {
+                documents.gone.push(id.to_owned());
+            }
         };
-        self.pages(&sql, values, &mut add).await
+        self.pages(&sql, values, &mut add).await?;
+        Ok(found)
     }
 
     /// Replaces a source, some documents at a time: an index of vectors grows with each row.
@@ -270,12 +230,12 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Runs a query for ids and other texts, page by page.
+    /// Runs a query for ids and another text, page by page.
     async fn pages(
         &self,
         sql: &str,
-        values: &[Value],
-        add: &mut impl FnMut(&str, &Row) -> Result<(), DriverError>,
+        values: &[&str],
+        add: &mut impl FnMut(&str, Option<&str>),
     ) -> Result<(), IngestError> {
         let task = || format!("reading table {}", self.table.name);
         let mut last = String::new();
@@ -283,12 +243,13 @@ impl<'a> Store<'a> {
             let mut lease = self.pool.lease().await?;
             let mut page = query(sql).in_catalog().bind(&*last);
             for value in values {
-                page = page.bind(value.clone());
+                page = page.bind(*value);
             }
             let rows = page.fetch_all(lease.begin()).await.during(task())?;
             lease.settle();
             for row in &rows {
-                add(row.text(0).during(task())?, row).during(task())?;
+                let value: Option<String> = row.get(1).during(task())?;
+                add(row.text(0).during(task())?, value.as_deref());
             }
             match rows.last() {
                 Some(row) => row.text(0).during(task())?.clone_into(&mut last),

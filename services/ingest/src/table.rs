@@ -13,8 +13,8 @@ use crate::{
     settings::{Columns, TableName},
 };
 
-/// The schema and the name of a table.
-const NAME: &str = "SELECT n.nspname, c.relname
+/// The name of a table with its schema, in quotes.
+const NAME: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.oid = pg_catalog.to_regclass($1)";
 
@@ -64,10 +64,7 @@ impl Table {
         let Some(found) = found.during(task())? else {
             return Ok(None);
         };
-        let (schema, own) = (found.text(0), found.text(1));
-        let sql_name = [schema.during(task())?, own.during(task())?]
-            .map(quoted)
-            .join(".");
+        let sql_name: String = found.get(0).during(task())?;
         let columns = query(COLUMNS).in_catalog().bind(&sql_name);
         let rows = columns.fetch_all(client).await;
         let columns = rows.during(task())?;

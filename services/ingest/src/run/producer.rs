@@ -1,10 +1,6 @@
 //! Reads and splits the documents that are new or changed.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    mem,
-    sync::Arc,
-};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -17,10 +13,10 @@ use crate::{
     event::Event,
     input::{Content, Input, InputReader, Item},
     packed::PackedReader,
-    place::Unread,
+    place::Seen,
     prepared::{Origin, Prepared},
     settings::Settings,
-    store::{Digest, Known, digest},
+    store::{Known, digest},
 };
 
 /// Number of documents that are read ahead.
@@ -44,9 +40,7 @@ pub(super) struct Producer<'a> {
     large: Arc<Semaphore>,
     ready: VecDeque<Step>,
     /// The documents that exist.
-    pub(super) seen: HashSet<Digest>,
-    /// Folders, files and documents that could not be read.
-    unread: Vec<Unread>,
+    pub(super) seen: Seen,
 }
 
 /// Step of a run.
@@ -79,14 +73,18 @@ impl<'a> Producer<'a> {
         let ready = skipped
             .iter()
             .map(|(name, reason)| Step::Note(Note::Skipped(name.clone(), reason.clone())));
-        let (ready, unread) = (ready.collect(), input.unread());
+        let ready = ready.collect();
+        let seen = Seen {
+            unread: input.unread(),
+            ..Seen::default()
+        };
         let (items, receiver) = mpsc::channel(READ_AHEAD);
         let mut reading = JoinSet::new();
         let reader = input.reader(settings_text, settings.url.clone());
         reading.spawn_blocking(move || read(reader, &items));
         Self {
             ready,
-            unread,
+            seen,
             items: receiver,
             _reading: reading,
             known,
@@ -95,7 +93,6 @@ impl<'a> Producer<'a> {
             batch,
             group: Vec::new(),
             large: Arc::new(Semaphore::new(1)),
-            seen: HashSet::new(),
         }
     }
 
@@ -121,23 +118,18 @@ impl<'a> Producer<'a> {
         }
     }
 
-    /// Returns whether a document could not be read, or may be one that could not.
-    pub(super) fn is_unread(&self, id: &str, source: &str) -> bool {
-        self.unread.iter().any(|unread| unread.has(id, source))
-    }
-
     fn note(&mut self, note: Note) {
         self.ready.push_back(Step::Note(note));
     }
 
-    fn skip(&mut self, name: String, reason: String, unread: Unread) {
-        self.unread.push(unread);
+    fn skip(&mut self, name: String, reason: String, unread: Vec<String>) {
+        self.seen.unread.extend(unread);
         self.note(Note::Skipped(name, reason));
     }
 
     async fn document(&mut self, origin: Origin, content: Content) {
         let is_file = !matches!(content, Content::Read(_));
-        if !self.seen.insert(digest(&origin.id)) {
+        if !self.seen.ids.insert(digest(&origin.id)) {
             let reason = "another document has the same id";
             self.note(Note::Skipped(origin.id, reason.to_owned()));
         } else if self.known.has(&origin) {
@@ -170,7 +162,7 @@ impl<'a> Producer<'a> {
                 self.prepare(origin, unpacked.document).await;
             }
             Err(reason) => {
-                let unread = Unread::of_id(origin.id.clone());
+                let unread = vec![origin.id.clone()];
                 self.skip(origin.id, reason, unread);
             }
         }

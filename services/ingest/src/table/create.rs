@@ -21,7 +21,7 @@ const RIGHTS: &str = "SELECT
             ELSE (SELECT n.oid FROM pg_catalog.pg_namespace n
                 WHERE n.nspname = pg_catalog.current_schema()) END, 'CREATE'), false),
         pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'),
-        (SELECT n.nspname FROM pg_catalog.pg_extension e
+        (SELECT pg_catalog.format('%I.', n.nspname) FROM pg_catalog.pg_extension e
             JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'),
         EXISTS (SELECT FROM pg_catalog.pg_roles
             WHERE rolname = $2 AND rolname <> CURRENT_USER)
@@ -32,7 +32,7 @@ const RIGHTS: &str = "SELECT
 pub(crate) struct MayCreate {
     /// The role may create the table and what it needs.
     pub(crate) is_allowed: bool,
-    /// Schema of the extension, if it is there.
+    /// Schema of the extension with a point, if it is there.
     extension: Option<String>,
     has_reader: bool,
 }
@@ -78,8 +78,7 @@ pub(crate) fn statements(
         }
     });
     // What is there is named with its schema: another role may have made a type of the same name.
-    let schema = rights.extension.as_deref();
-    let schema = schema.map_or_else(String::new, |schema| format!("{}.", quoted(schema)));
+    let schema = rights.extension.as_deref().unwrap_or_default();
     let vector = format!("{schema}{}({dimensions})", kind.name());
     let definitions = columns.definitions(&vector).into_iter().map(|definition| {
         let name = quoted(definition.column);
