@@ -76,8 +76,9 @@ impl<'a> Plan<'a> {
         };
         this.fill_up(goal.min_important);
         this.keep_pairs();
+        this.has_summary = goal.wants_summary || this.tokens() > goal.max_tokens;
+        this.keep_contextual();
         this.fit(goal);
-        this.keep_contextual(goal);
         this
     }
 
@@ -94,6 +95,11 @@ impl<'a> Plan<'a> {
     /// Returns the number of messages that are removed.
     pub(super) fn go(&self) -> usize {
         self.stays.len() - self.stay_in_the_middle()
+    }
+
+    fn tokens(&self) -> u64 {
+        let staying = (0..self.weights.len()).filter(|at| self.stays(*at));
+        staying.map(|at| self.weights[at].tokens).sum()
     }
 
     /// Returns whether a summary replaces the removed messages.
@@ -127,6 +133,14 @@ impl<'a> Plan<'a> {
             .for_each(|(stays, _)| *stays = true);
     }
 
+    /// Keeps contextual messages, of which the latest stay while there is space.
+    fn keep_contextual(&mut self) {
+        for (stays, tier) in self.stays.iter_mut().zip(self.tiers) {
+            *stays |= *tier == Tier::Contextual;
+        }
+        self.keep_pairs();
+    }
+
     fn keep_pairs(&mut self) {
         // A pair has two messages, so the added ones need no further messages.
         let needed: Vec<_> = self
@@ -143,10 +157,8 @@ impl<'a> Plan<'a> {
     /// Removes the least important messages, oldest first, until the chat fits or only messages
     /// that must stay are left.
     fn fit(&mut self, goal: SelectionTarget) {
-        let staying = (0..self.weights.len()).filter(|at| self.stays(*at));
-        let mut tokens: u64 = staying.map(|at| self.weights[at].tokens).sum();
-        let has_summary = goal.wants_summary || tokens > goal.max_tokens;
-        let mut summary = if has_summary { goal.summary_tokens } else { 0 };
+        let mut tokens = self.tokens();
+        let mut summary = goal.summary_tokens * u64::from(self.has_summary);
         let mut has_gone = self.go() > 0;
         for tier in [
             Tier::Transient,
@@ -167,36 +179,7 @@ impl<'a> Plan<'a> {
                 tokens -= saved;
             }
         }
-        self.has_summary = has_summary && has_gone;
-    }
-
-    /// Keeps contextual messages with their partners, latest first, while they fit.
-    fn keep_contextual(&mut self, goal: SelectionTarget) {
-        let first = self.middle.start;
-        let staying = (0..self.weights.len()).filter(|at| self.stays(*at));
-        let mut tokens: u64 = staying.map(|at| self.weights[at].tokens).sum();
-        tokens += if self.has_summary {
-            goal.summary_tokens
-        } else {
-            0
-        };
-        for at in self.middle.clone().rev() {
-            if self.stays(at) || self.tiers[at - first] != Tier::Contextual {
-                continue;
-            }
-            let halves = [Some(at), self.partner(at)].into_iter().flatten();
-            let added: Vec<_> = halves.filter(|half| !self.stays(*half)).collect();
-            tokens += added
-                .iter()
-                .map(|half| self.weights[*half].tokens)
-                .sum::<u64>();
-            if tokens > goal.max_tokens {
-                return;
-            }
-            for half in added {
-                self.stays[half - first] = true;
-            }
-        }
+        self.has_summary &= has_gone;
     }
 
     /// Removes a message and its partner, if both may go and the more important one is of this
