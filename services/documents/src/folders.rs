@@ -21,17 +21,12 @@ use super::kind::Kind;
 const MAX_DEPTH: usize = 64;
 
 /// Flags that open a folder: never through a link.
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::DIRECTORY.union(NO_LINK);
 
 /// Flags that open a file: never through a link, and without waiting for the writer of a pipe.
-const FILE: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(NO_LINK);
+
+const NO_LINK: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
 /// A folder that documents are searched in, or a file that was named itself.
 #[derive(Debug)]
@@ -120,19 +115,18 @@ impl Source {
     /// # Errors
     /// Fails if the file cannot be opened, or if there is something else now.
     pub fn open(&self) -> io::Result<File> {
-        let (mut parts, mut inner) = (self.path.iter().peekable(), None);
-        while let Some(part) = parts.next() {
-            let folder = inner.as_ref().unwrap_or(&self.root.folder);
-            if parts.peek().is_some() {
-                inner = Some(openat(folder, part, FOLDER, Mode::empty())?);
-                continue;
-            }
-            let file = File::from(openat(folder, part, FILE, Mode::empty())?);
-            if file.metadata()?.is_file() {
-                return Ok(file);
-            }
+        let mut folder = None;
+        for part in self.path.parent().into_iter().flatten() {
+            let above = folder.as_ref().unwrap_or(&self.root.folder);
+            folder = Some(openat(above, part, FOLDER, Mode::empty())?);
         }
-        Err(io::Error::other("it is not a file any more"))
+        let folder = folder.as_ref().unwrap_or(&self.root.folder);
+        let name = self.path.file_name().unwrap_or_default();
+        let file = File::from(openat(folder, name, FILE, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a file any more"));
+        }
+        Ok(file)
     }
 
     /// Returns the title of a document that has none itself: its file name without the extension.
@@ -166,10 +160,8 @@ impl FoundDocuments {
             let root = Root::open(path).map_err(|error| problem(error.to_string()))?;
             for other in &found.roots {
                 if root.path.starts_with(&other.path) || other.path.starts_with(&root.path) {
-                    return Err(problem(format!(
-                        "it overlaps with {}",
-                        other.path.display()
-                    )));
+                    let other = other.path.display();
+                    return Err(problem(format!("it overlaps with {other}")));
                 }
                 if other.name == root.name {
                     let name = &root.name;
@@ -238,26 +230,23 @@ impl FoundDocuments {
             }
         };
         let is_folder = path.is_dir();
-        if !is_folder && kind.is_none() {
-            return self.left_out.push((name, "no format that is read"));
-        }
-        let Ok(below) = path.strip_prefix(&root.base) else {
-            return self
-                .left_out
-                .push((name, "the link leads out of the folder"));
-        };
-        if is_folder {
-            return self
-                .left_out
-                .push((name, "links to folders are not followed"));
-        }
-        if let Some(kind) = kind.filter(|_| path.is_file()) {
-            self.sources.push(Source {
+        match (path.strip_prefix(&root.base), kind) {
+            (_, None) if !is_folder => self.left_out.push((name, "no format that is read")),
+            (Err(_), _) => {
+                let reason = "the link leads out of the folder";
+                self.left_out.push((name, reason));
+            }
+            _ if is_folder => {
+                let reason = "links to folders are not followed";
+                self.left_out.push((name, reason));
+            }
+            (Ok(below), Some(kind)) if path.is_file() => self.sources.push(Source {
                 path: below.to_owned(),
                 name,
                 kind,
                 root: Arc::clone(root),
-            });
+            }),
+            _ => {}
         }
     }
 }
