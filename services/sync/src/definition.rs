@@ -12,10 +12,9 @@ use crate::{
     error::{During as _, SyncError},
 };
 
-/// The schema and the name of a table: as questions name it, else as PostgreSQL reads it.
-const NAME: &str = "SELECT n.nspname, c.relname
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.oid = coalesce(pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))";
+/// The number of a table: as questions name it, else as PostgreSQL reads it.
+const TABLE: &str = "SELECT coalesce(pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))
+    ::pg_catalog.oid::pg_catalog.text";
 
 /// The table and three of its columns, each with the facts that are checked.
 const COLUMNS: &str = "SELECT n.nspname, c.relname, c.relkind IN ('r', 'p'), a.attname, t.typname,
@@ -28,7 +27,7 @@ const COLUMNS: &str = "SELECT n.nspname, c.relname, c.relkind IN ('r', 'p'), a.a
         LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
             AND NOT a.attisdropped AND a.attname IN ($2, $3, $4)
         LEFT JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-    WHERE c.oid = pg_catalog.to_regclass($1)";
+    WHERE c.oid = $1::text::pg_catalog.oid";
 
 /// An object with a name of the queue whose owner is another role than those that may have made it.
 /// Its triggers, or its code, would run with the rights of the owner of the function.
@@ -88,24 +87,15 @@ impl Definition {
         let task = format!("reading the definition of table {}", names.table);
         let mut lease = pool.lease().await?;
         // The only name that is looked up in the path of the role.
-        let name = query(NAME)
+        let table = query(TABLE)
             .bind(&*qualified(&names.table))
             .bind(&names.table);
-        let found = name.fetch_optional(lease.begin()).await.during(&task)?;
-        let Some(found) = found else {
-            lease.settle();
-            return Err(SyncError::Table {
-                table: names.table.clone(),
-                problem: "there is none with this name".to_owned(),
-            });
-        };
-        let (schema, own) = (found.text(0), found.text(1));
-        let table = [schema.during(&task)?, own.during(&task)?]
-            .map(quoted)
-            .join(".");
+        let row = table.fetch_optional(lease.begin()).await.during(&task)?;
+        let table = row.map_or(Ok(None), |row| row.get(0));
+        let table: Option<String> = table.during(&task)?;
         let columns = query(COLUMNS)
             .in_catalog()
-            .bind(&table)
+            .bind(table.as_deref())
             .bind(&names.id)
             .bind(&names.text)
             .bind(&names.vector);
@@ -118,7 +108,7 @@ impl Definition {
                  AND pg_catalog.has_column_privilege($1, $4, 'UPDATE')",
         )
         .in_catalog()
-        .bind(&table)
+        .bind(&definition.table)
         .bind(&names.id)
         .bind(&names.text)
         .bind(&names.vector);
