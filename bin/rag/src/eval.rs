@@ -75,32 +75,36 @@ const STRANGERS: u8 = 2;
 
 /// Error for judged ids that nothing has.
 #[derive(Debug, Error)]
-#[error("none of the {ids} judged ids is in the {place}{}", self.hint())]
+#[error("none of the {} judged ids is in the {place}{hint}", ids.len())]
 struct Strangers {
-    ids: usize,
+    ids: Vec<String>,
     place: &'static str,
-    by_document: bool,
-}
-
-impl Strangers {
-    fn hint(&self) -> &'static str {
-        if self.by_document {
-            ""
-        } else {
-            "; did you mean -by-document?"
-        }
-    }
+    hint: &'static str,
 }
 
 /// Returns the judged ids, unless a run has one of them.
-fn strangers(questions: &[GoldenQuestion], runs: &[(String, Run)]) -> BTreeSet<String> {
+fn strangers(
+    questions: &[GoldenQuestion],
+    runs: &[(String, Run)],
+    options: &EvalOptions,
+) -> Option<Strangers> {
     let judged = questions.iter().flat_map(|question| question.grades.keys());
     let judged: BTreeSet<_> = judged.cloned().collect();
     let mut found = runs.iter().flat_map(|(_, run)| run.values().flatten());
-    if found.any(|id| judged.contains(id)) {
-        return BTreeSet::new();
-    }
-    judged
+    let is_strange = !judged.is_empty() && !found.any(|id| judged.contains(id));
+    is_strange.then(|| Strangers {
+        ids: judged.into_iter().collect(),
+        place: if options.runs.is_empty() {
+            "table"
+        } else {
+            "runs"
+        },
+        hint: if options.is_by_document {
+            ""
+        } else {
+            "; did you mean -by-document?"
+        },
+    })
 }
 
 fn evaluate(config: Option<&Path>, options: &EvalOptions) -> anyhow::Result<()> {
@@ -211,13 +215,8 @@ fn read_runs(
         }
         runs.push((name, run));
     }
-    let strangers = strangers(questions, &runs);
-    if !strangers.is_empty() {
-        bail!(Strangers {
-            ids: strangers.len(),
-            place: "runs",
-            by_document: options.is_by_document,
-        });
+    if let Some(strangers) = strangers(questions, &runs, options) {
+        bail!(strangers);
     }
     Ok((report(questions, &runs), runs))
 }
@@ -265,14 +264,12 @@ fn ask(
             let asked = runs.into_iter().zip(times);
             let (runs, times): (Vec<_>, Vec<_>) =
                 asked.filter(|(_, times)| !times.is_empty()).unzip();
-            let unknown: Vec<_> = strangers(questions, &runs).into_iter().collect();
-            let by_document = options.is_by_document;
-            if !unknown.is_empty() && !evaluator.has_any(&unknown, by_document).await? {
-                bail!(Strangers {
-                    ids: unknown.len(),
-                    place: "table",
-                    by_document,
-                });
+            if let Some(strangers) = strangers(questions, &runs, options)
+                && !evaluator
+                    .has_any(&strangers.ids, options.is_by_document)
+                    .await?
+            {
+                bail!(strangers);
             }
             let mut report = report(questions, &runs);
             for (arm, times) in report.arms.iter_mut().zip(times) {

@@ -68,12 +68,8 @@ impl Failure {
     /// Returns whether a table or a column does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        match self {
-            Self::Database(_, QueryError::Failed { report, .. }) => {
-                MISSING.contains(&&*report.sqlstate)
-            }
-            _ => false,
-        }
+        matches!(self, Self::Database(_, QueryError::Failed { report, .. })
+            if MISSING.contains(&&*report.sqlstate))
     }
 }
 
