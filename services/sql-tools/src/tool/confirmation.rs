@@ -40,18 +40,14 @@ pub(super) async fn question(
     let mut digest = Context::new(&SHA256);
     digest.update(statement.as_bytes());
     for (parameter, value) in definition.parameters.iter().zip(values) {
-        let plain = plain(&parameter.kind, value.as_ref());
-        digest.update(format!("\0{plain:?}").as_bytes());
+        let shown = shown(&parameter.kind, value.as_ref());
+        digest.update(format!("\0{shown}").as_bytes());
         // What the caller cannot send is no part of the question.
         if parameter.is_open() {
-            let shown = match value {
-                _ if parameter.is_sensitive => "***".to_owned(),
-                None => plain,
-                Some(Checked::Texts(texts)) => {
-                    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-                    format!("[{}]", texts.join(", "))
-                }
-                Some(_) => quoted(&plain),
+            let shown = if parameter.is_sensitive {
+                "***"
+            } else {
+                &shown
             };
             let name = &parameter.name;
             write!(message, "\n{name}: {shown}").expect("a string takes all that is written");
@@ -87,12 +83,40 @@ fn quoted(value: &str) -> String {
     format!("\"{}\"", out.replace('"', "\\\""))
 }
 
-fn plain(kind: &Kind, value: Option<&Checked>) -> String {
+/// Writes a value so that no other one is written the same.
+fn shown(kind: &Kind, value: Option<&Checked>) -> String {
     match (value, kind) {
         (None, _) => "NULL".to_owned(),
-        (Some(Checked::Text(text)), _) => text.clone(),
-        (Some(Checked::Texts(texts)), _) => texts.join(", "),
-        (Some(Checked::Name(at)), Kind::Identifier(allowed)) => allowed[*at].clone(),
-        (Some(Checked::Name(at)), _) => at.to_string(),
+        (Some(Checked::Text(text)), _) => quoted(text),
+        (Some(Checked::Texts(texts)), _) => {
+            let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
+            format!("[{}]", texts.join(", "))
+        }
+        (Some(Checked::Name(at)), Kind::Identifier(allowed)) => quoted(&allowed[*at]),
+        (Some(Checked::Name(at)), _) => quoted(&at.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_values_are_shown_differently() {
+        let texts = |texts: &[&str]| {
+            let texts = texts.iter().map(ToString::to_string);
+            Some(Checked::Texts(texts.collect()))
+        };
+        let text = |text: &str| Some(Checked::Text(text.to_owned()));
+        for (one, other) in [
+            (None, text("NULL")),
+            (texts(&["a, b"]), texts(&["a", "b"])),
+            (texts(&["a\", \"b"]), texts(&["a", "b"])),
+            (texts(&[]), text("[]")),
+            (text("\u{202e}"), text("\\u{202e}")),
+        ] {
+            let kind = Kind::Identifier(Vec::new());
+            assert_ne!(shown(&kind, one.as_ref()), shown(&kind, other.as_ref()));
+        }
     }
 }
