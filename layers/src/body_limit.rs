@@ -94,9 +94,6 @@ const UNCOUNTED: u64 = 4 << 10;
 /// Seconds after which a request that found no bytes in the budget may be sent again.
 const RETRY_SECONDS: u16 = 1;
 
-/// Number of the caller of a request, found in what other layers have put into its extensions.
-type CallerOf = fn(&Extensions) -> u64;
-
 /// Refuses request bodies over a number of bytes.
 ///
 /// ```
@@ -111,7 +108,7 @@ type CallerOf = fn(&Extensions) -> u64;
 #[must_use]
 pub struct BodyLimitLayer<R = ErrorString> {
     max_bytes: u64,
-    budget: Option<(ByteBudget, CallerOf)>,
+    budget: Option<(ByteBudget, fn(&Extensions) -> u64)>,
     message: Cow<'static, str>,
     render: R,
 }
@@ -164,16 +161,11 @@ pin_project! {
 /// Refuses a request, at once or when its body exceeds the limit while it is served.
 #[derive(Debug)]
 struct Watch<R> {
-    refusal: Refusal<R>,
-    overrun: Option<Arc<Overrun>>,
-}
-
-/// A refusal that may still turn out to be unnecessary.
-#[derive(Debug)]
-struct Refusal<R> {
     layer: Arc<BodyLimitLayer<R>>,
+    /// Reason of a refusal at once.
     fault: Fault,
     version: Version,
+    overrun: Option<Arc<Overrun>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,23 +264,21 @@ impl<R> BodyLimitLayer<R> {
                 "invalid_content_length",
                 "Invalid Content-Length header: expected one decimal number",
             ),
-            Fault::Exhausted(exhausted) => {
-                let (status, code, message) = match exhausted {
-                    Exhausted::Share => (
-                        StatusCode::TOO_MANY_REQUESTS,
-                        "too_many_requests",
-                        "Too many large requests of this caller are in progress. Try again later.",
-                    ),
-                    Exhausted::Total => (
-                        StatusCode::SERVICE_UNAVAILABLE,
-                        "busy",
-                        "Too many large requests are in progress. Try again later.",
-                    ),
-                };
-                let seconds = HeaderValue::from(RETRY_SECONDS);
-                Rejection::new(status, code, message).with_header(header::RETRY_AFTER, seconds)
-            }
+            Fault::Exhausted(Exhausted::Share) => Rejection::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_requests",
+                "Too many large requests of this caller are in progress. Try again later.",
+            ),
+            Fault::Exhausted(Exhausted::Total) => Rejection::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                "Too many large requests are in progress. Try again later.",
+            ),
         };
+        if let Fault::Exhausted(_) = fault {
+            let seconds = HeaderValue::from(RETRY_SECONDS);
+            rejection = rejection.with_header(header::RETRY_AFTER, seconds);
+        }
         // HTTP/2 and later have no `Connection` header (RFC 9113, section 8.2.2).
         if version <= Version::HTTP_11 {
             let close = HeaderValue::from_static("close");
@@ -327,7 +317,7 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         match self.layer.check_size(&request) {
-            Ok(Size::Known(bytes)) if bytes <= UNCOUNTED || self.layer.budget.is_none() => {
+            Ok(Some(bytes)) if bytes <= UNCOUNTED || self.layer.budget.is_none() => {
                 ResponseFuture {
                     response: Some(self.serve(request, None, None)),
                     watch: None,
@@ -365,25 +355,22 @@ impl<S, R> BodyLimit<S, R> {
     fn call_unless_uncounted<B>(
         &mut self,
         mut request: Request<B>,
-        checked: Result<Size, Fault>,
+        checked: Result<Option<u64>, Fault>,
     ) -> ResponseFuture<S::Future, R>
     where
         S: Service<Request<LimitedBody<B>>>,
     {
         let version = request.version();
         let taken = checked.and_then(|size| {
-            let permit = self.layer.take(request.extensions(), size);
-            permit.map(|permit| (size, permit))
+            let permit = self.layer.take(request.extensions(), size)?;
+            Ok((size, permit))
         });
         let (size, permit) = match taken {
             Ok(taken) => taken,
             Err(fault) => {
                 return ResponseFuture {
                     response: None,
-                    watch: Some(Watch {
-                        refusal: self.refusal(fault, version),
-                        overrun: None,
-                    }),
+                    watch: Some(self.watch(fault, version, None)),
                     permit: None,
                 };
             }
@@ -391,63 +378,51 @@ impl<S, R> BodyLimit<S, R> {
         if let Some(permit) = &permit {
             request.extensions_mut().insert(permit.clone());
         }
-        let is_unknown = size == Size::Unknown;
-        let overrun = is_unknown.then(Arc::<Overrun>::default);
-        let growing = permit.clone().filter(|_| is_unknown);
+        let overrun = size.is_none().then(Arc::<Overrun>::default);
+        let growing = permit.clone().filter(|_| size.is_none());
         ResponseFuture {
             response: Some(self.serve(request, overrun.clone(), growing)),
-            watch: overrun.map(|overrun| Watch {
-                refusal: self.refusal(Fault::TooLarge, version),
-                overrun: Some(overrun),
-            }),
+            watch: overrun.map(|overrun| self.watch(Fault::TooLarge, version, Some(overrun))),
             permit,
         }
     }
 
-    fn refusal(&self, fault: Fault, version: Version) -> Refusal<R> {
-        Refusal {
+    fn watch(&self, fault: Fault, version: Version, overrun: Option<Arc<Overrun>>) -> Watch<R> {
+        Watch {
             layer: Arc::clone(&self.layer),
             fault,
             version,
+            overrun,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
-    /// This many bytes at most, within the limit.
-    Known(u64),
-    Unknown,
-}
-
 impl<R> BodyLimitLayer<R> {
-    /// Classifies a request by its announced size, without touching the body.
+    /// Returns the greatest size that a body within the limit can have, if it is known without
+    /// touching the body.
     #[inline]
-    fn check_size<B: Body>(&self, request: &Request<B>) -> Result<Size, Fault> {
+    fn check_size<B: Body>(&self, request: &Request<B>) -> Result<Option<u64>, Fault> {
         let hint = request.body().size_hint();
         let announced = content_length(request.headers(), &hint)?;
         if announced.unwrap_or(0).max(hint.lower()) > self.max_bytes {
             return Err(Fault::TooLarge);
         }
         // The header alone proves nothing: the body from the server decides.
-        match hint.upper() {
-            Some(upper) if upper <= self.max_bytes => Ok(Size::Known(upper)),
-            _ => Ok(Size::Unknown),
-        }
+        Ok(hint.upper().filter(|upper| *upper <= self.max_bytes))
     }
 
     /// Takes the bytes of a body of known size, or prepares to take those of another one.
-    fn take(&self, extensions: &Extensions, size: Size) -> Result<Option<BodyPermit>, Fault> {
+    fn take(
+        &self,
+        extensions: &Extensions,
+        size: Option<u64>,
+    ) -> Result<Option<BodyPermit>, Fault> {
         let Some((budget, caller)) = &self.budget else {
             return Ok(None);
         };
-        let bytes = match size {
-            Size::Known(bytes) => bytes,
-            Size::Unknown => 0,
-        };
-        let taken = budget.take(caller(extensions), bytes);
+        let taken = budget.take(caller(extensions), size.unwrap_or(0));
         taken
-            .map(|permit| Some(BodyPermit::new(permit)))
+            .map(|it| Some(BodyPermit::new(it)))
             .map_err(Fault::Exhausted)
     }
 }
@@ -533,7 +508,7 @@ impl<R> Watch<R> {
         F: Future<Output = Result<Response<B>, E>>,
         R: Render<B>,
     {
-        let mut fault = self.refusal.fault;
+        let mut fault = self.fault;
         if let (Some(response), Some(overrun)) = (response.as_mut().as_pin_mut(), &self.overrun) {
             let response = response.poll(cx);
             // The body may be read on another task, so a future that waits for its handler
@@ -549,17 +524,6 @@ impl<R> Watch<R> {
         }
         // The handler is dropped first, so that it does not run while the answer is made.
         response.set(None);
-        Poll::Ready(Ok(self.refusal.answer(fault)))
-    }
-}
-
-// === impl Refusal ===
-
-impl<R> Refusal<R> {
-    fn answer<B>(&self, fault: Fault) -> Response<B>
-    where
-        R: Render<B>,
-    {
-        self.layer.refuse(fault, self.version)
+        Poll::Ready(Ok(self.layer.refuse(fault, self.version)))
     }
 }

@@ -84,8 +84,7 @@ pub struct BodyError {
 
 #[derive(Debug)]
 enum ErrorKind {
-    TooLarge,
-    Exhausted(Exhausted),
+    Refused(Fault),
     Inner(BoxError),
 }
 
@@ -125,9 +124,9 @@ where
         };
         let size = frame.data_ref().map_or(0, |data| data.remaining() as u64);
         let grown = this.permit.as_ref().map(|permit| permit.grow(size));
-        let (fault, kind) = match (this.remaining.checked_sub(size), grown) {
-            (None, _) => (Fault::TooLarge, ErrorKind::TooLarge),
-            (_, Some(Err(error))) => (Fault::Exhausted(error), ErrorKind::Exhausted(error)),
+        let fault = match (this.remaining.checked_sub(size), grown) {
+            (None, _) => Fault::TooLarge,
+            (_, Some(Err(exhausted))) => Fault::Exhausted(exhausted),
             (Some(remaining), _) => {
                 *this.remaining = remaining;
                 return Poll::Ready(Some(Ok(frame)));
@@ -137,6 +136,7 @@ where
         if let Some(overrun) = this.overrun {
             overrun.report(fault);
         }
+        let kind = ErrorKind::Refused(fault);
         Poll::Ready(Some(Err(BodyError { kind })))
     }
 
@@ -225,15 +225,15 @@ impl BodyError {
     /// ```
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        matches!(self.kind, ErrorKind::TooLarge)
+        matches!(self.kind, ErrorKind::Refused(Fault::TooLarge))
     }
 }
 
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
-            ErrorKind::TooLarge => "the request body is larger than the limit",
-            ErrorKind::Exhausted(_) => "there is no memory for the request body now",
+            ErrorKind::Refused(Fault::TooLarge) => "the request body is larger than the limit",
+            ErrorKind::Refused(_) => "there is no memory for the request body now",
             ErrorKind::Inner(_) => "the request body could not be read",
         })
     }
@@ -242,8 +242,7 @@ impl fmt::Display for BodyError {
 impl Error for BodyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            ErrorKind::TooLarge => None,
-            ErrorKind::Exhausted(exhausted) => Some(exhausted),
+            ErrorKind::Refused(_) => None,
             ErrorKind::Inner(error) => Some(&**error),
         }
     }

@@ -2,10 +2,8 @@
 
 use std::{
     collections::HashMap,
-    error::Error,
-    fmt,
     hash::{BuildHasher as _, Hash, RandomState},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 /// A body up to this size may use all of a share or budget, and a larger one only three quarters,
@@ -30,7 +28,11 @@ const SMALL: u64 = 64 << 10;
 /// # Ok::<_, Exhausted>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ByteBudget(Arc<Shared>);
+pub struct ByteBudget {
+    total: u64,
+    share: u64,
+    taken: Arc<Mutex<Taken>>,
+}
 
 /// Bytes of a [`ByteBudget`], given back on drop.
 ///
@@ -75,13 +77,6 @@ pub enum Exhausted {
     Total,
 }
 
-#[derive(Debug)]
-struct Shared {
-    total: u64,
-    share: u64,
-    taken: Mutex<Taken>,
-}
-
 #[derive(Debug, Default)]
 struct Taken {
     total: u64,
@@ -102,11 +97,11 @@ impl ByteBudget {
     /// ```
     #[must_use]
     pub fn new(total: u64, share: u64) -> Self {
-        Self(Arc::new(Shared {
+        Self {
             total,
             share: share.min(total),
-            taken: Mutex::default(),
-        }))
+            taken: Arc::default(),
+        }
     }
 
     /// Returns the number that stands for a caller: a user, a token or an address. The hash is
@@ -147,6 +142,10 @@ impl ByteBudget {
         permit.grow(size)?;
         Ok(permit)
     }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 // === impl BytePermit ===
@@ -169,16 +168,11 @@ impl BytePermit {
     /// # Errors
     /// Fails if the share of the caller or the budget has less left. Earlier bytes stay taken.
     pub fn grow(&mut self, bytes: u64) -> Result<(), Exhausted> {
-        let Shared {
-            total,
-            share,
-            taken,
-        } = &*self.budget.0;
         let size = self.size.saturating_add(bytes);
         let of = |limit: u64| if size <= SMALL { limit } else { limit / 4 * 3 };
-        let (total, share) = (of(*total), of(*share));
+        let (total, share) = (of(self.budget.total), of(self.budget.share));
         let needed = size.min(share).saturating_sub(self.taken);
-        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.budget.lock();
         let own = taken.by_caller.get(&self.caller).copied().unwrap_or(0);
         if own + needed > share {
             return Err(Exhausted::Share);
@@ -186,10 +180,8 @@ impl BytePermit {
         if taken.total + needed > total {
             return Err(Exhausted::Total);
         }
-        if needed > 0 {
-            taken.total += needed;
-            taken.by_caller.insert(self.caller, own + needed);
-        }
+        taken.total += needed;
+        taken.by_caller.insert(self.caller, own + needed);
         self.size = size;
         self.taken += needed;
         Ok(())
@@ -198,11 +190,7 @@ impl BytePermit {
 
 impl Drop for BytePermit {
     fn drop(&mut self) {
-        if self.taken == 0 {
-            return;
-        }
-        let taken = &self.budget.0.taken;
-        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.budget.lock();
         taken.total -= self.taken;
         if let Some(own) = taken.by_caller.get_mut(&self.caller) {
             *own -= self.taken;
@@ -212,16 +200,3 @@ impl Drop for BytePermit {
         }
     }
 }
-
-// === impl Exhausted ===
-
-impl fmt::Display for Exhausted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Share => "the bodies of this caller use all of the memory for them",
-            Self::Total => "other bodies use all of the memory for them",
-        })
-    }
-}
-
-impl Error for Exhausted {}
