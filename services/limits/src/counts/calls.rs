@@ -1,14 +1,13 @@
 //! Calls of a caller in a window.
 
 use std::{
-    num::NonZeroU32,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use ziggurat_layers::{
     clock::Clock,
-    rate_limit::{Key, Policy as _, Quota, Remaining, Steady},
+    rate_limit::{Quota, Remaining},
 };
 
 use super::nanos;
@@ -18,10 +17,10 @@ use super::nanos;
 #[derive(Debug)]
 pub(crate) struct Calls<C> {
     clock: C,
-    /// Refused calls, which have a quota of the same size: beyond both, the caller is flooding.
-    refused: Steady<C>,
     /// Time of the clock at which all calls are available again, in nanoseconds.
     full_at: AtomicU64,
+    /// The same for refused calls, of which a window is allowed: beyond both, the caller is flooding.
+    refused_full_at: AtomicU64,
     /// Time of the clock up to which the caller is flooding, in nanoseconds.
     flooding_until: AtomicU64,
 }
@@ -30,12 +29,9 @@ pub(crate) struct Calls<C> {
 
 impl<C: Clock + Clone> Calls<C> {
     pub(super) fn new(clock: &C) -> Self {
-        // Each call brings the quota of its rule.
-        let any = Quota::new(NonZeroU32::MIN, Duration::from_secs(1)).expect("a second is valid");
         Self {
-            // Of one key, so that it is dropped with the caller.
-            refused: Steady::new(any).with_max_keys(1).with_clock(clock.clone()),
             full_at: AtomicU64::new(0),
+            refused_full_at: AtomicU64::new(0),
             flooding_until: AtomicU64::new(0),
             clock: clock.clone(),
         }
@@ -44,30 +40,17 @@ impl<C: Clock + Clone> Calls<C> {
     /// Admits a call if fewer than `burst` were made at once, or returns the time until the next.
     pub(crate) fn admit(&self, quota: Quota, burst: u32) -> Result<(), Duration> {
         let (now, interval) = (self.now(), interval(quota));
-        let most = interval.saturating_mul(burst.into());
-        let after = |full_at: u64| full_at.max(now).saturating_add(interval);
-        let taken = self
-            .full_at
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| {
-                Some(after(full_at)).filter(|after| after - now <= most)
-            });
-        match taken {
-            Ok(_) => Ok(()),
-            Err(full_at) => {
-                let wait = match self.refused.admit(Key::UNKNOWN, quota) {
-                    Ok(left) if left.count() > 0 => 0,
-                    Ok(left) => {
-                        let until_full = nanos(left.reset().unwrap_or_default());
-                        let others = u64::from(quota.count()) - 1;
-                        until_full.saturating_sub(interval.saturating_mul(others))
-                    }
-                    Err(flooding) => nanos(flooding.retry_after()),
-                };
-                let until = now.saturating_add(wait);
-                self.flooding_until.fetch_max(until, Ordering::Relaxed);
-                Err(Duration::from_nanos(after(full_at) - now - most))
-            }
-        }
+        let Err(wait) = take(&self.full_at, now, interval, burst) else {
+            return Ok(());
+        };
+        // A window of refused calls is no flood. With its last one the flood begins, and it ends when
+        // that one is available again.
+        let _ = take(&self.refused_full_at, now, interval, quota.count());
+        let others = interval.saturating_mul(u64::from(quota.count()) - 1);
+        let until = self.refused_full_at.load(Ordering::Relaxed);
+        self.flooding_until
+            .fetch_max(until.saturating_sub(others), Ordering::Relaxed);
+        Err(Duration::from_nanos(wait))
     }
 
     /// Returns the time for which the caller is flooding.
@@ -114,6 +97,19 @@ impl<C: Clock + Clone> Calls<C> {
 
     fn now(&self) -> u64 {
         nanos(self.clock.now())
+    }
+}
+
+/// Uses one of `most` calls, or returns the nanoseconds until one is available.
+fn take(full_at: &AtomicU64, now: u64, interval: u64, most: u32) -> Result<(), u64> {
+    let most = interval.saturating_mul(most.into());
+    let after = |full_at: u64| full_at.max(now).saturating_add(interval);
+    let taken = full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| {
+        Some(after(full_at)).filter(|after| after - now <= most)
+    });
+    match taken {
+        Ok(_) => Ok(()),
+        Err(full_at) => Err(after(full_at) - now - most),
     }
 }
 
