@@ -215,7 +215,7 @@ impl Http {
     ) -> Result<Bytes, Error> {
         self.persist(request, deadline, retry, || async {
             let mut response = self.head(request).await?;
-            let body = body::whole(&mut response, request.max_answer(), &ANSWERS).await?;
+            let body = body::whole(&mut response, request.max_answer, &ANSWERS).await?;
             trace!(target: LOG_TARGET, bytes = body.len(), "a body was read");
             Ok(body)
         })

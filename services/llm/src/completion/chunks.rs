@@ -159,22 +159,19 @@ impl Upstream {
 impl Reading {
     /// Parses server-sent events.
     pub(super) fn events(reader: Box<dyn StreamReader>) -> Self {
-        let cut = Decoder::Events(EventDecoder::new().with_max_bytes(MAX_ANSWER));
-        Self {
-            cut,
-            reader,
-            text: 0,
-        }
+        let events = EventDecoder::new().with_max_bytes(MAX_ANSWER);
+        Self::new(Decoder::Events(events), reader)
     }
 
     /// Parses lines.
     pub(super) fn lines(reader: Box<dyn StreamReader>) -> Self {
-        let cut = Decoder::Lines(LineDecoder::new().with_max_bytes(MAX_ANSWER));
-        Self {
-            cut,
-            reader,
-            text: 0,
-        }
+        let lines = LineDecoder::new().with_max_bytes(MAX_ANSWER);
+        Self::new(Decoder::Lines(lines), reader)
+    }
+
+    fn new(cut: Decoder, reader: Box<dyn StreamReader>) -> Self {
+        let text = 0;
+        Self { cut, reader, text }
     }
 
     /// Parses more of the reply, and returns whether it is complete.
@@ -193,12 +190,11 @@ impl Reading {
             };
             let before = chunks.len();
             self.reader.read(&event, chunks)?;
-            let added = chunks.iter().skip(before);
-            let lengths = added.map(|chunk| match chunk {
-                Chunk::Text(text) => text.len(),
-                _ => 0,
-            });
-            self.text += lengths.sum::<usize>();
+            for chunk in chunks.iter().skip(before) {
+                if let Chunk::Text(text) = chunk {
+                    self.text += text.len();
+                }
+            }
             if self.text > MAX_ANSWER {
                 return Err(Fault::TooLong);
             }

@@ -68,9 +68,6 @@ pub(super) async fn whole(
             piece.extend_from_slice(&chunk);
         }
     }
-    if pieces.len() < 2 {
-        return Ok(pieces.pop().unwrap_or_default().freeze());
-    }
     Ok(pieces.concat().into())
 }
 

@@ -28,7 +28,8 @@ pub(crate) struct Request {
     query: Option<&'static str>,
     accept: HeaderValue,
     body: Option<Bytes>,
-    max_answer: usize,
+    /// Maximum size of the answer.
+    pub(super) max_answer: usize,
 }
 
 // === impl Request ===
@@ -71,11 +72,6 @@ impl Request {
     pub(crate) fn with_vectors(mut self) -> Self {
         self.max_answer = MAX_LONG_ANSWER;
         self
-    }
-
-    /// Returns the maximum size of the answer.
-    pub(super) fn max_answer(&self) -> usize {
-        self.max_answer
     }
 
     /// Returns the path.
