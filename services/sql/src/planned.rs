@@ -62,7 +62,6 @@ const CHEAP: &[&str] = &["SHOW", "SET", "RESET", "DROP", "COMMENT", "GRANT", "RE
 
 /// Objects that are empty, or hold no rows, when they are created.
 const EMPTY: &[&str] = &[
-    "TABLE",
     "VIEW",
     "SCHEMA",
     "SEQUENCE",
@@ -100,33 +99,26 @@ fn explained(text: &str, mut lexer: Lexer<'_>) -> Planned {
 
 /// Finds what a CREATE plans: it may make a table or a materialized view of a query. An index, for
 /// example, reads a whole table.
-fn created(lexer: Lexer<'_>) -> Planned {
+fn created(mut lexer: Lexer<'_>) -> Planned {
+    let object = lexer.find_map(|token| match token {
+        Token::Word(word) if !is(word, BEFORE_OBJECT) => Some(word),
+        _ => None,
+    });
+    match object {
+        Some(object) if is(object, &["TABLE", "MATERIALIZED"]) => {}
+        Some(object) if is(object, EMPTY) => return Planned::Nothing,
+        _ => return Planned::Unknown,
+    }
     let mut depth = 0_usize;
-    let mut is_table = false;
     for token in lexer {
         match token {
             Token::Symbol(b'(') => depth += 1,
             Token::Symbol(b')') => depth = depth.saturating_sub(1),
-            Token::Word(word) if depth == 0 => {
-                if is_table && is(word, &["AS"]) {
-                    return Planned::From(0);
-                }
-                if is(word, &["TABLE", "MATERIALIZED"]) {
-                    is_table = true;
-                } else if !is_table && is(word, EMPTY) {
-                    return Planned::Nothing;
-                } else if !is_table && !is(word, BEFORE_OBJECT) {
-                    return Planned::Unknown;
-                }
-            }
+            Token::Word(word) if depth == 0 && is(word, &["AS"]) => return Planned::From(0),
             _ => {}
         }
     }
-    if is_table {
-        Planned::Nothing
-    } else {
-        Planned::Unknown
-    }
+    Planned::Nothing
 }
 
 /// Words between CREATE and the kind of the object.
