@@ -301,10 +301,10 @@ impl Statement {
     }
 
     /// Shortens the time that it may take, to a millisecond at least.
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
         // For PostgreSQL zero is no limit.
-        let timeout = timeout.max(Duration::from_millis(1));
-        self.timeout = Some(self.timeout.map_or(timeout, |own| own.min(timeout)));
+        let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
+        self.timeout = self.timeout.into_iter().chain(timeout).min();
         self
     }
 

@@ -9,7 +9,7 @@ use ziggurat_postgres::error::QueryError;
 use crate::{observed::Cancelled, stop::ConfirmationDemand};
 
 /// Error of a statement.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = QueryError)]
 pub(crate) struct ErrorLine {
     /// The message, of PostgreSQL if that reported the error.
@@ -37,12 +37,8 @@ impl ErrorLine {
     pub(crate) fn cancelled(message: &str) -> Self {
         Self {
             message: message.to_owned(),
-            sqlstate: None,
-            position: None,
-            detail: None,
-            hint: None,
             code: Cancelled::CODE,
-            confirm: None,
+            ..Self::default()
         }
     }
 
@@ -58,12 +54,8 @@ impl ErrorLine {
             };
             return Self {
                 message,
-                sqlstate: None,
-                position: None,
-                detail: None,
-                hint: None,
                 code: code(error),
-                confirm: None,
+                ..Self::default()
             };
         };
         Self {
@@ -73,7 +65,7 @@ impl ErrorLine {
             detail: report.detail.clone(),
             hint: report.hint.clone(),
             code: code(error),
-            confirm: None,
+            ..Self::default()
         }
     }
 

@@ -32,7 +32,7 @@ use crate::{
     cell::write_row,
     columns,
     error_line::ErrorLine,
-    prepare::{FutureRows, Prepared, RunningStatement},
+    prepare::{FutureRows, RunningStatement},
 };
 
 /// Maximum number of rows of a piece.
@@ -52,11 +52,9 @@ const BEFORE_ROWS: &str = r#"{"rows":["#;
 /// The part of a response that comes next.
 enum Stage {
     /// The line that says which statement runs.
-    Start(Result<FutureRows, QueryError>),
+    Start(FutureRows),
     /// The columns, once the statement has begun.
     Run(FutureRows),
-    /// The error of a statement that is not sent.
-    Fail(QueryError),
     /// Rows, and the end.
     // Boxed: it is much larger than the others.
     Read(Box<Reader>),
@@ -109,11 +107,11 @@ struct Done<'a> {
 
 /// Runs a prepared statement, and returns its lines.
 pub(crate) fn lines(
-    prepared: Prepared,
+    running: RunningStatement,
+    rows: FutureRows,
     max_bytes: u64,
     cut_off: CutOffFuture,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-    let Prepared { running, rows } = prepared;
     let response = Response {
         running,
         stage: Stage::Start(rows),
@@ -142,13 +140,9 @@ impl Response {
         let mut running = self.running;
         match self.stage {
             Stage::Start(rows) => {
-                let stage = match rows {
-                    Ok(rows) => Stage::Run(rows),
-                    Err(error) => Stage::Fail(error),
-                };
+                let stage = Stage::Run(rows);
                 (started(&running), Some(Self { running, stage }))
             }
-            Stage::Fail(error) => (failed(&mut running, &error), None),
             Stage::Run(rows) => match rows.await {
                 Ok(rows) => {
                     let columns = columns::described(&running.current, rows.columns());
@@ -157,10 +151,7 @@ impl Response {
                     let stage = Stage::Read(Box::new(reader));
                     (line, Some(Self { running, stage }))
                 }
-                Err(error) => {
-                    running.finish();
-                    (failed(&mut running, &error), None)
-                }
+                Err(error) => (failed(&mut running, &error), None),
             },
             Stage::Read(mut reader) => match reader.read(&running).await {
                 Ok(PieceEnd::Open) => {
@@ -172,10 +163,7 @@ impl Response {
                     running.finish();
                     (reader.end(&running), None)
                 }
-                Err(error) => {
-                    running.finish();
-                    (failed(&mut running, &error), None)
-                }
+                Err(error) => (failed(&mut running, &error), None),
             },
         }
     }
@@ -326,6 +314,7 @@ fn started(running: &RunningStatement) -> Bytes {
 
 /// Returns the last line of a statement that failed.
 fn failed(running: &mut RunningStatement, error: &QueryError) -> Bytes {
+    running.finish();
     let demand = running.demand(error);
     if demand.is_none() {
         running.fail(error);

@@ -51,14 +51,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) confirm: Option<&'a str>,
 }
 
-/// A statement that is about to run.
-pub(crate) struct Prepared {
-    pub(crate) running: RunningStatement,
-    /// An error if the statement is not sent.
-    pub(crate) rows: Result<FutureRows, QueryError>,
-}
-
-/// The rows of a statement that was sent, once its columns are known.
+/// The rows of a statement once its columns are known, or the error of one that was not sent.
 pub(crate) type FutureRows = Pin<Box<dyn Future<Output = Result<Rows, QueryError>> + Send>>;
 
 /// Statement while it runs.
@@ -79,43 +72,40 @@ pub(crate) struct RunningStatement {
 }
 
 impl QueryApi {
-    /// Prepares a statement for its caller.
+    /// Prepares a statement for its caller, and sends it.
     pub(crate) async fn prepare(
         &self,
         caller: QueryCaller,
         asked: &Asked<'_>,
-    ) -> Result<Prepared, Stop> {
+    ) -> Result<(RunningStatement, FutureRows), Stop> {
         let current = caller.available(asked.sql, asked.database).await?;
         let notices = Notices::default();
+        let mut demand = None;
         let statement = match Statement::new(current.database(), asked.sql) {
             Ok(statement) => {
                 let most = self.most_rows(&caller);
                 let statement = self.limited(statement, &caller, asked, most);
-                Ok(statement.with_notices(&notices))
+                let statement = statement.with_notices(&notices);
+                let permitted = self.permitted(&caller, &current, statement, asked);
+                let (statement, demanded) = permitted.await?;
+                demand = demanded;
+                Ok(statement)
             }
             Err(QueryError::Empty) => return Err(Stop::no_sql()),
             Err(error) => Err(error),
-        };
-        let (statement, demand) = match statement {
-            Ok(statement) => {
-                let permitted = self.permitted(&caller, &current, statement, asked);
-                let (statement, demand) = permitted.await?;
-                (Ok(statement), demand)
-            }
-            Err(error) => (Err(error), None),
         };
         let running = self.enter(&caller)?;
         let sent = statement.as_ref().ok();
         let mut running = running.begin(caller, current, asked.sql, sent, notices);
         running.demand = demand;
-        let rows = match statement {
+        let rows: FutureRows = match statement {
             Ok(statement) => {
                 let lease = running.admitted(asked.sql).await?;
-                Ok(running.send(statement, lease).await?)
+                running.send(statement, lease).await?
             }
-            Err(error) => Err(error),
+            Err(error) => Box::pin(ready(Err(error))),
         };
-        Ok(Prepared { running, rows })
+        Ok((running, rows))
     }
 
     /// Counts a statement of a session.
@@ -141,15 +131,12 @@ impl QueryApi {
         most: u32,
     ) -> Statement {
         let rows = u32::try_from(asked.max_rows).unwrap_or(most).min(most);
-        let statement = statement
+        statement
             .with_streamed_rows(rows)
             .with_max_row_bytes(MAX_ROW_BYTES)
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(caller.observed.facts().own_limits().max_cost());
-        match asked.timeout {
-            Some(timeout) => statement.with_timeout(timeout),
-            None => statement,
-        }
+            .with_max_cost(caller.observed.facts().own_limits().max_cost())
+            .with_timeout(asked.timeout)
     }
 
     /// Demands a confirmation for what may write, unless the request has one. What looks like
@@ -252,11 +239,10 @@ impl RunningStatement {
         let first = time::timeout(CONFIRMATION_TIME, rows.as_mut());
         match observed.or_cancelled(first).await? {
             Err(_) => Ok(rows),
-            Ok(Err(error)) => match self.demand(&error) {
+            Ok(found) => match found.as_ref().err().and_then(|error| self.demand(error)) {
                 Some(demand) => Err(Stop::Confirm(demand)),
-                None => Ok(Box::pin(ready(Err(error)))),
+                None => Ok(Box::pin(ready(found))),
             },
-            Ok(found) => Ok(Box::pin(ready(found))),
         }
     }
 

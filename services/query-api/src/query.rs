@@ -99,7 +99,8 @@ pub(crate) async fn run(
         timeout: request.timeout_ms.map(Duration::from_millis),
         confirm: request.confirm.as_deref(),
     };
-    let prepared = api.prepare(caller, &asked).await?;
-    let lines = lines::lines(prepared, api.limits.max_query_bytes, api.cut_off.happened());
+    let (running, rows) = api.prepare(caller, &asked).await?;
+    let (max_bytes, cut_off) = (api.limits.max_query_bytes, api.cut_off.happened());
+    let lines = lines::lines(running, rows, max_bytes, cut_off);
     Ok(([(CONTENT_TYPE, NDJSON)], Body::from_stream(lines)).into_response())
 }

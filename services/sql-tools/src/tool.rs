@@ -95,15 +95,12 @@ impl SqlTool {
             Shape::Value | Shape::Record => 1,
             _ => definition.row_limit.unwrap_or(database.row_limit()),
         };
-        let statement = statement
+        Ok(statement
             .with_row_limit(rows)
             .with_max_row_bytes(self.max_bytes.max(answer::MIN_ROW_LIMIT))
             .with_large_rows(self.large_rows.clone())
-            .with_values(arguments::bound(definition, values));
-        Ok(match definition.timeout {
-            Some(timeout) => statement.with_timeout(timeout),
-            None => statement,
-        })
+            .with_values(arguments::bound(definition, values))
+            .with_timeout(definition.timeout))
     }
 
     /// Runs the statement on a connection of the caller.

@@ -172,7 +172,7 @@ impl HealthChecks {
         let text = check.definition.statement(&[]);
         let rows = async {
             let statement = check.statement(call, &text, values)?;
-            check.rows(call, statement.with_timeout(limit)).await
+            check.rows(call, statement.with_timeout(Some(limit))).await
         };
         let rows = time::timeout(limit + GRACE, rows).await;
         rows.unwrap_or(Err(QueryError::Silent))

@@ -66,7 +66,11 @@ async fn values_are_bound_and_the_connection_stays_usable() {
     let statement = read("SELECT $1::text", count()).with_max_cost(Some(1000.0));
     assert_eq!(bound(statement, &pool).await.expect("cheap"), ["3"]);
     let statement = read("SELECT pg_sleep($1::text::int)", vec![Value::from("60")]);
-    let late = bound(statement.with_timeout(Duration::from_millis(50)), &pool).await;
+    let late = bound(
+        statement.with_timeout(Some(Duration::from_millis(50))),
+        &pool,
+    )
+    .await;
     assert!(matches!(late, Err(QueryError::Failed { report, .. }) if report.sqlstate == "57014"));
 }
 
