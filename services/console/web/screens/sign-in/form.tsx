@@ -28,12 +28,15 @@ export function SignInForm({
   const [message, setMessage] = useState<string | null>(null)
   const [wait, setWait] = useCountdown()
   const form = useRef<HTMLFormElement>(null)
+  const failure = useRef<HTMLDivElement>(null)
 
-  // At first and after a failure, which is announced and clears the secret.
   useEffect(() => {
     const fields = [...(form.current?.querySelectorAll('input') ?? [])]
     ;(fields.find((field) => field.value === '') ?? fields[0])?.focus()
-  }, [way, message])
+  }, [way])
+  useEffect(() => {
+    if (message) failure.current?.focus()
+  }, [message])
 
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -85,7 +88,7 @@ export function SignInForm({
         </Tabs>
       )}
       {message && (
-        <div class="sign-in-failure">
+        <div ref={failure} tabIndex={-1} class="sign-in-failure">
           <Banner kind="danger">
             {message}
             {wait > 0 && <p>{text.waits(wait)}</p>}
