@@ -3,6 +3,8 @@
 mod annotations;
 mod arguments;
 mod closure;
+#[cfg(feature = "schemars")]
+mod described_result;
 pub(super) mod headers;
 mod icon;
 mod into_result;
@@ -27,7 +29,7 @@ use crate::{
 };
 
 #[cfg(feature = "schemars")]
-pub use self::into_result::DescribedResult;
+pub use self::described_result::DescribedResult;
 use self::visibility::{Audience, Wording};
 pub use self::{
     annotations::Annotations,
@@ -357,7 +359,7 @@ impl ToolRequest {
     /// argument instead, so that a missing state is found when the server starts.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
-        State::of(self.tools.states())
+        State::of(self.tools.states()).ok()
     }
 
     /// Returns the headers of the HTTP request; empty over standard input and output.

@@ -1,11 +1,9 @@
 //! Tools made from closures, and from types that implement [`ToolHandler`].
 
-use std::{
-    any::type_name, borrow::Cow, fmt, marker::PhantomData, panic::AssertUnwindSafe, pin::Pin,
-    sync::Arc,
-};
+use std::{borrow::Cow, fmt, marker::PhantomData, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
 use futures_util::FutureExt as _;
+use http::Extensions;
 use serde::de::DeserializeOwned;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -15,7 +13,7 @@ use crate::DescribedResult;
 use crate::{
     Annotations, Error, Failure, Icon, Schema, SetupError, State, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult,
-    tool::{IntoResult, layered::Layered, state::NeededState},
+    tool::{IntoResult, layered::Layered},
 };
 
 /// A tool of a server.
@@ -47,8 +45,8 @@ use crate::{
 pub struct Tool {
     pub(crate) descriptor: ToolDescriptor,
     pub(crate) service: Arc<dyn AnyTool>,
-    /// The state that it takes.
-    pub(super) state: Option<NeededState>,
+    /// Fails if the state that it takes is missing, so that this is found when the server starts.
+    pub(super) check: fn(&Extensions) -> Result<(), SetupError>,
 }
 
 /// The future of a type-erased tool.
@@ -72,9 +70,11 @@ pub trait ToolClosure<M>: Send + Sync + 'static {
     /// The result, before it is converted.
     type Output: IntoResult;
 
-    /// The [state](State) that the closure takes.
+    /// Fails if the [state](State) that the closure takes is missing.
     #[doc(hidden)]
-    const STATE: Option<NeededState> = None;
+    fn check(_: &Extensions) -> Result<(), SetupError> {
+        Ok(())
+    }
 
     /// Calls the closure.
     fn call(
@@ -136,12 +136,12 @@ where
     type Arguments = A;
     type Output = R;
 
-    const STATE: Option<NeededState> = Some(State::<T>::NEEDED);
+    fn check(states: &Extensions) -> Result<(), SetupError> {
+        State::<T>::of(states).map(drop)
+    }
 
     async fn call(&self, arguments: A, request: ToolRequest) -> Result<ToolResult, Error> {
-        let state = request
-            .state()
-            .ok_or_else(|| Error::internal(SetupError::NoState(type_name::<T>())))?;
+        let state = State::of(request.tools.states()).map_err(Error::internal)?;
         self(arguments, state).await?.into_result()
     }
 }
@@ -219,7 +219,7 @@ impl Tool {
         Self {
             descriptor: ToolDescriptor::new(name, description, schema),
             service: Arc::new(Closure { closure, kind }),
-            state: C::STATE,
+            check: C::check,
         }
     }
 
@@ -278,7 +278,7 @@ impl Tool {
         Self {
             descriptor: self.descriptor,
             service: Arc::new(Layered(service)),
-            state: self.state,
+            check: self.check,
         }
     }
 
@@ -293,7 +293,7 @@ impl<T: ToolHandler> From<T> for Tool {
         Self {
             descriptor: handler.describe(),
             service: Arc::new(Handler(handler)),
-            state: None,
+            check: |_| Ok(()),
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-#[cfg(feature = "schemars")]
-use crate::Schema;
 use crate::{Block, Error, Structure, Text, ToolResult};
 
 /// A value that can be the result of a tool.
@@ -36,16 +34,6 @@ pub trait IntoResult: Send {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
-
-/// A result with a schema, for the closures of [`Tool::new`](crate::Tool::new).
-#[cfg(feature = "schemars")]
-pub trait DescribedResult: IntoResult {
-    /// Returns the schema of the structure, if every result has one.
-    #[must_use]
-    fn schema() -> Option<Schema> {
-        None
-    }
-}
 
 // === impl IntoResult ===
 
@@ -96,35 +84,5 @@ impl<T: Serialize + Send> IntoResult for Json<T> {
         let structure = Structure::new(&self.0).map_err(Error::internal)?;
         let json = structure.as_json();
         Ok(ToolResult::text(json).with_structure(Some(structure)))
-    }
-}
-
-// === impl DescribedResult ===
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for ToolResult {}
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for Text {}
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for String {}
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for &str {}
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for () {}
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for Block {}
-
-#[cfg(feature = "schemars")]
-impl DescribedResult for Vec<Block> {}
-
-#[cfg(feature = "schemars")]
-impl<T: Serialize + Send + schemars::JsonSchema> DescribedResult for Json<T> {
-    fn schema() -> Option<Schema> {
-        Some(Schema::of_output::<T>())
     }
 }

@@ -167,15 +167,9 @@ impl Tools {
 
     /// Checks for errors that make some clients drop the whole list.
     pub(crate) fn check(&self) -> Result<(), SetupError> {
-        for Tool {
-            descriptor: tool,
-            state,
-            ..
-        } in self.entries.iter()
-        {
-            if let Some(missing) = state.filter(|it| !(it.is_there)(&self.states)) {
-                return Err(SetupError::NoState((missing.name)()));
-            }
+        for entry in self.entries.iter() {
+            (entry.check)(&self.states)?;
+            let tool = &entry.descriptor;
             let name = &tool.name;
             let is_short = (1..=64).contains(&name.len());
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

@@ -1,8 +1,10 @@
 //! A state that the tools of a server share.
 
-use std::{any::type_name, fmt, ops::Deref, sync::Arc};
+use std::{any::type_name, ops::Deref, sync::Arc};
 
 use http::Extensions;
+
+use crate::SetupError;
 
 /// The value of [`Tools::with_state`](crate::Tools::with_state), as the second argument of a closure.
 ///
@@ -24,24 +26,13 @@ use http::Extensions;
 #[derive(Debug)]
 pub struct State<T>(Arc<T>);
 
-/// A state that a closure takes.
-#[derive(Clone, Copy)]
-pub struct NeededState {
-    pub(crate) name: fn() -> &'static str,
-    pub(super) is_there: fn(&Extensions) -> bool,
-}
-
 // === impl State ===
 
 impl<T: Send + Sync + 'static> State<T> {
-    /// Describes the need, so that a missing state is found at the start of the server.
-    pub(super) const NEEDED: NeededState = NeededState {
-        name: type_name::<T>,
-        is_there: |states| states.get::<Arc<T>>().is_some(),
-    };
-
-    pub(super) fn of(states: &Extensions) -> Option<Self> {
-        states.get().cloned().map(Self)
+    /// Finds the state of this type among all.
+    pub(super) fn of(states: &Extensions) -> Result<Self, SetupError> {
+        let state = states.get().cloned().map(Self);
+        state.ok_or_else(|| SetupError::NoState(type_name::<T>()))
     }
 }
 
@@ -56,13 +47,5 @@ impl<T> Deref for State<T> {
 
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-// === impl NeededState ===
-
-impl fmt::Debug for NeededState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NeededState").field(&(self.name)()).finish()
     }
 }
