@@ -30,7 +30,7 @@ use ziggurat_postgres::{
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
-    answer::{NoAnswer, Request, complaint},
+    answer::{Request, UNCONFIRMED, complaint},
     confirm::WriteQuestion,
     connection_directive::Directive,
 };
@@ -200,14 +200,11 @@ impl QueryDatabase {
         if may_define {
             self.databases.changed(current);
         }
-        match (answer, question) {
-            (Ok(answer), _) => Ok(answer),
-            (Err(NoAnswer::Unconfirmed), Some(question)) => {
-                let asked = question.ask().await?;
-                asked.ok_or_else(|| Error::said(answer::UNCONFIRMED))
-            }
-            (Err(error), _) => Err(error.into_reported().into()),
+        let mut answer = answer?;
+        if let (None, Some(question)) = (&answer, question) {
+            answer = question.ask().await?;
         }
+        answer.ok_or_else(|| Error::said(UNCONFIRMED))
     }
 
     async fn run_ad_hoc(
@@ -241,7 +238,7 @@ impl QueryDatabase {
         let (lease, _permit) = connection.into_parts();
         let lease = lease.with_call(CallFacts::context(request.caller()));
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
-            Ok(answer) => answer.map_err(|error| error.into_reported().into()),
+            Ok(answer) => answer?.ok_or_else(|| Error::said(UNCONFIRMED)),
             Err(_) if options.is_negotiated => Err(Error::said(format!(
                 "The database did not answer within {CALL_TIMEOUT:?}."
             ))),

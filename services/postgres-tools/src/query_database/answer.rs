@@ -65,13 +65,6 @@ pub(super) struct Request {
     errors: Option<Box<SqlErrors>>,
 }
 
-/// The reason why there is no answer.
-pub(super) enum NoAnswer {
-    /// The statement writes, and no user has confirmed it.
-    Unconfirmed,
-    Reported(Reported),
-}
-
 /// Line below the error of a refused write.
 const ALLOW_WRITES: &str =
     "HINT: To change data, the operator has to set allow_writes: true for this database.";
@@ -191,34 +184,34 @@ impl Request {
         self
     }
 
-    /// Runs the statement.
+    /// Runs the statement. Returns `None` if it writes, and the user has to be asked.
     pub(super) async fn run(
         self,
         statement: Statement,
         lease: Lease,
-    ) -> Result<ToolResult, NoAnswer> {
+    ) -> Result<Option<ToolResult>, Reported> {
         let is_setting = statement.is_setting();
         let statement = statement.with_max_row_bytes(self.max_bytes.max(MIN_ROW_LIMIT));
         let rows = match statement.run(lease).await {
             Ok(rows) => rows,
-            Err(error) => return Err(self.no_answer(&error).await),
+            Err(error) => return self.no_answer(&error).await,
         };
         let structured = self.structured(&rows);
         let mut reader = AnswerReader::new(self, rows, structured);
         if !matches!(reader.end, RowsEnd::Counted { .. })
             && let Err(error) = reader.fill(STREAM_THRESHOLD).await
         {
-            return Err(reader.request.no_answer(&error).await);
+            return reader.request.no_answer(&error).await;
         }
         if matches!(reader.end, RowsEnd::Open | RowsEnd::Counted { .. }) {
-            return Ok(ToolResult::stream(reader.stream()));
+            return Ok(Some(ToolResult::stream(reader.stream())));
         }
         let permit = reader.permit.take();
         let (text, structure) = reader.whole(is_setting);
-        Ok(match permit {
+        Ok(Some(match permit {
             Some(permit) => ToolResult::stream(held(text, structure, permit)),
             None => ToolResult::text(text).with_structure(structure),
-        })
+        }))
     }
 
     /// Makes a table for the structured result, if requested.
@@ -310,11 +303,11 @@ impl Request {
         }
     }
 
-    async fn no_answer(&self, error: &QueryError) -> NoAnswer {
+    async fn no_answer(&self, error: &QueryError) -> Result<Option<ToolResult>, Reported> {
         if self.is_unconfirmed && error.is_about_a_write() {
-            return NoAnswer::Unconfirmed;
+            return Ok(None);
         }
-        NoAnswer::Reported(self.complaint(error).await)
+        Err(self.complaint(error).await)
     }
 
     /// Describes a query error, so that the model can correct its statement.
@@ -342,17 +335,6 @@ impl Request {
                 Reported::new(format!("Error iterating rows: {text}\n{ALLOW_WRITES}"))
             }
             _ => complaint(error),
-        }
-    }
-}
-
-// === impl NoAnswer ===
-
-impl NoAnswer {
-    pub(super) fn into_reported(self) -> Reported {
-        match self {
-            Self::Unconfirmed => Reported::new(UNCONFIRMED),
-            Self::Reported(reported) => reported,
         }
     }
 }
