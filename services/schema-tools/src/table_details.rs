@@ -13,6 +13,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use serde::Serialize;
 use ziggurat_postgres::{
     error::{Phase, QueryError},
     pool::Lease,
@@ -70,18 +71,20 @@ pub(crate) struct TableDetails {
 }
 
 /// Check constraint of a table or a domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Constraint {
     /// Its name.
     pub(crate) name: String,
     /// Its condition: `status <> ''`. A domain calls the value of the column `value`.
     pub(crate) definition: String,
     /// The column that it is about, if it is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<String>,
 }
 
 /// State of the row security of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum RowSecurity {
     /// Policies have no effect.
     #[default]
@@ -93,7 +96,8 @@ pub(crate) enum RowSecurity {
 }
 
 /// Policy of row security.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Policy {
     /// Its name.
     pub(crate) name: String,
@@ -101,12 +105,14 @@ pub(crate) struct Policy {
     pub(crate) command: String,
     /// The roles that it holds for; `PUBLIC` for all.
     pub(crate) roles: Vec<String>,
-    /// The condition for rows that are read or changed.
-    pub(crate) using: Option<String>,
-    /// The condition for rows that are written.
-    pub(crate) with_check: Option<String>,
     /// One permissive policy is enough for a row, while every restrictive one has to hold.
     pub(crate) is_permissive: bool,
+    /// The condition for rows that are read or changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) using: Option<String>,
+    /// The condition for rows that are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) with_check: Option<String>,
 }
 
 /// Partitions of a table.

@@ -15,18 +15,19 @@ use ziggurat_tokens::Identity;
 
 use crate::{
     Glossary,
-    table_details::{Constraint, DetailOptions, Partitions, Policy, RowSecurity, TableDetails},
+    table_details::{Constraint, DetailOptions, Policy, RowSecurity, TableDetails},
 };
 
 /// The members; those that are empty are absent.
 #[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Details<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    policies: Vec<DescribedPolicy<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    checks: Vec<Check<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    policies: &'a [Policy],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    checks: &'a [Constraint],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     enums: Vec<Labels<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,38 +41,16 @@ pub(super) struct Details<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     partitions: Option<String>,
     /// The parent and the bounds of a partition.
-    #[serde(rename = "partitionOf", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     partition_of: Option<String>,
-    /// `on` or `forced`.
-    #[serde(rename = "rowSecurity", skip_serializing_if = "Option::is_none")]
-    row_security: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_security: Option<RowSecurity>,
     /// True if the role may not select from the table.
-    #[serde(rename = "notReadable", skip_serializing_if = "Not::not")]
+    #[serde(skip_serializing_if = "Not::not")]
     not_readable: bool,
     /// The columns that the role may not read, if it may read others.
-    #[serde(rename = "unreadableColumns", skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unreadable_columns: &'a [String],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DescribedPolicy<'a> {
-    name: &'a str,
-    command: &'a str,
-    roles: &'a [String],
-    is_permissive: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    using: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    with_check: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Check<'a> {
-    name: &'a str,
-    definition: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<&'a str>,
 }
 
 /// The values of a column of an enum.
@@ -110,59 +89,31 @@ impl<'a> Details<'a> {
             let column = column.name();
             Some(Labels { column, labels })
         });
-        let has_policies = |details: &&TableDetails| details.row_security != RowSecurity::Off;
-        let policies = details.filter(has_policies);
-        Self {
+        let known = Self {
             rows: table.rows(),
-            policies: policies.map_or_else(Vec::new, |it| it.policies.iter().map(policy).collect()),
-            checks: details.map_or_else(Vec::new, |it| it.checks.iter().map(check).collect()),
             enums: enums.collect(),
             notes: notes.collect(),
-            triggers: details.map_or(&[], |it| &it.triggers),
-            view: details.and_then(|it| it.view_definition.as_deref()),
-            partitions: details
-                .and_then(|it| it.partitions.as_ref())
-                .map(partitions),
-            partition_of: details.and_then(|it| it.partition_of.as_ref()).map(parent),
-            row_security: details.and_then(|it| row_security(it.row_security)),
-            not_readable: details.is_some_and(|it| !it.privileges.contains(&"SELECT")),
-            unreadable_columns: details.map_or(&[], |it| &it.unreadable_columns),
+            ..Self::default()
+        };
+        let Some(details) = details else {
+            return known;
+        };
+        let row_security = Some(details.row_security).filter(|state| *state != RowSecurity::Off);
+        let partitions = details.partitions.as_ref();
+        let parent = details.partition_of.as_ref();
+        Self {
+            // Without row security they have no effect.
+            policies: row_security.map_or(&[], |_| &details.policies),
+            checks: &details.checks,
+            triggers: &details.triggers,
+            view: details.view_definition.as_deref(),
+            partitions: partitions.map(|it| format!("{} by {}", it.count, it.key)),
+            partition_of: parent.map(|(parent, bounds)| format!("{parent} {bounds}")),
+            row_security,
+            not_readable: !details.privileges.contains(&"SELECT"),
+            unreadable_columns: &details.unreadable_columns,
+            ..known
         }
-    }
-}
-
-fn partitions(Partitions { count, key }: &Partitions) -> String {
-    format!("{count} by {key}")
-}
-
-fn parent((parent, bounds): &(String, String)) -> String {
-    format!("{parent} {bounds}")
-}
-
-fn row_security(state: RowSecurity) -> Option<&'static str> {
-    match state {
-        RowSecurity::Off => None,
-        RowSecurity::On => Some("on"),
-        RowSecurity::Forced => Some("forced"),
-    }
-}
-
-fn policy(policy: &Policy) -> DescribedPolicy<'_> {
-    DescribedPolicy {
-        name: &policy.name,
-        command: &policy.command,
-        roles: &policy.roles,
-        is_permissive: policy.is_permissive,
-        using: policy.using.as_deref(),
-        with_check: policy.with_check.as_deref(),
-    }
-}
-
-fn check(check: &Constraint) -> Check<'_> {
-    Check {
-        name: &check.name,
-        definition: &check.definition,
-        column: check.column.as_deref(),
     }
 }
 
