@@ -50,7 +50,7 @@ impl Audit {
     /// not end with a record.
     pub fn open(settings: Settings) -> Result<(Self, Writer), OpenError> {
         let (instance, key) = (instance(), settings.key()?);
-        let (output, found, mark) = match &settings.destination {
+        let (output, found, mark_file) = match &settings.destination {
             Destination::Stderr => (
                 Output::Stderr { is_torn: false },
                 recovery::Found::default(),
@@ -60,15 +60,16 @@ impl Audit {
                 let failed = |error| OpenError::File(path.clone(), error);
                 let file = log_file::open_locked(path)?;
                 let mut found = recovery::recover(path, &file, settings.required)?;
-                let mark = MarkFile::open(settings.state_folder.as_deref(), path);
-                if let Some(marked) = mark.mark {
+                let mark_file = MarkFile::open(settings.state_folder.as_deref(), path);
+                if let Some(marked) = mark_file.as_ref().and_then(|file| file.mark) {
                     found.check(marked, path).map_err(failed)?;
                 }
                 let file = LogFile::new(path, file, &settings).map_err(failed)?;
-                (Output::File(file), found, Some(mark))
+                (Output::File(file), found, mark_file)
             }
         };
-        let mut journal = Journal::new(output, &settings, key, &instance, &found).with_mark(mark);
+        let mut journal = Journal::new(output, &settings, key, &instance, &found);
+        journal.mark_file = mark_file;
         journal.start(&found).map_err(OpenError::Write)?;
         let queue = Arc::new(Queue::default());
         let settings = Arc::new(ArcSwap::from_pointee(settings));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tracing::error;
+use tracing::{error, warn};
 
 use crate::{
     Fsync, Settings,
@@ -45,7 +45,8 @@ pub(crate) struct Journal {
     opens: BTreeSet<u64>,
     /// Time of the first write since the last sync.
     unsynced: Option<Instant>,
-    mark: Option<MarkFile>,
+    /// Is `None` after a failure: an old mark says less, and nothing wrong.
+    pub(crate) mark_file: Option<MarkFile>,
 }
 
 #[derive(Debug)]
@@ -91,14 +92,8 @@ impl Journal {
             before: found.before.clone(),
             opens: BTreeSet::new(),
             unsynced: None,
-            mark: None,
+            mark_file: None,
         }
-    }
-
-    /// Keeps the position of the last record in a file.
-    pub(crate) fn with_mark(mut self, mark: Option<MarkFile>) -> Self {
-        self.mark = mark;
-        self
     }
 
     /// Takes settings that may change while the trail goes on.
@@ -369,9 +364,11 @@ impl Journal {
     /// Keeps the position of the last line, unless a power failure may still remove that line.
     pub(crate) fn mark(&mut self) {
         if self.unsynced.is_none()
-            && let (Some(written), Some(file)) = (self.written(), &mut self.mark)
+            && let (Some(written), Some(file)) = (self.written(), &mut self.mark_file)
+            && let Err(error) = file.write(written)
         {
-            file.write(written);
+            warn!(%error, "the position of the last audit record cannot be kept");
+            self.mark_file = None;
         }
     }
 

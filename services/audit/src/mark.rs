@@ -30,8 +30,7 @@ pub(crate) struct Mark {
 /// File with the [`Mark`] of a trail.
 #[derive(Debug)]
 pub(crate) struct MarkFile {
-    /// Is `None` after a failure: an old mark says less, and nothing wrong.
-    file: Option<File>,
+    file: File,
     /// The mark that was read or written last.
     pub(crate) mark: Option<Mark>,
 }
@@ -51,14 +50,14 @@ impl Mark {
 // === impl MarkFile ===
 
 impl MarkFile {
-    /// Opens the file of a trail that exists, in this folder or beside the trail.
-    pub(crate) fn open(folder: Option<&Path>, trail: &Path) -> Self {
+    /// Opens the file of a trail that exists, in this folder or beside the trail. Returns `None` after
+    /// a failure.
+    pub(crate) fn open(folder: Option<&Path>, trail: &Path) -> Option<Self> {
         let opened = Self::read(folder, trail);
-        opened.unwrap_or_else(|error| {
+        let opened = opened.inspect_err(|error| {
             warn!(%error, "a removed end of the audit trail cannot be noticed after a restart");
-            let (file, mark) = (None, None);
-            Self { file, mark }
-        })
+        });
+        opened.ok()
     }
 
     fn read(folder: Option<&Path>, trail: &Path) -> io::Result<Self> {
@@ -78,23 +77,19 @@ impl MarkFile {
         let file = options.open(path)?;
         let mut text = String::new();
         (&file).take(MAX_BYTES).read_to_string(&mut text)?;
-        let (file, mark) = (Some(file), Mark::parse(&text));
+        let mark = Mark::parse(&text);
         Ok(Self { file, mark })
     }
 
     /// Replaces the mark. The caller has synced the record.
-    pub(crate) fn write(&mut self, mark: Mark) {
-        let Some(file) = self.file.as_ref().filter(|_| self.mark != Some(mark)) else {
-            return;
-        };
+    pub(crate) fn write(&mut self, mark: Mark) -> io::Result<()> {
+        if self.mark == Some(mark) {
+            return Ok(());
+        }
         // The length stays the same, so that no part of an older mark is left.
         let text = format!("{:020} {}\n", mark.seq, mark.link.as_str());
-        match file.write_all_at(text.as_bytes(), 0) {
-            Ok(()) => self.mark = Some(mark),
-            Err(error) => {
-                warn!(%error, "the position of the last audit record cannot be kept");
-                self.file = None;
-            }
-        }
+        self.file.write_all_at(text.as_bytes(), 0)?;
+        self.mark = Some(mark);
+        Ok(())
     }
 }

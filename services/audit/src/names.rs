@@ -34,12 +34,12 @@ pub(crate) fn admin(path: &Path) -> PathBuf {
 
 /// Returns the file for lines that a crash left incomplete.
 pub(crate) fn torn(path: &Path) -> PathBuf {
-    with_end(path, ".torn")
+    path.with_added_extension("torn")
 }
 
 /// Returns the file for the position of the last record.
 pub(crate) fn last(path: &Path) -> PathBuf {
-    with_end(path, ".last")
+    path.with_added_extension("last")
 }
 
 /// Returns the old files of an audit file, oldest first.
@@ -91,12 +91,6 @@ fn folder(path: &Path) -> &Path {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     }
-}
-
-fn with_end(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.file_name().map(OsString::from).unwrap_or_default();
-    name.push(end);
-    path.with_file_name(name)
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

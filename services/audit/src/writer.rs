@@ -155,9 +155,8 @@ impl LineWriter {
         self.write(&mut batch, missed);
         let missed = self.queue.unwritten();
         if missed > 0 {
-            let records = missed;
             error!(
-                records,
+                records = missed,
                 "the audit trail ends without records that could not be written"
             );
         }
