@@ -106,19 +106,18 @@ impl Toolset {
             }
             known
         });
-        let callers = entry.section("for");
-        let callers = if entry.names_key("for") {
-            CallerNames::read_with_scopes(&callers)
+        // Without the key, only API tokens that name the set have it.
+        let read = if entry.names_key("for") {
+            CallerNames::read_with_scopes
         } else {
-            // Only API tokens that name the set have it.
-            CallerNames::read_if_any(&callers)
+            CallerNames::read_if_any
         };
         Self {
             tools: texts("tools").into_iter().collect(),
             resources: texts("resources").into_iter().collect(),
             prompts: prompts.collect(),
             rest: rest.collect(),
-            callers,
+            callers: read(&entry.section("for")),
             name,
         }
     }
