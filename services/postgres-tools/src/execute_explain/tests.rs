@@ -189,7 +189,8 @@ async fn an_explained_query_obeys_the_statement_timeout() {
 
 #[tokio::test]
 async fn a_plan_that_is_too_long_is_cut() {
-    let test_server = TestServer::with(ITEMS).await;
+    let mut test_server = TestServer::with(ITEMS).await;
+    test_server.settings.max_statement_bytes = 4 << 20;
     let query = format!(
         "SELECT '{}' || id FROM item ORDER BY 1",
         "é".repeat(500_000)
