@@ -1,5 +1,5 @@
 import { Foreign } from '../foreign'
-import { type Bars, type Summed, valueText } from './series'
+import { type Bars, valueText } from './series'
 
 interface Props {
   readonly bars: Bars
@@ -21,11 +21,11 @@ export function BarList({ bars: { labels, bars, others }, isStacked }: Props) {
             <Foreign text={name} />
           </span>
           {isStacked ? (
-            <Stack sum={sum} span={span} zero={zero} />
+            <Line values={sum.values} text={valueText(sum, null)} span={span} zero={zero} />
           ) : (
             <span class="bar-group">
               {sum.values.map((value, place) => (
-                <Single key={place} value={value ?? 0} text={valueText(sum, place)} place={place} span={span} zero={zero} />
+                <Line key={place} values={[value]} first={place} text={valueText(sum, place)} span={span} zero={zero} />
               ))}
             </span>
           )}
@@ -47,43 +47,32 @@ function Legend({ labels }: { readonly labels: readonly string[] }) {
   )
 }
 
-interface Lengths {
+interface LineProps {
+  readonly values: readonly (number | null)[]
+  /** Series of the first value. */
+  readonly first?: number
+  readonly text: string
   readonly span: number
   /** Place of zero, in percent. */
   readonly zero: number
 }
 
-function Single({ value, text, place, span, zero }: Lengths & { readonly value: number; readonly text: string; readonly place: number }) {
-  const length = (Math.abs(value) / span) * 100
-  const start = value < 0 ? zero - length : zero
-  return (
-    <span class="bar-line">
-      <span class="bar-track">
-        <span
-          class={`bar series-${(place % 8) + 1}`}
-          style={{ insetInlineStart: `${start}%`, inlineSize: `${length}%` }}
-        />
-      </span>
-      <span class="bar-value">{text || '0'}</span>
-    </span>
-  )
-}
-
-function Stack({ sum: whole, span, zero }: Lengths & { readonly sum: Summed }) {
+/** Bars one behind the other on both sides of zero, and their value. */
+function Line({ values, first = 0, text, span, zero }: LineProps) {
   let [above, below] = [zero, zero]
   return (
     <span class="bar-line">
       <span class="bar-track">
-        {whole.values.map((value, place) => {
+        {values.map((value, place) => {
           const length = (Math.abs(value ?? 0) / span) * 100
           const isNegative = (value ?? 0) < 0
           const start = isNegative ? (below -= length) : above
           if (!isNegative) above += length
           const style = { insetInlineStart: `${start}%`, inlineSize: `${length}%` }
-          return <span key={place} class={`bar series-${(place % 8) + 1}`} style={style} />
+          return <span key={place} class={`bar series-${((first + place) % 8) + 1}`} style={style} />
         })}
       </span>
-      <span class="bar-value">{valueText(whole, null) || '0'}</span>
+      <span class="bar-value">{text || '0'}</span>
     </span>
   )
 }
