@@ -40,7 +40,7 @@ struct Lines {
     /// The file they are from, and its source.
     name: String,
     source: String,
-    lines: JsonLines<Box<dyn BufRead + Send>>,
+    json: JsonLines<Box<dyn BufRead + Send>>,
 }
 
 /// Reads the documents of a run.
@@ -173,7 +173,7 @@ impl Lines {
         Self {
             name: name.to_owned(),
             source: source.to_owned(),
-            lines: JsonLines::new(input),
+            json: JsonLines::new(input),
         }
     }
 }
@@ -216,7 +216,7 @@ impl InputReader {
             return Ok(None);
         };
         let (name, source) = (lines.name.clone(), lines.source.clone());
-        match lines.lines.next() {
+        match lines.json.next() {
             None => Ok(None),
             Some(Ok(line)) => Ok(Some(self.line(name, source, line))),
             Some(Err(error)) if name == STANDARD_INPUT => Err(IngestError::Input(error)),

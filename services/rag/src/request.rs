@@ -193,7 +193,10 @@ impl Query {
         let refused = |malformed: Malformed| unreadable(&malformed.to_string());
         let request: QueryRequest = payload.object().map_err(refused)?;
         let members: Map<String, Value> = payload.object().map_err(refused)?;
-        if let Some(unknown) = members.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
+        if let Some(unknown) = members
+            .keys()
+            .find(|name| !MEMBERS.contains(&name.as_str()))
+        {
             let near = MEMBERS
                 .into_iter()
                 .min_by_key(|known| osa_distance(unknown, known));

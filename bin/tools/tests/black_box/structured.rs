@@ -69,13 +69,16 @@ fn rows_are_structured_if_the_operator_enables_it_and_the_revision_supports_it()
             ("get_schema_info", json!({})),
         ] {
             let exact = client.tool(name, &arguments).0;
+            // A client that negotiates gets the fields of the table once.
+            let (table, empty) = ("\npublic\titem\tTABLE\t\t", "\n\t\t\t\t");
+            let exact = exact.replace(table, empty).replacen(empty, table, 1);
             for revision in REVISIONS {
                 let expected = is_on && revision >= FIRST;
                 let schema = declared(&client, revision, name);
                 let result = call(&client, revision, name, &arguments);
                 // NULL is a mark for clients that negotiate, and an empty field for others.
                 let text = result["content"][0]["text"].as_str().expect("a text");
-                assert_eq!(text.replace("\\N", ""), *exact, "{revision}");
+                assert_eq!(text.replace("\\N", ""), exact, "{revision}");
                 let table = result.get("structuredContent");
                 assert_eq!(table.is_some(), expected, "{is_on} {revision} {result}");
                 assert_eq!(schema.is_some(), expected, "{is_on} {revision}");

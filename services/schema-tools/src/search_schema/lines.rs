@@ -158,18 +158,10 @@ impl<'a> Lines<'a> {
                 out.push('\n');
             }
             Entry::Function(at) => {
-                let Some(function) = self.functions.get(at) else {
-                    return;
-                };
                 out.push_str(&self.name(entry));
-                if function.result.is_empty() {
-                    out.push_str(" (procedure)");
-                } else {
-                    out.push_str(" (function) returns ");
-                    tsv::write_text(out, function.result);
+                if let Some(function) = self.functions.get(at) {
+                    write_function(out, function, level);
                 }
-                push_comments(out, function.comment, None, level);
-                out.push('\n');
             }
             Entry::Column(table, at) => {
                 let Some((table, column)) = self.column(table, at) else {
@@ -333,6 +325,18 @@ fn push_labels(out: &mut String, kind: EnumType<'_>) {
     if more > 0 {
         write!(out, "|… {more} more").expect(STRING);
     }
+}
+
+/// Writes a line of a function behind its name.
+fn write_function(out: &mut String, function: &Function<'_>, level: Level) {
+    if function.result.is_empty() {
+        out.push_str(" (procedure)");
+    } else {
+        out.push_str(" (function) returns ");
+        tsv::write_text(out, function.result);
+    }
+    push_comments(out, function.comment, None, level);
+    out.push('\n');
 }
 
 /// Writes the comment of the database and the note of the glossary.

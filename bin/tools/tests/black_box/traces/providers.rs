@@ -98,7 +98,7 @@ fn a_request_to_the_rest_api_has_a_span_and_its_provider_one_below() {
     fake.next(Turn::text("Two."));
     let answer = client.send("POST", "/api/llm/chat", &headers, &body);
     assert_eq!(answer.status, 200, "{answer:?}");
-    for path in ["/api/databases", "/api/llm/models?provider=openai"] {
+    for path in ["/api/user/info", "/api/llm/models?provider=openai"] {
         assert_eq!(client.send("GET", path, &header, "").status, 200, "{path}");
     }
     client.send("GET", "/api/databases/invented", &header, "");
@@ -107,7 +107,7 @@ fn a_request_to_the_rest_api_has_a_span_and_its_provider_one_below() {
     for (name, expected) in [
         ("POST /api/llm/chat", 1),
         ("GET /api/llm/models", 1),
-        ("GET /api/databases", 0),
+        ("GET /api/user/info", 0),
         ("_OTHER", 0),
     ] {
         let span = only(&spans, name);
