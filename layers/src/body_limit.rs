@@ -94,6 +94,9 @@ const UNCOUNTED: u64 = 4 << 10;
 /// Seconds after which a request that found no bytes in the budget may be sent again.
 const RETRY_SECONDS: u16 = 1;
 
+/// Number of the caller of a request, found in its extensions.
+type CallerOf = fn(&Extensions) -> u64;
+
 /// Refuses request bodies over a number of bytes.
 ///
 /// ```
@@ -108,7 +111,7 @@ const RETRY_SECONDS: u16 = 1;
 #[must_use]
 pub struct BodyLimitLayer<R = ErrorString> {
     max_bytes: u64,
-    budget: Option<(ByteBudget, fn(&Extensions) -> u64)>,
+    budget: Option<(ByteBudget, CallerOf)>,
     message: Cow<'static, str>,
     render: R,
 }
