@@ -17,7 +17,7 @@ pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
     if !llm.is_enabled {
         return None;
     }
-    let mut proxy = Proxy::new(name(llm.provider), llm.model.clone())
+    let mut proxy = Proxy::new(llm.provider.name(), llm.model.clone())
         .with_max_tokens(llm.max_tokens)
         .with_temperature(llm.temperature);
     for (provider, access) in reachable(llm) {
@@ -42,7 +42,7 @@ pub(crate) fn chosen(llm: &Llm, providers: &Providers) -> Option<anyhow::Result<
     if !llm.is_enabled || llm.provider == LlmProvider::Local {
         return None;
     }
-    let name = name(llm.provider);
+    let name = llm.provider.name();
     let mut reachable = reachable(llm).into_iter();
     let found = reachable.find(|(provider, _)| provider.name() == name);
     let found = found.with_context(|| format!("there is no API key for {name}"));
@@ -89,16 +89,6 @@ fn versioned(url: &str) -> String {
         return url.to_owned();
     }
     format!("{url}{VERSION}")
-}
-
-fn name(provider: LlmProvider) -> &'static str {
-    match provider {
-        LlmProvider::Anthropic => "anthropic",
-        LlmProvider::OpenAi => "openai",
-        LlmProvider::Gemini => "gemini",
-        LlmProvider::Ollama => "ollama",
-        LlmProvider::Local => "local",
-    }
 }
 
 #[cfg(test)]

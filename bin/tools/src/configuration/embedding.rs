@@ -6,7 +6,7 @@ use ziggurat_runtime::config::{Section, Value};
 
 use super::{
     Secret,
-    provider::{self, OLLAMA, secret, url},
+    provider::{self, OLLAMA, api_key, url},
 };
 
 /// Settings of embeddings.
@@ -85,28 +85,24 @@ impl Vectors {
     pub(super) fn read(
         file: &Section<'_>,
         is_enabled: bool,
-        (keys, variables): (&str, &str),
+        prefixes: (&str, &str),
         openai_url: &str,
     ) -> Self {
+        let (keys, variables) = prefixes;
         let value = |key: &str, variable: &str| {
             let key = file.key(&format!("{keys}{key}"));
             key.var(&format!("{variables}{variable}"))
         };
         let url = |key: &str, variable: &str| url(&value(key, variable));
-        let api_key = |provider: &str| {
-            let usual = format!("{}_API_KEY", provider.to_uppercase());
-            let names = [&*format!("{variables}{usual}"), &*usual];
-            secret(file, &format!("{keys}{provider}_api_key"), &names)
-        };
         let provider = EmbeddingProvider::read(&value("provider", "EMBEDDING_PROVIDER"));
         let model_path = value("model_path", "EMBEDDING_MODEL_PATH");
         Self {
             provider,
             model: value("model", "EMBEDDING_MODEL").text(),
             model_path: provider.model_path(&model_path, is_enabled),
-            voyage_api_key: api_key("voyage"),
-            openai_api_key: api_key("openai"),
-            gemini_api_key: api_key("gemini"),
+            voyage_api_key: api_key(file, prefixes, "voyage"),
+            openai_api_key: api_key(file, prefixes, "openai"),
+            gemini_api_key: api_key(file, prefixes, "gemini"),
             ollama_url: url("ollama_url", "OLLAMA_URL").unwrap_or_else(|| OLLAMA.to_owned()),
             voyage_base_url: url("voyage_base_url", "VOYAGE_BASE_URL"),
             openai_base_url: url("openai_base_url", openai_url),
@@ -118,19 +114,30 @@ impl Vectors {
 // === impl EmbeddingProvider ===
 
 impl EmbeddingProvider {
+    const ALL: [Self; 6] = [
+        Self::Voyage,
+        Self::OpenAi,
+        Self::Gemini,
+        Self::Ollama,
+        Self::Static,
+        Self::Local,
+    ];
+
     fn read(value: &Value<'_>) -> Self {
-        let provider = provider::choice(
-            value,
-            &[
-                ("voyage", Self::Voyage),
-                ("openai", Self::OpenAi),
-                ("gemini", Self::Gemini),
-                ("ollama", Self::Ollama),
-                ("static", Self::Static),
-                ("local", Self::Local),
-            ],
-        );
-        provider.unwrap_or(Self::Ollama)
+        let known = Self::ALL.map(|provider| (provider.name(), provider));
+        provider::choice(value, &known).unwrap_or(Self::Ollama)
+    }
+
+    /// Returns its name in the file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Voyage => "voyage",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Static => "static",
+            Self::Local => "local",
+        }
     }
 
     /// Reads the folder of a static model, which is required only where it is used.

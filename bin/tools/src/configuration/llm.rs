@@ -6,7 +6,7 @@ use ziggurat_runtime::config::Section;
 
 use super::{
     Secret,
-    provider::{self, OLLAMA, secret, url},
+    provider::{self, OLLAMA, api_key, url},
 };
 
 /// Settings of language models.
@@ -68,16 +68,8 @@ impl Llm {
     pub(super) fn read(file: &Section<'_>) -> Self {
         let value = |key: &str, variable: &str| file.key(key).var(variable);
         let enabled = value("enabled", "ZIGGURAT_LLM_ENABLED").boolean();
-        let provider = provider::choice(
-            &value("provider", "ZIGGURAT_LLM_PROVIDER"),
-            &[
-                ("anthropic", LlmProvider::Anthropic),
-                ("openai", LlmProvider::OpenAi),
-                ("gemini", LlmProvider::Gemini),
-                ("ollama", LlmProvider::Ollama),
-                ("local", LlmProvider::Local),
-            ],
-        );
+        let known = LlmProvider::ALL.map(|provider| (provider.name(), provider));
+        let provider = provider::choice(&value("provider", "ZIGGURAT_LLM_PROVIDER"), &known);
         Self {
             is_enabled: enabled.unwrap_or(false),
             provider: provider.unwrap_or(LlmProvider::Anthropic),
@@ -92,27 +84,39 @@ impl Llm {
     }
 }
 
+// === impl LlmProvider ===
+
+impl LlmProvider {
+    const ALL: [Self; 5] = [
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::Gemini,
+        Self::Ollama,
+        Self::Local,
+    ];
+
+    /// Returns its name in the file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Local => "local",
+        }
+    }
+}
+
 // === impl Access ===
 
 impl Access {
     fn read(file: &Section<'_>) -> Self {
         let base = |key: &str, variable: &str| url(&file.key(key).var(variable));
+        let api_key = |provider: &str| api_key(file, ("", "ZIGGURAT_"), provider);
         Self {
-            anthropic_api_key: secret(
-                file,
-                "anthropic_api_key",
-                &["ZIGGURAT_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"],
-            ),
-            openai_api_key: secret(
-                file,
-                "openai_api_key",
-                &["ZIGGURAT_OPENAI_API_KEY", "OPENAI_API_KEY"],
-            ),
-            gemini_api_key: secret(
-                file,
-                "gemini_api_key",
-                &["ZIGGURAT_GEMINI_API_KEY", "GEMINI_API_KEY"],
-            ),
+            anthropic_api_key: api_key("anthropic"),
+            openai_api_key: api_key("openai"),
+            gemini_api_key: api_key("gemini"),
             ollama_url: base("ollama_url", "ZIGGURAT_OLLAMA_URL")
                 .unwrap_or_else(|| OLLAMA.to_owned()),
             anthropic_base_url: base("anthropic_base_url", "ZIGGURAT_ANTHROPIC_BASE_URL"),

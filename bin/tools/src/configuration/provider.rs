@@ -35,6 +35,18 @@ pub(super) fn secret(file: &Section<'_>, key: &str, names: &[&str]) -> Option<Se
     direct.secret()
 }
 
+/// Reads the API key of a provider. Its key and its variable begin with the prefixes; the variable
+/// without a prefix is the provider's own.
+pub(super) fn api_key(
+    file: &Section<'_>,
+    (keys, variables): (&str, &str),
+    provider: &str,
+) -> Option<Secret> {
+    let own = format!("{}_API_KEY", provider.to_uppercase());
+    let names = [&*format!("{variables}{own}"), &*own];
+    secret(file, &format!("{keys}{provider}_api_key"), &names)
+}
+
 /// Finds the value of a name; an unknown name is a problem.
 pub(super) fn choice<T: Copy>(value: &Value<'_>, known: &[(&str, T)]) -> Option<T> {
     value.parsed(|name| {

@@ -15,9 +15,7 @@ use ziggurat_console::PublicUrl;
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
 use ziggurat_tokens::issuer::TrustedIssuer;
 
-use super::{
-    Configuration, EmbeddingProvider, Entry, Http, LlmProvider, SqlCommentKind, http::Tls,
-};
+use crate::configuration::{Configuration, Entry, Http, SqlCommentKind, http::Tls};
 
 #[cfg(test)]
 mod tests;
@@ -76,7 +74,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("mcp.stdio_negotiate", |c| json!(c.protocol.stdio_negotiate)),
     ("mcp.structured_output", |c| json!(c.protocol.structured_output)),
     ("llm.enabled", |c| json!(c.llm.is_enabled)),
-    ("llm.provider", |c| json!(llm(c.llm.provider))),
+    ("llm.provider", |c| json!(c.llm.provider.name())),
     ("llm.model", |c| json!(c.llm.model)),
     ("llm.max_tokens", |c| json!(c.llm.max_tokens)),
     ("llm.temperature", |c| json!(c.llm.temperature)),
@@ -86,7 +84,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("llm.openai_base_url", |c| json!(c.llm.access.openai_base_url)),
     ("llm.gemini_base_url", |c| json!(c.llm.access.gemini_base_url)),
     ("embedding.enabled", |c| json!(c.embedding.is_enabled)),
-    ("embedding.provider", |c| json!(embedding(c.embedding.vectors.provider))),
+    ("embedding.provider", |c| json!(c.embedding.vectors.provider.name())),
     ("embedding.model", |c| json!(c.embedding.vectors.model)),
     ("embedding.model_path", |c| path(c.embedding.vectors.model_path.as_deref())),
     ("embedding.per_attempt_timeout", |c| time(c.embedding.per_attempt_timeout)),
@@ -96,7 +94,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("embedding.gemini_base_url", |c| json!(c.embedding.vectors.gemini_base_url)),
     ("knowledgebase.enabled", |c| json!(c.knowledgebase.is_enabled)),
     ("knowledgebase.database_path", |c| path(c.knowledgebase.database_path.as_deref())),
-    ("knowledgebase.embedding_provider", |c| json!(embedding(c.knowledgebase.vectors.provider))),
+    ("knowledgebase.embedding_provider", |c| json!(c.knowledgebase.vectors.provider.name())),
     ("knowledgebase.embedding_model", |c| json!(c.knowledgebase.vectors.model)),
     ("knowledgebase.max_memory_bytes", |c| json!(c.knowledgebase.max_memory_bytes)),
     ("audit.file", |c| {
@@ -310,25 +308,4 @@ fn path(path: Option<&Path>) -> Json {
 /// Writes a duration as the file has it.
 fn time(time: Duration) -> Json {
     json!(format!("{time:?}"))
-}
-
-fn llm(provider: LlmProvider) -> &'static str {
-    match provider {
-        LlmProvider::Anthropic => "anthropic",
-        LlmProvider::OpenAi => "openai",
-        LlmProvider::Gemini => "gemini",
-        LlmProvider::Ollama => "ollama",
-        LlmProvider::Local => "local",
-    }
-}
-
-fn embedding(provider: EmbeddingProvider) -> &'static str {
-    match provider {
-        EmbeddingProvider::Voyage => "voyage",
-        EmbeddingProvider::OpenAi => "openai",
-        EmbeddingProvider::Gemini => "gemini",
-        EmbeddingProvider::Ollama => "ollama",
-        EmbeddingProvider::Static => "static",
-        EmbeddingProvider::Local => "local",
-    }
 }
