@@ -80,8 +80,8 @@ impl Embedding {
 // === impl Vectors ===
 
 impl Vectors {
-    /// Reads keys and variables with these prefixes, which are required if they are in use. The
-    /// name of one variable does not follow the rule.
+    /// Reads the keys and the variables that begin with the prefixes. `openai_url` is the rest of the
+    /// variable with the base URL of `OpenAI`, which is not the same everywhere.
     pub(super) fn read(
         file: &Section<'_>,
         is_enabled: bool,
