@@ -3,7 +3,7 @@
 //! Flags have one dash or two, and a value follows `=` or is the next word. The first word that is
 //! not a flag ends them; only the files of an audit trail may follow.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
@@ -239,11 +239,21 @@ impl Arguments {
 
 /// Returns the number of groups at once, if it is given.
 pub(crate) fn concurrency(flags: &Flags) -> Result<Option<usize>, Refusal> {
-    let Some(text) = flags.text("concurrency") else {
+    number(flags, "concurrency", 1..=64, "from 1 to 64")
+}
+
+/// Returns the number of a flag, if it is given.
+pub(crate) fn number<N: FromStr + PartialOrd>(
+    flags: &Flags,
+    name: &str,
+    range: RangeInclusive<N>,
+    expected: &str,
+) -> Result<Option<N>, Refusal> {
+    let Some(text) = flags.text(name) else {
         return Ok(None);
     };
-    let number = text.parse().ok().filter(|number| (1..=64).contains(number));
-    let refusal = || Refusal::Leftover(format!("{text} (-concurrency is from 1 to 64)"));
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    let refusal = || Refusal::Leftover(format!("{text} (-{name} is {expected})"));
     number.ok_or_else(refusal).map(Some)
 }
 
@@ -278,15 +288,15 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
     // An empty path counts too: a script with an empty variable must not start a server.
     if flags.is_given("verify-audit") {
         let files = flags.paths("verify-audit");
-        let first = flags.text("expect-first").map(|text| {
-            let expected = "-expect-first is the number of a record";
-            let invalid = |_| Refusal::Leftover(format!("{text} ({expected})"));
-            text.parse().map_err(invalid)
-        });
         return Ok(Some(Command::VerifyAudit {
             files: files.chain(rest.into_iter().map(PathBuf::from)).collect(),
             key_file: flags.path("audit-key-file"),
-            expect_first: first.transpose()?,
+            expect_first: number(
+                flags,
+                "expect-first",
+                0..=u64::MAX,
+                "the number of a record",
+            )?,
             expect_last: flags.owned("expect-last"),
         }));
     }

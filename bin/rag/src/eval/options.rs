@@ -4,6 +4,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use ziggurat_runtime::flags::{self, Flag, Refusal, Words};
 
+use crate::arguments::{SHORT, number};
+
 /// Default loss that a figure may have against the baseline.
 const TOLERANCE: f64 = 0.01;
 
@@ -140,10 +142,7 @@ impl Eval {
     ) -> Result<(Option<PathBuf>, Self), Refusal> {
         let mut words = words.peekable();
         let is_generate = words.next_if(|word| word == "generate").is_some();
-        let known: [&'static [Flag]; 2] = [
-            if is_generate { GENERATE_FLAGS } else { FLAGS },
-            crate::arguments::SHORT,
-        ];
+        let known: [&'static [Flag]; 2] = [if is_generate { GENERATE_FLAGS } else { FLAGS }, SHORT];
         let (flags, rest) = flags::parse(words, &known, Words::Anywhere)?;
         let config = flags.path("config");
         if flags.has("help") || flags.has("h") {
@@ -153,7 +152,8 @@ impl Eval {
             if let Some(word) = rest.first() {
                 return Err(Refusal::Leftover(word.display().to_string()));
             }
-            let count = flags.text("n").map(count).transpose()?;
+            let expected = format!("from 1 to {MAX_DRAFTS}");
+            let count = number(&flags, "n", 1..=MAX_DRAFTS, &expected)?;
             let options = GenerateOptions {
                 pipeline: flags.owned("pipeline"),
                 count: count.unwrap_or(DRAFTS),
@@ -165,7 +165,7 @@ impl Eval {
             let word = word.display();
             return Err(Refusal::Leftover(format!("{word} (one file of questions)")));
         }
-        let tolerance = flags.text("fail-under").map(tolerance).transpose()?;
+        let tolerance = number(&flags, "fail-under", 0.0..=1.0, "from 0 to 1")?;
         let baseline = flags.path("baseline");
         if tolerance.is_some() && baseline.is_none() {
             let word = "-fail-under (it needs -baseline)".to_owned();
@@ -189,18 +189,6 @@ impl Eval {
         };
         Ok((config, Self::Measure(options)))
     }
-}
-
-fn count(text: &str) -> Result<usize, Refusal> {
-    let number = text.parse().ok();
-    let number = number.filter(|number| (1..=MAX_DRAFTS).contains(number));
-    number.ok_or_else(|| Refusal::Leftover(format!("{text} (-n is from 1 to {MAX_DRAFTS})")))
-}
-
-fn tolerance(text: &str) -> Result<f64, Refusal> {
-    let number = text.parse().ok();
-    let number = number.filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| Refusal::Leftover(format!("{text} (-fail-under is from 0 to 1)")))
 }
 
 #[cfg(test)]
