@@ -18,10 +18,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use thiserror::Error;
-use tokio::task::JoinSet;
-use ziggurat_postgres::pool::Pools;
 use ziggurat_rag_service::evaluation::{ARMS, Evaluator};
-use ziggurat_runtime::console::{self, print_error};
+use ziggurat_runtime::console::print_error;
 use ziggurat_telemetry::Metrics;
 
 use self::{
@@ -31,17 +29,15 @@ use self::{
 };
 use crate::{
     app::{PipelineBuilder, Reusable},
-    configuration::{ConfigSources, Configuration},
-    find, ingest, logs, print,
+    commands::{self, ended},
+    configuration::ConfigSources,
+    ingest, logs, print,
     secrets::Secrets,
 };
 
 pub(crate) use self::options::{
     Eval, EvalOptions, FLAGS, GENERATE_FLAGS, GENERATE_HEAD, GenerateOptions, HEAD,
 };
-
-/// Time for connections to close.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Interval between two notes of the progress on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -57,26 +53,10 @@ pub(crate) fn generate(config: Option<&Path>, options: &GenerateOptions) -> Exit
     ended(generate::run(config, options))
 }
 
-fn ended(outcome: anyhow::Result<()>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            print_error(&format!("{error:#}\n"));
-            match error.downcast_ref() {
-                Some(Strangers { .. }) => ExitCode::from(STRANGERS),
-                None => ExitCode::FAILURE,
-            }
-        }
-    }
-}
-
-/// Exit code for judgements that name nothing there is.
-const STRANGERS: u8 = 2;
-
 /// Error for judged ids that nothing has.
 #[derive(Debug, Error)]
 #[error("none of the {} judged ids is in the {place}{hint}", ids.len())]
-struct Strangers {
+pub(crate) struct Strangers {
     ids: Vec<String>,
     place: &'static str,
     hint: &'static str,
@@ -379,35 +359,20 @@ fn with_pipeline<T>(
     work: impl AsyncFnOnce(&str, &Evaluator) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let (sources, secrets) = (ConfigSources::of_process(), Secrets::default());
-    let path = find(config, &sources)?;
-    let loaded = Configuration::load(&path, &sources).context("failed to load configuration")?;
-    console::print_warnings(&loaded.warnings);
+    let mut configuration = commands::load(config, &sources)?;
     logs::start_for_command(&sources.environment, secrets.clone());
-    let mut configuration = loaded.value;
     let name = ingest::pipeline(&configuration, name)?.name.clone();
     configuration
         .pipelines
         .retain(|pipeline| pipeline.name == name);
     let timeout = configuration.server.request_timeout;
-    let (pools, reaper) = Pools::new();
-    let builder = PipelineBuilder::new(pools.clone(), sources, secrets, Metrics::off());
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let outcome = runtime.block_on(async {
-        let mut tasks = JoinSet::from_iter([reaper.run()]);
+    commands::with_pools(async |pools| {
+        let builder = PipelineBuilder::new(pools.clone(), sources, secrets, Metrics::off());
         let mut set = builder.make(&configuration, &Reusable::default())?;
         let pipeline = set.take_pipelines().pop();
         let evaluator = Evaluator::new(pipeline.context("there is no pipeline")?, timeout);
-        let outcome = work(&name, &evaluator).await;
-        pools.close_all();
-        drop((evaluator, set, builder, pools));
-        let closing = async { while tasks.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
-        outcome
-    });
-    runtime.shutdown_timeout(crate::BLOCKING_TASKS_TIMEOUT);
-    outcome
+        work(&name, &evaluator).await
+    })
 }
 
 /// Counts steps on a terminal; elsewhere it prints nothing.

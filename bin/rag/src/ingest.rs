@@ -11,61 +11,48 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use tokio::task::JoinSet;
 use ziggurat_ingest::{Ingest, IngestError, Input, Outcome, PackedReader};
 use ziggurat_llm::Embedder;
-use ziggurat_postgres::pool::{Pool, Pools};
-use ziggurat_runtime::{
-    console::{self, print_error},
-    signals,
-};
+use ziggurat_postgres::pool::Pool;
+use ziggurat_runtime::{console::print_error, signals};
 use ziggurat_telemetry::Metrics;
 
 use self::progress::Progress;
 use crate::{
     arguments::{IngestOptions, READ_DOCUMENT},
     clients::{BuildContext, HttpClients, document_embedder},
+    commands::{self, ended},
     configuration::{self, ConfigSources, Configuration, Pipeline},
-    find, print,
+    print,
     secrets::Secrets,
 };
 
 /// Interval between two looks at the clock for the progress.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Exit code of a run that would have removed many documents.
-const GONE: u8 = 2;
-
 /// Runs the command, and returns its exit code: 0 if all documents were read.
 pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {
-    match load(config, options) {
-        Ok(outcome) if outcome.skipped == 0 => ExitCode::SUCCESS,
-        Ok(outcome) => {
+    let outcome = load(config, options);
+    let error = outcome.as_ref().err();
+    if let Some(IngestError::NoTable { statements, .. }) = error.and_then(|it| it.downcast_ref()) {
+        print(&(statements.join(";\n") + ";\n"));
+    }
+    match outcome {
+        Ok(outcome) if outcome.skipped > 0 => {
             print_error(&format!(
                 "{} could not be read; the others are in the table\n",
                 outcome.skipped
             ));
             ExitCode::FAILURE
         }
-        Err(error) => {
-            if let Some(IngestError::NoTable { statements, .. }) = error.downcast_ref() {
-                print(&(statements.join(";\n") + ";\n"));
-            }
-            print_error(&format!("{error:#}\n"));
-            match error.downcast_ref() {
-                Some(IngestError::Gone { .. }) => ExitCode::from(GONE),
-                _ => ExitCode::FAILURE,
-            }
-        }
+        outcome => ended(outcome.map(drop)),
     }
 }
 
 fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcome> {
     let sources = ConfigSources::of_process();
-    let path = find(config, &sources)?;
-    let loaded = Configuration::load(&path, &sources).context("failed to load configuration")?;
-    console::print_warnings(&loaded.warnings);
-    let pipeline = pipeline(&loaded.value, options.pipeline.as_deref())?;
+    let configuration = commands::load(config, &sources)?;
+    let pipeline = pipeline(&configuration, options.pipeline.as_deref())?;
     let ingest = pipeline.ingest.as_ref().with_context(|| {
         format!(
             "pipeline {} has no section ingest: it needs the role that writes, as \
@@ -83,7 +70,7 @@ fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcom
         sources: &sources,
         secrets: &Secrets::default(),
         metrics: &Metrics::off(),
-        idle: loaded.value.server.stream_idle_timeout,
+        idle: configuration.server.stream_idle_timeout,
     };
     let embedder = document_embedder(pipeline, context)?;
     if embedder.is_local() {
@@ -91,12 +78,10 @@ fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcom
             "provider local makes vectors of words, not of meanings: use it for trials only\n",
         );
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let outcome = runtime.block_on(in_runtime(ingest, &embedder, input, options));
-    runtime.shutdown_timeout(crate::BLOCKING_TASKS_TIMEOUT);
-    outcome
+    commands::with_pools(async |pools| {
+        let pool = pools.pool("ingest", &ingest.database);
+        until_stopped(ingest, (&embedder, &pool), input, options).await
+    })
 }
 
 /// Returns the pipeline with a name, or the only one.
@@ -139,24 +124,6 @@ fn input(options: &IngestOptions) -> anyhow::Result<Input> {
         Some(source) => input.with_source(source),
         None => input,
     })
-}
-
-async fn in_runtime(
-    ingest: &configuration::Ingest,
-    embedder: &Embedder,
-    input: Input,
-    options: &IngestOptions,
-) -> anyhow::Result<Outcome> {
-    let (pools, reaper) = Pools::new();
-    let mut tasks = JoinSet::from_iter([reaper.run()]);
-    let pool = pools.pool("ingest", &ingest.database);
-    let outcome = until_stopped(ingest, (embedder, &pool), input, options).await;
-    pools.close_all();
-    drop((pool, pools));
-    let closing = async { while tasks.join_next().await.is_some() {} };
-    // Statements that were interrupted are cancelled.
-    let _ = tokio::time::timeout(TICK, closing).await;
-    outcome
 }
 
 /// Loads until it is done or a signal interrupts it.

@@ -9,6 +9,7 @@ mod app;
 mod arguments;
 mod authentication;
 mod clients;
+mod commands;
 mod configuration;
 mod eval;
 mod ingest;
@@ -27,7 +28,6 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -47,9 +47,6 @@ use crate::{
 
 /// The OpenAPI document of the server.
 const DOCUMENT: &str = ziggurat_openapi::RAG;
-
-/// Time for blocking tasks, such as name look-ups, at the end; their results are not used.
-const BLOCKING_TASKS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs the command of a command line.
 ///
@@ -123,12 +120,7 @@ fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::R
     warn(&loaded);
     let pipelines = loaded.value.pipelines.len();
     info!(pipelines, "configuration loaded");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let outcome = runtime.block_on(serving::serve(loaded, sources, secrets, listening));
-    runtime.shutdown_timeout(BLOCKING_TASKS_TIMEOUT);
-    outcome
+    commands::in_runtime(serving::serve(loaded, sources, secrets, listening))
 }
 
 fn find(config: Option<&Path>, sources: &ConfigSources) -> anyhow::Result<PathBuf> {

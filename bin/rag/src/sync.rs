@@ -7,18 +7,15 @@ use std::{
     io::{self, IsTerminal as _},
     path::Path,
     process::ExitCode,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context as _, bail};
-use tokio::{sync::watch, task::JoinSet, time};
+use tokio::{sync::watch, task::JoinSet};
 use tracing::warn;
 use ziggurat_llm::Embedder;
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::{
-    console::{self, print_error},
-    signals,
-};
+use ziggurat_runtime::{console::print_error, signals};
 use ziggurat_sync::{Backfill, SyncError, TableSync, Worker};
 use ziggurat_telemetry::Metrics;
 
@@ -28,8 +25,8 @@ use self::{
 };
 use crate::{
     clients::{BuildContext, HttpClients, row_embedder},
+    commands::{self, ended},
     configuration::{ConfigSources, Configuration, Pipeline},
-    find,
     ingest::pipeline,
     logs, print,
     secrets::Secrets,
@@ -37,50 +34,34 @@ use crate::{
 
 pub(crate) use self::options::{FLAGS, HEAD, SyncOptions};
 
-/// Time for statements that were interrupted.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-
 /// Reasons of failed rows that `status` shows of each table.
 const SHOWN_REASONS: u32 = 5;
 
 /// Runs the command, and returns its exit code.
 pub(crate) fn run(config: Option<&Path>, options: &SyncOptions) -> ExitCode {
-    match load(config, options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            print_error(&format!("{error:#}\n"));
-            ExitCode::FAILURE
-        }
-    }
+    ended(load(config, options))
 }
 
 fn load(config: Option<&Path>, options: &SyncOptions) -> anyhow::Result<()> {
     let (sources, secrets) = (ConfigSources::of_process(), Secrets::default());
-    let path = find(config, &sources)?;
-    let loaded = Configuration::load(&path, &sources).context("failed to load configuration")?;
-    console::print_warnings(&loaded.warnings);
+    let configuration = commands::load(config, &sources)?;
     let context = BuildContext {
         http_clients: &HttpClients::default(),
         sources: &sources,
         secrets: &secrets,
         metrics: &Metrics::off(),
-        idle: loaded.value.server.stream_idle_timeout,
+        idle: configuration.server.stream_idle_timeout,
     };
     let works = matches!(options.action, SyncAction::Run | SyncAction::Backfill);
     let mut targets = Vec::new();
-    for pipeline in pipelines(&loaded.value, options.pipeline.as_deref())? {
+    for pipeline in pipelines(&configuration, options.pipeline.as_deref())? {
         let embedder = works.then(|| row_embedder(pipeline, context)).transpose()?;
         targets.push((pipeline, embedder));
     }
     if works {
-        logs::start(&sources.environment, Some(&loaded.value.log), secrets);
+        logs::start(&sources.environment, Some(&configuration.log), secrets);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let outcome = runtime.block_on(in_runtime(targets, options));
-    runtime.shutdown_timeout(crate::BLOCKING_TASKS_TIMEOUT);
-    outcome
+    commands::with_pools(async |pools| act(tables(pools, targets, options), options).await)
 }
 
 /// Returns the pipelines with tables that have `sync: true`: the named one, or all.
@@ -108,12 +89,11 @@ struct Target<'c> {
     embedder: Option<Embedder>,
 }
 
-async fn in_runtime(
-    pipelines: Vec<(&Pipeline, Option<Embedder>)>,
+fn tables<'c>(
+    pools: &Pools,
+    pipelines: Vec<(&'c Pipeline, Option<Embedder>)>,
     options: &SyncOptions,
-) -> anyhow::Result<()> {
-    let (pools, reaper) = Pools::new();
-    let mut tasks = JoinSet::from_iter([reaper.run()]);
+) -> Vec<Target<'c>> {
     let mut targets = Vec::new();
     for (pipeline, embedder) in pipelines {
         let (Some(sync), Some(ingest)) = (&pipeline.sync, &pipeline.ingest) else {
@@ -131,12 +111,7 @@ async fn in_runtime(
             });
         }
     }
-    let outcome = act(targets, options).await;
-    pools.close_all();
-    drop(pools);
-    let closing = async { while tasks.join_next().await.is_some() {} };
-    let _ = time::timeout(CLOSE_TIMEOUT, closing).await;
-    outcome
+    targets
 }
 
 async fn act(targets: Vec<Target<'_>>, options: &SyncOptions) -> anyhow::Result<()> {

@@ -4,23 +4,18 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use ziggurat_audit::AdminAudit;
-use ziggurat_runtime::console::{self, Console, print_error};
+use ziggurat_runtime::console::{self, Console};
 use ziggurat_tokens::{TokenCommand, TokenFile, TokenTargets};
 
 use crate::{
+    commands::ended,
     configuration::{ConfigSources, Configuration},
     find,
 };
 
 /// Runs the command, and returns its exit code.
 pub(crate) fn run(config: Option<&Path>, command: TokenCommand) -> ExitCode {
-    match administer(config, command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            print_error(&format!("{error:#}\n"));
-            ExitCode::FAILURE
-        }
-    }
+    ended(administer(config, command))
 }
 
 fn administer(config: Option<&Path>, command: TokenCommand) -> anyhow::Result<()> {
