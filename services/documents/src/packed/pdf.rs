@@ -2,8 +2,6 @@
 
 mod page_text;
 
-use std::{ffi::OsStr, path::Path};
-
 use lopdf::{Document as Pdf, LoadOptions, ObjectId, decode_text_string};
 
 use self::page_text::page_text;
@@ -75,12 +73,13 @@ fn is_of_program(title: &str) -> bool {
         "powerpoint presentation",
         "untitled",
     ];
-    const FILES: [&str; 8] = ["doc", "docx", "dvi", "indd", "ppt", "pptx", "ps", "tex"];
+    const FILES: [&str; 8] = [
+        ".doc", ".docx", ".dvi", ".indd", ".ppt", ".pptx", ".ps", ".tex",
+    ];
     let title = title.trim().to_lowercase();
-    let extension = Path::new(&title).extension().and_then(OsStr::to_str);
     USUAL.contains(&&*title)
         || title.starts_with("microsoft word - ")
-        || extension.is_some_and(|extension| FILES.contains(&extension))
+        || FILES.iter().any(|end| title.ends_with(end))
 }
 
 #[cfg(test)]
