@@ -117,10 +117,10 @@ impl<'a> Ingest<'a> {
         self.write_all(&mut producer, store.as_ref(), &mut tell)
             .await?;
         if let Some(store) = &store {
-            let gone = self.gone(store, &places, &producer.seen, !self.settings.dry_run);
-            let gone = gone.await?;
-            for id in &gone {
-                if !self.settings.dry_run {
+            let writes = !self.settings.dry_run;
+            let gone = self.gone(store, &places, &producer.seen, writes);
+            for id in &gone.await? {
+                if writes {
                     store.remove(id).await?;
                 }
                 tell(Event::Removed { id });
@@ -140,11 +140,10 @@ impl<'a> Ingest<'a> {
         let seen = input.seen();
         for place in &mut input.places {
             if let Some(other) = store.settle(place, &seen).await? {
-                let (source, prefix) = (&*place.source, &*place.prefix);
                 tell(Event::Renamed {
-                    source,
+                    source: &place.source,
                     other: &other,
-                    prefix,
+                    prefix: &place.prefix,
                 });
             }
         }

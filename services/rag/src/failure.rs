@@ -58,7 +58,7 @@ impl Failure {
     /// Returns the response for the client. A failure of the database gets a code of its own if
     /// `has_retrieval_codes` is set.
     pub(super) fn rejection(&self, has_retrieval_codes: bool) -> Rejection {
-        let class = match self {
+        let sentence = match self {
             Self::Late => {
                 let status = StatusCode::GATEWAY_TIMEOUT;
                 return Rejection::new(status, "request_timeout", TOO_LATE);
@@ -75,15 +75,12 @@ impl Failure {
                 );
             }
             Self::Retrieval(kind, _) if has_retrieval_codes => return retrieval(*kind),
-            Self::Retrieval(_, failure) if failure.is_missing() => {
-                let fault = StatusCode::INTERNAL_SERVER_ERROR;
-                return Rejection::new(fault, "execution_error", MISSING);
-            }
-            Self::Provider(error) => error.class(),
-            Self::Retrieval(..) | Self::Random(_) | Self::Panicked => Class::Internal,
+            Self::Retrieval(_, failure) if failure.is_missing() => MISSING,
+            Self::Provider(error) => error.class().sentence(),
+            Self::Retrieval(..) | Self::Random(_) | Self::Panicked => Class::Internal.sentence(),
         };
         let fault = StatusCode::INTERNAL_SERVER_ERROR;
-        Rejection::new(fault, "execution_error", class.sentence())
+        Rejection::new(fault, "execution_error", sentence)
     }
 
     /// Returns the end of the question in the words of the audit trail.
