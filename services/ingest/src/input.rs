@@ -15,9 +15,8 @@ use ziggurat_documents::{
 use crate::{
     error::IngestError,
     packed::checksum_of,
-    place::{Place, Seen},
+    place::{Place, Seen, digest},
     prepared::{Origin, without_nul},
-    store::digest,
 };
 
 /// Name of standard input.

@@ -5,13 +5,14 @@ use std::{collections::HashSet, path::Path};
 use ziggurat_documents::{Checksum, Root};
 use ziggurat_text::percent;
 
-use crate::store::{Digest, digest};
-
 /// Length of the digest that makes the ids of a source different.
 const DIGEST: usize = 8;
 
 /// Separator between a folder and a file of lines in it. No path has it otherwise.
 pub(crate) const LINES: &str = "//";
+
+/// Digest of a text, for sets of many.
+pub(crate) type Digest = u128;
 
 /// A folder or file that was named, or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +69,8 @@ impl Place {
         is_below(name, &self.name)
     }
 
-    /// Returns the id of a document by its name in messages, which begins with that of the place.
+    /// Returns the id of a document by its name in messages, which begins with the name of the
+    /// place.
     pub(crate) fn id(&self, name: &str) -> String {
         format!("{}{}", self.prefix, self.below(name))
     }
@@ -81,7 +83,7 @@ impl Place {
         }
     }
 
-    /// Returns whether a source is that of the place, or of a file of lines in it.
+    /// Returns whether a source is the one of the place, or of a file of lines in it.
     pub(crate) fn owns(&self, source: &str) -> bool {
         let rest = source.strip_prefix(&self.source);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(LINES))
@@ -117,6 +119,12 @@ impl Seen {
         let mut unread = self.unread.iter();
         unread.any(|folder| is_below(id, folder) || is_below(source, folder))
     }
+}
+
+/// Returns the digest of a text.
+pub(crate) fn digest(text: &str) -> Digest {
+    let hex = Checksum::default().with(text).finish();
+    Digest::from_str_radix(&hex[..32], 16).unwrap_or_default()
 }
 
 fn is_below(name: &str, folder: &str) -> bool {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json, json};
-use ziggurat_documents::Checksum;
 use ziggurat_postgres::{
     driver::{Client, DriverError, Value, query},
     pool::{Lease, Pool},
@@ -13,7 +12,7 @@ use ziggurat_vector_search::vector_text;
 
 use crate::{
     error::{During as _, IngestError},
-    place::{LINES, Place, Seen},
+    place::{Digest, LINES, Place, Seen, digest},
     prepared::{Origin, Prepared},
     table::Table,
 };
@@ -35,9 +34,6 @@ pub(crate) struct Store<'a> {
     pub(crate) table: Table,
 }
 
-/// Digest of a text, for sets of many.
-pub(crate) type Digest = u128;
-
 /// The documents in the table, with the digests of their checksums and sources.
 #[derive(Debug, Default)]
 pub(crate) struct Known(HashMap<Digest, Digest>);
@@ -50,12 +46,6 @@ struct Documents {
     in_run: usize,
     /// The ids of those that no longer exist.
     gone: Vec<String>,
-}
-
-/// Returns the digest of a text.
-pub(crate) fn digest(text: &str) -> Digest {
-    let hex = Checksum::default().with(text).finish();
-    Digest::from_str_radix(&hex[..32], 16).unwrap_or_default()
 }
 
 // === impl Known ===

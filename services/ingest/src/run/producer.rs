@@ -13,10 +13,10 @@ use crate::{
     event::Event,
     input::{Content, Input, InputReader, Item},
     packed::PackedReader,
-    place::Seen,
+    place::{Seen, digest},
     prepared::{Origin, Prepared},
     settings::Settings,
-    store::{Known, digest},
+    store::Known,
 };
 
 /// Number of documents that are read ahead.
