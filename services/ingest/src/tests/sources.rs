@@ -165,6 +165,19 @@ async fn a_folder_that_was_moved_is_the_same_source_by_its_old_path() {
 }
 
 #[tokio::test]
+async fn a_source_with_the_name_of_its_folder_keeps_its_files_of_lines() {
+    let line = "{\"id\": \"docs/x\", \"text\": \"a\"}\n";
+    let mut setup = Setup::with(&[("a.md", "one"), ("b.jsonl", line)]).await;
+    for expected in [[2, 0, 0, 0], [0, 2, 0, 0]] {
+        let input = setup.paths().with_source("docs");
+        let outcome = setup.run_with(input, |_| {}).await.expect("loaded");
+        assert_eq!(documents(outcome), expected, "{}", setup.log());
+        let sources = setup.rows(SOURCES).await;
+        assert_eq!(sources, ["docs", "docs//b.jsonl"]);
+    }
+}
+
+#[tokio::test]
 async fn a_document_without_an_address_gets_that_of_its_path() {
     let front = "---\nurl: https://own.example/b\n---\nb";
     let mut setup = Setup::with(&[("deep/ä b.md", "one"), ("b.md", front)]).await;
