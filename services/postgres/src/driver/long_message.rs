@@ -10,7 +10,7 @@ const TAGS: [u8; 2] = [b'E', b'N'];
 /// Maximum number of bytes of each text of a message.
 const MAX_TEXT: usize = 8 << 10;
 
-/// Maximum number of bytes of the texts of a message together.
+/// Bytes after which no further text of a message is kept.
 const MAX_TEXTS: usize = 8 * MAX_TEXT;
 
 /// End of a text that was cut.
@@ -24,9 +24,6 @@ pub(super) struct LongMessage {
     kept: BytesMut,
     /// Start of the text that is being read, in what is kept; `None` between two texts.
     text: Option<usize>,
-    is_cut: bool,
-    /// The text is not kept, since there were too many before it.
-    is_dropped: bool,
 }
 
 // === impl LongMessage ===
@@ -47,36 +44,29 @@ impl LongMessage {
             left,
             kept,
             text: None,
-            is_cut: false,
-            is_dropped: false,
         }
     }
 
     /// Takes what has arrived out of the input, and returns whether the message is complete.
     pub(super) fn read(&mut self, input: &mut BytesMut) -> bool {
-        let here = self.left.min(input.len());
-        let mut piece = input.split_to(here);
-        self.left -= here;
+        let mut piece = input.split_to(self.left.min(input.len()));
+        self.left -= piece.len();
         while piece.has_remaining() {
             let Some(start) = self.text else {
                 // The type of the next text, or the end of the message.
                 let kind = piece.get_u8();
-                self.is_dropped = kind != 0 && self.kept.len() > 2 * MAX_TEXTS;
-                if !self.is_dropped {
-                    self.kept.put_u8(kind);
-                }
+                self.kept.put_u8(kind);
                 self.text = (kind != 0).then_some(self.kept.len());
                 continue;
             };
             let end = CStr::from_bytes_until_nul(&piece).ok();
-            let length = end.map_or(piece.len(), CStr::count_bytes);
-            let has_ended = end.is_some();
-            let room = MAX_TEXT.saturating_sub(self.kept.len() - start);
-            let room = room.min(MAX_TEXTS.saturating_sub(self.kept.len()));
-            self.is_cut |= length > room;
+            let end = end.map(CStr::count_bytes);
+            let length = end.unwrap_or(piece.len());
+            // A byte more than the limit shows that the text is too long.
+            let room = MAX_TEXT + 1 - (self.kept.len() - start);
             self.kept.put_slice(&piece[..length.min(room)]);
             piece.advance(length);
-            if has_ended {
+            if end.is_some() {
                 piece.advance(1);
                 self.end_text(start);
             }
@@ -84,22 +74,23 @@ impl LongMessage {
         self.left == 0
     }
 
-    /// Ends a text, after its last whole character.
+    /// Ends a text, after its last whole character. Drops it if there were too many before it.
     fn end_text(&mut self, start: usize) {
-        if self.is_cut && !self.is_dropped {
-            let mut end = self.kept.len();
-            while end > start && self.kept[end - 1] & 0xC0 == 0x80 {
+        self.text = None;
+        if start > MAX_TEXTS {
+            // Its type stands before it.
+            self.kept.truncate(start - 1);
+            return;
+        }
+        let mut end = start + MAX_TEXT;
+        if self.kept.len() > end {
+            while end > start && self.kept[end] & 0xC0 == 0x80 {
                 end -= 1;
             }
-            // The first byte of the character that the cut may have divided.
-            self.kept.truncate(end.saturating_sub(1).max(start));
+            self.kept.truncate(end);
             self.kept.put_slice(CUT.as_bytes());
         }
-        if !self.is_dropped {
-            self.kept.put_u8(0);
-        }
-        self.text = None;
-        self.is_cut = false;
+        self.kept.put_u8(0);
     }
 
     /// Returns the message as if it had been sent with the texts that were kept.
@@ -176,7 +167,7 @@ mod tests {
         let long = "x".repeat(20_000);
         let fields: Vec<_> = (0..100).map(|_| (b'M', &*long)).collect();
         let kept: usize = texts(&fields, 4096).iter().map(|(_, it)| it.len()).sum();
-        assert!(kept <= MAX_TEXTS + 100 * CUT.len(), "{kept}");
+        assert!(kept <= MAX_TEXTS + MAX_TEXT + 100 * CUT.len(), "{kept}");
         let fields = vec![(b'M', ""); 1_000_000];
         assert!(texts(&fields, 1 << 20).len() <= MAX_TEXTS);
     }
