@@ -48,30 +48,27 @@ pub(super) async fn connect(options: &ConnectOptions) -> Result<Client, DriverEr
 
 async fn authenticate(client: &mut Client, options: &ConnectOptions) -> Result<(), DriverError> {
     let password = options.password.expose_secret().as_bytes();
-    let asked = message(client).await?;
-    let method = match &asked {
-        Message::AuthenticationOk => AuthMethod::None,
-        Message::AuthenticationCleartextPassword => AuthMethod::Password,
-        Message::AuthenticationMd5Password(_) => AuthMethod::Md5,
-        Message::AuthenticationSasl(_) => AuthMethod::Scram,
-        _ => return Err(UNSUPPORTED),
+    let accept = |method, otherwise| {
+        let is_accepted = options.auth.accepts(method);
+        is_accepted
+            .then_some(())
+            .ok_or(DriverError::Auth(otherwise))
     };
-    if !options.auth.accepts(method) {
-        return Err(DriverError::Auth(match method {
-            AuthMethod::Password => CLEAR_TEXT,
-            _ => NOT_ACCEPTED,
-        }));
-    }
-    match asked {
-        Message::AuthenticationOk => return Ok(()),
+    match message(client).await? {
+        Message::AuthenticationOk => return accept(AuthMethod::None, NOT_ACCEPTED),
         Message::AuthenticationCleartextPassword => {
+            accept(AuthMethod::Password, CLEAR_TEXT)?;
             frontend::password_message(password, &mut client.output)?;
         }
         Message::AuthenticationMd5Password(body) => {
+            accept(AuthMethod::Md5, NOT_ACCEPTED)?;
             let hash = md5_hash(options.user.as_bytes(), password, body.salt());
             frontend::password_message(hash.as_bytes(), &mut client.output)?;
         }
-        Message::AuthenticationSasl(body) => scram(client, &body, password).await?,
+        Message::AuthenticationSasl(body) => {
+            accept(AuthMethod::Scram, NOT_ACCEPTED)?;
+            scram(client, &body, password).await?;
+        }
         _ => return Err(UNSUPPORTED),
     }
     client.flush().await?;
@@ -123,10 +120,8 @@ async fn scram(
 /// Returns the iterations of the server's first message (RFC 5802).
 fn iterations(message: &str) -> Option<u32> {
     let mut attributes = message.split(',');
-    attributes
-        .find_map(|attribute| attribute.strip_prefix("i="))?
-        .parse()
-        .ok()
+    let count = attributes.find_map(|attribute| attribute.strip_prefix("i="))?;
+    count.parse().ok()
 }
 
 /// Reads until the session is ready for statements.

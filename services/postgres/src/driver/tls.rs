@@ -145,12 +145,10 @@ fn config(
         verifier(authorities(roots)?, provider)?
     } else {
         // As in libpq: with configured authorities, every mode verifies the certificate.
-        let authorities = match roots {
-            Some(_) => Some(verifier(authorities(roots)?, Arc::clone(&provider))?),
-            None => None,
-        };
+        let store = roots.map(|_| authorities(roots)).transpose()?;
+        let verifier = store.map(|store| verifier(store, Arc::clone(&provider)));
         Arc::new(AnyHost {
-            authorities,
+            authorities: verifier.transpose()?,
             roots: roots.unwrap_or_default().to_vec(),
             provider,
         })

@@ -31,9 +31,7 @@ pub enum Cause {
     Certificate(&'static str),
     /// TLS failed for another reason.
     Tls,
-    /// It asks for authentication in a way that is not accepted.
-    Auth(&'static str),
-    /// It does not have the required role.
+    /// It does not have the required role, or asks for authentication in a way that is not accepted.
     Unfit(&'static str),
     /// It does not follow the PostgreSQL protocol.
     Protocol,
@@ -61,7 +59,7 @@ impl Cause {
             DriverError::Server(error) => Self::Report(Box::new(Report::new(error, 0))),
             DriverError::Io(error) => Self::of_io(error),
             DriverError::NoTls => Self::NoTls,
-            DriverError::Auth(why) => Self::Auth(why),
+            DriverError::Auth(why) => Self::Unfit(why),
             DriverError::TimedOut => Self::TimedOut,
             _ => Self::Protocol,
         }
@@ -134,7 +132,7 @@ impl fmt::Display for Cause {
             Self::Certificate(why) => {
                 return write!(f, "the certificate of the server is refused: {why}");
             }
-            Self::Unfit(why) | Self::Auth(why) => why,
+            Self::Unfit(why) => why,
             Self::Refused => "connection refused",
             Self::TimedOut => "timed out",
             Self::Unresolved => "host name could not be resolved",
