@@ -122,7 +122,10 @@ impl Reader {
                     }
                     query::COLUMNS_AT => self.column(&row)?,
                     query::KEYS_AT => self.keys.key(&row)?,
-                    query::FUNCTIONS_AT => self.function(&row)?,
+                    query::FUNCTIONS_AT => {
+                        let words = self.words(&row, [0, 1, 2, 3, 4])?;
+                        self.metadata.functions.extend(words);
+                    }
                     _ => {}
                 },
                 Event::Columns(_) | Event::Oversized { .. } | Event::Ready => {}
@@ -176,18 +179,6 @@ impl Reader {
         self.keys.table(row)
     }
 
-    fn function(&mut self, row: &Row) -> Result<(), DriverError> {
-        let mut words = [TextId::EMPTY; 5];
-        for (index, word) in words.iter_mut().enumerate() {
-            match self.word(row, index)? {
-                Some(kept) => *word = kept,
-                None => return Ok(()),
-            }
-        }
-        self.metadata.functions.push(words);
-        Ok(())
-    }
-
     fn column(&mut self, row: &Row) -> Result<(), DriverError> {
         let place: usize = number(row, 0)?;
         if place >= self.metadata.tables.len() {
@@ -218,13 +209,9 @@ impl Reader {
     }
 
     fn column_entry(&mut self, row: &Row) -> Result<Option<ColumnEntry>, DriverError> {
-        let mut words = [TextId::EMPTY; 5];
-        for (word, index) in words.iter_mut().zip([1, 2, 4, 5, 7]) {
-            match self.word(row, index)? {
-                Some(kept) => *word = kept,
-                None => return Ok(None),
-            }
-        }
+        let Some(words) = self.words(row, [1, 2, 4, 5, 7])? else {
+            return Ok(None);
+        };
         let [name, data_type, comment, references, default] = words;
         let dims = text(row, 8)?;
         Ok(Some(ColumnEntry {
@@ -254,6 +241,18 @@ impl Reader {
         if let Some(table) = cut.filter(|table| !table.columns.is_empty()) {
             metadata.columns.truncate(table.columns.start as usize);
         }
+    }
+
+    /// Keeps five texts of a row, or returns `None` if there is no room for all.
+    fn words(&mut self, row: &Row, places: [usize; 5]) -> Result<Option<[TextId; 5]>, DriverError> {
+        let mut words = [TextId::EMPTY; 5];
+        for (word, index) in words.iter_mut().zip(places) {
+            match self.word(row, index)? {
+                Some(kept) => *word = kept,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(words))
     }
 
     fn word(&mut self, row: &Row, index: usize) -> Result<Option<TextId>, DriverError> {

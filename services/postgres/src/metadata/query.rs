@@ -162,9 +162,7 @@ const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.attty
 const FUNCTIONS: &str = "SELECT s.nspname, p.proname,
         left(pg_catalog.pg_get_function_arguments(p.oid), $longest),
         left(pg_catalog.pg_get_function_result(p.oid), $longest),
-        (SELECT left(d.description, $longest) FROM pg_catalog.pg_description d
-            WHERE d.objoid = p.oid AND d.objsubid = 0
-                AND d.classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass)
+        left(pg_catalog.obj_description(p.oid, 'pg_proc'), $longest)
     FROM pg_catalog.pg_proc p JOIN schemas s ON s.oid = p.pronamespace
     WHERE s.is_open AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
         AND p.prorettype NOT IN ('pg_catalog.internal'::pg_catalog.regtype,
@@ -180,18 +178,10 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
     // One more than is stored, to find out whether there are more.
     let (tables, columns) = (limits.tables + 1, limits.columns + 1);
     let columns = COLUMNS
-        .replace("$longest", &LONGEST.to_string())
         .replace("$targets", TARGETS)
         .replace("$placed", PLACED)
         .replace("$columns", &columns.to_string());
-    let types = TYPES
-        .replace("$longest", &LONGEST.to_string())
-        .replace("$labels", &MAX_LABELS.to_string())
-        .replace("$types", &MAX_TYPES.to_string());
-    let functions = FUNCTIONS
-        .replace("$longest", &LONGEST.to_string())
-        .replace("$functions", &MAX_FUNCTIONS.to_string());
-    format!(
+    let message = format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
          SET LOCAL statement_timeout = {timeout};
          SET LOCAL jit = off;
@@ -201,7 +191,7 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
          ORDER BY nspname LIMIT {tables};
          WITH schemas AS MATERIALIZED ({SCHEMAS}), tables AS ({TABLES} LIMIT {tables})
          SELECT t.nspname, t.relname, t.relkind, t.relispartition,
-             (SELECT left(d.description, {LONGEST}) FROM pg_catalog.pg_description d
+             (SELECT left(d.description, $longest) FROM pg_catalog.pg_description d
                  WHERE d.objoid = t.oid AND d.objsubid = 0
                      AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass),
              t.oid,
@@ -210,13 +200,18 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
                  WHERE i.inhrelid = t.oid) END,
              pg_catalog.has_any_column_privilege(t.oid, 'SELECT')
          FROM tables t ORDER BY t.nspname, t.relname;
-         WITH schemas AS MATERIALIZED ({SCHEMAS}) {types};
+         WITH schemas AS MATERIALIZED ({SCHEMAS}) {TYPES};
          WITH RECURSIVE schemas AS MATERIALIZED ({SCHEMAS}),
          tables AS MATERIALIZED ({TABLES} LIMIT {tables}), keys AS MATERIALIZED ({KEYS}),
          vectors (oid, dims) AS MATERIALIZED ({VECTORS})
          {columns};
          {ALL_KEYS} LIMIT {MAX_KEYS};
-         WITH schemas AS MATERIALIZED ({SCHEMAS}) {functions};
+         WITH schemas AS MATERIALIZED ({SCHEMAS}) {FUNCTIONS};
          COMMIT"
-    )
+    );
+    message
+        .replace("$longest", &LONGEST.to_string())
+        .replace("$labels", &MAX_LABELS.to_string())
+        .replace("$types", &MAX_TYPES.to_string())
+        .replace("$functions", &MAX_FUNCTIONS.to_string())
 }
