@@ -248,7 +248,7 @@ impl Client {
             patience,
             ..
         } = self;
-        let long = output.len() > MAX_KEPT_CAPACITY;
+        let is_long = output.len() > MAX_KEPT_CAPACITY;
         let send = async {
             while output.has_remaining() {
                 socket.stream.write_buf(output).await?;
@@ -256,7 +256,7 @@ impl Client {
             socket.stream.flush().await
         };
         within(patience, send).await??;
-        if long {
+        if is_long {
             // The answer may take long, and what is left of the capacity does not show the memory.
             self.output = BytesMut::with_capacity(READ_SIZE);
         }
@@ -343,12 +343,10 @@ impl Client {
 
     /// Closes the connection, and waits until the server has closed it too: then its process has
     /// ended.
-    pub(crate) async fn close(mut self) -> io::Result<()> {
+    pub(crate) async fn close(mut self) -> Result<(), DriverError> {
         postgres_protocol::message::frontend::terminate(&mut self.output);
-        while self.output.has_remaining() {
-            self.socket.stream.write_buf(&mut self.output).await?;
-        }
-        self.socket.stream.flush().await?;
+        self.set_patience(None);
+        self.flush().await?;
         loop {
             self.input.clear();
             if self.socket.stream.read_buf(&mut self.input).await? == 0 {
@@ -357,11 +355,8 @@ impl Client {
         }
     }
 
-    /// Shrinks the buffers after a long row or a long text.
+    /// Shrinks the input after a long row.
     pub(crate) fn shrink(&mut self) {
-        if self.output.capacity() > MAX_KEPT_CAPACITY && self.output.is_empty() {
-            self.output = BytesMut::with_capacity(READ_SIZE);
-        }
         if self.input.capacity() > MAX_KEPT_CAPACITY && self.input.is_empty() {
             self.input = BytesMut::with_capacity(READ_SIZE);
         }

@@ -71,11 +71,9 @@ use self::{inner::HeldConnection, reaper::CleanupJob, wait::Wait};
 /// Factor for the connections that the sessions of one account share.
 const SHARE: u32 = 4;
 
-/// Time that PostgreSQL has to report its own timeout, before a statement is given up.
+/// Time that PostgreSQL has to report its own timeout, before a statement is given up. The answers
+/// have this time at least, also after a long wait for the connection.
 const GRACE: Duration = Duration::from_secs(3);
-
-/// Minimum time for the answers to a statement, also after a long wait for the connection.
-const MIN_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The pools of all callers.
 #[derive(Clone, Debug)]
@@ -512,14 +510,10 @@ impl Lease {
     /// Sets how long PostgreSQL may take: its own timeout ends a statement earlier. For the first
     /// statement of a lease the time includes the wait for the connection.
     fn set_patience(&mut self, timeout: Option<Duration>) {
+        let waited = self.is_first.then(|| self.wait.since.elapsed());
         let patience = timeout.map(|timeout| {
-            let limit = timeout + GRACE;
-            if self.is_first {
-                let left = limit.saturating_sub(self.wait.since.elapsed());
-                left.max(MIN_PATIENCE)
-            } else {
-                limit
-            }
+            let left = (timeout + GRACE).saturating_sub(waited.unwrap_or_default());
+            left.max(GRACE)
         });
         let client = &mut self.held_mut().connection.client;
         client.set_patience(patience);
