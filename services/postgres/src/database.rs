@@ -166,17 +166,13 @@ pub enum InvalidDatabase {
     /// It has no name.
     #[error("name is required")]
     NoName,
-    /// It has no user.
-    #[error("database '{name}': user is required")]
-    NoUser {
+    /// It has no user, or one of its hosts has no name.
+    #[error("database '{name}': {setting} is required")]
+    Missing {
         /// The name of the database.
         name: String,
-    },
-    /// One of its hosts has no name.
-    #[error("database '{name}': host is required")]
-    NoHost {
-        /// The name of the database.
-        name: String,
+        /// Its key in the configuration file.
+        setting: &'static str,
     },
     /// A setting is out of its range.
     #[error("database '{name}': {setting} must be {range}")]
@@ -284,19 +280,22 @@ impl Settings {
         }
         let name = || self.name.clone();
         if self.user.is_empty() {
-            return Err(InvalidDatabase::NoUser { name: name() });
+            let (name, setting) = (name(), "user");
+            return Err(InvalidDatabase::Missing { name, setting });
         }
         if hosts.iter().any(|host| host.name.is_empty()) {
-            return Err(InvalidDatabase::NoHost { name: name() });
+            let (name, setting) = (name(), "host");
+            return Err(InvalidDatabase::Missing { name, setting });
         }
-        match self.out_of_range() {
-            None => Ok(()),
-            Some((setting, range)) => Err(InvalidDatabase::OutOfRange {
-                name: name(),
+        let outside = self.out_of_range().map(|(setting, range)| {
+            let name = name();
+            Err(InvalidDatabase::OutOfRange {
+                name,
                 setting,
                 range,
-            }),
-        }
+            })
+        });
+        outside.unwrap_or(Ok(()))
     }
 
     /// Returns the first setting that is out of its range, and the range.

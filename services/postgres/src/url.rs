@@ -27,7 +27,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, ops::Range, str::FromStr as _, time::Duration};
+use std::{borrow::Cow, ops::Range, str::FromStr, time::Duration};
 
 use crate::database::{RequireAuth, SslMode};
 use secrecy::SecretString;
@@ -264,14 +264,8 @@ impl Parts {
             .ok_or(InvalidUrl::Malformed("a parameter without a value"))?;
         let value = || decoded(raw);
         match key {
-            "sslmode" => {
-                let mode = SslMode::from_str(&value()?);
-                self.ssl_mode = Some(mode.map_err(|_| InvalidUrl::Value("sslmode"))?);
-            }
-            "require_auth" => {
-                let methods = value()?.parse();
-                self.require_auth = Some(methods.map_err(|_| InvalidUrl::Value("require_auth"))?);
-            }
+            "sslmode" => self.ssl_mode = Some(parsed("sslmode", raw)?),
+            "require_auth" => self.require_auth = Some(parsed("require_auth", raw)?),
             "host" | "hostaddr" => {
                 self.hosts = value()?
                     .split(',')
@@ -296,13 +290,9 @@ impl Parts {
                 self.database = Some(name).filter(|name| !name.is_empty());
             }
             "application_name" => self.application_name = Some(value()?),
-            "target_session_attrs" => {
-                let attrs = value()?.parse();
-                self.attrs = attrs.map_err(|_| InvalidUrl::Value("target_session_attrs"))?;
-            }
+            "target_session_attrs" => self.attrs = parsed("target_session_attrs", raw)?,
             "connect_timeout" => {
-                let seconds = value()?.parse::<u32>();
-                let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
+                let seconds: u32 = parsed("connect_timeout", raw)?;
                 // As in libpq, zero means no limit.
                 self.connect_timeout = (seconds > 0).then_some(Duration::from_secs(seconds.into()));
             }
@@ -381,6 +371,11 @@ fn host_name(text: &str) -> Result<String, InvalidUrl> {
         return Err(InvalidUrl::Malformed("the host or its port"));
     }
     Ok(name)
+}
+
+fn parsed<T: FromStr>(key: &'static str, raw: &str) -> Result<T, InvalidUrl> {
+    let value = decoded(raw)?.parse();
+    value.map_err(|_| InvalidUrl::Value(key))
 }
 
 fn decoded(text: &str) -> Result<String, InvalidUrl> {

@@ -118,22 +118,21 @@ fn silence(settings: &Settings) -> Duration {
 impl Certificates {
     /// Reads the files, so that a missing one is noticed at start.
     pub(super) fn read(settings: &Settings) -> Result<Self, InvalidDatabase> {
+        let name = || settings.name.clone();
         let read = |setting, path: &Path, is_good: fn(&[u8]) -> bool| {
             let mut pem = Vec::new();
             File::open(path)
                 .and_then(|file| file.take(MAX_FILE).read_to_end(&mut pem))
                 .map_err(|source| InvalidDatabase::Unreadable {
-                    name: settings.name.clone(),
+                    name: name(),
                     setting,
                     source,
                 })?;
-            if !is_good(&pem) {
-                return Err(InvalidDatabase::NotPem {
-                    name: settings.name.clone(),
-                    setting,
-                });
+            if is_good(&pem) {
+                return Ok(pem);
             }
-            Ok(pem)
+            let name = name();
+            Err(InvalidDatabase::NotPem { name, setting })
         };
         let roots = match &settings.ssl_root_cert {
             Some(path) if path == Path::new(SYSTEM) => Some(of_the_system(settings)?),
@@ -141,23 +140,19 @@ impl Certificates {
                 let pem = read("sslrootcert", path, holds_certificates)?;
                 Some(CertificateDer::pem_slice_iter(&pem).flatten().collect())
             }
-            None if settings.ssl_mode == SslMode::VerifyCa && leaves_the_machine(settings) => {
-                let name = settings.name.clone();
-                return Err(InvalidDatabase::NoAuthorities { name });
-            }
             None => None,
         };
+        let leaves_the_machine = || settings.all_hosts().iter().any(|host| !host.is_socket());
+        if roots.is_none() && settings.ssl_mode == SslMode::VerifyCa && leaves_the_machine() {
+            return Err(InvalidDatabase::NoAuthorities { name: name() });
+        }
         let client = match (&settings.ssl_cert, &settings.ssl_key) {
             (Some(certificate), Some(key)) => Some((
                 read("sslcert", certificate, holds_certificates)?,
                 read("sslkey", key, holds_a_key)?,
             )),
             (None, None) => None,
-            _ => {
-                return Err(InvalidDatabase::HalfCertificate {
-                    name: settings.name.clone(),
-                });
-            }
+            _ => return Err(InvalidDatabase::HalfCertificate { name: name() }),
         };
         Ok(Self { roots, client })
     }
@@ -179,9 +174,9 @@ impl Certificates {
 /// Returns the authorities of the operating system. As in libpq only `verify-full` may use them:
 /// they certify every server, each under its own name.
 fn of_the_system(settings: &Settings) -> Result<Vec<CertificateDer<'static>>, InvalidDatabase> {
-    let name = || settings.name.clone();
+    let name = settings.name.clone();
     if settings.ssl_mode != SslMode::VerifyFull {
-        return Err(InvalidDatabase::WeakMode { name: name() });
+        return Err(InvalidDatabase::WeakMode { name });
     }
     let found = rustls_native_certs::load_native_certs();
     if !found.certs.is_empty() {
@@ -189,14 +184,10 @@ fn of_the_system(settings: &Settings) -> Result<Vec<CertificateDer<'static>>, In
     }
     let why = found.errors.into_iter().next().map(io::Error::other);
     Err(InvalidDatabase::Unreadable {
-        name: name(),
+        name,
         setting: "sslrootcert",
         source: why.unwrap_or_else(|| io::ErrorKind::NotFound.into()),
     })
-}
-
-fn leaves_the_machine(settings: &Settings) -> bool {
-    settings.all_hosts().iter().any(|host| !host.is_socket())
 }
 
 fn holds_certificates(pem: &[u8]) -> bool {
