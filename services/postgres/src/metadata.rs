@@ -12,7 +12,7 @@
 //!     let columns: Vec<_> = table.columns().map(|column| column.name()).collect();
 //!     println!("{}.{}: {}", table.schema(), table.name(), columns.join(", "));
 //!     let key: Vec<_> = table.primary_key().collect();
-//!     println!("{:?} rows, key {key:?}, {} partitions", table.rows(), table.partition_count());
+//!     println!("{:?} rows, key {key:?}", table.rows());
 //!     for foreign_key in table.foreign_keys().chain(table.referenced_by()) {
 //!         let (columns, targets) = (foreign_key.columns(), foreign_key.target_columns());
 //!         for (column, target) in columns.zip(targets) {
@@ -132,7 +132,6 @@ struct TableEntry {
     columns: Range<u32>,
     /// Negative if it is not known.
     rows: i64,
-    partitions: u32,
     /// In the columns of the keys.
     primary_key: Range<u32>,
     foreign_keys: Range<u32>,
@@ -344,12 +343,6 @@ impl<'a> Table<'a> {
     #[must_use]
     pub fn rows(self) -> Option<u64> {
         u64::try_from(self.entry.rows).ok()
-    }
-
-    /// Returns the number of its direct partitions; 0 if it is not partitioned.
-    #[must_use]
-    pub fn partition_count(self) -> u32 {
-        self.entry.partitions
     }
 
     /// Returns the columns of its primary key, in the order of the key.

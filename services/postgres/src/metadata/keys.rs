@@ -170,7 +170,7 @@ impl KeysBuilder {
             .zip(&*tables)
             .map(|(at, table)| (table.oid, at))
             .collect();
-        self.count_partitions(tables, &positions);
+        self.add_rows(tables, &positions);
         let Self {
             mut keys, numbers, ..
         } = self;
@@ -202,23 +202,24 @@ impl KeysBuilder {
         keys
     }
 
-    /// Adds partitions to the tables they belong to. Only partitions without partitions have rows.
-    fn count_partitions(&self, tables: &mut [TableEntry], positions: &HashMap<u32, u32>) {
+    /// Adds the rows of partitions to the tables they belong to. Only partitions without partitions
+    /// have rows.
+    fn add_rows(&self, tables: &mut [TableEntry], positions: &HashMap<u32, u32>) {
         for at in 0..tables.len() {
             let TableEntry {
                 oid, rows, kind, ..
             } = tables[at];
+            if rows < 0 || kind == TableKind::Partitioned {
+                continue;
+            }
             let mut child = oid;
-            for depth in 0..MAX_DEPTH {
+            for _ in 0..MAX_DEPTH {
                 let Some(&parent) = self.parents.get(&child) else {
                     break;
                 };
                 if let Some(&position) = positions.get(&parent) {
                     let parent = &mut tables[position as usize];
-                    parent.partitions += u32::from(depth == 0);
-                    if rows >= 0 && kind != TableKind::Partitioned {
-                        parent.rows = parent.rows.max(0).saturating_add(rows);
-                    }
+                    parent.rows = parent.rows.max(0).saturating_add(rows);
                 }
                 child = parent;
             }

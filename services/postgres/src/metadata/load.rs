@@ -171,7 +171,6 @@ impl Reader {
             oid: number(row, 5)?,
             columns: 0..0,
             rows: number(row, 6)?,
-            partitions: 0,
             primary_key: 0..0,
             foreign_keys: 0..0,
             referenced_by: 0..0,
