@@ -70,16 +70,6 @@ impl QueryCaller {
     }
 }
 
-// === impl Owner ===
-
-#[cfg(test)]
-impl Owner {
-    /// Makes an owner of any name.
-    pub(crate) fn of_session(session: &str) -> Self {
-        Self::Session(session.to_owned())
-    }
-}
-
 impl FromRequestParts<QueryApi> for QueryCaller {
     type Rejection = Infallible;
 

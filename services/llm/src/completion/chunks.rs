@@ -3,8 +3,6 @@
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-#[cfg(test)]
-use futures_util::{Stream, stream};
 use tokio::time;
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 use ziggurat_text::events::EventDecoder;
@@ -111,15 +109,6 @@ impl Chunks {
             }
             self.error = outcome.err();
         }
-    }
-
-    /// Converts it into a [`Stream`].
-    #[cfg(test)]
-    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Chunk, Error>> + Send {
-        stream::unfold(self, async |mut chunks| {
-            let next = chunks.next().await?;
-            Some((next, chunks))
-        })
     }
 }
 

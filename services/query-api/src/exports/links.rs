@@ -112,9 +112,13 @@ mod tests {
 
     use super::*;
 
+    fn session(name: &str) -> Owner {
+        Owner::Session(name.to_owned())
+    }
+
     fn export(owner: &str) -> Export {
         Export {
-            owner: Owner::of_session(owner),
+            owner: session(owner),
             maker: None,
             database: "main".to_owned(),
             sql: "SELECT 1".to_owned(),
@@ -128,10 +132,10 @@ mod tests {
     fn a_link_works_once_and_for_its_owner() {
         let links = Links::default();
         let id = links.add(export("a")).expect("room");
-        assert_eq!(links.take(&id, &Owner::of_session("b")), None);
-        assert_eq!(links.take("other", &Owner::of_session("a")), None);
-        assert_eq!(links.take(&id, &Owner::of_session("a")), Some(export("a")));
-        assert_eq!(links.take(&id, &Owner::of_session("a")), None);
+        assert_eq!(links.take(&id, &session("b")), None);
+        assert_eq!(links.take("other", &session("a")), None);
+        assert_eq!(links.take(&id, &session("a")), Some(export("a")));
+        assert_eq!(links.take(&id, &session("a")), None);
     }
 
     #[test]
@@ -152,7 +156,7 @@ mod tests {
             links.add(export("e")).is_err(),
             "all links have all there is"
         );
-        assert!(links.take(&first, &Owner::of_session("a")).is_some());
+        assert!(links.take(&first, &session("a")).is_some());
         assert!(links.add(export("e")).is_ok());
     }
 
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!(links.maker(&id, other), None);
         assert_eq!(links.maker("other", own), None);
         assert_eq!(links.maker(&id, own), Some(alice));
-        assert_eq!(links.take(&id, &Owner::of_session("a token")), None);
+        assert_eq!(links.take(&id, &session("a token")), None);
         assert!(links.take(&id, &Owner::Browser(own)).is_some());
     }
 
@@ -189,7 +193,7 @@ mod tests {
         for (_, since) in lock(&links.0).values_mut() {
             *since = since.checked_sub(LIFETIME).expect("a time");
         }
-        assert_eq!(links.take(&ids[0], &Owner::of_session("a")), None);
+        assert_eq!(links.take(&ids[0], &session("a")), None);
         assert!(links.add(export("a")).is_ok());
         assert_eq!(lock(&links.0).len(), 1);
     }

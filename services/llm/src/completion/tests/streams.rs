@@ -71,7 +71,7 @@ async fn a_tool_is_called_in_a_stream_too() {
         let answer = Answer::text("I look.").with_tool("call_1", "count_rows", json!({"a": 1}));
         fake.next(Turn::saying(answer));
         let chunks = completer.stream(&question()).await.expect("an answer");
-        let chunks: Vec<_> = chunks.into_stream().collect().await;
+        let chunks = all(chunks).await;
         let reply = Reply::of(chunks.into_iter().map(|chunk| chunk.expect("a chunk")));
         let [_, Block::ToolUse { name, input, .. }] = &*reply.blocks else {
             panic!("{provider:?} {reply:?}");
