@@ -86,14 +86,6 @@ struct Reader {
     permit: Option<Arc<LargeRowPermit>>,
 }
 
-/// End of a piece.
-enum PieceEnd {
-    /// More rows may follow.
-    Open,
-    /// All rows were read.
-    Over,
-}
-
 /// The last line of a statement that ran.
 #[derive(Serialize)]
 struct Done<'a> {
@@ -154,12 +146,12 @@ impl Response {
                 Err(error) => (failed(&mut running, &error), None),
             },
             Stage::Read(mut reader) => match reader.read(&running).await {
-                Ok(PieceEnd::Open) => {
+                Ok(false) => {
                     let piece = reader.take(&running);
                     let stage = Stage::Read(reader);
                     (piece, Some(Self { running, stage }))
                 }
-                Ok(PieceEnd::Over) => {
+                Ok(true) => {
                     running.finish();
                     (reader.end(&running), None)
                 }
@@ -188,8 +180,9 @@ impl Reader {
         }
     }
 
-    /// Reads rows until the piece is large enough, none has come for a while, or they end.
-    async fn read(&mut self, running: &RunningStatement) -> Result<PieceEnd, QueryError> {
+    /// Reads rows until the piece is large enough, none has come for a while, or they end. Returns
+    /// whether they have ended.
+    async fn read(&mut self, running: &RunningStatement) -> Result<bool, QueryError> {
         self.permit = None;
         let mut until = None;
         while self.in_piece < PIECE_ROWS && self.piece.len() < PIECE_BYTES && self.permit.is_none()
@@ -199,12 +192,12 @@ impl Reader {
                 None => next.await?,
                 Some(until) => match time::timeout_at(until, next).await {
                     Ok(next) => next?,
-                    Err(_) => return Ok(PieceEnd::Open),
+                    Err(_) => return Ok(false),
                 },
             };
             let Some(row) = next else {
                 self.note_end();
-                return Ok(PieceEnd::Over);
+                return Ok(true);
             };
             if self.is_full {
                 continue;
@@ -212,13 +205,13 @@ impl Reader {
             self.add(&row)?;
             if self.is_full && running.only_reads {
                 // The rows are dropped, which cancels the statement.
-                return Ok(PieceEnd::Over);
+                return Ok(true);
             }
             if until.is_none() && self.in_piece > 0 {
                 until = Some(time::Instant::now() + PIECE_TIME);
             }
         }
-        Ok(PieceEnd::Open)
+        Ok(false)
     }
 
     /// Adds a row, unless it exceeds a limit.

@@ -266,8 +266,7 @@ impl RunningStatement {
 
     /// Counts rows and bytes for the limits of the caller.
     pub(crate) fn count(&self, rows: u64, bytes: usize) {
-        let facts = self.caller.observed.facts();
-        facts.count(rows, bytes);
+        self.caller.observed.facts().count(rows, bytes);
     }
 
     /// Notes that a limit of the caller has ended the rows.
@@ -293,15 +292,12 @@ impl RunningStatement {
         let Some(summary) = summary.filter(|_| !self.only_reads || is_command) else {
             return (None, None);
         };
-        let counts = ["INSERT", "UPDATE", "DELETE", "MERGE"];
+        let is_counted = ["INSERT", "UPDATE", "DELETE", "MERGE"].contains(&&*self.command);
         if is_command {
-            let is_counted = counts.contains(&&*self.command) || summary.affected > 0;
-            let affected = is_counted.then_some(summary.affected);
+            let affected = (is_counted || summary.affected > 0).then_some(summary.affected);
             return (Some(summary.command.clone()), affected);
         }
-        let affected = counts
-            .contains(&&*self.command)
-            .then_some(summary.processed);
+        let affected = is_counted.then_some(summary.processed);
         (Some(self.command.clone()), affected)
     }
 }

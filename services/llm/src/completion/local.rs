@@ -90,11 +90,8 @@ fn quote(question: &str, sources: &[Source<'_>], has_citations: bool) -> Vec<Str
 impl Sentence<'_> {
     fn quoted(&self, has_citations: bool) -> String {
         let text = &self.text[..self.text.floor_char_boundary(LONGEST)];
-        let rest = if text.len() < self.text.len() {
-            "…"
-        } else {
-            ""
-        };
+        let is_cut = text.len() < self.text.len();
+        let rest = if is_cut { "…" } else { "" };
         let Source { name, number, .. } = self.source;
         let name = if name.is_empty() {
             String::new()
