@@ -171,7 +171,7 @@ impl Fault {
         let before = &document[..offset];
         let lines = before.split(|&byte| byte == b'\n');
         let last_line = lines.clone().next_back().unwrap_or_default();
-        // Counts first bytes of characters only, so that the column is that of an editor.
+        // Counts first bytes of characters only, so that the column is the one an editor shows.
         let is_first = |byte: &&u8| !matches!(byte, 0x80..0xC0);
         Self {
             kind,

@@ -190,7 +190,7 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// The value behind the separator at `at`, if the name before it is that of a secret.
+    /// The value behind the separator at `at`, if the name before it is one of a secret.
     fn value(&self, at: usize) -> Option<Range<usize>> {
         let kind = self.secret_before(at)?;
         let arrow = self.text[at..].starts_with(b"=>");

@@ -180,7 +180,7 @@ impl Databases {
         }
     }
 
-    /// Replaces the list by that of a fixed handle. Connections to databases that it does not have
+    /// Takes over the list of a fixed handle. Connections to databases that it does not have
     /// close after their statements. Other fixed handles can still be used.
     pub fn adopt(&self, prepared: &Self) {
         let Some(list) = &prepared.fixed else {

@@ -96,7 +96,7 @@ pub(super) struct Reader<'a> {
 #[derive(Debug)]
 enum Last<'a> {
     Other,
-    /// A dot; the name behind it is that of a table, a column or a function.
+    /// A dot, before the name of a table, a column or a function.
     Dot,
     /// A name; with a parenthesis behind it, a call.
     Name(Cow<'a, str>),

@@ -71,7 +71,7 @@ pub(super) enum Setting {
     None,
     /// SET was read, and perhaps SESSION or LOCAL.
     Awaited,
-    /// A name was read; it is that of an extension if a dot follows.
+    /// A name was read; it names an extension if a dot follows.
     Named { is_settable: bool, may_own: bool },
     /// The name is complete; the rest is the value.
     Settled,

@@ -119,7 +119,7 @@ impl<'a> StatementShape<'a> {
         self.bounds.limits |= is(word, &["LIMIT", "FETCH"]);
         self.bounds.offsets |= is(word, &["OFFSET"]);
         if self.verb.is_none() {
-            // The command is that of the statement behind the WITH.
+            // The statement behind the WITH has the command.
             let introduces = is(self.first.unwrap_or(word), &["WITH"]);
             if !introduces || is(word, MAIN) {
                 self.verb = Some(word);
