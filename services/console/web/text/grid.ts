@@ -36,7 +36,6 @@ export const grid = {
   shown: (shown: number, all: number) =>
     `${number(shown)} of ${count(all, 'loaded row', 'loaded rows')} match.`,
   sorted: (column: string) => `Sorted by ${column} (loaded rows only).`,
-  noRows: 'No rows.',
   noMatch: 'No loaded rows match.',
   value: (column: string) => `Value of ${column}`,
   place: (row: number, type: string) => `Row ${number(row)} · ${type}`,
