@@ -195,32 +195,6 @@ impl Draft {
     }
 }
 
-// === impl Revision ===
-
-impl Revision {
-    /// Combines the new content with the unchanged fields of the stored conversation.
-    pub(super) fn applied(
-        &self,
-        id: &str,
-        account: &str,
-        [username, title, created_at]: [String; 3],
-    ) -> Conversation {
-        Conversation {
-            id: id.to_owned(),
-            username,
-            account: account.to_owned(),
-            title,
-            provider: self.provider.clone(),
-            model: self.model.clone(),
-            connection: self.connection.clone(),
-            messages: self.messages.clone(),
-            created_at,
-            updated_at: self.updated_at.clone(),
-            preview: self.preview.clone(),
-        }
-    }
-}
-
 // === impl Message ===
 
 impl Message {

@@ -182,23 +182,20 @@ impl Conversations {
     ) -> Result<Option<Conversation>, StoreError> {
         let sql = "UPDATE ziggurat.conversations SET provider = $1, model = $2, connection = $3, \
              preview = $4, messages = $5, updated_at = $6 WHERE id = $7 AND \
-             coalesce(account, username) = $8 RETURNING username, title, created_at";
+             coalesce(account, username) = $8 RETURNING id, username, title, provider, model, \
+             connection, preview, created_at, updated_at, messages, coalesce(account, username)";
         let values = [
-            (&revision.provider).into(),
-            (&revision.model).into(),
-            (&revision.connection).into(),
-            (&revision.preview).into(),
-            revision.messages.get().into(),
-            (&revision.updated_at).into(),
+            revision.provider.into(),
+            revision.model.into(),
+            revision.connection.into(),
+            revision.preview.into(),
+            revision.messages.into(),
+            revision.updated_at.into(),
             text(id),
             owner.into(),
         ];
         let rows = self.storage.write(sql, values).await?;
-        let Some(row) = rows.first() else {
-            return Ok(None);
-        };
-        let kept = [row.get(0)?, row.get(1)?, row.get(2)?];
-        Ok(Some(revision.applied(id, owner, kept)))
+        rows.first().map(conversation).transpose()
     }
 
     /// Renames a conversation and returns whether it existed.

@@ -16,9 +16,6 @@ const MAX_ITEMS: i64 = 1000;
 /// Number of items that are read at once, since their texts may be long.
 const AT_ONCE: i64 = 32;
 
-/// Encloses each name in a list of databases for a statement.
-const SEPARATOR: &str = "\u{1f}";
-
 /// Maximum number of characters of a word that the database looks for.
 const MAX_PATTERN: usize = 64;
 
@@ -70,13 +67,14 @@ impl Library {
         let sql = "SELECT id, kind, title, text, database, tags, shared, owner, version, \
              updated_at, coalesce(account, owner) FROM ziggurat.library \
              WHERE (coalesce(account, owner) = $1 OR shared = 1 AND (database IS NULL \
-             OR replace($2, $3 || database || $4, '') <> $5)) \
-             AND (searched IS NULL OR searched LIKE $6 ESCAPE '!') \
-             AND (kind = $7 OR $8 = '') AND (updated_at < $9 OR updated_at = $10 AND id < $11) \
-             ORDER BY updated_at DESC, id DESC LIMIT $12";
+             OR replace($2, '\u{1f}' || database || '\u{1f}', '') <> $3)) \
+             AND (searched IS NULL OR searched LIKE $4 ESCAPE '!') \
+             AND (kind = $5 OR $6 = '') AND (updated_at < $7 OR updated_at = $8 AND id < $9) \
+             ORDER BY updated_at DESC, id DESC LIMIT $10";
+        // A name is enclosed in characters that no name has.
         let databases = reader.databases.iter();
         let databases: String = databases
-            .flat_map(|it| [SEPARATOR, it, SEPARATOR])
+            .flat_map(|it| ["\u{1f}", it, "\u{1f}"])
             .collect();
         let pattern = filter.pattern();
         let kind = filter.kind.map_or("", ItemKind::as_str);
@@ -88,8 +86,6 @@ impl Library {
             let values = [
                 text(reader.account),
                 text(&databases),
-                SEPARATOR.into(),
-                SEPARATOR.into(),
                 text(&databases),
                 text(&pattern),
                 kind.into(),
