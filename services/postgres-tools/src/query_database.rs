@@ -186,12 +186,12 @@ impl QueryDatabase {
         let database = current.database();
         // A database that a caller has named by its URL has the URL as name, and stays read-only.
         let is_configured = !database.name().contains("://");
+        let is_read_only = is_configured && !database.allows_writes();
+        let is_unconfirmed = question.is_some() && !statement.may_write();
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
-            .with_options(options)
-            .with_call(request)
-            .with_question(question.is_some() && !statement.may_write())
-            .with_read_only(is_configured && !database.allows_writes())
+            .with_call(options, request)
+            .with_write_rules(is_unconfirmed, is_read_only)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = CallFacts::lease(request.caller(), current).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
@@ -232,8 +232,7 @@ impl QueryDatabase {
             .with_large_rows(self.large_rows.clone())
             .with_max_cost(CallFacts::max_cost(request.caller()));
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
-            .with_options(options)
-            .with_call(request)
+            .with_call(options, request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let (lease, _permit) = connection.into_parts();
         let lease = lease.with_call(CallFacts::context(request.caller()));

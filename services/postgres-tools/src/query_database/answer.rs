@@ -145,16 +145,11 @@ impl Request {
         }
     }
 
-    /// Sets the form of the answer.
-    pub(super) fn with_options(mut self, options: CallOptions) -> Self {
+    /// Sets the form of the answer, and the call: its client knows the tools that the answer may name.
+    pub(super) fn with_call(mut self, options: CallOptions, request: &ToolRequest) -> Self {
         self.is_structured = options.is_structured;
         self.format = options.format;
         self.fence = options.format.fence();
-        self
-    }
-
-    /// Sets the call: its client knows the tools that the answer may name.
-    pub(super) fn with_call(mut self, request: &ToolRequest) -> Self {
         self.tools = request.is_negotiated().then(|| request.listed_tools());
         self.facts = CallFacts::of(request).cloned();
         self
@@ -166,15 +161,10 @@ impl Request {
         self
     }
 
-    /// Sets whether the user is asked if the statement writes.
-    pub(super) fn with_question(mut self, is_unconfirmed: bool) -> Self {
-        self.is_unconfirmed = is_unconfirmed;
-        self
-    }
-
-    /// Sets whether only the operator can allow writes.
-    pub(super) fn with_read_only(mut self, is_read_only: bool) -> Self {
-        self.is_read_only = is_read_only;
+    /// Sets whether the user is asked if the statement writes, and whether only the operator can allow
+    /// writes.
+    pub(super) fn with_write_rules(mut self, is_unconfirmed: bool, is_read_only: bool) -> Self {
+        (self.is_unconfirmed, self.is_read_only) = (is_unconfirmed, is_read_only);
         self
     }
 
