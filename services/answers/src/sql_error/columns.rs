@@ -53,14 +53,10 @@ pub(super) fn unknown(scope: &Scope<'_>, index: usize, metadata: &Metadata) -> O
     if let Some(&(source, table)) = all.iter().find(|(_, table)| has_column(*table, &name)) {
         // An unqualified name that a source has fails for another reason.
         qualifier?;
-        let link = known
-            .first()
-            .and_then(|&own| linked(own, (source, table), &name, &all));
-        if link.is_some() {
-            return link;
-        }
+        let link = known.first();
+        let link = link.and_then(|&own| linked(own, (source, table), &name, &all));
         let column = source.column(&name);
-        return Some(Hint::unless_named(format!("Write {column}."), &column));
+        return link.or_else(|| Some(Hint::unless_named(format!("Write {column}."), &column)));
     }
     let is_query = |source: &&&Source| is_meant(source) && !source.label().is_empty();
     if let (true, Some(source)) = (known.is_empty(), visible.iter().find(is_query)) {
@@ -85,12 +81,9 @@ pub(super) fn ambiguous(scope: &Scope<'_>, index: usize, metadata: &Metadata) ->
 /// is the key of the second table to it.
 fn linked(one: Known<'_>, two: Known<'_>, key: &str, all: &[Known<'_>]) -> Option<Hint> {
     let is_read = |table: Table<'_>| all.iter().any(|(_, known)| known.oid() == table.oid());
-    let links = one
-        .1
-        .referenced_by()
-        .take(MAX_OTHERS)
-        .map(ForeignKey::table);
-    let (link, first, condition) = links.filter(|link| !is_read(*link)).find_map(|link| {
+    let links = one.1.referenced_by().take(MAX_OTHERS);
+    let mut links = links.map(ForeignKey::table).filter(|link| !is_read(*link));
+    let (link, first, condition) = links.find_map(|link| {
         let second = joined(link, &[two])?;
         let (_, condition) = second.split_once(" ON ")?;
         let is_key = condition.starts_with(&format!("{} = ", two.0.column(key)));
