@@ -168,22 +168,19 @@ impl Index {
 
     /// Returns the entry of a number.
     pub(super) fn entry(&self, number: usize) -> Entry {
-        let behind_tables = number.wrapping_sub(self.tables);
-        let behind_enums = behind_tables.wrapping_sub(self.enums);
-        if number < self.tables {
-            return Entry::Table(number);
+        let kinds: [(usize, fn(usize) -> Entry); 4] = [
+            (self.tables, Entry::Table),
+            (self.enums, Entry::Enum),
+            (self.terms, Entry::Term),
+            (self.functions, Entry::Function),
+        ];
+        let mut column = number;
+        for (count, entry) in kinds {
+            if column < count {
+                return entry(column);
+            }
+            column -= count;
         }
-        if behind_tables < self.enums {
-            return Entry::Enum(behind_tables);
-        }
-        if behind_enums < self.terms {
-            return Entry::Term(behind_enums);
-        }
-        let behind_terms = behind_enums.wrapping_sub(self.terms);
-        if behind_terms < self.functions {
-            return Entry::Function(behind_terms);
-        }
-        let column = number - self.top_level();
         let behind = self
             .first_columns
             .partition_point(|&first| first as usize <= column);
