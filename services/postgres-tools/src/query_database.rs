@@ -30,7 +30,7 @@ use ziggurat_postgres::{
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
-    answer::{Request, UNCONFIRMED, complaint},
+    answer::{Request, UNCONFIRMED, WritePermission, complaint},
     confirm::WriteQuestion,
     connection_directive::Directive,
 };
@@ -186,12 +186,15 @@ impl QueryDatabase {
         let database = current.database();
         // A database that a caller has named by its URL has the URL as name, and stays read-only.
         let is_configured = !database.name().contains("://");
-        let is_read_only = is_configured && !database.allows_writes();
-        let is_unconfirmed = question.is_some() && !statement.may_write();
+        let writes = if is_configured && !database.allows_writes() {
+            Some(WritePermission::OfOperator)
+        } else {
+            (question.is_some() && !statement.may_write()).then_some(WritePermission::OfUser)
+        };
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_call(options, request)
-            .with_write_rules(is_unconfirmed, is_read_only)
+            .with_writes(writes)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let lease = CallFacts::lease(request.caller(), current).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;

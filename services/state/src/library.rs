@@ -73,9 +73,7 @@ impl Library {
              ORDER BY updated_at DESC, id DESC LIMIT $10";
         // A name is enclosed in characters that no name has.
         let databases = reader.databases.iter();
-        let databases: String = databases
-            .flat_map(|it| ["\u{1f}", it, "\u{1f}"])
-            .collect();
+        let databases: String = databases.flat_map(|it| ["\u{1f}", it, "\u{1f}"]).collect();
         let pattern = filter.pattern();
         let kind = filter.kind.map_or("", ItemKind::as_str);
         let limit = page.limit.try_into().unwrap_or(usize::MAX);

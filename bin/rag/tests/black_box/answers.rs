@@ -153,7 +153,7 @@ fn questions_with_more_bytes_than_their_caller_may_hold_are_refused_and_small_on
     // Of the share of 8 MiB large bodies get six, one MiB each.
     let head = "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\n\
                 content-type: application/json\r\ncontent-length: 1048576\r\n\r\n";
-    let held: Vec<_> = (0..6)
+    let bodies: Vec<_> = (0..6)
         .map(|_| {
             let mut stream = connect(client.address());
             stream.write_all(head.as_bytes()).expect("sent");
@@ -172,7 +172,7 @@ fn questions_with_more_bytes_than_their_caller_may_hold_are_refused_and_small_on
     );
     let answer = client.post("/v1/pipelines/docs", &question("What do ferns like?"));
     assert_eq!(answer.status, 200, "{answer:?}");
-    drop(held);
+    drop(bodies);
     until("there is room", || {
         client.post("/v1/pipelines/docs", &large).status == 400
     });

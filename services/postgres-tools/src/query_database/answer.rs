@@ -52,17 +52,22 @@ pub(super) struct Request {
     tools: Option<ListedTools>,
     /// Notes the rows and the error for the record of the call.
     facts: Option<CallFacts>,
-    /// The user is asked if the statement writes.
-    is_unconfirmed: bool,
     format: CallFormat,
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
     label: String,
-    /// Set if only the operator can allow writes.
-    is_read_only: bool,
+    /// Who can allow the statement to write, if anyone can.
+    writes: Option<WritePermission>,
     /// Describes errors to clients that negotiate the revision.
     // Boxed: it is large, and most statements do not fail.
     errors: Option<Box<SqlErrors>>,
+}
+
+/// Permission that a statement needs before it may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WritePermission {
+    OfUser,
+    OfOperator,
 }
 
 /// Line below the error of a refused write.
@@ -127,11 +132,10 @@ impl Request {
             is_structured: false,
             tools: None,
             facts: None,
-            is_unconfirmed: false,
             format: ResultFormat::default().for_client(false),
             fence: None,
             label: String::new(),
-            is_read_only: false,
+            writes: None,
             errors: None,
         }
     }
@@ -163,8 +167,8 @@ impl Request {
 
     /// Sets whether the user is asked if the statement writes, and whether only the operator can allow
     /// writes.
-    pub(super) fn with_write_rules(mut self, is_unconfirmed: bool, is_read_only: bool) -> Self {
-        (self.is_unconfirmed, self.is_read_only) = (is_unconfirmed, is_read_only);
+    pub(super) fn with_writes(mut self, writes: Option<WritePermission>) -> Self {
+        self.writes = writes;
         self
     }
 
@@ -294,7 +298,7 @@ impl Request {
     }
 
     async fn no_answer(&self, error: &QueryError) -> Result<Option<ToolResult>, Reported> {
-        if self.is_unconfirmed && error.is_about_a_write() {
+        if self.writes == Some(WritePermission::OfUser) && error.is_about_a_write() {
             return Ok(None);
         }
         Err(self.complaint(error).await)
@@ -305,7 +309,7 @@ impl Request {
         if let Some(facts) = &self.facts {
             facts.set_error(error);
         }
-        if self.is_unconfirmed && error.is_about_a_write() {
+        if self.writes == Some(WritePermission::OfUser) && error.is_about_a_write() {
             return Reported::new(UNCONFIRMED);
         }
         let Self { above, sql, .. } = self;
@@ -320,7 +324,9 @@ impl Request {
                 "{above}SQL Query:\n{sql}\n\nError executing query: {}",
                 client::explained(report)
             )),
-            QueryError::Failed { report, .. } if self.is_read_only && error.is_about_a_write() => {
+            QueryError::Failed { report, .. }
+                if self.writes == Some(WritePermission::OfOperator) && error.is_about_a_write() =>
+            {
                 let text = client::explained(report);
                 Reported::new(format!("Error iterating rows: {text}\n{ALLOW_WRITES}"))
             }

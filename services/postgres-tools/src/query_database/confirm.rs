@@ -42,13 +42,11 @@ impl<'a> WriteQuestion<'a> {
         let Self { query, request, .. } = self;
         let label = self.current.label();
         // Each line is indented, so that no line of the statement looks like one of the question.
-        let lines = query.split(['\n', '\r']);
-        let shown: String = lines
-            .map(|line| format!("\n    {}", hidden::escaped(line)))
-            .collect();
+        let lines: Vec<_> = query.split(['\n', '\r']).map(hidden::escaped).collect();
+        let shown = lines.join("\n    ");
         let confirmation = Confirmation {
             state: format!("write to {label}"),
-            message: format!("May this statement be run in the database {label}?\n{shown}"),
+            message: format!("May this statement be run in the database {label}?\n\n    {shown}"),
             subject: "statement",
         };
         confirmation.question(request).await
