@@ -165,8 +165,7 @@ impl Request {
         self
     }
 
-    /// Sets whether the user is asked if the statement writes, and whether only the operator can allow
-    /// writes.
+    /// Sets who can allow the statement to write, if anyone can.
     pub(super) fn with_writes(mut self, writes: Option<WritePermission>) -> Self {
         self.writes = writes;
         self

@@ -134,7 +134,7 @@ fn a_reader_of_standard_error_that_stopped_blocks_no_thread_of_the_server() {
     let several: Vec<_> = (0..8)
         .map(|_| {
             let address = address.to_owned();
-            thread::spawn(move || databases(&Client::new(address)))
+            thread::spawn(move || call(&Client::new(address)))
         })
         .collect();
     for _ in 0..20 {
