@@ -87,10 +87,7 @@ impl App {
         let observation = Observation::start(configuration)?;
         let (pools, reaper) = Pools::with_metrics(observation.metrics.clone());
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
-        let readiness = Readiness::new("database");
-        if let Some(audit) = observation.audit() {
-            readiness.watch_audit(audit.unavailable());
-        }
+        let readiness = readiness(&observation);
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let state = if has_accounts {
@@ -235,6 +232,15 @@ fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
 /// Describes the databases for the services.
 pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
     configuration.databases.iter().map(Entry::configured)
+}
+
+/// Makes the readiness of the server, which depends on the audit trail if there is one.
+fn readiness(observation: &Observation) -> Readiness {
+    let readiness = Readiness::new("database");
+    if let Some(audit) = observation.audit() {
+        readiness.watch_audit(audit.unavailable());
+    }
+    readiness
 }
 
 /// Connects to the databases and reads their tables; the receiver resolves when this is done.

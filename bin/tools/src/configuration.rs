@@ -186,6 +186,17 @@ impl Configuration {
     }
 }
 
+impl Protocol {
+    fn read(section: &Section<'_>, is_child: bool) -> Self {
+        let negotiate = section.key("stdio_negotiate").flag("negotiate");
+        let structured = section.key("structured_output").boolean();
+        Self {
+            stdio_negotiate: negotiate.boolean().unwrap_or(is_child),
+            structured_output: structured.unwrap_or(false),
+        }
+    }
+}
+
 fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     file.warn_of_unreadable(&[PREFIX, "PG"]);
     let (url, is_debug) = (
@@ -199,7 +210,6 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         .flag("data-dir");
     let places = Places::of(file.sources(), data_dir.path(), "data");
     let (http, mcp) = (file.section("http"), file.section("mcp"));
-    let stdio_negotiate = mcp.key("stdio_negotiate").flag("negotiate");
     let limits = file.section("limits");
     let auth = http.section("auth");
     let has_auth = auth::is_enabled(&auth);
@@ -212,12 +222,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let tells_causes = is_debug || http.is_none();
     let tells_causes = overrides.tells_causes.unwrap_or(tells_causes);
     let limits_of_clients = Limits::read(&limits);
-    let max_statement_bytes = limits_of_clients.max_statement_bytes.try_into();
-    let defaults = ziggurat_postgres::database::Settings {
-        shows_causes: tells_causes,
-        max_statement_bytes: max_statement_bytes.unwrap_or(usize::MAX),
-        ..Default::default()
-    };
+    let defaults = databases::defaults(tells_causes, &limits_of_clients);
     let data_folder = places.data_folder(&data_dir, CONVERSATIONS);
     let configuration = Configuration {
         http,
@@ -234,10 +239,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         toolsets,
         dba,
         identities: Identities::read(&file.section("identity")),
-        protocol: Protocol {
-            stdio_negotiate: stdio_negotiate.boolean().unwrap_or(is_child),
-            structured_output: mcp.key("structured_output").boolean().unwrap_or(false),
-        },
+        protocol: Protocol::read(&mcp, is_child),
         state: State::read(&file.section("state")),
         audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
             state_folder: Some(data_folder.clone()),

@@ -89,10 +89,7 @@ pub(crate) fn build(
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = TrustedIssuer::challenge(issuer)?;
-    let bearer = app
-        .guard
-        .clone()
-        .map(|verifier| bearer(verifier, &challenge));
+    let bearer = app.guard.clone().map(|it| bearer(it, &challenge));
     let description =
         LinkValue::service_desc(DESCRIPTION[0]).context("the path of the description")?;
     let refusal =
@@ -100,8 +97,7 @@ pub(crate) fn build(
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
     let limit = limit.map(|limit| limit.with_render(refusal("limit")));
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
-    let limits = request_limits(app);
-    let access = request_access(app);
+    let (limits, access) = (request_limits(app), request_access(app));
     let observer = observer(app);
     let records = AroundLayer::new(move |request: &mut Request<_>| observer.identify(request));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));

@@ -337,7 +337,7 @@ fn status_tells_what_would_be_used_without_asking_any_server() {
     });
     assert_eq!(report, expected);
     let ran = user.platform(&["auth", "status", "--api-url", "http://127.0.0.1:1"]);
-    let stale = "Token:        stale (different credential or API URL)\n";
+    let stale = "Token:         stale (different credential or API URL)\n";
     assert!(ran.stdout.ends_with(stale), "{ran:?}");
     let mut kept = json(&fs::read_to_string(user.cache("default")).expect("a cache"));
     kept["expires_at"] = "2020-01-01T00:00:00Z".into();

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use tokio::{task::JoinHandle, time};
+use tokio::{task::JoinSet, time};
 use ziggurat_databases::Databases;
 use ziggurat_llm::{self as llm, Deadline};
 use ziggurat_postgres::pool::Pools;
@@ -15,9 +15,10 @@ use crate::{app, configuration::Configuration, providers::Providers, proxy};
 /// Time limit of each connection. That of a database is shorter.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Connections that are tried, all at once. The outcome is a sentence about a failure.
+/// Connections that are tried, all at once. The outcome is the place of the connection, and a sentence
+/// about a failure.
 #[derive(Default)]
-struct Attempts(Vec<JoinHandle<Option<String>>>);
+struct Attempts(JoinSet<(usize, Option<String>)>);
 
 /// Tries all connections, and returns a sentence about each one that fails.
 pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Vec<String> {
@@ -48,11 +49,12 @@ pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Ve
         });
     }
     attempts.add_providers(configuration);
-    let mut problems = Vec::new();
-    for attempt in attempts.0 {
-        problems.extend(attempt.await.ok().flatten());
-    }
-    problems
+    let mut outcomes = attempts.0.join_all().await;
+    outcomes.sort_unstable();
+    outcomes
+        .into_iter()
+        .filter_map(|(_, problem)| problem)
+        .collect()
 }
 
 // === impl Attempts ===
@@ -63,11 +65,13 @@ impl Attempts {
         what: String,
         attempt: impl Future<Output = anyhow::Result<()>> + Send + 'static,
     ) {
-        self.0.push(tokio::spawn(async move {
+        let place = self.0.len();
+        self.0.spawn(async move {
             let outcome = time::timeout(TIMEOUT, attempt).await;
             let outcome = outcome.context("no answer in time").flatten();
-            outcome.err().map(|error| format!("{what}: {error:#}"))
-        }));
+            let problem = outcome.err().map(|error| format!("{what}: {error:#}"));
+            (place, problem)
+        });
     }
 
     fn add_providers(&mut self, configuration: &Configuration) {

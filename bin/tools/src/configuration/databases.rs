@@ -21,6 +21,7 @@ use ziggurat_runtime::{
 };
 
 use self::raw::RawDatabase;
+use crate::configuration::limits::Limits;
 
 /// Prefix of the variables of databases.
 const PREFIX: &str = "ZIGGURAT_DB_";
@@ -47,6 +48,16 @@ struct NamedDatabase<'a> {
     name: Option<String>,
     file: Section<'a>,
     prefixes: Vec<String>,
+}
+
+/// Returns what databases have that their entries do not set.
+pub(super) fn defaults(shows_causes: bool, limits: &Limits) -> Settings {
+    let max_statement_bytes = limits.max_statement_bytes.try_into();
+    Settings {
+        shows_causes,
+        max_statement_bytes: max_statement_bytes.unwrap_or(usize::MAX),
+        ..Settings::default()
+    }
 }
 
 /// Reads the file, the environment and the command line; later ones override earlier ones, and all

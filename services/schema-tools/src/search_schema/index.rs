@@ -168,8 +168,8 @@ impl Index {
 
     /// Returns the entry of a number.
     pub(super) fn entry(&self, number: usize) -> Entry {
-        let kinds: [(usize, fn(usize) -> Entry); 4] = [
-            (self.tables, Entry::Table),
+        let kinds = [
+            (self.tables, Entry::Table as fn(usize) -> Entry),
             (self.enums, Entry::Enum),
             (self.terms, Entry::Term),
             (self.functions, Entry::Function),

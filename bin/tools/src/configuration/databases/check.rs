@@ -38,6 +38,7 @@ impl RawDatabase {
         let owned = |key: &str| self.text(key).map(str::to_owned);
         let path = |key: &str| sources.path(self.text(key).map(Into::into));
         let port = self.number("port").unwrap_or(default.port);
+        let connections = |key: &str, default| self.number(key).unwrap_or(default);
         let setting = |key: &str, reason: &dyn Display| setting(name, key, reason);
         let time = |key: &str, default| match self.text(key) {
             None => Ok(default),
@@ -83,15 +84,12 @@ impl RawDatabase {
             metadata_ttl: time("metadata_ttl", default.metadata_ttl)?,
             connect_timeout: time("connect_timeout", default.connect_timeout)?,
             lease_timeout: time("lease_timeout", default.lease_timeout)?,
-            min_connections: self
-                .number("pool_min_conns")
-                .unwrap_or(default.min_connections),
-            max_connections: self
-                .number("pool_max_conns")
-                .unwrap_or(default.max_connections),
-            max_total_connections: self
-                .number("max_total_connections")
-                .unwrap_or(default.max_total_connections),
+            min_connections: connections("pool_min_conns", default.min_connections),
+            max_connections: connections("pool_max_conns", default.max_connections),
+            max_total_connections: connections(
+                "max_total_connections",
+                default.max_total_connections,
+            ),
             max_idle: time("pool_max_conn_idle_time", default.max_idle)?,
             max_lifetime: time("pool_max_conn_lifetime", default.max_lifetime)?,
             name: name.to_owned(),

@@ -61,9 +61,9 @@ fn a_user_is_created_from_flags_alone() {
 
 #[test]
 fn invalid_users_are_not_created() {
+    const MISSING: &str = "because standard input is not a terminal";
     let home = with(&[alice()]);
     let before = file(&home);
-    const MISSING: &str = "because standard input is not a terminal";
     for (words, message) in [
         (
             &[][..],
