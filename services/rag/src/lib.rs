@@ -33,7 +33,7 @@
 //! The program adds the `Link` header and turns panics into responses, both with [`ErrorLine`]
 //! where they render a body. It opens the audit trail and serves the metrics of an
 //! [`Observation`]. It also verifies tokens, if [`Pipelines::with_authentication`] says so: requests
-//! then have the [`Identity`](ziggurat_tokens::Identity) of their caller among their extensions, and
+//! then have the [`Identity`] of their caller among their extensions, and
 //! a pipeline that is not for this caller does not exist for it.
 
 mod answer;

@@ -56,7 +56,7 @@ pub(super) struct Request {
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
     label: String,
-    /// Who can allow the statement to write, if anyone can.
+    /// Permission that the statement lacks, if it would need one to write.
     writes: Option<WritePermission>,
     /// Describes errors to clients that negotiate the revision.
     // Boxed: it is large, and most statements do not fail.
@@ -165,7 +165,7 @@ impl Request {
         self
     }
 
-    /// Sets who can allow the statement to write, if anyone can.
+    /// Sets the permission that the statement lacks to write.
     pub(super) fn with_writes(mut self, writes: Option<WritePermission>) -> Self {
         self.writes = writes;
         self
