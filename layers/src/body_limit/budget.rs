@@ -158,7 +158,7 @@ impl BytePermit {
     ///
     /// let budget = ByteBudget::new(1000, 1000);
     /// let mut body = budget.take(1, 100)?;
-    /// let other = budget.take(2, 600)?;
+    /// let other = budget.take(2, 800)?;
     /// assert!(body.grow(200).is_err());
     /// drop(other);
     /// assert!(body.grow(200).is_ok());
