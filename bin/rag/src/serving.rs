@@ -1,8 +1,7 @@
 //! Serving until a shutdown signal.
 
 use std::{
-    io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
@@ -12,7 +11,7 @@ use tracing::{info, warn};
 use ziggurat_http::{OptionalTls, Tls, connection_count};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::{listen, open_files, signals};
+use ziggurat_runtime::{Address, open_files, signals};
 use ziggurat_serve::{Limits, Server as Web};
 
 use crate::{
@@ -115,18 +114,8 @@ fn limits(server: &configuration::Server) -> Limits {
 }
 
 /// Listens on the configured address. A host name is looked up, which may block.
-fn listen(server: &configuration::Server) -> io::Result<Vec<TcpListener>> {
-    let (host, port) = (server.listen_address.as_str(), server.port);
-    if server.is_localhost() {
-        // Not looked up, because some systems resolve this name to only one of the two.
-        return listen::on_all([
-            (Ipv4Addr::LOCALHOST, port).into(),
-            (Ipv6Addr::LOCALHOST, port).into(),
-        ]);
-    }
-    // An IP address is not looked up.
-    let sockets = (host, port).to_socket_addrs()?;
-    Ok(vec![listen::on_first(sockets)?])
+fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
+    Ok(address(server).parse::<Address>()?.listen()?)
 }
 
 /// Returns the address as configured.

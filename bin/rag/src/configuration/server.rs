@@ -200,13 +200,8 @@ impl Server {
     pub(crate) fn is_local(&self) -> bool {
         match self.listen_address.parse::<IpAddr>() {
             Ok(address) => address.to_canonical().is_loopback(),
-            Err(_) => self.is_localhost(),
+            Err(_) => self.listen_address.eq_ignore_ascii_case("localhost"),
         }
-    }
-
-    /// Returns whether the host is `localhost`, which means its IPv4 and its IPv6 address.
-    pub(crate) fn is_localhost(&self) -> bool {
-        self.listen_address.eq_ignore_ascii_case("localhost")
     }
 
     /// Returns the hosts that requests may name, for the bound address.
