@@ -1,5 +1,5 @@
-//! Runs the examples of the README and of the book as tests, and helps those of the guides to serve
-//! and to call what they build.
+//! Runs the examples of the README and of the book as tests, and helps the examples of the guides
+//! to serve and to call what they build.
 
 use std::{
     env,

@@ -414,7 +414,7 @@ impl<R> BodyLimitLayer<R> {
         Ok(hint.upper().filter(|upper| *upper <= self.max_bytes))
     }
 
-    /// Takes the bytes of a body of known size, or prepares to take those of another one.
+    /// Takes the bytes of a body of known size, or prepares to take the bytes of another one.
     fn take(
         &self,
         extensions: &Extensions,

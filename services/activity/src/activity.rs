@@ -131,8 +131,8 @@ impl Activity {
         self.slots().iter().any(|slot| slot.cancel(id, by))
     }
 
-    /// Returns the statements that run, the oldest first: those of a caller, or all. `has_texts` is true
-    /// if the reader may see those of the operator.
+    /// Returns the statements that run, the oldest first: the statements of a caller, or all.
+    /// `has_texts` is true if the reader may see the texts of the operator.
     pub(crate) fn running(&self, caller: Option<CallerName<'_>>, has_texts: bool) -> Vec<Running> {
         let slots = self.slots();
         // Copied under the lock of the call, and written without it.

@@ -37,7 +37,7 @@ pub(crate) struct Found {
     pub(crate) torn: Option<String>,
     /// Calls whose end was never written.
     pub(crate) lost: Vec<Lost>,
-    /// Is true if the last line is not that of a process that ended.
+    /// Is true if the process of the last line did not write its end.
     pub(crate) is_unfinished: bool,
     /// Number of records at the end that were removed; 0 if the end was replaced.
     pub(crate) removed: Option<u64>,

@@ -44,7 +44,7 @@ pub struct Settings {
     /// File with the key that makes the chain an HMAC.
     pub key_file: Option<PathBuf>,
     /// Folder of the file with the position of the last record, by which the next start notices a
-    /// removed end; that of the trail, if there is no other.
+    /// removed end; the link of the trail, if there is no other.
     pub state_folder: Option<PathBuf>,
 }
 

@@ -130,7 +130,8 @@ impl<'a> Ingest<'a> {
     }
 
     /// Chooses what the ids of each folder begin with, and stops before anything is written if too
-    /// many documents of one are gone. Those of files of lines are only known once they are read.
+    /// many documents of one are gone. The documents of files of lines are only known once they
+    /// are read.
     async fn settle(
         &self,
         store: &Store<'_>,

@@ -12,7 +12,7 @@ use crate::{ConfigSources, config::Value};
 /// Folders of the system, where programs are installed and write nothing.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/sbin", "/opt", "/nix"];
 
-/// Default places of the files of a program, and those of earlier versions.
+/// Default places of the files of a program, and the places of earlier versions.
 ///
 /// Account files are next to the program and other data is in a folder there, if the program may
 /// write into its folder. Otherwise both are in a folder for the state of programs.

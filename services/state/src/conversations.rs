@@ -23,7 +23,7 @@ pub(crate) const LAST: &str = "~";
 /// Stores the conversations of users.
 ///
 /// Clones share one store. Every method works on the conversations of the account with the id `owner`
-/// only, as if those of other users did not exist. All of them fail if the storage fails.
+/// only, as if the items of other users did not exist. All of them fail if the storage fails.
 #[derive(Clone, Debug)]
 pub struct Conversations {
     storage: Storage,

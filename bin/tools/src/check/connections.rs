@@ -12,7 +12,7 @@ use ziggurat_tokens::issuer::Issuer;
 
 use crate::{app, configuration::Configuration, providers::Providers, proxy};
 
-/// Time limit of each connection. That of a database is shorter.
+/// Time limit of each connection. A database has a shorter one.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Connections that are tried, all at once. The outcome is the place of the connection, and a sentence

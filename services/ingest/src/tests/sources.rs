@@ -1,4 +1,4 @@
-//! Sources: the documents of one are never taken for those of another.
+//! Sources: the documents of one are never taken for the documents of another.
 
 use std::{fs, path::Path};
 
