@@ -1,4 +1,4 @@
-//! Binds the first of several addresses, or all of them.
+//! Binds the first of several addresses.
 //!
 //! ```
 //! use ziggurat_runtime::listen;
@@ -46,7 +46,9 @@ pub fn on_first(candidates: impl IntoIterator<Item = SocketAddr>) -> io::Result<
 ///
 /// # Errors
 /// Fails if an address of this machine cannot be bound, or if the machine has none of them.
-pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
+pub(crate) fn on_all(
+    addresses: impl IntoIterator<Item = SocketAddr>,
+) -> io::Result<Vec<TcpListener>> {
     let (mut listeners, mut refusal) = (Vec::<TcpListener>::new(), no_address());
     for mut address in addresses {
         if let (0, Some(first)) = (address.port(), listeners.first()) {
