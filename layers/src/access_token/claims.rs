@@ -2,8 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{jws::Jws, members::Members, rules::Rules};
-use crate::bearer::Denied;
+use crate::{
+    access_token::{jws::Jws, members::Members, rules::Rules},
+    bearer::Denied,
+};
 
 /// A verified access token: the identity that [`AccessTokens`](super::AccessTokens) proves.
 ///

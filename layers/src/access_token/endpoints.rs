@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
+use crate::access_token::{
     fetch::{Fetch, FetchError, FetchRequest},
     rules::{Rules, is_safe},
 };

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
-use super::{Algorithm, members::Members};
+use crate::access_token::{Algorithm, members::Members};
 
 /// A token in three parts; nothing in it is proved yet.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use aws_lc_rs::signature::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 
-use super::{Algorithm, jws::Jws, members::Members};
+use crate::access_token::{Algorithm, jws::Jws, members::Members};
 
 /// Maximum number of keys of an issuer.
 const MAX_KEYS: usize = 100;

@@ -4,15 +4,17 @@ use std::{error::Error, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::
 
 use tracing::{error, info};
 
-use super::{
-    AccessTokens, Outage,
-    endpoints::{self, Endpoints},
-    fetch::{Fetch, FetchError, FetchRequest},
-    keys::{InvalidKeys, KeySet},
-    revoked::Revoked,
-    state::ListAge,
+use crate::{
+    access_token::{
+        AccessTokens, Outage,
+        endpoints::{self, Endpoints},
+        fetch::{Fetch, FetchError, FetchRequest},
+        keys::{InvalidKeys, KeySet},
+        revoked::Revoked,
+        state::ListAge,
+    },
+    clock::{Calendar, Clock},
 };
-use crate::clock::{Calendar, Clock};
 
 /// Time between two regular fetches of the keys.
 pub(super) const KEY_INTERVAL: Duration = Duration::from_secs(10 * 60);

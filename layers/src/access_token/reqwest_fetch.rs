@@ -5,7 +5,7 @@ use std::{error::Error, time::Duration};
 use http::{StatusCode, header};
 use reqwest::{Certificate, Client, redirect::Policy};
 
-use super::{Fetch, FetchError, FetchRequest, Fetched};
+use crate::access_token::{Fetch, FetchError, FetchRequest, Fetched};
 
 /// Time for a complete response.
 const TIMEOUT: Duration = Duration::from_secs(10);

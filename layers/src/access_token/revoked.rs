@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 
-use super::{claims::AccessToken, fetch::FetchError};
+use crate::access_token::{claims::AccessToken, fetch::FetchError};
 
 /// The revoked tokens of an issuer.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::{error::Error, fmt, net::IpAddr, time::Duration};
 
 use http::Uri;
 
-use super::Algorithm;
+use crate::access_token::Algorithm;
 
 const KIB: usize = 1 << 10;
 

@@ -10,12 +10,15 @@ use std::{
 
 use event_listener::{Event, EventListener};
 
-use super::{
-    endpoints::Endpoints,
-    keys::KeySet,
-    revoked::{Names, Revoked},
+use crate::{
+    access_token::{
+        endpoints::Endpoints,
+        keys::KeySet,
+        revoked::{Names, Revoked},
+    },
+    bearer::TokenHash,
+    bounded_map::BoundedMap,
 };
-use crate::{bearer::TokenHash, bounded_map::BoundedMap};
 
 /// The data of an issuer, shared by all clones of a verifier.
 pub(super) struct State<I> {

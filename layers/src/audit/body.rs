@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::{
+use crate::audit::{
     Outcome,
     entry::{AuditEntry, Entry, Recording},
 };

@@ -15,12 +15,14 @@ use http::{Method, Response, StatusCode, header};
 use http_body::Body;
 use tracing::error;
 
-use super::{
-    Outcome, Record,
-    body::{AuditedBody, CountedBody},
-    sink::{Lost, Sink},
+use crate::{
+    audit::{
+        Outcome, Record,
+        body::{AuditedBody, CountedBody},
+        sink::{Lost, Sink},
+    },
+    clock::Clock,
 };
-use crate::clock::Clock;
 
 /// Lets inner services add to the record of a request what only they know.
 ///

@@ -11,7 +11,7 @@ use http::Request;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::AuditEntry;
+use crate::audit::AuditEntry;
 
 /// Names the caller in the record of a request.
 ///

@@ -4,8 +4,8 @@ use std::{borrow::Cow, net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderValue, Method, Request, StatusCode, Version};
 
-use super::TraceId;
 use crate::{
+    audit::TraceId,
     client_ip::ClientIp,
     sanitize::{RequestId, X_REQUEST_ID},
 };

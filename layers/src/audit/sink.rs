@@ -13,8 +13,7 @@ use std::{
 
 use tracing::{Level, enabled, info};
 
-use super::Record;
-use crate::sanitize::RequestId;
+use crate::{audit::Record, sanitize::RequestId};
 
 /// Takes the records.
 ///

@@ -5,7 +5,7 @@ use std::{error::Error, fmt};
 use bytes::Bytes;
 use http::HeaderValue;
 
-use super::Denied;
+use crate::bearer::Denied;
 
 /// Parameters of the `WWW-Authenticate` header of a refusal.
 ///

@@ -11,8 +11,10 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::{Denied, Rules, challenge::Fault};
-use crate::reject::Render;
+use crate::{
+    bearer::{Denied, Rules, challenge::Fault},
+    reject::Render,
+};
 
 pin_project! {
     /// Response future of [`Bearer`](super::Bearer).

@@ -13,7 +13,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::{Denied, Verify};
+use crate::bearer::{Denied, Verify};
 
 /// The SHA-256 digest of a token.
 ///

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-use super::challenge::Fault;
+use crate::bearer::challenge::Fault;
 
 /// Takes the token out of `Authorization: Bearer <token>`, and marks the header as a secret.
 ///

@@ -10,7 +10,7 @@ use http::Request;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::ClientIp;
+use crate::client_ip::ClientIp;
 
 /// Puts a [`ClientIp`] into the extensions of each request that `axum::serve` accepts.
 ///

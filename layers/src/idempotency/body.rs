@@ -11,7 +11,7 @@ use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::{
+use crate::idempotency::{
     digest::{BodyDigest, BytesRead},
     store::{EntryRef, RequestBody},
 };

@@ -6,7 +6,7 @@ use bytes::Buf;
 use http::{HeaderName, HeaderValue, Request, header};
 use sha2::{Digest as _, Sha256};
 
-use super::key::SentKey;
+use crate::idempotency::key::SentKey;
 
 /// A SHA-256 digest. Entries hold digests only, so long keys and bodies take no more memory.
 pub(super) type Digest = [u8; 32];

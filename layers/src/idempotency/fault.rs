@@ -2,8 +2,7 @@
 
 use http::{HeaderValue, StatusCode, header};
 
-use super::key::NoKey;
-use crate::reject::Rejection;
+use crate::{idempotency::key::NoKey, reject::Rejection};
 
 /// Seconds after which a duplicate of a running request may be sent again.
 static RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");

@@ -15,15 +15,15 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tracing::error;
 
-use super::{
-    Rules,
-    body::Comparison,
-    fault::Fault,
-    store::{Claim, RequestBody, StoredResponse},
-};
 use crate::{
     clock::Clock,
     collect::{Collect, Unreadable},
+    idempotency::{
+        Rules,
+        body::Comparison,
+        fault::Fault,
+        store::{Claim, RequestBody, StoredResponse},
+    },
     reject::{Rejection, Render},
 };
 

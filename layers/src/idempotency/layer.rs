@@ -5,9 +5,9 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 use http::{Extensions, HeaderName, Method, header};
 use tower_layer::Layer;
 
-use super::{Idempotency, IdempotencyLayer, Rules, store::Store};
 use crate::{
     clock::{Clock, Monotonic},
+    idempotency::{Idempotency, IdempotencyLayer, Rules, store::Store},
     reject::ErrorString,
 };
 

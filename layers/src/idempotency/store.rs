@@ -10,8 +10,10 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, response::Parts};
 
-use super::digest::{BodyDigest, Digest};
-use crate::bounded_map::{BoundedMap, Hashed, Shard, Slot};
+use crate::{
+    bounded_map::{BoundedMap, Hashed, Shard, Slot},
+    idempotency::digest::{BodyDigest, Digest},
+};
 
 /// Number of ended keys that are dropped whenever a new one comes.
 ///

@@ -4,8 +4,7 @@ use std::{fmt, hash::Hash, marker::PhantomData};
 
 use http::Extensions;
 
-use super::Key;
-use crate::client_ip::ClientIp;
+use crate::{client_ip::ClientIp, rate_limit::Key};
 
 /// The client that a request counts for: its key, and its own limit if it has one.
 ///

@@ -2,8 +2,10 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use super::{AtOnce, DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Remaining};
-use crate::bounded_map::{BoundedMap, Hashed};
+use crate::{
+    bounded_map::{BoundedMap, Hashed},
+    rate_limit::{AtOnce, DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Remaining},
+};
 
 /// Wait that is suggested to a refused client. The end of a request cannot be foretold.
 const RETRY_AFTER: Duration = Duration::from_secs(1);

@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Remaining};
 use crate::{
     bounded_map::{BoundedMap, Hashed, Shard, Slot},
     clock::{Clock, Monotonic},
+    rate_limit::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Remaining},
 };
 
 /// Number of ended windows that are dropped whenever a new one begins.

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, fmt::Write as _, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Announcement, Remaining};
+use crate::rate_limit::{Announcement, Remaining};
 
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");

@@ -4,8 +4,10 @@ use std::{num::NonZeroU32, time::Duration};
 
 use http::Response;
 
-use super::{Key, Quota};
-use crate::reject::AuthFailed;
+use crate::{
+    rate_limit::{Key, Quota},
+    reject::AuthFailed,
+};
 
 /// Decides which requests are admitted.
 ///

@@ -2,10 +2,10 @@
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
-use super::{DEFAULT_MAX_KEYS, Key, Limited, Policy, Quota, Remaining};
 use crate::{
     bounded_map::BoundedMap,
     clock::{Clock, Monotonic},
+    rate_limit::{DEFAULT_MAX_KEYS, Key, Limited, Policy, Quota, Remaining},
 };
 
 /// Maximum time in which a bucket fills up: a century, in nanoseconds. With it no sum overflows

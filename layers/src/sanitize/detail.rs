@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use super::scrub;
+use crate::sanitize::scrub;
 
 /// Number of bytes of a text that are read for the log.
 const LONGEST: usize = 4096;

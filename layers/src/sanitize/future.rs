@@ -11,8 +11,10 @@ use std::{
 use http::{Response, StatusCode};
 use pin_project_lite::pin_project;
 
-use super::{ErrorDetail, RequestInfo, Rules};
-use crate::reject::{ErrorString, Render};
+use crate::{
+    reject::{ErrorString, Render},
+    sanitize::{ErrorDetail, RequestInfo, Rules},
+};
 
 pin_project! {
     /// Response future of [`Sanitize`](super::Sanitize).

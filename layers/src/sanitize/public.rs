@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error};
 
-use super::detail::with_sources;
+use crate::sanitize::detail::with_sources;
 
 /// Marks a response whose body was written for the client.
 ///

@@ -5,7 +5,7 @@ use std::error::Error;
 use tracing::error;
 use ziggurat_layers::bearer::{BearerLayer, Denied, Verify};
 
-use super::{Principal, Role, Store, Tokens, input::Authenticated, reply::ErrorFormat};
+use crate::{Principal, Role, Store, Tokens, input::Authenticated, reply::ErrorFormat};
 
 /// Refuses requests without a valid token, and those of deleted clients and members.
 ///

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use super::{
+use crate::{
     ApiClient, ClientDraft, CreatedClient, Principal, Role, Store,
     input::{AdminCaller, Authenticated, Caller, JsonObject, Target},
     oauth::NO_STORE,

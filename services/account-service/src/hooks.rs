@@ -40,7 +40,7 @@ use ziggurat_layers::reject::{Rejection, Render as _};
 use ziggurat_runtime::lock;
 use ziggurat_tokens::WallClock;
 
-use super::ErrorFormat;
+use crate::ErrorFormat;
 
 /// Maximum number of planned responses.
 const MAX_PLANS: usize = 256;

@@ -12,8 +12,10 @@ use ziggurat_http::Refusal;
 use ziggurat_layers::reject::Rejection;
 
 use self::unique::Fault;
-use super::{Id, Principal, Role, reply::Refused};
-use crate::reply::{forbidden, invalid, unauthorized};
+use crate::{
+    Id, Principal, Role,
+    reply::{Refused, forbidden, invalid, unauthorized},
+};
 
 /// Media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use super::{
+use crate::{
     CreatedInvite, Invite, InviteDraft, Principal, Store,
     input::{AdminCaller, Caller, JsonObject, Target},
     oauth::NO_STORE,

@@ -32,7 +32,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use ziggurat_runtime::{file, private_file};
 
-use super::UnixTime;
+use crate::UnixTime;
 
 /// Name of the file.
 const FILE: &str = "signing-keys.json";

@@ -8,7 +8,7 @@ use axum::{
 use http::StatusCode;
 use utoipa::OpenApi;
 
-use super::{
+use crate::{
     Membership, Store,
     input::{AdminCaller, Caller, Target},
     reply::{Refused, no_method},

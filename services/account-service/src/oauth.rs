@@ -20,7 +20,7 @@ use ziggurat_layers::{
 use ziggurat_runtime::Secret;
 use ziggurat_tokens::WallClock;
 
-use super::{
+use crate::{
     Store, Tokens,
     input::{self, JsonObject, Kind},
     reply::{ErrorBody, ErrorFormat, Refused, invalid, no_method, unauthorized},

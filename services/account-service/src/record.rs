@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Id, Role, UnixTime};
+use crate::{Id, Role, UnixTime};
 
 /// A program that may use the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -10,7 +10,7 @@ use ziggurat_layers::{
     sanitize::ErrorDetail,
 };
 
-use super::AccountError;
+use crate::AccountError;
 
 /// Rejection code of unknown paths and methods.
 const NO_ROUTE: &str = "no_route";

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AccountError;
+use crate::AccountError;
 
 /// The rights of a client in its tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]

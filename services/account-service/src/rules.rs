@@ -1,6 +1,6 @@
 //! Rules for names, descriptions and mail addresses.
 
-use super::AccountError;
+use crate::AccountError;
 
 /// Maximum length of a name, in characters.
 const NAME: usize = 255;

@@ -19,7 +19,7 @@ use ziggurat_state::{FileOptions, StateDatabase, StoreError, migrator, prepare};
 use ziggurat_tokens::WallClock;
 
 use self::engine::Engine;
-use super::UnixTime;
+use crate::UnixTime;
 
 pub(crate) use self::{clients::ClientChange, users::UserChange};
 pub use self::{

@@ -3,7 +3,7 @@
 use axum::{Json, Router, extract::State, routing::get};
 use utoipa::{OpenApi, ToSchema};
 
-use super::{
+use crate::{
     AccountError, Id, Store, Tenant,
     input::{AdminCaller, Caller, JsonObject, Target},
     reply::{Refused, no_method},

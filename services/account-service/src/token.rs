@@ -6,7 +6,7 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, encode}
 use serde::{Deserialize, Serialize};
 use ziggurat_tokens::WallClock;
 
-use super::{AccountError, Credential, Id, Keys, UnixTime};
+use crate::{AccountError, Credential, Id, Keys, UnixTime};
 
 /// The type of an access token (RFC 9068, section 2.1).
 const TYPE: &str = "at+jwt";

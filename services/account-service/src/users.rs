@@ -3,7 +3,7 @@
 use axum::{Json, Router, extract::State, routing::get};
 use utoipa::{OpenApi, ToSchema};
 
-use super::{
+use crate::{
     Store, User,
     input::{JsonObject, UserCaller},
     reply::{Refused, no_method},

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{
+use crate::{
     Store, Tokens,
     reply::{Refused, no_method},
 };

@@ -5,7 +5,7 @@ use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Poli
 use ziggurat_state::{self as store, StoreError};
 use ziggurat_tokens::WallClock;
 
-use super::{Accounts, LoginError, Settings};
+use crate::{Accounts, LoginError, Settings};
 
 /// Limits wrong passwords by client address: those of logins and of connection URLs count together.
 ///

@@ -13,8 +13,8 @@ use ziggurat_layers::{
 use ziggurat_runtime::lock;
 use ziggurat_tokens::{file::Change, secret};
 
-use super::{Accounts, Shared, State};
 use crate::{
+    Accounts, Shared, State,
     login_error::{BUSY, LoginError, LoginFault},
     login_limiter::Slot,
     sessions::LocalSessions,

@@ -12,8 +12,7 @@ use ziggurat_runtime::lock;
 use ziggurat_state::{self as store, LookUp, StoreError};
 use ziggurat_tokens::{Identity, whole_seconds};
 
-use super::{LoginError, LoginFault, Shared};
-use crate::{session_index::SessionIndex, users::UserRecord};
+use crate::{LoginError, LoginFault, Shared, session_index::SessionIndex, users::UserRecord};
 
 pub(super) use self::{
     local::{LocalSessions, SessionOwner},

@@ -14,7 +14,7 @@ use ziggurat_layers::{
 use ziggurat_state::LookUp;
 use ziggurat_tokens::Identity;
 
-use super::{Shared, sessions::ReplicatedSessions};
+use crate::{Shared, sessions::ReplicatedSessions};
 
 /// Future returned by the check of a token.
 pub struct VerifyFuture {

@@ -23,7 +23,7 @@ use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
 use ziggurat_state::{Conversation, Conversations, Draft, Listed, StoreError, Words};
 
-use super::{Caller, page::page};
+use crate::{Caller, page::page};
 
 /// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]

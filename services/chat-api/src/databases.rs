@@ -14,7 +14,7 @@ use ziggurat_databases::{Databases, Listing, SelectError};
 use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::reject::SuccessFlag;
 
-use super::Caller;
+use crate::Caller;
 
 /// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]

@@ -26,7 +26,7 @@ use ziggurat_layers::sanitize::ErrorDetail;
 use ziggurat_state::{Filter, Item, ItemContent, ItemKind, Library, Reader, StoreError, Words};
 use ziggurat_tokens::Identity;
 
-use super::{Caller, page::page};
+use crate::{Caller, page::page};
 
 /// Maximum length of a query or a prompt, in bytes.
 const MAX_TEXT: usize = 100 << 10;

@@ -29,7 +29,7 @@ use ziggurat_llm::{self as llm, Completer, Deadline, Prompt};
 use ziggurat_telemetry::traces::Trace;
 
 use self::{ask::ChatRequest, reply::Answer};
-use super::caller::RequestTrace;
+use crate::caller::RequestTrace;
 
 /// System prompt for every model.
 const SYSTEM: &str = "You help people with the PostgreSQL database behind the tools you are \

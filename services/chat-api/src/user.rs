@@ -4,7 +4,7 @@ use axum::{Json, Router, routing::get};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use super::Caller;
+use crate::Caller;
 
 /// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]

@@ -9,7 +9,7 @@ use tracing::warn;
 use ziggurat_postgres::database::Database;
 use ziggurat_tokens::{Holder, Identity};
 
-use super::cache::Cache;
+use crate::cache::Cache;
 
 /// A database, and the users that may use it.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use ziggurat_postgres::{
     pool::{Pool, Pools},
 };
 
-use super::{MetadataError, cache::Cache};
+use crate::{MetadataError, cache::Cache};
 
 /// The database that a caller is using, and its connections to it.
 #[derive(Clone, Debug)]

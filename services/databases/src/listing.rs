@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use ziggurat_postgres::database::SslMode;
 use ziggurat_tokens::Identity;
 
-use super::{Configured, Databases};
+use crate::{Configured, Databases};
 
 /// Databases that a caller may use, and the one it is using.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]

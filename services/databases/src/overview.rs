@@ -10,7 +10,7 @@ use ziggurat_postgres::{
     pool::{Cause, LeaseError, TriedHost},
 };
 
-use super::{Configured, Databases, Entry, inspection::Inspection};
+use crate::{Configured, Databases, Entry, inspection::Inspection};
 
 /// Longest duration of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);

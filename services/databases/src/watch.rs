@@ -4,7 +4,7 @@ use futures_util::future;
 use ziggurat_http::Readiness;
 use ziggurat_postgres::pool::{Cause, LeaseError};
 
-use super::{Configured, Databases};
+use crate::{Configured, Databases};
 
 /// Session key of the pools for these checks. Session keys of callers have no space.
 const CHECK_SESSION: &str = "watching databases";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{html, kind::Kind, markdown, marked_lines, outline::Outline};
+use crate::{html, kind::Kind, markdown, marked_lines, outline::Outline};
 
 /// A document, split into sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::folders::Source;
+use crate::folders::Source;
 
 /// Maximum size of a document; a larger file is data with the extension of a document.
 pub(crate) const MAX_FILE: u64 = 16 << 20;

@@ -15,7 +15,7 @@ use rustix::{
 };
 use thiserror::Error;
 
-use super::kind::Kind;
+use crate::kind::Kind;
 
 /// Maximum depth of nested folders; a deeper tree is a mistake.
 const MAX_DEPTH: usize = 64;

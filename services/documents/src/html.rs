@@ -8,7 +8,7 @@ mod flow;
 use html5gum::{State, Token, Tokenizer, naive_next_state};
 
 use self::flow::{Break, TextWriter};
-use super::{document::Document, outline::Outline};
+use crate::{document::Document, outline::Outline};
 
 /// Elements that hold no text of the document.
 const HIDDEN: [&str; 13] = [

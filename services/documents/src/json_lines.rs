@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read as _};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{document::Document, file::MAX_FILE, kind::Kind};
+use crate::{document::Document, file::MAX_FILE, kind::Kind};
 
 /// A document of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]

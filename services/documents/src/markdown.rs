@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use ziggurat_runtime::yaml;
 
-use super::{document::Document, outline::Outline, paragraph::Paragraph};
+use crate::{document::Document, outline::Outline, paragraph::Paragraph};
 
 /// Maximum size of front matter that is parsed, in bytes.
 const MAX_FRONT_MATTER: usize = 64 << 10;

@@ -1,7 +1,7 @@
 //! Finds the headings of reStructuredText and AsciiDoc; the text stays unchanged, since it is
 //! readable.
 
-use super::{document::Document, outline::Outline};
+use crate::{document::Document, outline::Outline};
 
 /// Minimum length of a line that delimits a block of AsciiDoc.
 const DELIMITER: usize = 4;

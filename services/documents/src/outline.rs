@@ -4,7 +4,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::document::{Block, Document, Section};
+use crate::document::{Block, Document, Section};
 
 /// Maximum length of a heading; a longer one is text after a heading that was not closed.
 const LONGEST_HEADING: usize = 300;

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{document::Document, kind::Kind};
+use crate::{document::Document, kind::Kind};
 
 /// Maximum size of a file that is read, in bytes.
 pub const MAX_PACKED: u64 = 64 << 20;

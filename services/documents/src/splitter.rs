@@ -1,6 +1,6 @@
 //! Splits documents into passages that fit a model.
 
-use super::document::{Block, Document, Section};
+use crate::document::{Block, Document, Section};
 
 /// Default length of a passage, and of what it repeats of the one before, in tokens.
 const PASSAGE: usize = 300;

@@ -17,7 +17,7 @@ use ziggurat_layers::{
     reject::{ErrorString, Rejection, Render},
 };
 
-use super::Refusal;
+use crate::Refusal;
 
 /// Minimum of a [`body_budget`], and of the share of one caller.
 const MIN_BUDGET: u64 = 32 << 20;

@@ -16,7 +16,7 @@ use tokio::{fs, sync::Semaphore};
 use tracing::warn;
 
 pub(super) use self::snapshot::{ProductIndex, Snapshot, Vectors};
-use super::{Error, Filter, Product, Provider, Search};
+use crate::{Error, Filter, Product, Provider, Search};
 
 /// Default for the maximum number of bytes of vectors in memory.
 const DEFAULT_MAX_BYTES: usize = 256 << 20;

@@ -18,7 +18,7 @@ use ziggurat_documents::{
 
 pub use self::error::BuildError;
 use self::store::{MissingVector, NewChunk, Store};
-use super::{
+use crate::{
     Embed, Error, Provider,
     vector::{self, MAX_DIMENSIONS},
 };

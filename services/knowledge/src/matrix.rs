@@ -1,6 +1,6 @@
 //! Vectors with one byte per number, to find the candidates for an exact comparison.
 
-use super::{
+use crate::{
     top_chunks::{Scored, TopChunks},
     vector::{self, QueryVector},
 };

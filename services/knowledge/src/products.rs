@@ -1,6 +1,6 @@
 //! Products in a knowledge base, and the filter for a search.
 
-use super::Error;
+use crate::Error;
 
 /// A product with documentation, in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use sqlx::{Row as _, SqliteConnection};
 
-use super::{Error, column::Provider};
+use crate::{Error, column::Provider};
 
 /// Name of the index over the words of the chunks.
 const WORDS: &str = "chunk_words";

@@ -17,7 +17,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use ziggurat_search::fusion::Fusion;
 
 pub use self::passages::Passage;
-use super::{
+use crate::{
     Error, Provider,
     base::{ProductIndex, Snapshot, Vectors},
     matrix::{Candidates, Matrix},

@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 use ziggurat_telemetry::traces::Trace;
 
 use self::{chunks::Reading, fault::Fault, openai::Format};
-use super::{
+use crate::{
     Chunk, Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, Request, Streaming,
     Usage,
 };

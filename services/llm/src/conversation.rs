@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::Usage;
+use crate::Usage;
 
 /// A request to a model.
 ///

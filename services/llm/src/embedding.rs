@@ -15,7 +15,7 @@ use std::{
 
 use ziggurat_telemetry::traces::Trace;
 
-use super::{Deadline, Error, Http, Meter, Provider, StaticModel, Usage, local, static_model};
+use crate::{Deadline, Error, Http, Meter, Provider, StaticModel, Usage, local, static_model};
 
 pub(super) use self::formats::{TotalTokens, ping_voyage};
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::Value;
 use ziggurat_runtime::redact::Redactor;
 
-use super::Provider;
+use crate::Provider;
 
 /// Maximum number of bytes of an error body that are kept.
 const LONGEST: usize = 4 << 10;

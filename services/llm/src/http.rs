@@ -23,7 +23,7 @@ use ziggurat_layers::body_limit::ByteBudget;
 use ziggurat_runtime::{redact::Redactor, retry_after};
 use ziggurat_telemetry::{Metrics, traces::ProviderSpan};
 
-use super::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error};
+use crate::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error};
 
 pub use self::access::{Access, InvalidAccess, Timeouts};
 use self::sent_trace::SentTrace;

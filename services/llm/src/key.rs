@@ -9,7 +9,7 @@ use std::{
 use secrecy::SecretString;
 use thiserror::Error;
 
-use super::Provider;
+use crate::Provider;
 
 /// Maximum size of a key file.
 const MAX_BYTES: u64 = 64 << 10;

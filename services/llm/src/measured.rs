@@ -7,7 +7,7 @@ use ziggurat_telemetry::{
     traces::{ProviderSpan, Trace},
 };
 
-use super::{Error, Http, Usage};
+use crate::{Error, Http, Usage};
 
 /// A call to a provider that is measured and traced. Dropped before its end, it counts as cancelled.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use ziggurat_telemetry::traces::Trace;
 
-use super::{Deadline, Error, Http, Provider, Request, Usage};
+use crate::{Deadline, Error, Http, Provider, Request, Usage};
 
 /// Parts of the names of models that do not answer prompts.
 const NON_CHAT_MODELS: [&str; 5] = ["embedding", "whisper", "tts", "audio", "dall-e"];

@@ -1,6 +1,6 @@
 //! Checks that a provider is reachable and accepts the credentials.
 
-use super::{Deadline, Error, Http, Provider, Request, Usage, embedding::ping_voyage};
+use crate::{Deadline, Error, Http, Provider, Request, Usage, embedding::ping_voyage};
 
 // === impl Http ===
 

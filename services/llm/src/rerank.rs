@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use ziggurat_telemetry::traces::Trace;
 
-use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::TotalTokens};
+use crate::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::TotalTokens};
 
 /// Number of texts in one request to Text Embeddings Inference, which refuses more by default.
 const TEI_BATCH: usize = 32;

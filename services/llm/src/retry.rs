@@ -6,7 +6,7 @@ use rand::RngExt as _;
 use tokio::time;
 use tracing::debug;
 
-use super::{Deadline, Error, LOG_TARGET, Refusal};
+use crate::{Deadline, Error, LOG_TARGET, Refusal};
 
 /// Minimum time that must remain after a wait that the provider asked for.
 const MIN_REMAINING: Duration = Duration::from_secs(1);

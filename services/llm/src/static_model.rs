@@ -22,7 +22,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use ziggurat_runtime::lock;
 
 use self::table::Table;
-use super::Error;
+use crate::Error;
 
 /// Name in place of the name of a provider.
 pub(super) const NAME: &str = "static";

@@ -29,7 +29,7 @@ use std::{fmt, io, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 use secrecy::SecretString;
 use thiserror::Error;
 
-pub use super::driver::{RequireAuth, SslMode, UnknownAuth, UnknownSslMode};
+pub use crate::driver::{RequireAuth, SslMode, UnknownAuth, UnknownSslMode};
 
 use self::target::Certificates;
 pub(crate) use self::{

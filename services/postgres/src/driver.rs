@@ -59,7 +59,7 @@ pub use self::{
     row::{FromText, Row},
 };
 use self::{long_message::LongMessage, socket::Socket};
-use super::{
+use crate::{
     large_rows::{LargeRowPermit, LargeRows},
     notices::{NoticeSink, Notices},
 };

@@ -5,8 +5,8 @@ use std::fmt;
 use thiserror::Error;
 use ziggurat_sql::Refusal;
 
-pub use super::driver::{DriverError, ServerError};
-use super::pool::LeaseError;
+pub use crate::driver::{DriverError, ServerError};
+use crate::pool::LeaseError;
 
 /// Reason for a statement without a complete result.
 ///

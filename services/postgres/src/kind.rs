@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use super::{
+use crate::{
     driver::{Client, DriverError},
     type_name,
 };

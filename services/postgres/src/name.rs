@@ -1,6 +1,6 @@
 //! Names as they are written in a statement.
 
-use super::quoted;
+use crate::quoted;
 
 /// Words that name a table or column only in double quotes: the reserved words of PostgreSQL 14 to
 /// 18, and those reserved for functions and types.

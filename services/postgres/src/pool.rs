@@ -49,7 +49,7 @@ use tracing::trace;
 use ziggurat_runtime::lock;
 use ziggurat_telemetry::{IdleCount, Metrics};
 
-use super::{
+use crate::{
     LOG_TARGET,
     call_context::CallContext,
     database::{ConnectionLimit, Database},

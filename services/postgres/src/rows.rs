@@ -12,7 +12,7 @@ use futures_util::Stream;
 use ziggurat_runtime::lock;
 use ziggurat_text::{Line, Plain};
 
-use super::{
+use crate::{
     driver::{self, Field},
     error::QueryError,
     kind::Kind,

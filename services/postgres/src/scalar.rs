@@ -12,7 +12,7 @@
 //! assert_eq!(Scalar::of(BIGINT, "9007199254740992"), Scalar::Text("9007199254740992"));
 //! ```
 
-use super::tsv::is_json_number;
+use crate::tsv::is_json_number;
 
 /// The largest integer that every JSON parser reads exactly (RFC 8259, section 6).
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

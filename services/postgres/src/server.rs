@@ -10,7 +10,7 @@
 //! # }
 //! ```
 
-use super::{
+use crate::{
     error::{Phase, QueryError},
     pool::Lease,
     statement_log::{Counts, StatementLog, commented},

@@ -4,8 +4,8 @@ use std::error::Error;
 
 use tracing::warn;
 
-pub use super::driver::Value;
-use super::{
+pub use crate::driver::Value;
+use crate::{
     driver::{Client, DriverError, Event, Row},
     error::{Phase, QueryError},
     pool::Lease,

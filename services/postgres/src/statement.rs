@@ -85,7 +85,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape};
 
-use super::{
+use crate::{
     database::{Database, MAX_ROWS},
     driver::Value,
     error::QueryError,

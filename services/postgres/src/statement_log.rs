@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use tracing::{Level, debug, enabled};
 use ziggurat_telemetry::traces::StatementSpan;
 
-use super::{LOG_TARGET, error::QueryError, pool, rows::Summary};
+use crate::{LOG_TARGET, error::QueryError, pool, rows::Summary};
 
 /// Commands that the log names. Any other word may be secret text of a caller.
 const KNOWN_COMMANDS: &str = "ALTER ANALYZE CALL CHECKPOINT CLOSE CLUSTER COMMENT COPY CREATE DEALLOCATE DECLARE DELETE \

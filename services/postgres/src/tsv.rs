@@ -30,7 +30,7 @@ use ziggurat_text::{
     scan,
 };
 
-use super::kind::Kind;
+use crate::kind::Kind;
 
 pub(super) use self::array::is_json_number;
 

@@ -29,12 +29,12 @@ mod tests;
 
 use std::{borrow::Cow, ops::Range, str::FromStr, time::Duration};
 
-use crate::database::{RequireAuth, SslMode};
+use crate::database::{
+    Database, Host, InvalidDatabase, Password, RequireAuth, Settings, SslMode, TargetSessionAttrs,
+};
 use secrecy::SecretString;
 use thiserror::Error;
 use ziggurat_text::percent;
-
-use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
 
 /// Starts of connection URLs.
 pub const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];

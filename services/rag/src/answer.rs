@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_llm::{Deadline, Stop, Usage};
 
-use super::{
+use crate::{
     citations::{Citation, CitedAnswer},
     debug::DebugDetails,
     failure::Failure,

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use ziggurat_search::{sentences::sentences, tokens::terms};
 
 use self::markers::{Checked, MarkerChecker};
-use super::{answer::bounded, retrieval::Passage};
+use crate::{answer::bounded, retrieval::Passage};
 
 /// Limit on a quoted sentence, in characters.
 const MAX_QUOTE_CHARS: usize = 500;

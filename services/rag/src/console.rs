@@ -7,7 +7,7 @@ use http::Extensions;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
+use crate::{
     pipeline::Pipeline,
     pipelines::Pipelines,
     reply::{ErrorResponse, json},

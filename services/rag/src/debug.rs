@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use ziggurat_llm::{Block, Prompt};
 use ziggurat_runtime::lock;
 
-use super::retrieval::Passage;
+use crate::retrieval::Passage;
 
 /// Limit on the candidates of each list.
 const MAX_CANDIDATES: usize = 1000;

@@ -9,7 +9,7 @@ use thiserror::Error;
 use ziggurat_llm::{Deadline, Message, Prompt, Stop};
 use ziggurat_postgres::{call_context::CallContext, error::QueryError};
 
-use super::{
+use crate::{
     MAX_QUERY,
     answer::answer,
     debug::{Candidate, DebugDetails, Recorder},

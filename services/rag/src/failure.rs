@@ -12,7 +12,7 @@ use ziggurat_layers::{
 };
 use ziggurat_llm::{self as llm, Class, Elapsed};
 
-use super::retrieval::{self, FailureKind};
+use crate::retrieval::{self, FailureKind};
 
 /// Message for a request that exceeded its own time limit; a slow provider has another message.
 const TOO_LATE: &str = "request took too long to process";

@@ -30,7 +30,7 @@ use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 use ziggurat_runtime::lock;
 use ziggurat_sync::{Status as QueueStatus, Watched};
 
-use super::{
+use crate::{
     pipeline::Pipeline,
     pipelines::{Pipelines, Served},
     reply::json,

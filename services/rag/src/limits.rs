@@ -8,7 +8,7 @@ use ziggurat_layers::reject::Rejection;
 use ziggurat_limits::{Allowance, Limits, Refused as LimitReached, StatementPermit};
 use ziggurat_telemetry::Metrics;
 
-use super::{caller, reply::Refused};
+use crate::{caller, reply::Refused};
 
 /// Limits of the caller of a question, if there are any. Clones count together.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,7 @@ use ziggurat_telemetry::{
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 
-use super::{
+use crate::{
     caller::CallerRecord, limits::CallerLimits, pipeline::Pipeline, pipelines::Found,
     reply::Refused,
 };

@@ -27,7 +27,7 @@ use self::{
     reply::{ChatCompletion, Completion},
     request::{ChatQuery, ChatRequest},
 };
-use super::{
+use crate::{
     Options,
     limits::CallerLimits,
     observation::{ObservedQuestion, Target},

@@ -13,7 +13,7 @@ use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
 use ziggurat_sync::Watched;
 
-use super::{
+use crate::{
     citations::ShownPassage,
     debug::{PromptSize, Recorder},
     failure::Failure,

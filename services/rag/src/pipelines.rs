@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use utoipa::ToSchema;
 use ziggurat_http::Readiness;
 
-use super::{
+use crate::{
     caller,
     pipeline::Pipeline,
     reply::{ErrorResponse, json},

@@ -16,7 +16,7 @@ use rand::{
 };
 use ziggurat_search::budget;
 
-use super::retrieval::Passage;
+use crate::retrieval::Passage;
 
 /// Default role of the model, used if the operator configures none.
 const DEFAULT_ROLE: &str = "You answer questions from the documents you are given with them, and from \

@@ -15,7 +15,7 @@ use ziggurat_layers::{body_limit::LimitedBody, reject::Rejection, sanitize::Trac
 use ziggurat_llm::Deadline;
 use ziggurat_serve::{is_json, sse::EventStream};
 
-use super::{
+use crate::{
     Options,
     answer::{Answer, Answered, answer},
     limits::CallerLimits,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 
-use super::failure::STOPPED;
+use crate::failure::STOPPED;
 
 /// Message for a request without a valid token. It does not tell what was wrong with one.
 const NO_TOKEN: &str = "a valid bearer token is required";

@@ -18,7 +18,7 @@ use ziggurat_layers::{
 use ziggurat_llm as llm;
 use ziggurat_serve::BodyError;
 
-use super::{
+use crate::{
     filter::{CheckedFilter, Filter},
     reply::Refused,
 };

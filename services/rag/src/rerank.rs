@@ -6,7 +6,7 @@ use tracing::warn;
 use ziggurat_llm::{Deadline, Error, Ranked, Reranker};
 use ziggurat_telemetry::traces::Trace;
 
-use super::{debug::Recorder, failure::Failure, retrieval::Passage};
+use crate::{debug::Recorder, failure::Failure, retrieval::Passage};
 
 /// Reorders results and keeps the best.
 #[derive(Clone, Debug)]

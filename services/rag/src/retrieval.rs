@@ -75,7 +75,7 @@ use ziggurat_telemetry::Metrics;
 pub use ziggurat_vector_search::retrieval_queries::DocumentOrder;
 use ziggurat_vector_search::retrieval_queries::Hit;
 
-use super::{
+use crate::{
     debug::{Arm, Recorder},
     filter::{CheckedFilter, RawFilter},
     stages::Stages,

@@ -10,7 +10,7 @@ use tracing::warn;
 use ziggurat_llm::{Completer, Deadline, Message, Prompt, Role, Stop, Usage};
 use ziggurat_search::tokens::terms;
 
-use super::retrieval::Retriever;
+use crate::retrieval::Retriever;
 
 /// The task of the model.
 const TASK: &str = "You get a conversation and the last question in it. Rewrite that question so that \

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use ziggurat_telemetry::Metrics;
 
-use super::debug::Recorder;
+use crate::debug::Recorder;
 
 /// Measures the stages of questions to a pipeline.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_llm::{Embedder, Provider, Usage};
 
-use super::{
+use crate::{
     pipelines::Pipelines,
     reply::{ErrorResponse, json},
 };

@@ -23,7 +23,7 @@ use ziggurat_layers::{reject::Rejection, shutdown::CutOff};
 use ziggurat_llm::{Chunk, Chunks, Deadline, Prompt, Stop, Usage};
 use ziggurat_serve::sse::Event;
 
-use super::{
+use crate::{
     Options,
     answer::Source,
     citations::{Citation, CitedAnswer, Part},

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Environment;
+use crate::Environment;
 
 /// The environment, and the folders that are searched for files.
 #[derive(Clone, Debug, Default)]

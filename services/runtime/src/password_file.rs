@@ -20,7 +20,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use super::Environment;
+use crate::Environment;
 
 /// Returns a warning in the words of psql if the permissions of the password file prevent its use;
 /// returns `None` if the file may be used or does not exist.

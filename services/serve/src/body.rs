@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::{
+use crate::{
     Limits,
     idle::{Activity, FAR_FUTURE, InFlight},
     unread::Unread,

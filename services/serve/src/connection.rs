@@ -19,7 +19,7 @@ use tower::{ServiceExt as _, util::Oneshot};
 use tracing::debug;
 use ziggurat_layers::client_ip::ClientIp;
 
-use super::{
+use crate::{
     Limits,
     body::{RequestBody, ResponseBody},
     idle::{Activity, InFlight, TimeoutReason},

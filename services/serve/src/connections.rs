@@ -19,7 +19,7 @@ use tokio::{
 };
 use tracing::warn;
 
-use super::{
+use crate::{
     Limits,
     idle::{Activity, EvictionSignal},
 };

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::Limits;
+use crate::Limits;
 
 /// Longer than any connection lasts.
 pub(super) const FAR_FUTURE: Duration = Duration::from_secs(365 * 24 * 60 * 60);

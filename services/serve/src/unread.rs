@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::{
+use crate::{
     Limits,
     idle::{Activity, FAR_FUTURE},
     socket::MAX_PAUSE,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use super::{
+use crate::{
     Token,
     policy::{Danger, Policy},
     settings::Setting,

@@ -5,7 +5,7 @@
 //! seconds, ten thousand take minutes, in which it checks neither for a cancellation nor for
 //! `statement_timeout`.
 
-use super::{Token, statement_shape::is};
+use crate::{Token, statement_shape::is};
 
 /// Limit on the cost of the comparisons of one statement: about a second of PostgreSQL's time. A
 /// list of 2,000 tables or sort keys costs as much, or one of 700 joins.

@@ -1,6 +1,6 @@
 //! The part of a statement that PostgreSQL plans, for an estimate of its cost.
 
-use super::{Lexer, Token, statement_shape::is};
+use crate::{Lexer, Token, statement_shape::is};
 
 /// The part of a statement that PostgreSQL plans and runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

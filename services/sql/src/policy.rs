@@ -77,7 +77,7 @@
 
 use std::fmt;
 
-use super::{
+use crate::{
     Lexer, Token,
     guard::{Reader, Refusal},
     pairs::Pairs,

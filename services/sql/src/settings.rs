@@ -1,6 +1,6 @@
 //! Settings a caller with read-only access may change for its session.
 
-use super::spelling;
+use crate::spelling;
 
 /// Settings that are harmless to change: the format of values, the search path, the planning of
 /// queries and the cost of an index search.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Token;
+use crate::Token;
 
 /// Facts about a text, found by its words and parentheses.
 ///

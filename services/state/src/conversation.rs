@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-use super::{StoreError, id::new_id};
+use crate::{StoreError, id::new_id};
 
 /// Title of a conversation whose first user message has no text.
 const DEFAULT_TITLE: &str = "New conversation";

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_postgres::driver::{DriverError, Row, query};
 
-use super::{StateDatabase, StoreError, conversation::storable};
+use crate::{StateDatabase, StoreError, conversation::storable};
 
 use self::session_batcher::LookUpRequest;
 pub use self::{

@@ -51,7 +51,7 @@ use ziggurat_layers::{
 };
 
 use self::session::{OpenSessions, SessionGuard};
-use super::{Claims, Holder, Identity, KeptClaims, WallClock};
+use crate::{Claims, Holder, Identity, KeptClaims, WallClock};
 
 pub use self::{
     token_verifier::{TokenVerifier, TokenVerifyFuture},

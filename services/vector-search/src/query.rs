@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Nearest, quoted, vector};
+use crate::{Nearest, quoted, vector};
 use ziggurat_postgres::metadata::{Column, Table};
 
 /// Number of rows that an index of pgvector examines by default.

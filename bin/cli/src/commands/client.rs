@@ -2,8 +2,8 @@
 
 use http::Method;
 
-use super::record::{self, Kind};
 use crate::{
+    commands::record::{self, Kind},
     context::Context,
     failure::Failure,
     output::{self, Column, Format, Node, Show, escape},

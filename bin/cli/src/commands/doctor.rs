@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use ziggurat_account_client::{Address, CacheUse};
 
-use super::auth::{TokenState, is_trial, look, records, token_state};
 use crate::{
     api::{Api, architecture, operating_system},
+    commands::auth::{TokenState, is_trial, look, records, token_state},
     context::Context,
     credentials::{self, Missing, Source},
     failure::Failure,

@@ -3,8 +3,8 @@
 use http::Method;
 use serde::Serialize;
 
-use super::record::{self, Kind};
 use crate::{
+    commands::record::{self, Kind},
     context::Context,
     failure::Failure,
     output::{self, Column, Show, escape},

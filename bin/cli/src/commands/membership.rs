@@ -1,7 +1,9 @@
 //! `platform membership`: people who belong to the account.
 
-use super::record::Kind;
-use crate::output::{Column, Show};
+use crate::{
+    commands::record::Kind,
+    output::{Column, Show},
+};
 
 /// Memberships.
 pub(crate) static MEMBERSHIP: Kind = Kind {

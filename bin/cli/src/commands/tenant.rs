@@ -1,10 +1,10 @@
 //! `platform tenant`: the account itself.
 
-use super::{
-    client,
-    record::{self, Kind},
-};
 use crate::{
+    commands::{
+        client,
+        record::{self, Kind},
+    },
     context::Context,
     failure::Failure,
     output::{Column, Show},

@@ -5,10 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::scripts::script;
 use crate::{
-    context::Context, environment::Environment, failure::Failure, output::quoted, parser::Matches,
-    tree::Shell,
+    completion::scripts::script, context::Context, environment::Environment, failure::Failure,
+    output::quoted, parser::Matches, tree::Shell,
 };
 
 /// Marks the lines of this program in a start-up file.

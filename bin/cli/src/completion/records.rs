@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::runtime;
 use ziggurat_account_client::CacheUse;
 
-use super::offer::Offer;
 use crate::{
     api::Api,
+    completion::offer::Offer,
     context::Streams,
     environment::Environment,
     keychain::NoKeychain,

@@ -8,8 +8,7 @@ use std::ops::Range;
 
 use serde_yaml::{Mapping, Value};
 
-use super::read;
-use crate::output::yaml_scalar;
+use crate::{config::read, output::yaml_scalar};
 
 /// A document that is being changed.
 pub(super) struct Document {

@@ -6,7 +6,7 @@ use serde::Deserialize as _;
 use serde_yaml::{Mapping, Value};
 use ziggurat_runtime::{Secret, yaml};
 
-use super::{Content, Profile};
+use crate::config::{Content, Profile};
 
 /// Reads the configuration.
 pub(super) fn content(text: &str) -> Result<Content, String> {

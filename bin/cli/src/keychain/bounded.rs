@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Keychain, KeychainError};
+use crate::keychain::{Keychain, KeychainError};
 
 /// Maximum time for one call.
 const LIMIT: Duration = Duration::from_secs(3);

@@ -3,7 +3,7 @@
 
 use keyring::v1::{Entry, Error};
 
-use super::{Keychain, KeychainError};
+use crate::keychain::{Keychain, KeychainError};
 
 /// The service name of the entries.
 const SERVICE: &str = "ziggurat-cli";

@@ -7,7 +7,7 @@ use jaq_core::{
 };
 use jaq_json::{Val, read};
 
-use super::{
+use crate::output::{
     node::Node,
     table::{Column, Show},
 };

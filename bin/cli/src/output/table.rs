@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{escape, node::Node};
+use crate::output::{escape, node::Node};
 
 /// A column of records of the API.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use ziggurat_runtime::escape::is_printable;
 
-use super::node::Node;
+use crate::output::node::Node;
 
 /// Returns a YAML document of the value; nested parts are indented by `indent`.
 pub(crate) fn yaml_of(node: &Node, indent: usize) -> String {

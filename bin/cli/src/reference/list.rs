@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{all_flags, exit_codes};
 use crate::{
     parser::full_name,
+    reference::{all_flags, exit_codes},
     tree::{self, Command, Flag, Output, Takes},
 };
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{all_flags, exit_codes};
 use crate::{
     help,
     parser::full_name,
+    reference::{all_flags, exit_codes},
     tree::{self, Command, Output},
 };
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{exit_codes, file_name};
 use crate::{
     help,
     parser::full_name,
+    reference::{exit_codes, file_name},
     tree::{self, Command, Flag, VERSION},
 };
 

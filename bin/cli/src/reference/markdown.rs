@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::llms;
 use crate::{
     help,
     parser::full_name,
+    reference::llms,
     tree::{self, Command, Flag},
 };
 

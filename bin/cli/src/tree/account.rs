@@ -1,6 +1,6 @@
 //! Commands for the account's records: clients, invites, memberships, tenants.
 
-use super::{
+use crate::tree::{
     Action, Argument, BLANK, Command, Example, Flag, Kind, Output, Takes,
     flags::{DRY_RUN, FORCE},
 };

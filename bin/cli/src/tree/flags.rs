@@ -1,6 +1,6 @@
 //! Flags that several commands have.
 
-use super::{Flag, Kind};
+use crate::tree::{Flag, Kind};
 
 /// Flags of every command.
 pub(crate) static GLOBAL: &[Flag] = &[

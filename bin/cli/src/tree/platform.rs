@@ -1,6 +1,6 @@
 //! Commands that call a platform: sign-in, diagnosis, and requests to any path.
 
-use super::{
+use crate::tree::{
     Action, Argument, BLANK, Command, Example, Flag, Output, Takes,
     account::{CLIENT, INVITE, MEMBERSHIP, TENANT},
     flags::{CONNECTION, DRY_RUN},

@@ -1,6 +1,6 @@
 //! The commands of the program itself.
 
-use super::{
+use crate::tree::{
     Action, Argument, BLANK, Command, Example, Flag, Output, PROGRAM, Shell, Takes,
     flags::{FORCE, GLOBAL},
     platform::PLATFORM,

@@ -2,7 +2,7 @@
 
 use ziggurat_runtime::flags::Flag;
 
-use super::Refusal;
+use crate::arguments::Refusal;
 
 /// A task of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use ziggurat_runtime::{
 };
 use ziggurat_state::StateDatabase;
 
-use super::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
+use crate::configuration::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
 
 /// File of the accounts, which shows that a folder is in use.
 const STORE: &str = "platform.db";

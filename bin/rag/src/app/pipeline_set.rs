@@ -21,8 +21,8 @@ use ziggurat_rag_service::{Parts, Pipeline as Served, retrieval::Retriever};
 use ziggurat_sync::Worker;
 use ziggurat_telemetry::Metrics;
 
-use super::first_connection::FirstConnection;
 use crate::{
+    app::first_connection::FirstConnection,
     clients::{BuildContext, Clients, HttpClients, row_embedder},
     configuration::{ConfigSources, Configuration, Pipeline},
     secrets::Secrets,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ziggurat_runtime::config::Section;
 use ziggurat_tokens::{TokenFile, issuer::TrustedIssuer};
 
-use super::pipelines::Pipeline;
+use crate::configuration::pipelines::Pipeline;
 
 /// Path of what tokens of an issuer are for.
 const PATH: &str = "/v1";

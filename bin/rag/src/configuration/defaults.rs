@@ -2,7 +2,7 @@
 
 use ziggurat_runtime::config::Section;
 
-use super::{
+use crate::configuration::{
     key_files::KeyFiles,
     model::{Block, Headers, Role},
 };

@@ -9,7 +9,7 @@ use ziggurat_rag_service::retrieval::Table;
 use ziggurat_runtime::config::{Section, Value};
 use ziggurat_sync::SyncedTable;
 
-use super::database::{self, Purpose};
+use crate::configuration::database::{self, Purpose};
 
 /// Default length of a passage, and of what it repeats of the one before, in tokens.
 const CHUNK_TOKENS: usize = 300;

@@ -10,7 +10,7 @@ use ziggurat_rag_service::retrieval::{DocumentOrder, SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
 use ziggurat_sync::SyncedTable;
 
-use super::{
+use crate::configuration::{
     database::{self, Purpose},
     defaults::{Defaults, count},
     ingest::Ingest,

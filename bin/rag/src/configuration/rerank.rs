@@ -4,7 +4,7 @@ use http::HeaderMap;
 use ziggurat_llm::{Provider, Timeouts};
 use ziggurat_runtime::config::Section;
 
-use super::{
+use crate::configuration::{
     model::{Headers, base_url, check_times},
     pipelines::{merged, timeouts},
 };

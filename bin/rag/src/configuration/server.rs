@@ -13,7 +13,7 @@ use ziggurat_layers::{
 use ziggurat_rag_service as rag;
 use ziggurat_runtime::config::{Section, Value};
 
-use super::auth::{self, Auth};
+use crate::configuration::auth::{self, Auth};
 
 /// The message for an address that other machines can reach.
 const NOT_PUBLIC: &str = "other machines can reach this address, and clients are not \

@@ -4,7 +4,7 @@ use ziggurat_postgres::pool::Pool;
 use ziggurat_runtime::config::Section;
 use ziggurat_sync::{SyncedTable, TableSync, WorkerSettings};
 
-use super::ingest::Ingest;
+use crate::configuration::ingest::Ingest;
 
 /// Limit on the batches at once.
 const MAX_CONCURRENCY: usize = 64;

@@ -4,7 +4,7 @@ use ziggurat_rag_service::retrieval::{Backend, DocumentOrder, FilterColumns, Tab
 use ziggurat_runtime::config::{Section, Value};
 use ziggurat_sync::SyncedTable;
 
-use super::filter;
+use crate::configuration::filter;
 
 /// Limit on the columns that are searched by words besides the texts.
 const MAX_KEYWORD_COLUMNS: usize = 8;

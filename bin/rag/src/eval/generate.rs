@@ -11,7 +11,7 @@ use serde_json::json;
 use ziggurat_rag_service::evaluation::Evaluator;
 use ziggurat_runtime::console::print_error;
 
-use super::{GenerateOptions, Progress, with_pipeline};
+use crate::eval::{GenerateOptions, Progress, with_pipeline};
 
 /// Maximum number of characters of a passage beside its question.
 const SHOWN_CHARS: usize = 500;

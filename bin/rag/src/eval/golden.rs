@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::lines;
+use crate::eval::lines;
 
 /// Limit on the questions of a file.
 const MAX_QUESTIONS: usize = 100_000;

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 use anyhow::{Context as _, bail};
 use ziggurat_search::measures::trec_order;
 
-use super::lines;
+use crate::eval::lines;
 
 /// Grades of documents by question.
 pub(super) type Qrels = BTreeMap<String, BTreeMap<String, i32>>;

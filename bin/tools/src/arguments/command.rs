@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use ziggurat_runtime::flags::Flags;
 use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions};
 
-use super::{CallerName, Refusal};
+use crate::arguments::{CallerName, Refusal};
 
 /// Flags that select a command, in the order of the usage.
 const COMMANDS: [&str; 14] = [

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ziggurat_runtime::flags;
 
-use super::flags::GROUPS;
+use crate::arguments::flags::GROUPS;
 
 /// Columns before the help texts.
 const INDENT: usize = 36;

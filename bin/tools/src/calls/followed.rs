@@ -9,8 +9,10 @@ use ziggurat_layers::json_rpc::Call;
 use ziggurat_mcp::{Caller, Reported};
 use ziggurat_tokens::{Identity, Local};
 
-use super::{CallObserver, LOGIN, METHODS, OverStdio, READ};
-use crate::callers::{kind, named};
+use crate::{
+    callers::{kind, named},
+    calls::{CallObserver, LOGIN, METHODS, OverStdio, READ},
+};
 
 /// Tools that run no statement of their callers.
 const WITHOUT_STATEMENTS: [&str; 6] = [

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ziggurat_audit::Call as AuditCall;
 use ziggurat_sql_tools::CallRecord;
 
-use super::{CallObserver, Start};
+use crate::calls::{CallObserver, Start};
 
 // === impl CallObserver ===
 

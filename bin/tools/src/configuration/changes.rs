@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ziggurat_audit::Destination;
 
-use super::{Configuration, Entry, Http, TelemetrySettings};
+use crate::configuration::{Configuration, Entry, Http, TelemetrySettings};
 
 /// Difference between the running and the new configuration.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use ziggurat_runtime::config::{Section, Value};
 
-use super::{
+use crate::configuration::{
     Secret,
     provider::{self, OLLAMA, api_key, url},
 };

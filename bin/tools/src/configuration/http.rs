@@ -13,7 +13,7 @@ use ziggurat_layers::{
 };
 use ziggurat_runtime::{InvalidAddress, config::Section};
 
-use super::{
+use crate::configuration::{
     Address,
     client_ip::{self, ClientIp},
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ziggurat_runtime::config::Section;
 
-use super::{
+use crate::configuration::{
     Secret,
     provider::{self, OLLAMA, api_key, url},
 };

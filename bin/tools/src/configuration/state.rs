@@ -6,7 +6,7 @@ use ziggurat_postgres::database::Database;
 use ziggurat_runtime::config::Section;
 use ziggurat_state::{InvalidState, StateDatabase};
 
-use super::{Secret, provider};
+use crate::configuration::{Secret, provider};
 
 /// Settings of the database in which replicas share their state.
 #[derive(Clone, Debug, PartialEq)]

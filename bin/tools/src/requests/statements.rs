@@ -26,10 +26,10 @@ use ziggurat_query_api::ObservedQuery;
 use ziggurat_telemetry::{Call as EndedCall, Metrics, traces::Trace};
 use ziggurat_tokens::Identity;
 
-use super::{BegunRequest, RequestObserver, add_trace_id};
 use crate::{
     callers::shown,
     calls::{self, followed},
+    requests::{BegunRequest, RequestObserver, add_trace_id},
 };
 
 /// Paths of the requests that run statements of their callers.

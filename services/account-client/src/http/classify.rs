@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use super::{mask::Mask, message::Incoming, retry};
-use crate::error::{Error, Kind};
+use crate::{
+    error::{Error, Kind},
+    http::{mask::Mask, message::Incoming, retry},
+};
 
 /// Reasons of the API that are useful for users.
 const REASONS: [&str; 3] = [

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::{address::Origin, message::TransportError, retry, transport};
+use crate::http::{address::Origin, message::TransportError, retry, transport};
 
 /// A stream of bytes in both directions.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

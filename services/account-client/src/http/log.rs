@@ -5,7 +5,7 @@ use std::{io::Write, pin::pin, time::Duration};
 use http::{HeaderMap, HeaderName};
 use ziggurat_runtime::escape::{escape, escape_lines};
 
-use super::{
+use crate::http::{
     mask::{Mask, is_json},
     message::{Incoming, Outgoing, Purpose},
 };

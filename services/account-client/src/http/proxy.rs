@@ -5,7 +5,7 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use ziggurat_runtime::Environment;
 
-use super::address::{Origin, Target, is_loopback};
+use crate::http::address::{Origin, Target, is_loopback};
 
 /// The proxies of the environment.
 #[derive(Clone, Default)]

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use ziggurat_runtime::{Environment, retry_after};
 
-use super::{
+use crate::http::{
     address::{Origin, Target},
     connect,
     log::Log,

@@ -16,7 +16,7 @@ use ziggurat_runtime::{
     private_file::{self, Lock},
 };
 
-use super::Token;
+use crate::token::Token;
 
 /// Maximum size of the file.
 const MAX_BYTES: u64 = 256 * 1024;

@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
-use super::Token;
 use crate::{
     error::{Error, Kind},
     http::{
@@ -18,6 +17,7 @@ use crate::{
         retry,
         transport::Transport,
     },
+    token::Token,
 };
 
 /// The path of the token endpoint.

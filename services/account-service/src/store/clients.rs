@@ -5,11 +5,15 @@ use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{Row, StoreError};
 use ziggurat_tokens::secret;
 
-use super::{
-    Store, digest,
-    engine::{Columns as _, Session},
+use crate::{
+    AccountError, ApiClient, Id, Role, UnixTime,
+    id::credential_id,
+    rules,
+    store::{
+        Store, digest,
+        engine::{Columns as _, Session},
+    },
 };
-use crate::{AccountError, ApiClient, Id, Role, UnixTime, id::credential_id, rules};
 
 /// A client to create.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use ziggurat_state::{Row, StoreError};
 
-use super::Store;
+use crate::store::Store;
 
 /// Numbers of all accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

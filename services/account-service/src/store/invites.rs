@@ -5,12 +5,14 @@ use ziggurat_layers::bearer::TokenHash;
 use ziggurat_state::{Row, StoreError};
 use ziggurat_tokens::secret;
 
-use super::{
-    Owner, Store, digest,
-    engine::{Columns as _, Session},
-    members,
+use crate::{
+    AccountError, Id, Invite, Membership, rules,
+    store::{
+        Owner, Store, digest,
+        engine::{Columns as _, Session},
+        members,
+    },
 };
-use crate::{AccountError, Id, Invite, Membership, rules};
 
 /// Default lifetime of an invitation, in hours.
 const DEFAULT_HOURS: i64 = 168;

@@ -2,11 +2,13 @@
 
 use ziggurat_state::{Row, StoreError};
 
-use super::{
-    Store,
-    engine::{Columns as _, Session},
+use crate::{
+    AccountError, Id, Membership, UnixTime, rules,
+    store::{
+        Store,
+        engine::{Columns as _, Session},
+    },
 };
-use crate::{AccountError, Id, Membership, UnixTime, rules};
 
 /// A person that becomes a member or the owner of a tenant.
 #[derive(Clone, Debug, Default)]

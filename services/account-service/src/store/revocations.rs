@@ -2,11 +2,13 @@
 
 use ziggurat_state::StoreError;
 
-use super::{
-    Store,
-    engine::{Columns as _, Session},
+use crate::{
+    AccountError, Id, UnixTime,
+    store::{
+        Store,
+        engine::{Columns as _, Session},
+    },
 };
-use crate::{AccountError, Id, UnixTime};
 
 /// A deleted client, whose tokens servers must refuse until they expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,14 @@
 
 use ziggurat_state::{Row, StoreError};
 
-use super::{
-    Owner, Store,
-    engine::{Columns as _, Session},
-    members,
+use crate::{
+    AccountError, Id, Membership, Tenant, UnixTime, rules,
+    store::{
+        Owner, Store,
+        engine::{Columns as _, Session},
+        members,
+    },
 };
-use crate::{AccountError, Id, Membership, Tenant, UnixTime, rules};
 
 /// A tenant to create.
 #[derive(Clone, Debug, Default)]

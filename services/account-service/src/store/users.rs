@@ -2,12 +2,14 @@
 
 use ziggurat_state::StoreError;
 
-use super::{
-    Store,
-    engine::{Columns as _, Session},
-    tenants::tenant,
+use crate::{
+    AccountError, Id, User, rules,
+    store::{
+        Store,
+        engine::{Columns as _, Session},
+        tenants::tenant,
+    },
 };
-use crate::{AccountError, Id, User, rules};
 
 /// Changes to a user.
 #[derive(Clone, Debug, Default)]

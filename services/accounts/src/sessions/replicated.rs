@@ -13,8 +13,10 @@ use ziggurat_runtime::lock;
 use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
 use ziggurat_tokens::{ApiTokens, Identity};
 
-use super::LIFETIME;
-use crate::{LoginError, attempts::log_error, session_index::SessionIndex, users::UserRecord};
+use crate::{
+    LoginError, attempts::log_error, session_index::SessionIndex, sessions::LIFETIME,
+    users::UserRecord,
+};
 
 /// Time for which a cached session is valid while the database is unreachable.
 const GRACE: Duration = Duration::from_mins(5);

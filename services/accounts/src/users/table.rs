@@ -10,7 +10,7 @@ use ziggurat_tokens::{
     yaml::{Map, Node, Unexpected},
 };
 
-use super::{UserError, UserRecord};
+use crate::users::{UserError, UserRecord};
 
 /// Member of administrators.
 const ADMIN: &str = "admin";

@@ -3,7 +3,7 @@
 use ziggurat_postgres::{database::Database, error::Report};
 use ziggurat_sql::Refusal;
 
-use super::scope::Scope;
+use crate::sql_error::scope::Scope;
 
 /// Statements that a read-only database runs.
 const ALLOWED: &str = "SELECT, VALUES, TABLE, WITH queries, EXPLAIN and SHOW work";

@@ -3,7 +3,7 @@
 use ziggurat_postgres::{error::Report, name::written};
 use ziggurat_sql::Policy;
 
-use super::{Hint, catalogue::Function, names::nearest};
+use crate::sql_error::{Hint, catalogue::Function, names::nearest};
 
 /// Limit on the signatures of a function that are listed.
 const MAX_SIGNATURES: usize = 5;

@@ -3,7 +3,7 @@
 use ziggurat_postgres::name::{is_reserved, written};
 use ziggurat_sql::Token;
 
-use super::scope::Scope;
+use crate::sql_error::scope::Scope;
 
 /// Describes the usual correction of a syntax error (42601) at a token.
 pub(super) fn syntax(scope: &Scope<'_>, index: usize) -> Option<String> {

@@ -6,7 +6,7 @@ use ziggurat_postgres::{
     name::written,
 };
 
-use super::{
+use crate::sql_error::{
     Hint,
     names::{MAX_SUGGESTED, nearest},
     scope::{Known, Scope, Source},

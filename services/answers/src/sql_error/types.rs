@@ -2,7 +2,7 @@
 
 use ziggurat_postgres::name::written;
 
-use super::{names::nearest, scope::Scope};
+use crate::sql_error::{names::nearest, scope::Scope};
 
 /// Types of other databases, and those of PostgreSQL.
 const EQUIVALENTS: &[(&str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use ziggurat_postgres::error::Report;
 
-use super::names::nearest;
+use crate::sql_error::names::nearest;
 
 /// Limit on the labels of an enum that are listed, and on their characters.
 const MAX_LABELS: usize = 50;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tracing::info;
 
-use super::chat::Info;
+use crate::compact::chat::Info;
 
 /// Counts chats of the clients that allow it. Each time, the totals since the start of the server
 /// are logged.

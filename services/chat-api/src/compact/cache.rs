@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use ziggurat_runtime::lock;
 
-use super::request::Rules;
+use crate::compact::request::Rules;
 
 /// Limits on the number of cached answers and on their total size in bytes.
 const MAX_ANSWERS: usize = 256;

@@ -16,7 +16,7 @@ use serde_json::{
 
 use utoipa::ToSchema;
 
-use super::{
+use crate::compact::{
     classify::Tier,
     estimate::{ContentKind, Counter},
     message::{ChatMessage, Message, Role},

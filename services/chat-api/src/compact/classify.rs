@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{
+use crate::compact::{
     message::{Message, Role},
     phrases::{Groups, Phrases},
 };

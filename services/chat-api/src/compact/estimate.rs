@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::phrases::{Groups, Phrases};
+use crate::compact::phrases::{Groups, Phrases};
 
 const SQL: Groups = Groups::only(0);
 const CODE: Groups = Groups::only(1);

@@ -2,7 +2,7 @@
 
 use std::{mem, ops::Range};
 
-use super::classify::Tier;
+use crate::compact::classify::Tier;
 
 /// Data of a message for the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use thiserror::Error;
 use utoipa::ToSchema;
 use ziggurat_http::{Malformed, Refusal, payload};
 
-use super::{classify::KeepOptions, estimate::Counter, message::ChatMessage};
+use crate::compact::{classify::KeepOptions, estimate::Counter, message::ChatMessage};
 
 /// Maximum of a number: the largest integer that every JSON library can represent.
 const MAX_NUMBER: u64 = (1 << 53) - 1;

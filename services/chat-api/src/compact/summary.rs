@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet, iter, sync::LazyLock};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
+use crate::compact::{
     message::{Message, Role},
     phrases::{Groups, Phrases},
 };

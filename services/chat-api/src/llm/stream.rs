@@ -22,13 +22,15 @@ use ziggurat_http::{Payload, Refusal};
 use ziggurat_llm::{Block, Chunk, Chunks, Class, Completer, Deadline, Error};
 use ziggurat_serve::sse::{Event, EventStream};
 
-use super::{
-    Proxy, TIME,
-    ask::ChatRequest,
-    described, fault,
-    reply::{TokenUsage, stop_reason},
+use crate::{
+    caller::RequestTrace,
+    llm::{
+        Proxy, TIME,
+        ask::ChatRequest,
+        described, fault,
+        reply::{TokenUsage, stop_reason},
+    },
 };
-use crate::caller::RequestTrace;
 
 /// Silence after which a comment is sent, so that no proxy closes the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

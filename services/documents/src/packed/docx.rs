@@ -11,8 +11,11 @@ use quick_xml::{
 };
 use zip::{ZipArchive, result::ZipError};
 
-use super::{MAX_PART, UnpackError};
-use crate::{Document, outline::Outline};
+use crate::{
+    Document,
+    outline::Outline,
+    packed::{MAX_PART, UnpackError},
+};
 
 /// Maximum depth of elements; a deeper tree is no text.
 const MAX_DEPTH: usize = 256;

@@ -5,8 +5,10 @@ mod page_text;
 use lopdf::{Document as Pdf, LoadOptions, ObjectId, decode_text_string};
 
 use self::page_text::page_text;
-use super::{MAX_PART, UnpackError, Unpacked};
-use crate::outline::Outline;
+use crate::{
+    outline::Outline,
+    packed::{MAX_PART, UnpackError, Unpacked},
+};
 
 /// Maximum number of pages; a longer file is no document.
 const MAX_PAGES: usize = 5000;

@@ -6,7 +6,7 @@ use tokio::{task::spawn_blocking, time};
 use tracing::{error, info};
 use ziggurat_runtime::watch::{Folders, Stamp, Stamps, settled};
 
-use super::Tls;
+use crate::tls::Tls;
 
 /// Interval of checking the files, because some file systems do not report changes.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);

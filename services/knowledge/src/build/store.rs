@@ -6,9 +6,9 @@ use sqlx::{
     ConnectOptions as _, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
 };
 
-use super::StoredState;
 use crate::{
     Error, Provider,
+    build::StoredState,
     schema::{self, Columns},
     vector,
 };

@@ -10,7 +10,7 @@ use ziggurat_layers::{
     rate_limit::{Quota, Remaining},
 };
 
-use super::nanos;
+use crate::counts::nanos;
 
 /// Calls of one caller: a window of them at most is available at once, and each becomes available
 /// again after its part of the window.

@@ -7,8 +7,11 @@ use tokio::time;
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 use ziggurat_text::events::EventDecoder;
 
-use super::{Fault, StreamReader};
-use crate::{Chunk, Error, MeasuredCall, Meter, Streaming, http::MAX_ANSWER};
+use crate::{
+    Chunk, Error, MeasuredCall, Meter, Streaming,
+    completion::{Fault, StreamReader},
+    http::MAX_ANSWER,
+};
 
 /// A streamed reply. Dropping it cancels the request.
 ///

@@ -9,8 +9,10 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
-use super::{Fault, StreamReader};
-use crate::{Error, Prompt, Reply, Request};
+use crate::{
+    Error, Prompt, Reply, Request,
+    completion::{Fault, StreamReader},
+};
 
 pub(super) use self::{
     chat::{ChatMessage, Tool, messages, tools},

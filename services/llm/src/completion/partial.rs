@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::Fault;
-use crate::{Block, Chunk, conversation::arguments, http::MAX_ANSWER};
+use crate::{Block, Chunk, completion::Fault, conversation::arguments, http::MAX_ANSWER};
 
 /// Type of an event. The members of ignored types may have other meanings.
 #[derive(Deserialize)]

@@ -3,12 +3,14 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{
-    Embedding,
-    formats::{EmbeddingRequest, Ollama, OpenAi, Values, Voyage, ask},
-    unsupported,
+use crate::{
+    Deadline, Error, Http, Provider, Request, Usage,
+    embedding::{
+        Embedding,
+        formats::{EmbeddingRequest, Ollama, OpenAi, Values, Voyage, ask},
+        unsupported,
+    },
 };
-use crate::{Deadline, Error, Http, Provider, Request, Usage};
 
 /// The vectors of several texts, in their order, and the usage.
 pub(super) type Vectors = (Vec<Vec<f32>>, Usage);

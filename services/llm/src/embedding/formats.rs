@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-use super::{Embedding, batches::Vectors, unsupported};
-use crate::{Class, Deadline, Error, Http, Provider, Request, Usage};
+use crate::{
+    Class, Deadline, Error, Http, Provider, Request, Usage,
+    embedding::{Embedding, batches::Vectors, unsupported},
+};
 
 /// Text and model of a ping of Voyage.
 const PING_TEXT: &str = ".";

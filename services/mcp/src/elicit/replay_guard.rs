@@ -12,7 +12,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
-use super::signed_state::{LIFETIME, millis};
+use crate::elicit::signed_state::{LIFETIME, millis};
 
 /// Limit on states that are used up within the lifetime of a state. Beyond it, a caller is asked
 /// again and has to retry later: an entry that is removed early could be used once more.

@@ -11,9 +11,11 @@ use hmac_sha256::HMAC;
 use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::Call;
 
-use crate::{Caller, params};
-
-use super::replay_guard::{RecordUnreachable, ReplayGuard, StateId, UsedAnswers};
+use crate::{
+    Caller,
+    elicit::replay_guard::{RecordUnreachable, ReplayGuard, StateId, UsedAnswers},
+    params,
+};
 
 /// Time to answer a question.
 pub(super) const LIFETIME: Duration = Duration::from_secs(10 * 60);

@@ -8,10 +8,8 @@ use ziggurat_layers::{
 
 use crate::{
     Failure, NotAdmitted, Outcome, Reported, ResultBody, elicit::MissingCapabilities,
-    protocol::error::CAPABILITY_MISSING,
+    encode::Encoder, protocol::error::CAPABILITY_MISSING,
 };
-
-use super::Encoder;
 
 /// Text for the model while a database is not ready.
 const NOT_READY: &str = "The database is still being prepared. Try again in a few seconds.";

@@ -6,10 +6,11 @@ use serde_json::{Value, value::RawValue};
 use ziggurat_layers::json_rpc::Reply;
 
 use crate::{
-    Block, Error, Rendered, ResultBody, Structure, ToolResult, resource::Contents, tool::Content,
+    Block, Error, Rendered, ResultBody, Structure, ToolResult,
+    encode::{Encoder, Fault, to_bytes, with_tail},
+    resource::Contents,
+    tool::Content,
 };
-
-use super::{Encoder, Fault, to_bytes, with_tail};
 
 /// Limit on completions for a client.
 const MAX_COMPLETIONS: usize = 100;

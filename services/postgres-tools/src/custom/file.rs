@@ -7,7 +7,7 @@ use serde_yaml::Value as Yaml;
 use ziggurat_mcp::{PromptArgument, ResourceDescriptor, Role, Template};
 use ziggurat_schema_tools::{Glossary, GlossaryEntry};
 
-use super::{
+use crate::custom::{
     Definitions,
     data::Data,
     prompt::{Content, CustomPrompt},

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{DefinitionsError, MAX_BYTES, expanded_size, file::File};
+use crate::custom::{DefinitionsError, MAX_BYTES, expanded_size, file::File};
 
 /// Limits on the number of files, and on the files that include each other.
 const MAX_FILES: usize = 64;

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use super::plan::{Blocks, Plan};
+use crate::execute_explain::plan::{Blocks, Plan};
 
 /// Time from which on a step is slow.
 const SLOW_MILLISECONDS: f64 = 1000.0;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
 
-use super::{findings::Findings, plan::Plan};
+use crate::execute_explain::{findings::Findings, plan::Plan};
 
 /// A plan and its findings.
 #[derive(Serialize)]

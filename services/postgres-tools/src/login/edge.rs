@@ -27,7 +27,7 @@ use ziggurat_mcp as mcp;
 use ziggurat_serve::{Limits, Server};
 use ziggurat_tokens::{Holder, Identity};
 
-use super::LoginLayer;
+use crate::login::LoginLayer;
 
 const TOKEN: &str = "Bearer open-sesame";
 const MISSING: &str = r#"{"error":"Missing Authorization header"}"#;

@@ -21,7 +21,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_tokens::Identity;
 
-use super::url_hosts::ConnectionUrls;
+use crate::query_database::url_hosts::ConnectionUrls;
 
 /// Message if the operator has disabled connection URLs.
 const SWITCHED_OFF: &str =

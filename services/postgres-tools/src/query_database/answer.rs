@@ -21,7 +21,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_text::Line;
 
-use super::CallOptions;
+use crate::query_database::CallOptions;
 
 /// The size of a piece of a large answer.
 const PIECE_SIZE: usize = 32 << 10;

@@ -9,11 +9,13 @@ use ziggurat_postgres::{
     metadata::{Column, Metadata},
 };
 
-use super::{
-    Form,
-    target_table::{self, Problem, TargetTable},
+use crate::{
+    embedder::EmbedError,
+    similarity_search::{
+        Form,
+        target_table::{self, Problem, TargetTable},
+    },
 };
-use crate::embedder::EmbedError;
 
 /// Limit on the names in a list.
 const MAX_NAMES: usize = 10;

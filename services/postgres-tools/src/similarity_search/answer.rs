@@ -6,7 +6,7 @@ use ziggurat_vector_search::{Metric, Neighbour};
 
 use ziggurat_answers::CallFormat;
 
-use super::{
+use crate::similarity_search::{
     arguments::{Format, SearchCall},
     passages::Passage,
     target_table::TargetTable,

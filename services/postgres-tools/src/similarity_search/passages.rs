@@ -11,7 +11,7 @@ use ziggurat_search::{
 };
 use ziggurat_vector_search::Neighbour;
 
-use super::arguments::SearchCall;
+use crate::similarity_search::arguments::SearchCall;
 
 /// Limit on the passages that are ranked, because many short ones take long.
 const MAX_PASSAGES: usize = 4096;

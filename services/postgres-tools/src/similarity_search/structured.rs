@@ -4,7 +4,7 @@ use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
 use ziggurat_vector_search::Neighbour;
 
-use super::{answer::Answer, passages::Passage};
+use crate::similarity_search::{answer::Answer, passages::Passage};
 
 /// Passages, or the ids of rows.
 #[derive(Serialize)]

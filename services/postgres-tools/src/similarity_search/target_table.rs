@@ -2,7 +2,7 @@
 
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
-use super::columns::{self, ColumnPair};
+use crate::similarity_search::columns::{self, ColumnPair};
 
 /// A table that can be searched.
 pub(super) struct TargetTable<'a> {

@@ -5,7 +5,7 @@
 use ziggurat_postgres::metadata::Column;
 use ziggurat_vector_search::Weighted;
 
-use super::columns::ColumnPair;
+use crate::similarity_search::columns::ColumnPair;
 
 const TITLE: f64 = 0.3;
 const UNKNOWN: f64 = 0.5;

@@ -11,7 +11,7 @@ use std::{
 use secrecy::{ExposeSecret as _, SecretString};
 use tracing::warn;
 
-use super::Host;
+use crate::database::Host;
 
 /// Maximum number of bytes read from a password file.
 const MAX_FILE: u64 = 1 << 20;

@@ -5,8 +5,10 @@ use std::{fs::File, io, io::Read as _, path::Path, time::Duration};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use secrecy::ExposeSecret as _;
 
-use super::{Host, InvalidDatabase, Settings, SslMode, password::Account};
-use crate::driver::{ConnectOptions, Endpoint, RequireAuth, Tls};
+use crate::{
+    database::{Host, InvalidDatabase, Settings, SslMode, password::Account},
+    driver::{ConnectOptions, Endpoint, RequireAuth, Tls},
+};
 
 /// Name for the authorities of the operating system in place of a file, as in libpq.
 const SYSTEM: &str = "system";

@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{
+use crate::driver::{
     DriverError, Tls,
     socket::{Peer, Socket},
 };

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
-use super::{RequireAuth, Tls};
+use crate::driver::{RequireAuth, Tls};
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

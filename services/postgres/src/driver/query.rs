@@ -1,6 +1,6 @@
 //! Statements with a value for each placeholder, for the stores.
 
-use super::{Client, DriverError, Event, Row, Value};
+use crate::driver::{Client, DriverError, Event, Row, Value};
 
 /// Statement and the values of its placeholders.
 #[derive(Clone, Debug)]

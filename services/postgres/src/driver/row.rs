@@ -6,8 +6,7 @@ use bytes::Bytes;
 use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::RowDescriptionBody;
 
-use super::DriverError;
-use crate::large_rows::LargeRowPermit;
+use crate::{driver::DriverError, large_rows::LargeRowPermit};
 
 /// Column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-use super::{DriverError, Endpoint, Tls, tls::TlsRequest};
+use crate::driver::{DriverError, Endpoint, Tls, tls::TlsRequest};
 
 /// Idle time before a TCP keepalive probe, and between two probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);

@@ -16,7 +16,7 @@ use postgres_protocol::{
 };
 use secrecy::ExposeSecret as _;
 
-use super::{
+use crate::driver::{
     Client, ConnectOptions, DriverError, MAX_MESSAGE, ServerError, auth::AuthMethod, socket::Socket,
 };
 

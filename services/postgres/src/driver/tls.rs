@@ -15,7 +15,7 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::DriverError;
+use crate::driver::DriverError;
 
 /// Use of TLS, as in libpq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,12 +2,14 @@
 
 use std::{collections::HashMap, fmt, num::NonZeroU16, ops::Range};
 
-use super::{
-    Metadata,
-    interner::{InternerBuilder, TextId},
-    load::{number, text},
+use crate::{
+    driver::{DriverError, Row},
+    metadata::{
+        Metadata,
+        interner::{InternerBuilder, TextId},
+        load::{number, text},
+    },
 };
-use crate::driver::{DriverError, Row};
 
 /// Maximum number of enums.
 const MAX_ENUMS: u16 = 10_000;

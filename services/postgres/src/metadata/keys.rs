@@ -2,11 +2,13 @@
 
 use std::{collections::HashMap, fmt, ops::Range};
 
-use super::{
-    Metadata, Table, TableEntry, TableKind,
-    load::{number, text},
+use crate::{
+    driver::{DriverError, Row},
+    metadata::{
+        Metadata, Table, TableEntry, TableKind,
+        load::{number, text},
+    },
 };
-use crate::driver::{DriverError, Row};
 
 /// Maximum depth of partitions of partitions.
 const MAX_DEPTH: u32 = 32;

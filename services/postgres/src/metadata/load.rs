@@ -4,17 +4,17 @@ use std::{borrow::Cow, time::Instant};
 
 use tracing::debug;
 
-use super::{
-    ColumnEntry, Identity, Metadata, TableEntry, TableKind,
-    enums::EnumsBuilder,
-    interner::{InternerBuilder, TextId},
-    keys::KeysBuilder,
-    query,
-};
 use crate::{
     LOG_TARGET,
     driver::{DriverError, Event, Row},
     error::{Phase, QueryError},
+    metadata::{
+        ColumnEntry, Identity, Metadata, TableEntry, TableKind,
+        enums::EnumsBuilder,
+        interner::{InternerBuilder, TextId},
+        keys::KeysBuilder,
+        query,
+    },
     pool::{Lease, milliseconds},
     statement_log::{Counts, StatementLog, commented},
 };

@@ -5,7 +5,7 @@
 //! columns are scanned once, and everything about one of them is a subquery by index. JIT is off,
 //! since compiling the query would take longer than running it.
 
-use super::load::Limits;
+use crate::metadata::load::Limits;
 
 /// Maximum number of characters of a comment or a default.
 const LONGEST: u32 = 2000;

@@ -18,12 +18,11 @@ use crate::{
     LOG_TARGET,
     database::{Database, Match, Permits, Pooler, ServerState, Target, TargetSessionAttrs},
     driver::{Client, DriverError},
-};
-
-use super::{
-    LeaseError,
-    cause::{Cause, TriedHost},
-    wait::Wait,
+    pool::{
+        LeaseError,
+        cause::{Cause, TriedHost},
+        wait::Wait,
+    },
 };
 
 /// Time limit for closing a connection.

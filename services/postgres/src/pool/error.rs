@@ -6,8 +6,10 @@ use thiserror::Error;
 use tracing::error;
 use ziggurat_layers::sanitize::RequestId;
 
-use super::cause::{Cause, HostCauses, TriedHost};
-use crate::driver::DriverError;
+use crate::{
+    driver::DriverError,
+    pool::cause::{Cause, HostCauses, TriedHost},
+};
 
 /// Reasons for a failed lease of a connection.
 ///

@@ -21,9 +21,8 @@ use ziggurat_telemetry::DatabaseMetrics;
 use crate::{
     database::{ConnectionLimit, Database, Permits},
     kind::Catalogue,
+    pool::{LeaseError, Shared, connection::Connection, reaper::CleanupJob, wait::Wait},
 };
-
-use super::{LeaseError, Shared, connection::Connection, reaper::CleanupJob, wait::Wait};
 
 /// Idle time up to which a connection is leased without a check.
 pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);

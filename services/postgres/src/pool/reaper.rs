@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
+use crate::pool::{
     Shared,
     connection::Connection,
     inner::{HeldConnection, Inner},

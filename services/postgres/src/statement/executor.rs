@@ -10,12 +10,12 @@ use tokio::time;
 use tracing::{error, warn};
 use ziggurat_sql::Refusal;
 
-use super::{Access, Route, Statement, Window};
 use crate::{
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     pool::{Lease, Pool},
     rows::{Column, Handoff, Item, Summary},
+    statement::{Access, Route, Statement, Window},
     statement_log::{Counts, StatementLog},
 };
 

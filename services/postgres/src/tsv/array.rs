@@ -1,11 +1,13 @@
 //! Writes arrays as JSON.
 
-use super::{
-    TextOutput, boolean,
-    json::{Compact, JsonString},
-    put_timestamp,
+use crate::{
+    kind::{Element, Scalar},
+    tsv::{
+        TextOutput, boolean,
+        json::{Compact, JsonString},
+        put_timestamp,
+    },
 };
-use crate::kind::{Element, Scalar};
 
 /// Writes the text of an array, such as `[0:1]={{1,2},{3,NULL}}`, as a JSON array.
 ///

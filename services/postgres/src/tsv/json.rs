@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::TextOutput;
+use crate::tsv::TextOutput;
 
 /// Escapes characters that are not allowed in a JSON string.
 pub(super) struct JsonString<'a>(pub(super) &'a mut String);

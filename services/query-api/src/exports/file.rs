@@ -8,8 +8,10 @@ use ziggurat_limits::Refused;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{error::QueryError, large_rows::LargeRowPermit, rows::Rows};
 
-use super::format::{ExportFormat, RowWriter};
-use crate::prepare::RunningStatement;
+use crate::{
+    exports::format::{ExportFormat, RowWriter},
+    prepare::RunningStatement,
+};
 
 /// Size from which a piece is sent.
 const PIECE_BYTES: usize = 64 << 10;

@@ -12,8 +12,7 @@ use ziggurat_accounts::CookieHalf;
 use ziggurat_runtime::lock;
 use ziggurat_tokens::Identity;
 
-use super::format::ExportFormat;
-use crate::{request::Owner, stop::Stop};
+use crate::{exports::format::ExportFormat, request::Owner, stop::Stop};
 
 /// Time in which a link works.
 pub(super) const LIFETIME: Duration = Duration::from_mins(1);

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::task;
 use ziggurat_postgres::metadata::{Metadata, Table};
 
-use super::{
+use crate::schema::{
     described::{CatalogueDescription, SchemaDescription, TableDescription},
     storage::Storage,
 };

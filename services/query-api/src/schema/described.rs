@@ -14,7 +14,7 @@ use ziggurat_postgres::{
     type_name,
 };
 
-use super::storage::{Index, Storage};
+use crate::schema::storage::{Index, Storage};
 
 /// The tables of a database.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,7 +10,7 @@ mod tests;
 
 use std::mem;
 
-use super::code::CodeSplitter;
+use crate::citations::code::CodeSplitter;
 
 /// Limit on the beginning of a marker that is held back, in bytes. A longer one is not valid.
 const MAX_MARKER: usize = 32;

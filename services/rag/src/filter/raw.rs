@@ -2,7 +2,7 @@
 
 use ziggurat_sql::{Lexer, Token};
 
-use super::InvalidFilter;
+use crate::filter::InvalidFilter;
 
 /// A condition in SQL that cannot change the query around it.
 ///

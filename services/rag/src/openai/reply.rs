@@ -15,8 +15,7 @@ use utoipa::ToSchema;
 use ziggurat_llm::{Stop, Usage};
 use ziggurat_serve::sse::Event;
 
-use super::refusal;
-use crate::{answer::Answer, citations::Citation, stream::StreamEvent};
+use crate::{answer::Answer, citations::Citation, openai::refusal, stream::StreamEvent};
 
 /// The author of all answers.
 const ASSISTANT: &str = "assistant";

@@ -5,9 +5,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use ziggurat_http::{Malformed, Payload};
 
-use super::refusal::ChatRefusal;
 use crate::{
     filter::Filter,
+    openai::refusal::ChatRefusal,
     request::{FilterShape, Message, Query, QueryRequest},
 };
 

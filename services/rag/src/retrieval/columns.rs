@@ -2,8 +2,7 @@
 
 use thiserror::Error;
 
-use super::Table;
-use crate::filter::CheckedFilter;
+use crate::{filter::CheckedFilter, retrieval::Table};
 
 /// The system columns of every table, which hold no values of the row.
 const SYSTEM: [&str; 7] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid"];

@@ -5,7 +5,7 @@ use ziggurat_search::{
     tokens,
 };
 
-use super::Passage;
+use crate::retrieval::Passage;
 
 /// Limit on the passages that are compared with each other.
 pub(super) const MAX_COMPARED: usize = 512;

@@ -14,7 +14,7 @@ use futures_util::future;
 use tracing::warn;
 use ziggurat_vector_search::retrieval_queries::Adjacent;
 
-use super::{Passage, Question, Retriever, excerpt, table_search::Request};
+use crate::retrieval::{Passage, Question, Retriever, excerpt, table_search::Request};
 
 /// Limit on the text that two neighbours have in common, in bytes.
 const MAX_OVERLAP: usize = 16_384;

@@ -8,7 +8,7 @@ use std::{
 use ziggurat_search::fusion::{Fused, Fusion, merge};
 use ziggurat_vector_search::retrieval_queries::Hit;
 
-use super::Passage;
+use crate::retrieval::Passage;
 
 /// The rows that were found in one table, best first.
 #[derive(Debug, Default)]

@@ -27,8 +27,7 @@ use ziggurat_vector_search::retrieval_queries::{
     Hit, LexemeQuery, Lexicon, Prefilter, Search, SearchTable, Shape, TextConfiguration,
 };
 
-use super::table_search::Request;
-use crate::filter::CheckedFilter;
+use crate::{filter::CheckedFilter, retrieval::table_search::Request};
 
 pub(super) use self::method::KeywordMethod;
 use self::{

@@ -7,7 +7,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_vector_search::retrieval_queries::{self, Finding};
 
-use super::table_search::TableSearch;
+use crate::retrieval::table_search::TableSearch;
 
 /// The reason why vector search of a pipeline's tables is impossible. `Display` is for the log.
 #[derive(Debug, Error)]

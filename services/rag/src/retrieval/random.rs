@@ -4,7 +4,7 @@ use futures_util::future;
 use ziggurat_postgres::error::QueryError;
 use ziggurat_vector_search::retrieval_queries::Hit;
 
-use super::Retriever;
+use crate::retrieval::Retriever;
 
 // === impl Retriever ===
 

@@ -6,7 +6,7 @@ use futures_util::future;
 use tracing::debug;
 use ziggurat_search::tokens;
 
-use super::Retriever;
+use crate::retrieval::Retriever;
 
 /// Limit on the words that are looked up.
 const MAX_WORDS: usize = 128;

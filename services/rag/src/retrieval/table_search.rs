@@ -18,14 +18,16 @@ use ziggurat_vector_search::retrieval_queries::{
     Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
 };
 
-use super::{
-    Backend, ForbiddenColumn, Operators, SearchOptions, Table, TableFilter,
-    columns::AllowedColumns,
-    failure::SearchFailure,
-    keywords::{KeywordMethod, KeywordSearch, TextStatistics},
-    probe_error::ProbeError,
+use crate::{
+    filter::CheckedFilter,
+    retrieval::{
+        Backend, ForbiddenColumn, Operators, SearchOptions, Table, TableFilter,
+        columns::AllowedColumns,
+        failure::SearchFailure,
+        keywords::{KeywordMethod, KeywordSearch, TextStatistics},
+        probe_error::ProbeError,
+    },
 };
-use crate::filter::CheckedFilter;
 
 /// Maximum age of a cached table description.
 const MAX_AGE: Duration = Duration::from_mins(5);

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use strsim::osa_distance;
 
-use super::{MAX_NAMED, yaml::Node};
+use crate::config::{MAX_NAMED, yaml::Node};
 
 /// The known keys, as paths with dots: `http.tls.enabled`, `databases[].name`.
 #[derive(Debug, Default)]

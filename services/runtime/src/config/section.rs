@@ -7,12 +7,16 @@ use std::{
 
 use strsim::osa_distance;
 
-use super::{
-    ConfigReader, Source, Value,
-    keys::{is_near, join},
-    yaml::{Node, Scalar},
+use crate::{
+    ConfigSources, Environment,
+    config::{
+        ConfigReader, Source, Value,
+        keys::{is_near, join},
+        yaml::{Node, Scalar},
+    },
+    flags::Flags,
+    logs::RawLog,
 };
-use crate::{ConfigSources, Environment, flags::Flags, logs::RawLog};
 
 /// A section of a configuration, whose keys are read one after the other.
 #[derive(Clone)]

@@ -10,11 +10,14 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    ConfigReader, Section, Source,
-    yaml::{Node, Scalar},
+use crate::{
+    Environment, Secret,
+    config::{
+        ConfigReader, Section, Source,
+        yaml::{Node, Scalar},
+    },
+    duration,
 };
-use crate::{Environment, Secret, duration};
 
 /// A key of a configuration. An empty value counts as a missing one, unless a method says
 /// otherwise.

@@ -12,9 +12,10 @@ use tracing::{
 };
 use tracing_subscriber::filter::Targets;
 
-use crate::lock;
-
-use super::{Lines, Options, Part, Plain, Text, filtered};
+use crate::{
+    lock,
+    logs::{Lines, Options, Part, Plain, Text, filtered},
+};
 
 /// The warnings and errors since the last call.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::{Field, LogEvent};
+use crate::logs::{Field, LogEvent};
 
 /// Members before the fields of an event; a field of the same name gets a `_`.
 const OWN: [&str; 4] = ["timestamp", "level", "target", "message"];

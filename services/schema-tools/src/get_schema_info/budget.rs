@@ -5,8 +5,10 @@ use std::iter;
 use ziggurat_answers::CallFormat;
 use ziggurat_postgres::metadata::Table;
 
-use super::{columns::Listing, summary};
-use crate::search_schema::{name, page::max_bytes};
+use crate::{
+    get_schema_info::{columns::Listing, summary},
+    search_schema::{name, page::max_bytes},
+};
 
 /// Limits on an answer, and the tool that finds what is left out.
 #[derive(Clone, Copy, Debug)]

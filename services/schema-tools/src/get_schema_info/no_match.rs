@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ziggurat_postgres::metadata::Metadata;
 
-use super::Filter;
+use crate::get_schema_info::Filter;
 
 /// Describes the empty result, its possible reasons and the next steps.
 pub(super) fn explain(filter: &Filter, label: &str, metadata: &Metadata) -> String {

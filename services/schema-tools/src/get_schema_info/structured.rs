@@ -12,7 +12,7 @@ use ziggurat_postgres::{
 
 use ziggurat_answers::Table as Rows;
 
-use super::{
+use crate::get_schema_info::{
     columns::{column_header, table_header},
     summary,
 };

@@ -7,18 +7,20 @@ use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, Structure};
 use ziggurat_postgres::metadata::{ForeignKey, Metadata, Table};
 
-use super::{
-    SearchSchema,
-    arguments::{Filter, Kind, Request, Subject, invalid_cursor},
-    index::{Entry, Index},
-    lines::{Level, Lines},
-    name,
-    page::{Page, Span},
-    paths,
-    ranking::{Ranking, rank},
-    structured,
+use crate::{
+    search_schema::{
+        SearchSchema,
+        arguments::{Filter, Kind, Request, Subject, invalid_cursor},
+        index::{Entry, Index},
+        lines::{Level, Lines},
+        name,
+        page::{Page, Span},
+        paths,
+        ranking::{Ranking, rank},
+        structured,
+    },
+    table_details::DetailOptions,
 };
-use crate::table_details::DetailOptions;
 
 /// With more entries, a search does not run between other tasks.
 const LARGE: usize = 20_000;

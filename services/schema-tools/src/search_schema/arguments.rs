@@ -5,7 +5,7 @@ use ziggurat_mcp::{Property, Reported, Schema};
 
 use ziggurat_answers::CallFormat;
 
-use super::{
+use crate::search_schema::{
     lines::Level,
     page::{fingerprint, position},
 };

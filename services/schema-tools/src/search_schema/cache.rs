@@ -12,9 +12,9 @@ use ziggurat_mcp::{Error, Reported};
 use ziggurat_postgres::{error::QueryError, metadata::Metadata};
 use ziggurat_runtime::lock;
 
-use super::{index::Index, lines::Lines};
 use crate::{
     Glossary,
+    search_schema::{index::Index, lines::Lines},
     table_details::{DetailOptions, TableDetails},
 };
 

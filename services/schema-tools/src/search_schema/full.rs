@@ -7,8 +7,10 @@ use ziggurat_postgres::{
     tsv,
 };
 
-use super::{lines::STRING, name};
-use crate::table_details::{Policy, RowSecurity, TableDetails};
+use crate::{
+    search_schema::{lines::STRING, name},
+    table_details::{Policy, RowSecurity, TableDetails},
+};
 
 /// Limit on the items of a line: indexes, foreign keys of other tables.
 const MAX_ITEMS: usize = 20;

@@ -4,8 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use ziggurat_postgres::metadata::{EnumType, Function, Metadata, Table};
 
-use super::words;
-use crate::Glossary;
+use crate::{Glossary, search_schema::words};
 
 /// Number of words that are read of a comment, a note or the labels of an enum.
 const MAX_WORDS: usize = 100;

@@ -7,8 +7,11 @@ use ziggurat_postgres::{
     tsv,
 };
 
-use super::{arguments::Kind, full, index::Entry, name};
-use crate::{Glossary, table_details::TableDetails};
+use crate::{
+    Glossary,
+    search_schema::{arguments::Kind, full, index::Entry, name},
+    table_details::TableDetails,
+};
 
 /// Limit on the characters of a comment at the level `summary`.
 const SHORT_COMMENT: usize = 200;

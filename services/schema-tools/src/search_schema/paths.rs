@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use ziggurat_postgres::metadata::{ForeignKey, Table};
 
-use super::name;
+use crate::search_schema::name;
 
 /// Longest path, in foreign keys.
 const MAX_STEPS: usize = 4;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ziggurat_search::bm25::Bm25;
 
-use super::{
+use crate::search_schema::{
     index::{Index, Posting},
     words,
 };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
 
-use super::{
+use crate::search_schema::{
     index::Entry,
     lines::{Level, Lines},
     page::Page,

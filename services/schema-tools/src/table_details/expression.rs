@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ziggurat_sql::{Lexer, Token};
 
-use super::query::LONGEST;
+use crate::table_details::query::LONGEST;
 
 /// Casts that PostgreSQL adds to constants which are texts anyway.
 const CASTS: [&str; 3] = ["::text", "::character varying", "::bpchar"];

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use postgres_protocol::escape::escape_literal;
 use ziggurat_postgres::metadata::SCHEMAS;
 
-use super::DetailOptions;
+use crate::table_details::DetailOptions;
 
 /// Maximum number of characters of a text.
 pub(super) const LONGEST: usize = 4000;

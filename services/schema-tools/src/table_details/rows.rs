@@ -5,7 +5,7 @@ use ziggurat_postgres::{
     metadata::{number, text},
 };
 
-use super::{
+use crate::table_details::{
     ColumnValues, Constraint, Partitions, Policy, RowSecurity, TableDetails,
     expression::{compact, cut},
     query::{CHECK, INDEX, MAX_BYTES, POLICY, TABLE, TRIGGER, UNIQUE, UNREADABLE, VALUES},

@@ -4,8 +4,10 @@ use std::fmt::Display;
 
 use serde_yaml::Value as Yaml;
 
-use super::raw::{Keys, RawItems};
-use crate::kind::{Kind, List, MAX_JSON_BYTES, Pattern, Range, Scalar, TextRules};
+use crate::{
+    definition::raw::{Keys, RawItems},
+    kind::{Kind, List, MAX_JSON_BYTES, Pattern, Range, Scalar, TextRules},
+};
 
 /// Limit on the values of an `enum`.
 const MAX_ENUM: usize = 200;

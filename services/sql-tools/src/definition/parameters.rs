@@ -6,12 +6,12 @@ use serde_json::Value;
 use serde_yaml::Value as Yaml;
 use ziggurat_tokens::is_claim_name;
 
-use super::{
-    Problems, is_name,
-    kinds::{self, json, short},
-    raw::RawParameter,
-};
 use crate::{
+    definition::{
+        Problems, is_name,
+        kinds::{self, json, short},
+        raw::RawParameter,
+    },
     kind::{Kind, holds_nul},
     parameter::{Filling, Parameter, Source},
 };

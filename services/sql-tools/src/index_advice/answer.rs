@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ziggurat_answers::{CallFormat, Fence};
 
-use super::{Candidate, Fallen};
+use crate::index_advice::{Candidate, Fallen};
 
 const COLUMNS: &str = "index\tsize_MB\tcost_before\tcost_after\tgain_%\thelps";
 

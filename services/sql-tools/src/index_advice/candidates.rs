@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
+use crate::index_advice::{
     Advice, Candidate, Fallen, Key, MIN_ROWS, Order, Reason, Table,
     condition::ColumnName,
     partitions::with_tables,

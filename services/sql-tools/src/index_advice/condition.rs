@@ -4,7 +4,7 @@
 //! of tokens and groups finds every comparison. Text that it does not understand gives no
 //! comparison, never a wrong one.
 
-use super::Order;
+use crate::index_advice::Order;
 
 /// A comparison of a column that an index can answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

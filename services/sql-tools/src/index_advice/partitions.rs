@@ -1,6 +1,6 @@
 //! Takes the scans of the partitions of a table together: an index on the table serves all of them.
 
-use super::{
+use crate::index_advice::{
     plan::Scan,
     table::{Column, Index, Table},
 };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
+use crate::index_advice::{
     Order,
     condition::{self, ColumnName, Kind},
 };

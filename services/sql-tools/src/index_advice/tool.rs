@@ -16,7 +16,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_sql::Planned;
 
-use super::{
+use crate::index_advice::{
     Advice, Candidate, Fallen, Table, Trial,
     answer::{Advised, Outcome},
     candidates::candidates,

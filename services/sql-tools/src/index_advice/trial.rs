@@ -1,6 +1,6 @@
 //! Tries candidates greedily.
 
-use super::{MAX_ADVISED, Reason};
+use crate::index_advice::{MAX_ADVISED, Reason};
 
 /// Part of the cost that an index must save to be kept.
 const MIN_GAIN: f64 = 0.1;

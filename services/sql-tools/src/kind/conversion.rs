@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use ziggurat_tokens::Claim;
 
-use super::{Checked, Kind, List, Scalar};
+use crate::kind::{Checked, Kind, List, Scalar};
 
 // === impl Kind ===
 

@@ -17,10 +17,10 @@ use ziggurat_postgres::{
     rows::{Column, Row},
 };
 
-use super::statement;
 use crate::{
     definition::Definition,
     kind::Checked,
+    pack::statement,
     tool::{AnswerError, Call, SqlTool},
 };
 

@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use ziggurat_layers::rate_limit::{Key, Quota};
 use ziggurat_postgres::driver::query;
 
-use super::Shared;
-use crate::{StoreError, conversation::storable};
+use crate::{StoreError, conversation::storable, shared::Shared};
 
 /// Number of expired windows deleted at each failure, so that no request waits for a full sweep.
 const DELETED_PER_FAILURE: i64 = 4;

@@ -19,8 +19,10 @@ use tracing::{info, warn};
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_postgres::driver::{DriverError, Row, Value, query};
 
-use super::{SharedSession, digest};
-use crate::{StateDatabase, StoreError};
+use crate::{
+    StateDatabase, StoreError,
+    shared::{SharedSession, digest},
+};
 
 /// Maximum number of sessions looked up in one statement.
 const BATCH: usize = 256;

@@ -16,8 +16,10 @@ use rand::{TryRng as _, rngs::SysRng};
 use tracing::warn;
 use ziggurat_postgres::driver::{Query, Row, Value, query};
 
-use super::{Shared, digest};
-use crate::{StateDatabase, StoreError};
+use crate::{
+    StateDatabase, StoreError,
+    shared::{Shared, digest},
+};
 
 /// Maximum number of callers that a statement writes, and of those that it reads.
 const BATCH: usize = 1000;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use ziggurat_postgres::driver::query;
 
-use super::Shared;
-use crate::StoreError;
+use crate::{StoreError, shared::Shared};
 
 /// Number of expired tickets deleted with each new one, so that the table stays small.
 const DELETED_PER_TICKET: i64 = 4;

@@ -7,9 +7,9 @@ use sqlx::{
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
-use super::Query;
 use crate::{
     StoreError,
+    sqlite::Query,
     statement::{Row, sqlite_rows},
 };
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::TraceParent;
+use crate::traces::TraceParent;
 
 /// Maximum length of a value, encoded.
 const MAX_VALUE: usize = 128;

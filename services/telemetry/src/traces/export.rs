@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 use tracing::warn;
 
-use super::{
+use crate::traces::{
     InvalidTraceSettings, TraceSettings,
     queue::{Batch, Queue},
     record::Attribute,

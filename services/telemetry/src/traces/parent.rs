@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use http::{HeaderMap, HeaderName};
 
-use super::{SpanId, TraceId};
+use crate::traces::{SpanId, TraceId};
 
 /// Names of the header fields, which are those of the members of `params._meta` too.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");

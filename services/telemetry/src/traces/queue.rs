@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::record::{Record, Records};
+use crate::traces::record::{Record, Records};
 
 /// Maximum number of spans of a batch.
 pub(super) const BATCH: usize = 512;

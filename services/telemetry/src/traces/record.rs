@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::{Serialize, Serializer};
 
-use super::{SpanId, TraceId, TraceParent, parent::Context};
+use crate::traces::{SpanId, TraceId, TraceParent, parent::Context};
 
 /// Maximum number of characters of names and values, which clients can make up.
 const MAX_CHARACTERS: usize = 256;

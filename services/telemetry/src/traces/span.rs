@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{
+use crate::traces::{
     Trace, TraceParent,
     parent::Context,
     record::{self, Record},

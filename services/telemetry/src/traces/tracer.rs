@@ -8,7 +8,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use super::{
+use crate::traces::{
     Exporter, Incoming, InvalidTraceSettings, ServerSpan, SpanId, TraceId, TraceParent,
     TraceSettings,
     parent::Context,

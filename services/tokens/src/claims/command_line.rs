@@ -1,6 +1,6 @@
 //! Claims on a command line.
 
-use super::{Claim, ClaimError, Claims, MAX_VALUE, is_claim_name};
+use crate::claims::{Claim, ClaimError, Claims, MAX_VALUE, is_claim_name};
 
 /// Claims on a command line, each written as `name=value`. The values are strings; an empty one
 /// removes the claim.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{MAX_CLAIMS, MAX_VALUE};
+use crate::claims::{MAX_CLAIMS, MAX_VALUE};
 
 /// Reason why claims are not valid. The message is for the administrator and has no value of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

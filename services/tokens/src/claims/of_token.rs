@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Claim, Claims, MAX_VALUE};
+use crate::claims::{Claim, Claims, MAX_VALUE};
 
 /// The members of an object, each as it was written.
 #[derive(Deserialize)]

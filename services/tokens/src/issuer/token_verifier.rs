@@ -8,8 +8,7 @@ use std::{
 
 use ziggurat_layers::bearer::{Denied, Verify};
 
-use super::Issuer;
-use crate::Identity;
+use crate::{Identity, issuer::Issuer};
 
 /// Validates own tokens, and those of an issuer if one is trusted. It needs at least one of the
 /// two, else it refuses all.

@@ -7,7 +7,7 @@ use serde_json::json;
 use ziggurat_layers::bearer::{Challenge, InvalidChallenge};
 use ziggurat_runtime::config::Section;
 
-use super::{InvalidIssuer, Settings, StalePolicy};
+use crate::issuer::{InvalidIssuer, Settings, StalePolicy};
 
 /// Path of the metadata of a protected resource (RFC 9728, section 3.1).
 const METADATA: &str = "/.well-known/oauth-protected-resource";

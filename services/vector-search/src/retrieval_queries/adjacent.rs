@@ -7,8 +7,11 @@ use ziggurat_postgres::{
     single_round_trip::ReadOnlyQuery,
 };
 
-use super::{Search, SearchTable, Shape};
-use crate::{quoted, text};
+use crate::{
+    quoted,
+    retrieval_queries::{Search, SearchTable, Shape},
+    text,
+};
 
 /// Key in the metadata of loaded documents under which a passage has its number.
 const NUMBER: &str = "_passage";

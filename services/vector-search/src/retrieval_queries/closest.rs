@@ -1,7 +1,10 @@
 //! Finds the rows whose vectors are closest to that of a question.
 
-use super::{DriverError, Hit, Row, Search};
-use crate::{quoted, settings, vector};
+use crate::{
+    quoted,
+    retrieval_queries::{DriverError, Hit, Row, Search},
+    settings, vector,
+};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Minimum and maximum number of rows that an index examines; the maximum is that of pgvector.

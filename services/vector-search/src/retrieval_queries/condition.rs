@@ -1,7 +1,9 @@
 //! Conditions of a client on rows, which put none of its text into the SQL.
 
-use super::{Column, QueryBuilder};
-use crate::quoted;
+use crate::{
+    quoted,
+    retrieval_queries::{Column, QueryBuilder},
+};
 
 /// Tests of a row's columns.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! Text search configurations of PostgreSQL: the rules that make lexemes of words.
 
-use super::shape::literal;
-use crate::text;
+use crate::{retrieval_queries::shape::literal, text};
 use ziggurat_postgres::{
     error::QueryError,
     pool::Pool,

@@ -7,10 +7,13 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::{
-    Hit, QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row, shape::Index,
+use crate::{
+    number, quoted,
+    retrieval_queries::{
+        Hit, QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row, shape::Index,
+    },
+    text,
 };
-use crate::{number, quoted, text};
 pub(super) use ziggurat_postgres::{
     driver::{DriverError, Row},
     error::QueryError,

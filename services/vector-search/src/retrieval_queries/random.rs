@@ -1,7 +1,9 @@
 //! Reads random rows, and looks for known ones.
 
-use super::{Hit, Search, read_row};
-use crate::quoted;
+use crate::{
+    quoted,
+    retrieval_queries::{Hit, Search, read_row},
+};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Maximum number of characters of a text.

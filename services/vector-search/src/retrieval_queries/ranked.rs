@@ -4,8 +4,10 @@
 //! that owns the operator class. Names are taken from the catalogue with their schemas, which need
 //! not be on the search path.
 
-use super::{Hit, QueryBuilder, Search, SearchTable, Shape, shape::literal};
-use crate::quoted;
+use crate::{
+    quoted,
+    retrieval_queries::{Hit, QueryBuilder, Search, SearchTable, Shape, shape::literal},
+};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 /// Factor for the number of rows from the index if a filter left too few.

@@ -1,7 +1,10 @@
 //! Reads rows without an index, for callers that rank them.
 
-use super::{Hit, Search, read_row};
-use crate::{quoted, texts};
+use crate::{
+    quoted,
+    retrieval_queries::{Hit, Search, read_row},
+    texts,
+};
 use ziggurat_postgres::{
     driver::Row, error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery,
 };

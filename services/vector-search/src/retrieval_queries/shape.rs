@@ -5,8 +5,7 @@ mod query;
 
 use serde::Deserialize;
 
-use super::SearchTable;
-use crate::{text, vector};
+use crate::{retrieval_queries::SearchTable, text, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 pub use self::finding::Finding;

@@ -4,9 +4,9 @@ use serde::Serialize;
 use ziggurat_account_client::{Address, Cache, Token, binding};
 use ziggurat_runtime::Secret;
 
-use super::{HIDDEN_BY_VARIABLES, status::shown};
 use crate::{
     api::Api,
+    commands::auth::{HIDDEN_BY_VARIABLES, status::shown},
     config::Profile,
     context::Context,
     credentials,

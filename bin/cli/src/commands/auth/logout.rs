@@ -2,8 +2,8 @@
 
 use ziggurat_account_client::Cache;
 
-use super::HIDDEN_BY_VARIABLES;
 use crate::{
+    commands::auth::HIDDEN_BY_VARIABLES,
     context::Context,
     credentials,
     failure::Failure,

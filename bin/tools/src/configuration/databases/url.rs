@@ -11,7 +11,7 @@ use ziggurat_postgres::{database::SslMode, url::after_scheme};
 use ziggurat_runtime::flags::nearest_name;
 use ziggurat_text::percent;
 
-use super::raw::RawDatabase;
+use crate::configuration::databases::raw::RawDatabase;
 
 /// Error of a connection URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{MASK, MEMBERS, is_member, scan};
+use crate::http::mask::{MASK, MEMBERS, is_member, scan};
 
 /// Masks the values of `name=value` pairs anywhere in a text, and of `name: value` at the start of
 /// a line. Prose such as "invalid token: expired" is unchanged.

@@ -5,11 +5,14 @@ use std::{borrow::Cow, collections::VecDeque};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::{
-    Fault, StreamReader,
-    partial::{EventType, PartialTool, text},
+use crate::{
+    Block, Chunk, Reply, Stop, Usage,
+    completion::{
+        Fault, StreamReader,
+        partial::{EventType, PartialTool, text},
+    },
+    conversation::arguments,
 };
-use crate::{Block, Chunk, Reply, Stop, Usage, conversation::arguments};
 
 /// Parses a stream, event by event.
 #[derive(Debug, Default)]

@@ -5,15 +5,13 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    super::{
-        Fault, StreamReader,
-        partial::{text, whole_call},
-    },
-    SEPARATOR,
-};
 use crate::{
     Chunk, Reply, Stop, Usage,
+    completion::{
+        Fault, StreamReader,
+        gemini::SEPARATOR,
+        partial::{text, whole_call},
+    },
     conversation::{arguments, new_id},
 };
 

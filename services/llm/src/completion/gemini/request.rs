@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{SEPARATOR, method};
 use crate::{
-    Block, Error, MAX_TOKENS, Message, Prompt, Request, Role, ToolSpec, conversation::in_turns,
+    Block, Error, MAX_TOKENS, Message, Prompt, Request, Role, ToolSpec,
+    completion::gemini::{SEPARATOR, method},
+    conversation::in_turns,
 };
 
 #[derive(Serialize)]

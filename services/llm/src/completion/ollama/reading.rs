@@ -5,12 +5,9 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    super::{Fault, StreamReader, partial::whole_call},
-    think::ThoughtFilter,
-};
 use crate::{
     Chunk, Reply, Stop, Usage,
+    completion::{Fault, StreamReader, ollama::think::ThoughtFilter, partial::whole_call},
     conversation::{arguments, new_id},
 };
 

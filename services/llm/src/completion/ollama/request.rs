@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use super::super::openai::{ChatMessage, Tool, messages, tools};
-use crate::{Error, Prompt, Request};
+use crate::{
+    Error, Prompt, Request,
+    completion::openai::{ChatMessage, Tool, messages, tools},
+};
 
 #[derive(Serialize)]
 struct Body<'a> {

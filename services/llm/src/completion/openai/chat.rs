@@ -5,8 +5,9 @@ use std::{borrow::Cow, collections::HashMap};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Format;
-use crate::{Block, Error, MAX_TOKENS, Prompt, Request, Role, ToolSpec};
+use crate::{
+    Block, Error, MAX_TOKENS, Prompt, Request, Role, ToolSpec, completion::openai::Format,
+};
 
 #[derive(Serialize)]
 struct Body<'a> {

@@ -4,12 +4,12 @@ use std::{collections::VecDeque, mem};
 
 use serde::Deserialize;
 
-use super::super::{
-    Fault, StreamReader,
-    partial::{PartialTool, text},
-};
 use crate::{
     Block, Chunk, Reply, Stop, Usage,
+    completion::{
+        Fault, StreamReader,
+        partial::{PartialTool, text},
+    },
     conversation::{arguments, new_id},
 };
 

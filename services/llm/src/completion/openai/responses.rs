@@ -5,16 +5,16 @@ use std::{borrow::Cow, collections::VecDeque};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    super::{
-        Fault, StreamReader,
-        partial::{EventType, PartialTool, text},
-    },
-    Format, chat,
-    reading::{ErrorBody, MAX_TOOLS},
-};
 use crate::{
     Block, Chunk, Error, MAX_TOKENS, Message, Prompt, Reply, Request, Role, Stop, Usage,
+    completion::{
+        Fault, StreamReader,
+        openai::{
+            Format, chat,
+            reading::{ErrorBody, MAX_TOOLS},
+        },
+        partial::{EventType, PartialTool, text},
+    },
     conversation::{arguments, new_id},
 };
 

@@ -11,8 +11,10 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use super::{Items, Property, Schema};
-use crate::Reported;
+use crate::{
+    Reported,
+    tool::schema::{Items, Property, Schema},
+};
 
 /// Number of characters of a wrong value that a message quotes.
 const MAX_QUOTE: usize = 40;

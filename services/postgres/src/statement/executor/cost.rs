@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use ziggurat_sql::Planned;
 
-use super::{AttemptError, Execution, Route};
 use crate::{
     driver::{DriverError, Event},
     error::{Phase, QueryError},
+    statement::executor::{AttemptError, Execution, Route},
 };
 
 /// Limit on the bytes of a plan; a statement whose plan is longer has no estimate.

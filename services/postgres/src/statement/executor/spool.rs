@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{AttemptError, CURSOR, Execution, Route, RowsState};
 use crate::{
     driver::{DriverError, Event},
     error::{Phase, QueryError},
     rows::{Extent, Item, Summary},
+    statement::executor::{AttemptError, CURSOR, Execution, Route, RowsState},
 };
 
 /// Rows of one FETCH, which PostgreSQL collects before it sends the first.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Access, CURSOR, Execution, INFALLIBLE, Route, Window};
+use crate::statement::executor::{Access, CURSOR, Execution, INFALLIBLE, Route, Window};
 
 impl Execution {
     pub(super) fn write_access(&self, command: &str, sql: &mut String) {

@@ -5,7 +5,7 @@ use std::{collections::HashSet, iter, mem};
 use ziggurat_search::bm25::{Bm25, Collection, TermCounts};
 use ziggurat_vector_search::retrieval_queries::Hit;
 
-use super::{Terms, stems::AlikeWords, weight};
+use crate::retrieval::keywords::{Terms, stems::AlikeWords, weight};
 
 /// A row that may match.
 pub(super) struct Candidate {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use ziggurat_search::tokens;
 use ziggurat_vector_search::retrieval_queries::LexemeQuery;
 
-use super::MAX_WORDS;
+use crate::retrieval::keywords::MAX_WORDS;
 
 /// Limit on the rows that are ranked.
 pub(super) const MAX_CANDIDATES: u32 = 2000;

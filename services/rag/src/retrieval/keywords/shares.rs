@@ -9,7 +9,7 @@ use ziggurat_search::{
 };
 use ziggurat_vector_search::retrieval_queries::{Hit, Prefilter, Search};
 
-use super::{KeywordMethod, KeywordSearch, MAX_READ};
+use crate::retrieval::keywords::{KeywordMethod, KeywordSearch, MAX_READ};
 
 // === impl KeywordSearch ===
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ziggurat_search::bm25::Question;
 
-use super::{MAX_WORDS, phrases::Phrases, stems::Beginnings};
+use crate::retrieval::keywords::{MAX_WORDS, phrases::Phrases, stems::Beginnings};
 
 /// Limit on a prefilter, in bytes, because PostgreSQL folds its case again for every row.
 const MAX_PATTERNS: usize = 4096;

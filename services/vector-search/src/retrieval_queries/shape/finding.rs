@@ -2,8 +2,13 @@
 
 use std::fmt;
 
-use super::{Column, Shape};
-use crate::{quoted, retrieval_queries::SearchTable};
+use crate::{
+    quoted,
+    retrieval_queries::{
+        SearchTable,
+        shape::{Column, Shape},
+    },
+};
 
 /// Tables with more rows than this are slow without an index.
 const MANY: f64 = 10_000.0;
