@@ -1,7 +1,7 @@
 //! The requests of a command: with its credential, its options and its streams.
 //!
-//! Credentials are read before the first request and not earlier, so a command whose own checks
-//! fail uses neither the keychain nor the network.
+//! Credentials are read before the first request and not earlier. So a command that fails in its
+//! own checks uses neither the keychain nor the network.
 
 use std::{fmt::Display, io::Write, time::Duration};
 
@@ -203,7 +203,7 @@ fn log(context: &Context<'_>) -> Log {
     }
 }
 
-/// Creates the failure for a successful response whose body is invalid.
+/// Creates the failure for a successful response with an invalid body.
 pub(crate) fn undecodable(action: &str, reason: impl Display) -> Failure {
     Failure::server(format!("{action}: {reason}"))
 }

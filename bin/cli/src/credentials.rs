@@ -111,7 +111,7 @@ impl Credentials {
         Ok(self.secret.insert(secret.into()).clone())
     }
 
-    /// Returns whether tokens may be cached; those of the variables may not.
+    /// Returns whether tokens may be cached. Tokens for credentials from variables may not.
     pub(crate) fn may_be_cached(&self) -> bool {
         self.source != Source::Env
     }

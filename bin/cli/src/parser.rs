@@ -1,6 +1,6 @@
 //! Parses a command line into the command, its flags and its arguments.
 //!
-//! Flags may stand anywhere before `--`. The messages are those of programs that are written in Go,
+//! Flags may stand anywhere before `--`. Messages are worded as in programs that are written in Go,
 //! because scripts know them.
 
 mod suggest;

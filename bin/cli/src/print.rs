@@ -10,7 +10,7 @@ use crate::{
     output::{self, Column, Format, Node, Program, View, escape, json, table, yaml_of},
 };
 
-/// Prints the records of a list, or a note if there are none.
+/// Prints the records of a list, or a note if the list is empty.
 pub(crate) fn list(
     context: &mut Context<'_>,
     columns: &[Column],

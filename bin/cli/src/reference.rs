@@ -104,7 +104,7 @@ fn exit_codes(path: &[&str], command: &Command) -> Vec<(u8, &'static str)> {
     codes
 }
 
-/// Returns the flags of a command and of its parent groups, those of the root last.
+/// Returns the flags of a command and of its parent groups, with the flags of the root last.
 fn all_flags(path: &[&str], command: &'static Command) -> Vec<&'static Flag> {
     let mut shared = tree::inherited(path);
     shared.reverse();

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 
 use crate::sample;
 
-/// The pipeline whose table they are loaded into.
+/// The pipeline that loads the documents.
 pub(crate) const PIPELINE: &str = "handbook";
 
 /// First word of the command line for a process that is `ziggurat-rag`.

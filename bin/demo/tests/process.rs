@@ -178,7 +178,7 @@ impl Started {
         assert!(text.ends_with("count\n200"), "{text}");
     }
 
-    /// Waits for the end of the server, whose input stays open.
+    /// Waits for the end of the server while its input stays open.
     fn ends(mut self) {
         let end = async { timeout(PATIENCE, self.child.wait()).await };
         let status = self.runtime.block_on(end).expect("it ends");

@@ -68,7 +68,7 @@ pub(crate) struct ServerSettings {
     pub(crate) address: String,
     /// URL that clients use for the server.
     pub(crate) public_url: Option<String>,
-    /// Host names that clients may use, in addition to that of the public URL.
+    /// Host names that clients may use, in addition to the host of the public URL.
     pub(crate) allowed_hosts: Vec<String>,
     /// Files for HTTPS, if it is enabled.
     pub(crate) tls: Option<TlsFiles>,
@@ -76,7 +76,7 @@ pub(crate) struct ServerSettings {
     pub(crate) body_timeout: Duration,
     /// Time for requests in flight when the server stops.
     pub(crate) shutdown_timeout: Duration,
-    /// Proxies whose header is trusted for the address of a client.
+    /// Proxies that are trusted to send the address of a client.
     pub(crate) trusted: TrustedProxies,
     /// Header in which these proxies send the address.
     pub(crate) header: HopHeader,

@@ -33,7 +33,7 @@ pub(crate) struct App {
     pools: Pools,
     reaper: JoinSet<()>,
     connecting: JoinSet<()>,
-    /// The workers that keep vectors in step, also those of earlier sets that are about to stop.
+    /// The workers that keep vectors in step, and workers of earlier sets that are about to stop.
     syncing: JoinSet<()>,
     stop_syncing: watch::Sender<bool>,
     pub(crate) sync_figures: SyncFigures,
@@ -95,7 +95,7 @@ impl App {
     /// Connects to the databases in the background, and checks the tables of each.
     fn open(&mut self) {
         let first_connections = self.set.take_first_connections().into_iter();
-        // Replacing the tasks cancels those of the previous set.
+        // Replacing the tasks cancels the tasks of the previous set.
         self.connecting = first_connections.map(FirstConnection::run).collect();
         // Workers of the previous set finish their batches, and leave the rest to the new ones.
         self.stop_syncing.send_replace(true);

@@ -127,7 +127,7 @@ impl Configuration {
         Ok(input.load(Some(path), read)?)
     }
 
-    /// Returns the keys whose values differ and need a restart.
+    /// Returns the keys that have another value in `other` and need a restart.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let mut keys = self.server.differences(&other.server);
         keys.extend((self.audit != other.audit).then_some("audit"));

@@ -43,7 +43,7 @@ pub(crate) use self::options::{
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// Runs the command `eval`, and returns its exit code: 1 if it fails, or if a figure is worse than
-/// that of the baseline.
+/// in the baseline.
 pub(crate) fn run(config: Option<&Path>, options: &EvalOptions) -> ExitCode {
     ended(evaluate(config, options))
 }
@@ -201,7 +201,7 @@ fn read_runs(
     Ok((report(questions, &runs), runs))
 }
 
-/// Turns ids of passages into those of their documents, if that is asked for.
+/// Replaces ids of passages by the ids of their documents, if the options ask for it.
 fn by_document(ids: &mut [String], options: &EvalOptions) {
     if options.is_by_document {
         for id in ids {

@@ -55,7 +55,8 @@ pub(crate) fn start_for_command(environment: &Environment, secrets: Secrets) {
     logs::start(&options, &line::PARTS, KeyValue(secrets), io::stderr);
 }
 
-/// Logs a panic. Its message is redacted like that of a library, because it may quote any text.
+/// Logs a panic. Its message is redacted like a message of a library, because it may quote any
+/// text.
 fn report(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string);
     let error = panic.payload_as_str().unwrap_or("not a text");

@@ -7,7 +7,7 @@ use ziggurat_runtime::redact::Redactor;
 
 /// The secrets to redact. Clones share them.
 ///
-/// Secrets are never removed, because libraries may still log those of a replaced configuration.
+/// Secrets are never removed, because libraries may still log secrets of a replaced configuration.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
     known: Arc<ArcSwap<Redactor>>,

@@ -31,11 +31,11 @@ use crate::{
 /// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
 
-/// Paths that need no token: a document, which is the same on every server, and those at which clients
-/// look for an issuer of tokens, and must learn if there is none.
+/// Paths that need no token: the OpenAPI document, which is the same on every server, and the paths
+/// where clients look for an issuer of tokens. Clients must learn there if no issuer exists.
 const OPEN: [&str; 2] = [rag::DESCRIPTION, "/.well-known/*"];
 
-/// A path whose answer depends on the caller, and that needs no token.
+/// A path that needs no token. Its answer depends on the caller.
 const HEALTH: &str = "/v1/health";
 
 /// Builds the layers over the pipelines and the limits of callers.

@@ -222,7 +222,7 @@ fn first_catalogue(
     Ok((CurrentCatalogue::new(catalogue), files))
 }
 
-/// Lets calls whose clients are gone run to their end.
+/// Lets calls run to their end after their clients are gone.
 fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
     let (detached_calls, runner) = DetachedCalls::new();
     tasks.spawn(runner.run());

@@ -115,7 +115,8 @@ impl CatalogueBuilder {
         self.signer.clone()
     }
 
-    /// Sets when calls are cut off, who finishes calls whose clients are gone, and the observer.
+    /// Sets when calls are cut off, which task finishes calls after their clients are gone, and the
+    /// observer.
     pub(crate) fn with_serving(
         mut self,
         cut_off: CutOff,

@@ -34,7 +34,7 @@ pub(crate) struct Catalogue {
 
 /// The catalogue in use. Clones share it.
 ///
-/// A call takes it once, and ends with it. Requests whose way depends on it
+/// A call takes it once, and uses it until its end. Requests that are admitted by it
 /// [store it](Self::get) for their call.
 #[derive(Clone)]
 pub(crate) struct CurrentCatalogue(Arc<ArcSwap<Catalogue>>);

@@ -13,7 +13,7 @@ const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// Limit on reading files again that have changed while they were read.
 const MAX_READS: u32 = 5;
 
-/// The files of the definitions in use, and those of definitions that could not be used.
+/// The files of the definitions in use, and the files of definitions that could not be used.
 #[derive(Default)]
 pub(crate) struct WatchedDefinitions {
     folders: Option<Folders>,
@@ -61,7 +61,7 @@ impl WatchedDefinitions {
     }
 
     /// Reads files when nothing writes them, and again if they have changed meanwhile. `others` are
-    /// files besides those of the definitions.
+    /// files that are read besides the definitions.
     pub(crate) async fn read<T>(&mut self, others: &[PathBuf], mut read: impl FnMut() -> T) -> T {
         let mut reads = 1;
         loop {

@@ -10,7 +10,7 @@ use crate::{
     providers::Providers,
 };
 
-/// The embedder, or the reason why there is none, which clients get as the error.
+/// The embedder, or the reason why it is missing, which clients get as the error.
 pub(crate) type EmbedderResult = Result<Embedder, String>;
 
 /// Knowledge base as configured.

@@ -36,7 +36,7 @@ use crate::{
 pub(crate) struct Source {
     pub(crate) overrides: Overrides,
     pub(crate) sources: ConfigSources,
-    /// The file; empty if there is none.
+    /// The file; empty if the server has no file.
     pub(crate) path: PathBuf,
 }
 
@@ -301,7 +301,7 @@ impl Reload {
         self.running.record(Verdict::Error);
     }
 
-    /// Starts the checks of the statements in use, and ends those of earlier ones.
+    /// Starts the checks of the statements in use, and ends the earlier checks.
     fn check_statements(&mut self) {
         self.checks = JoinSet::new();
         let catalogue = self.running.catalogue.get();

@@ -160,7 +160,7 @@ pub(crate) fn build(
         .service(routes))
 }
 
-/// Returns the origins whose pages may call the server, with those of the console.
+/// Returns the origins of pages that may call the server, including the origins of the console.
 fn page_origins(http: &Http, console: Option<&Console>) -> anyhow::Result<Origins> {
     let origins = http.origins().context("http.allowed_origins")?;
     match console {
@@ -184,8 +184,8 @@ fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLa
     let console = pages::OPEN_PATHS.into_iter().filter(|_| has_console);
     bearer
         .with_exempt(console)
-        // A client that looks for an OAuth server must learn that there is none, instead of being
-        // asked for a token.
+        // A client that looks for an OAuth server must learn that it does not exist, instead of
+        // being asked for a token.
         .with_exempt([WELL_KNOWN])
         .with_exempt(PROBES)
         .with_exempt(DESCRIPTION)
@@ -215,8 +215,8 @@ fn calls(app: &App, framing: JsonRpcLayer, bodies: &BodyLimitLayer) -> Router {
     router.method_not_allowed_fallback(async || <Refusal>::no_such_method())
 }
 
-/// Serves the database endpoints, whose refusals have a format of their own, that of a missing
-/// token included.
+/// Serves the database endpoints. Their refusals have a format of their own, also for a missing
+/// token.
 fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, bodies: &BodyLimitLayer) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
     let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
@@ -237,7 +237,8 @@ fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, bodies: &BodyLimi
     })
 }
 
-/// Serves the endpoints of administrators, who are users: without authentication there are none.
+/// Serves the endpoints of administrators, who are users. Without authentication these endpoints do
+/// not exist.
 fn administration(app: &App, configuration: &Configuration) -> Router {
     let Some(accounts) = app.accounts.clone() else {
         return Router::new();

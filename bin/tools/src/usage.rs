@@ -50,7 +50,7 @@ impl<C: Clock + Calendar + Clone> Exchanger<C> {
     /// Writes what this replica has sent, and adds what the others have sent to the limits.
     async fn exchange(&mut self) -> Result<(), StoreError> {
         let sent = self.limits.usage_since_last();
-        // Read afterwards: at midnight, what was sent on the day before no longer counts.
+        // Read afterwards: after midnight, the usage of the day before no longer counts.
         let day = self.clock.date().as_secs() / DAY;
         let sent = sent.into_iter().filter(|usage| usage.day == day);
         self.usage.count(

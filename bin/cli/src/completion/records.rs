@@ -37,8 +37,7 @@ pub(super) fn offers(
         .collect()
 }
 
-/// Returns the collection of the records whose id a command takes, and the member that describes a
-/// record.
+/// Returns the collection that has the ids for a command, and the member that describes a record.
 fn listed_by(action: Action) -> Option<(&'static str, &'static str)> {
     Some(match action {
         Action::ClientDelete | Action::ClientGet | Action::ClientUpdate => ("clients", "name"),

@@ -20,7 +20,7 @@ pub(crate) enum Node {
     Literal(String),
 }
 
-/// Maximum nesting, equal to that of the parser.
+/// Maximum nesting of a document.
 const MAX_DEPTH: usize = 100;
 
 // === impl Node ===

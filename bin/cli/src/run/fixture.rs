@@ -27,7 +27,7 @@ pub(super) struct Fixture {
     stdout_is_closed: bool,
 }
 
-/// A pipe whose reader is gone.
+/// A pipe without a reader.
 struct Closed;
 
 /// Outcome of a command line.

@@ -630,7 +630,7 @@ fn a_machine_without_a_bus_answers_at_once_and_a_warm_cache_needs_no_keychain() 
             .contains("the OS keychain could not be used (keychain: "),
         "{ran:?}"
     );
-    // The profile of a login whose secret is in a keychain.
+    // The profile of a login that has its secret in a keychain.
     let text = user.config_text();
     let kept: Vec<&str> = text
         .lines()

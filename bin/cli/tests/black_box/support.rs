@@ -37,7 +37,7 @@ impl User {
         user.with("ZIGGURAT_NO_KEYCHAIN", "1")
     }
 
-    /// Creates a user whose default profile is signed in at a server.
+    /// Creates a user with a default profile that is signed in at a server.
     pub(crate) fn of(server: &Server) -> Self {
         let user = Self::new();
         user.configure(&profile("default", &server.url()));

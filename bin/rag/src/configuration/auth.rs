@@ -15,7 +15,7 @@ const PATH: &str = "/v1";
 pub(crate) struct Auth {
     /// The file with the API tokens, if there are any.
     pub(crate) token_file: Option<PathBuf>,
-    /// The external issuer whose tokens are accepted, if there is one.
+    /// An external issuer of tokens that are accepted, if there is one.
     pub(crate) issuer: Option<TrustedIssuer>,
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct Ingest {
 // === impl Ingest ===
 
 impl Ingest {
-    /// Reads the section; returns `None` if there is none, or after a problem was added. `role` is
-    /// the one that answers questions.
+    /// Reads the section; returns `None` if it is missing, or after a problem was added. `role` is
+    /// the database role that answers questions.
     pub(super) fn read(
         file: &Section<'_>,
         (tables, synced): (&[Table], &[SyncedTable]),

@@ -36,12 +36,13 @@ pub(crate) struct Pipeline {
     pub(crate) tables: Vec<Table>,
     /// Loading of documents, if it is configured.
     pub(crate) ingest: Option<Ingest>,
-    /// The tables whose vectors are kept in step with their texts, if there are any.
+    /// The tables with vectors that are kept in step with their texts, if there are any.
     pub(crate) sync: Option<SyncSettings>,
     pub(crate) search: SearchOptions,
     pub(crate) embedding: Model,
     pub(crate) completion: Model,
-    /// The model that rewrites follow-ups, if they are rewritten; empty for that of the answers.
+    /// The model that rewrites follow-ups, if they are rewritten; empty for the model of the
+    /// answers.
     pub(crate) rewriter: Option<String>,
     pub(crate) rerank: Option<Rerank>,
     pub(crate) key_files: KeyFiles,
@@ -300,7 +301,7 @@ pub(super) fn merged(file: &Section<'_>, all: &Headers) -> HeaderMap {
     })
 }
 
-/// Returns the address of Ollama from its environment variable, whose scheme and port are optional.
+/// Returns the address of Ollama from its environment variable. Scheme and port are optional there.
 fn usual_url(file: &Section<'_>, maker: ModelSource) -> Option<String> {
     if maker != ModelSource::Provider(llm::Provider::Ollama) {
         return None;

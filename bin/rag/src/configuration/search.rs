@@ -18,7 +18,7 @@ const MAX_K: u32 = 1000;
 /// Number of rows that an HNSW index examines: at least the default of pgvector, at most its limit.
 const EF_SEARCH: RangeInclusive<u32> = 40..=1000;
 
-/// Default weight of vectors without meaning, those of provider `local`.
+/// Default weight of vectors without meaning, which provider `local` makes.
 const LOCAL_WEIGHT: f64 = 0.2;
 
 /// Method of fusion, by its name.
@@ -33,7 +33,7 @@ enum MethodName {
 struct UnknownMethod;
 
 /// Reads the section `search`. Without a configured weight, the vectors of provider `local` count
-/// less than those of a model.
+/// less than the vectors of a model.
 pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
     let default = SearchOptions::default();
     let scanned = file.key("bm25_max_documents").whole(1..=i64::MAX);

@@ -212,7 +212,7 @@ impl Server {
         Hosts::of(bound, &self.allowed_hosts)
     }
 
-    /// Returns the keys whose values differ.
+    /// Returns the keys that have another value in `other`.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let keys = [
             (

@@ -86,7 +86,7 @@ fn order(file: &Section<'_>) -> Option<DocumentOrder> {
     })
 }
 
-/// Returns the columns of an entry whose vectors are kept in step with its texts.
+/// Returns the columns of an entry with vectors that are kept in step with its texts.
 pub(super) fn synced(file: &Section<'_>, table: &Table) -> Option<SyncedTable> {
     if !file.key("sync").boolean().unwrap_or(false) {
         return None;

@@ -1,4 +1,4 @@
-//! Questions whose results are known: a line of JSON for each.
+//! Questions with known results: a line of JSON for each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

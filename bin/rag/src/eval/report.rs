@@ -1,4 +1,4 @@
-//! The figures of an evaluation: as a table, as JSON, and against those of an earlier one.
+//! The figures of an evaluation: as a table, as JSON, and against an earlier evaluation.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -10,7 +10,7 @@ use ziggurat_search::measures::JudgedRanking;
 const PAGE: usize = 10;
 pub(super) const DEPTH: usize = 100;
 
-/// Loss that is none, because figures in files are rounded.
+/// Loss that does not count, because figures in files are rounded.
 const ROUNDING: f64 = 1e-9;
 
 /// The figures of an evaluation.
@@ -124,7 +124,7 @@ impl Measures {
 // === impl Latency ===
 
 impl Latency {
-    /// Returns the percentiles of times; zeros if there are none.
+    /// Returns the percentiles of times; zeros if there are no times.
     pub(super) fn of(mut milliseconds: Vec<f64>) -> Self {
         milliseconds.sort_by(f64::total_cmp);
         let percentile = |percent: usize| {
@@ -194,7 +194,8 @@ impl Report {
         text
     }
 
-    /// Returns what is worse than in an earlier report by more than `tolerance`, a sentence each.
+    /// Returns a sentence for each figure that is worse than in an earlier report by more than
+    /// `tolerance`.
     pub(super) fn losses(&self, before: &Self, tolerance: f64) -> Vec<String> {
         let mut losses = Vec::new();
         let mut compare = |what: &str, before: f64, now: f64| {

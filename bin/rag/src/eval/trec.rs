@@ -1,8 +1,8 @@
 //! Files of TREC: judgements (`qrels`) and rankings (runs).
 //!
-//! A line of judgements is `question 0 document grade`, a line of a run
-//! `question Q0 document rank score name`. The rank is not read: the order is that of the scores, as
-//! in `trec_eval`.
+//! A line of judgements is `question 0 document grade`, a line of a run is
+//! `question Q0 document rank score name`. The rank is not read: the scores decide the order, as in
+//! `trec_eval`.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 

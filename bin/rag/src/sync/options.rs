@@ -87,7 +87,7 @@ impl SyncAction {
         found.map(|(_, action)| *action).ok_or_else(refusal)
     }
 
-    /// Returns the flags that only some actions take, without those of this one.
+    /// Returns the flags that only some actions take, without the flags of this action.
     fn foreign_flags(self) -> impl Iterator<Item = &'static str> {
         let own: &[_] = match self {
             Self::Install | Self::Uninstall => &["apply"],

@@ -9,7 +9,7 @@ use crate::support::{Home, database, question, server};
 /// Small models, of which `float32` makes vectors of 16 dimensions.
 const MODELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/static_models");
 
-/// Returns a configuration whose pipeline has a model in this folder.
+/// Returns a configuration with a pipeline that has a model in this folder.
 fn configuration(postgres: &Postgres, folder: &str) -> String {
     let database = database(postgres);
     format!(

@@ -101,7 +101,7 @@ pub(crate) fn pipeline(name: &str, postgres: &Postgres, more: &str) -> String {
     described(name, &database(postgres), &format!("{models}{more}"))
 }
 
-/// Returns a pipeline entry whose completion model is this fake provider.
+/// Returns a pipeline entry with this fake provider as its completion model.
 pub(crate) fn asking(name: &str, postgres: &Postgres, fake: &Fake, more: &str) -> String {
     let models = format!(
         "  embedding_llm: {{provider: local}}\n  rag_llm: {{provider: anthropic, model: m, \
@@ -111,7 +111,7 @@ pub(crate) fn asking(name: &str, postgres: &Postgres, fake: &Fake, more: &str) -
     described(name, &database(postgres), &format!("{models}{more}"))
 }
 
-/// Returns a pipeline entry whose database is unreachable.
+/// Returns a pipeline entry with an unreachable database.
 pub(crate) fn nowhere(name: &str, more: &str) -> String {
     let database = "{host: 127.0.0.1, port: 1, database: none, username: nobody}";
     let models = "  embedding_llm: {provider: local}\n  rag_llm: {provider: local}\n";

@@ -8,7 +8,8 @@ const TABLE: &str = "CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE documents (id text PRIMARY KEY, content text, embedding vector(256));
     INSERT INTO documents VALUES ('old', 'Kettles are descaled with vinegar.')";
 
-/// Returns a configuration whose table is kept in step, with these further keys of the section.
+/// Returns a configuration with a table that is kept in step, and these further keys of the
+/// section.
 fn configuration(postgres: &Postgres, more: &str) -> String {
     let database = database(postgres);
     format!(
@@ -52,7 +53,7 @@ fn a_table_is_kept_in_step_from_the_installation_to_its_end() {
             printed.stdout
         );
     }
-    // What is printed runs as it is.
+    // The printed statements run as they are.
     postgres.run(&printed.stdout);
     let applied = sync(&["install", "-apply"]);
     assert_eq!(applied.code, Some(0), "{}", applied.stderr);

@@ -146,7 +146,7 @@ fn a_question_has_a_span_below_that_of_its_client() {
     assert!(program.ended().success(), "{}", program.log());
     let exports = collector.exports();
     let exported = json!(exports).to_string();
-    // Those of its statements end before it.
+    // The spans of its statements end before it.
     let spans = spans_of(&exports);
     let span = spans.last().expect("spans");
     assert_eq!(span["name"], "POST /v1/pipelines/{name}", "{exported}");

@@ -11,7 +11,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 const QUESTION: &str = "What do ferns like?";
 
-/// Starts a server whose model is the provider.
+/// Starts a server with the provider as its model.
 fn started(postgres: &Postgres, fake: &Fake, telemetry: &str) -> (Home, Program, Client) {
     let list = asking("docs", postgres, fake, "  allow_include_sources: true\n");
     let mut home = Home::with(&format!(

@@ -65,7 +65,7 @@ const DETAILS: [(&str, &[&str]); 21] = [
 pub(crate) struct CheckOptions {
     /// True if connections are tried, and databases check the statements of tools.
     pub(crate) connects: bool,
-    /// The caller whose view is printed.
+    /// The caller for whom the view is printed.
     pub(crate) caller: Option<CallerName>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Describe,
     /// Print the version.
     Version,
-    /// Print what is wrong with the configuration, and what a caller would see.
+    /// Print the problems of the configuration, and the view of a caller.
     Check(CheckOptions),
     /// Create, list or remove API tokens.
     Tokens(TokenCommand),

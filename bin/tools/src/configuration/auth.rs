@@ -31,7 +31,7 @@ pub(crate) struct Auth {
     pub(crate) max_attempts: NonZeroU32,
     /// Least number of characters of a new password.
     pub(crate) min_password_length: usize,
-    /// External issuer whose tokens are accepted too.
+    /// External issuer of tokens that are accepted too.
     pub(crate) issuer: Option<TrustedIssuer>,
     /// Databases that tokens of the issuer give access to; empty for all.
     pub(crate) issuer_databases: Vec<String>,

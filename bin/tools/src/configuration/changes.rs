@@ -76,11 +76,12 @@ impl Changes {
     }
 }
 
-/// Compares what is applied without a restart. Definitions are compared by their path only.
+/// Compares the settings that are applied without a restart. Definitions are compared by their path
+/// only.
 fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 13] {
     let trail = |configuration: &Configuration| {
         let trail = configuration.audit.clone();
-        // What needs a restart is left out.
+        // Settings that need a restart are left out.
         trail.map(|trail| ziggurat_audit::Settings {
             destination: Destination::Stderr,
             key_file: None,

@@ -7,7 +7,7 @@ use ziggurat_runtime::config::Section;
 /// Settings for the address of a client; without trusted proxies, the peer address of the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientIp {
-    /// Proxies whose header is trusted.
+    /// Proxies that are trusted to send the address of a client.
     pub(crate) trusted: TrustedProxies,
     /// Header that the trusted proxies set.
     pub(crate) header: HopHeader,

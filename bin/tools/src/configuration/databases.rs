@@ -107,7 +107,7 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, defaults: &Settings) 
 }
 
 /// Returns the databases of the file, each with the numbered variables of the same name, and then
-/// those of other numbered variables.
+/// the databases of other numbered variables.
 fn named<'a>(list: &Value<'a>, nothing: &Section<'a>) -> Vec<NamedDatabase<'a>> {
     let entries = list.list().unwrap_or_default().into_iter();
     let entries = entries.map(|entry| {

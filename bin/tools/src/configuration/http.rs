@@ -29,7 +29,7 @@ pub(crate) struct Http {
     pub(crate) tls: Option<Tls>,
     /// Settings for the address of a client.
     pub(crate) client_ip: ClientIp,
-    /// Origins that browsers may call from; if none are set, those of this machine.
+    /// Origins that browsers may call from; if none are set, the origins of this machine.
     pub(crate) allowed_origins: Option<Vec<String>>,
     /// Additional host names of the server.
     pub(crate) allowed_hosts: Vec<String>,
@@ -139,7 +139,8 @@ fn tls(file: &Section<'_>) -> Option<Tls> {
 // === impl Http ===
 
 impl Http {
-    /// Returns the origins whose pages may use the server, with that of its public URL.
+    /// Returns the origins of pages that may use the server, including the origin of its public
+    /// URL.
     pub(crate) fn origins(&self) -> Result<Origins, InvalidOrigin> {
         let origins = match &self.allowed_origins {
             Some(list) => Origins::listed(list)?,

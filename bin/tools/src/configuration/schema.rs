@@ -7,7 +7,8 @@ use ziggurat_runtime::config::Section;
 pub(crate) struct SchemaAnswers {
     /// Maximum number of tokens of an answer.
     pub(crate) max_tokens: usize,
-    /// The largest number of distinct values of a column whose values are shown; 0 if none are.
+    /// Maximum number of distinct values for which a column's values are shown; 0 to show no
+    /// values.
     pub(crate) values_max: u32,
 }
 

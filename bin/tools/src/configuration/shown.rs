@@ -155,7 +155,7 @@ const STATE_URL: &str = "state.url";
 /// Length from which a secret is no ordinary word.
 const SHORTEST: usize = 12;
 
-/// Keys whose values are secret.
+/// Keys with secret values.
 #[rustfmt::skip] // One key to a line.
 const SECRET: &[(&str, ReadSecret)] = &[
     ("llm.anthropic_api_key", |c| c.llm.access.anthropic_api_key.as_ref()),
@@ -275,7 +275,7 @@ fn redactor(configuration: &Configuration) -> Redactor {
     redactor
 }
 
-/// Takes what is secret, or looks like it, out of the texts of a value.
+/// Removes secrets, and parts that look like secrets, from the texts of a value.
 fn without_secrets(value: Json, redactor: &Redactor) -> Json {
     match value {
         Json::String(text) => Json::String(redactor.redact(&text)),

@@ -14,7 +14,7 @@ use crate::configuration::Logs;
 /// Prefix of messages that have their own subject, so that no level is added.
 const AUTH: &str = "[AUTH]";
 
-/// Lines of four forms: those of calls, of the database, of model providers, and all others.
+/// Lines of four forms: for calls, for the database, for model providers, and for everything else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BySubject;
 
@@ -57,7 +57,7 @@ impl Text for BySubject {
     }
 }
 
-/// Writes a call as a JSON object, whose fields are in an object of their own.
+/// Writes a call as a JSON object, with its fields in an object of their own.
 fn write_call(line: &mut dyn fmt::Write, metadata: &Metadata<'_>, event: &LogEvent) -> fmt::Result {
     let (now, level) = (Timestamp::now(), level_name(*metadata.level()));
     let json = |text: serde_json::Result<String>| text.map_err(|_| fmt::Error);

@@ -1,5 +1,5 @@
-//! Tests of what is stored of users: conversations, library and statements belong to an account, and
-//! not to its name.
+//! Tests of the stored data of users: conversations, library and statements belong to an account,
+//! and not to its name.
 
 use serde_json::{Value, json};
 

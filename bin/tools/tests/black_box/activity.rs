@@ -115,7 +115,7 @@ fn assert_cancelled(answer: &Answer) {
     assert_eq!(answer.json(), json!({"cancelling": true}));
 }
 
-/// Sends a request, whose connection can then be closed.
+/// Sends a request, and returns its connection.
 fn send(client: &Client, method: &str, path: &str, body: &str) -> TcpStream {
     let mut stream = connect(client.address());
     let token = client.token().expect("a session");
@@ -129,7 +129,7 @@ fn send(client: &Client, method: &str, path: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// Returns what is left of an answer.
+/// Returns the rest of an answer.
 fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     // An answer that is not whole may end with an error.

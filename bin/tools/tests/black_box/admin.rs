@@ -7,7 +7,7 @@ mod users;
 
 use crate::support::{Home, Ran};
 
-/// Creates a folder whose configuration has two databases; the tests connect to neither.
+/// Creates a folder with a configuration of two databases; the tests connect to neither.
 fn home() -> Home {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}, {name: docs, user: reader}]");

@@ -20,7 +20,7 @@ const SHARE: &str =
 
 const BUDGET: &str = r#"{"error":"Too many large requests are in progress. Try again later."}"#;
 
-/// Requests whose bodies do not arrive to their end.
+/// Requests with bodies that do not arrive to their end.
 #[derive(Default)]
 struct Unfinished(Vec<(TcpStream, Vec<u8>)>);
 

@@ -19,7 +19,7 @@ struct Server {
     token: String,
 }
 
-/// Makes a folder whose configuration names a database that is never used.
+/// Makes a folder with a configuration of a database that is never used.
 fn home(more: &str) -> Home {
     let home = Home::new();
     home.configure(&format!(
@@ -115,7 +115,7 @@ fn nothing_else_below_the_console_is_there() {
             check(&client.send(method, path, "", ""), 404, NO_PATH);
         }
     }
-    // A path that a router could take for another one is none of the console.
+    // A path that a router could take for another path is not a path of the console.
     check(&client.get("/console/../api/user/info"), 401, NO_TOKEN);
     check(&client.get("/consoles"), 401, NO_TOKEN);
 }

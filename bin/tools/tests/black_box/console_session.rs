@@ -481,7 +481,7 @@ fn without_the_console_its_session_is_unknown() {
 fn a_session_is_known_to_all_methods_and_to_none_after_its_user_is_deleted() {
     let server = Server::new("", &[]);
     let ada = server.ada();
-    // The same session as that of the tool, which has no halves.
+    // The login tool starts the same kind of session, but its token has no halves.
     let tool = server.client.logged_in("ada", PASSWORD);
     let state = tool.get(PATH).json();
     assert_eq!(
@@ -631,7 +631,7 @@ fn a_download_has_the_cookie_alone_and_belongs_to_it() {
     );
     check(&get(&cookie(&ada)), 404, "gone");
 
-    // The limits are those of the user, and the session must not have ended.
+    // The limits of the user apply, and the session must not have ended.
     let [second, third] = [export(&ada), export(&ada)];
     assert_eq!(
         server.client.send("GET", &second, &cookie(&ada), "").status,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, Transports};
 
-/// Starts servers whose database is unreachable, because these tests need none.
+/// Starts servers with an unreachable database, because these tests need no database.
 fn transports() -> Transports {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");

@@ -58,7 +58,7 @@ fn the_list_has_the_arguments_of_each_prompt() {
                 .as_str()
                 .is_some_and(|it| !it.is_empty())
         );
-        // Absent if there are none.
+        // Absent if there are no arguments.
         assert_eq!(prompt.get("arguments").is_none(), arguments.is_empty());
         let listed = prompt["arguments"].as_array();
         let listed = listed.map_or(&[][..], Vec::as_slice);

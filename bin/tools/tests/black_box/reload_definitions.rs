@@ -22,7 +22,7 @@ fn definitions(name: &str) -> String {
     )
 }
 
-/// A server whose definitions are in the folder `own`.
+/// A server with definitions in the folder `own`.
 fn home(postgres: &Postgres, more: &str) -> Home {
     let home = Home::new();
     fs::create_dir_all(home.file("own/more")).expect("a folder");
@@ -258,7 +258,7 @@ fn statements_of_new_definitions_are_checked_anew() {
         is_error && text.starts_with("Tool 'two' cannot run: "),
         "{text}"
     );
-    // What is known of a statement that stays is not forgotten, nor said again.
+    // The error of a statement that stays is kept, and is not logged again.
     program.until_it_says(RELOADED, || write(slice::from_ref(&bad)));
     assert_eq!(two(), (text, true));
     program.until_it_says(RELOADED, || write(&[tool("two", "SELECT id FROM orders")]));

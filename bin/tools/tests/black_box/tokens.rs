@@ -23,7 +23,7 @@ fn status(client: &Client) -> u16 {
     client.post("/mcp/v1", PING).status
 }
 
-/// Creates a folder for a server whose database is not needed.
+/// Creates a folder for a server that does not need its database.
 fn home(tokens: &[String], users: &[String]) -> Home {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}, {name: docs, user: reader}]");

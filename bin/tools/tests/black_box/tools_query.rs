@@ -133,7 +133,7 @@ fn limit_and_offset_choose_the_rows() {
         assert_eq!((lines[0], lines[1]), ("n", row), "{arguments}");
         assert_eq!(lines.len(), 1 + number, "{arguments}");
     }
-    // After the last row there are none.
+    // After the last row there are no more.
     let arguments = json!({"query": "SELECT n FROM numbers ORDER BY n", "offset": 300});
     let text = transports.succeed("query_database", &arguments);
     let (_, said, rows) = parts(&text);

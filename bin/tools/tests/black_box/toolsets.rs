@@ -538,7 +538,7 @@ fn the_local_user_has_the_sets_that_are_for_it() {
     let tools: Vec<_> = tools
         .map(|tool| tool["name"].as_str().expect("a name"))
         .collect();
-    // Those that are on this list, and those of which the set has the whole name.
+    // The tools on this list, including the tools that the set names in full.
     assert_eq!(tools, expected);
     for name in ["execute_explain", "count_rows"] {
         let other = invented(name);

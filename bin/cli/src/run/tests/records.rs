@@ -326,7 +326,7 @@ fn a_missing_secret_is_reported_lost() {
     }
 }
 
-/// Two clients with one name, one with another, and one whose id would change the path.
+/// Two clients with one name, one with another, and one with an id that would change the path.
 const NAMED: &str = r#"[
     {"id":"b0c1d2e3-f4a5-6789-bcde-890123456789","name":"ci"},
     {"id":"00000000-0000-4000-8000-000000000001","name":"twin"},

@@ -9,7 +9,7 @@ fn serving(server: &str) -> Case {
     Case::new(&format!("server: {{{server}}}\npipelines:{PIPELINE}"))
 }
 
-/// Returns a case whose pipeline is for these callers.
+/// Returns a case with a pipeline for these callers.
 fn made_for(callers: &str) -> Case {
     Case::new(&format!("pipelines:{PIPELINE}  for: {callers}\n"))
 }

@@ -10,7 +10,7 @@ const TABLE: &str = "vector_column: embedding";
 const SYNCED: &str = "vector_column: embedding, id_column: id, sync: true";
 const WRITER: &str = "database: {host: db.example, database: docs, username: writer}";
 
-/// Creates a file with a pipeline whose table has these keys, with this section.
+/// Creates a file with a pipeline. Its table has these keys, and its section `ingest` these.
 fn case(table: &str, section: &str) -> Case {
     let pipeline = PIPELINE.replace(TABLE, table);
     Case::new(&format!("pipelines:{pipeline}  ingest: {{{section}}}\n"))

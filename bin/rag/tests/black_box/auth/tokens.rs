@@ -1,4 +1,4 @@
-//! Tokens: which are accepted, how others are refused, and what is kept of their holders.
+//! Acceptance and refusal of tokens, and the records of their holders.
 
 use std::fs;
 

@@ -9,7 +9,7 @@ use ziggurat_runtime::{
     flags::Flags,
 };
 
-/// Keys whose values are texts.
+/// Keys that take texts.
 const TEXTS: [&str; 17] = [
     "target_session_attrs",
     "database",
@@ -30,7 +30,7 @@ const TEXTS: [&str; 17] = [
     "query_timeout",
 ];
 
-/// Keys whose values are numbers.
+/// Keys that take numbers.
 const NUMBERS: [&str; 4] = [
     "pool_max_conns",
     "pool_min_conns",

@@ -23,7 +23,7 @@ const CALLERS: [&str; 7] = [
 /// Stands for any status of a request that was let in.
 const LET_IN: u16 = 0;
 
-/// Statuses of what is for administrators, and of what they change after a sign-in.
+/// Statuses of requests that only administrators may send: reading, and changes after a sign-in.
 const READING: [u16; 7] = [401, 403, 403, 403, 403, LET_IN, LET_IN];
 const CHANGING: [u16; 7] = [401, 403, 403, 403, 403, LET_IN, 403];
 

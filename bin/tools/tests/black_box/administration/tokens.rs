@@ -135,7 +135,7 @@ fn other_callers_cannot_administer() {
     }
     let ada = server.client.logged_in("ada", PASSWORD);
     assert_eq!(listed(&ada).len(), 1);
-    // Nor does an administrator whose rights were taken away.
+    // Nor can an administrator who has lost the rights.
     let ran = server.home.ran(
         &["-update-user", "-username", "ada", "-user-admin=false"],
         "",

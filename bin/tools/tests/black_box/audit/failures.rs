@@ -20,7 +20,8 @@ fn on_a_small_disk(audited: &Audited) -> (Program, Client) {
     let server = audited
         .home
         .command(&["-http", "-addr", "127.0.0.1:0", "-no-auth"]);
-    // What is ignored stays ignored: a write that is too long fails, and no signal ends the server.
+    // An ignored signal stays ignored: a write that is too long fails, and no signal ends the
+    // server.
     let script = "trap '' XFSZ; ulimit -S -f 16; exec \"$0\" \"$@\"";
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(script).arg(server.get_program());

@@ -28,11 +28,12 @@ const LIMIT: u32 = 1_000_000;
 /// Calls are sent by this many threads.
 const CALLERS: usize = 2;
 
-/// A server whose files change, and the contents that it may show.
+/// A server with files that change, and the contents that it may show.
 struct Changing {
     postgres: Postgres,
     home: Home,
-    /// States that calls may see: the number of the configuration and that of the definitions.
+    /// States that calls may see: the number of the configuration and the number of the
+    /// definitions.
     good: Mutex<BTreeSet<String>>,
 }
 
@@ -80,8 +81,8 @@ impl Changing {
         )
     }
 
-    /// The configuration, whose toolset names everything of its definitions in full, and whose limit
-    /// ends with its number.
+    /// The configuration. Its toolset has the full names of all its definitions, and its limit ends
+    /// with its number.
     fn configuration(&self, number: u32) -> String {
         format!(
             "databases:\n{}{}custom_definitions_path: own.yaml\ntoolsets:\n- name: all\n  \

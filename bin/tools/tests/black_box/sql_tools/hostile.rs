@@ -206,7 +206,7 @@ const WRITTEN: &[&str] = &[
     "'a'",
 ];
 
-/// Objects of arguments whose names are wrong; `@` stands for a value that is right.
+/// Objects of arguments with wrong names; `@` stands for a value that is right.
 const NAMES: &[&str] = &[
     r#"{"V": @}"#,
     r#"{"v": @, "V": @}"#,

@@ -35,7 +35,7 @@ impl Home {
         Self(Folder::new())
     }
 
-    /// Creates a folder whose configuration names this database `main`.
+    /// Creates a folder with a configuration that names this database `main`.
     pub(crate) fn with(postgres: &Postgres) -> Self {
         let home = Self::new();
         home.configure(&format!("databases:\n{}", postgres.entry("main")));

@@ -1,4 +1,4 @@
-//! TCP load balancer, whose connections a test can close.
+//! TCP load balancer with connections that a test can close.
 
 use std::{
     io::{self, Read as _, Write as _},

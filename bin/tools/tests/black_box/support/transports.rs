@@ -80,7 +80,7 @@ impl Transports {
         said(&self.call("tools/call", &json!({"name": name, "arguments": arguments})))
     }
 
-    /// Calls a tool whose answers differ from call to call.
+    /// Calls a tool with answers that differ from call to call.
     pub(crate) fn tool_each(&mut self, name: &str, arguments: &Value) -> [(String, bool); 2] {
         let params = json!({"name": name, "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});

@@ -1,5 +1,5 @@
-//! Proof with many callers and random toolsets: what is listed is what can be called, and the rest
-//! was never defined.
+//! Proof with many callers and random toolsets: callers can call the names that are listed for
+//! them, and all other names are answered as if they did not exist.
 
 use std::{collections::BTreeSet, fs};
 
