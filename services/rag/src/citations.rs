@@ -61,7 +61,7 @@ pub(super) struct ShownPassage {
     text: String,
 }
 
-/// An answer whose citations are checked while it arrives.
+/// An answer with citations that are checked while it arrives.
 #[derive(Debug)]
 pub(super) struct CitedAnswer {
     checker: MarkerChecker,
@@ -75,7 +75,7 @@ pub(super) struct CitedAnswer {
 pub(super) enum Part {
     /// Text; never empty.
     Text(String),
-    /// A citation whose marker ends the text before.
+    /// A citation; its marker ends the text before.
     Citation(Citation),
 }
 
@@ -123,7 +123,7 @@ impl CitedAnswer {
         }
     }
 
-    /// Checks more of the answer, and returns what is certain.
+    /// Checks more of the answer, and returns the parts that are final.
     pub(super) fn push(&mut self, text: &str) -> Vec<Part> {
         let checked = self.checker.push(text);
         self.parts(checked)

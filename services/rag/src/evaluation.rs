@@ -1,5 +1,5 @@
-//! Evaluation of a pipeline: what each of its searches finds, whether answers have valid citations,
-//! and drafts of questions whose passages are known.
+//! Evaluation of a pipeline: the results of each of its searches, whether answers have valid
+//! citations, and drafts of questions with known passages.
 //!
 //! An [`Evaluator`] asks a pipeline as a client would, without HTTP, limits and records.
 
@@ -199,7 +199,7 @@ impl Evaluator {
     /// none.
     ///
     /// # Errors
-    /// Fails if the provider does, and if there is none.
+    /// Fails if the provider does, and if the pipeline has no provider.
     pub async fn draft_question(
         &self,
         passage: &KnownPassage,

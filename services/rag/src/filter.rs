@@ -1,7 +1,7 @@
 //! Filters on the rows that a request may search.
 //!
 //! A [`Filter`] is written by a client or an operator, in JSON or in YAML. Checking it returns a
-//! [`CheckedFilter`], whose values keep the digits they were written with, because the type of the
+//! [`CheckedFilter`]. Its values keep the digits they were written with, because the type of the
 //! column decides their meaning. Operators may write SQL instead, as a [`RawFilter`].
 //!
 //! ```

@@ -181,7 +181,7 @@ impl HealthCheck {
     async fn report(&self, seen: Served) -> Arc<Report> {
         let round = {
             let mut running = lock(&self.inner.running);
-            // Those whose calls were all dropped have not ended, and never will.
+            // A check without a waiting caller does not run, and so never ends.
             running.retain(|check| check.round.upgrade().is_some());
             match running.iter().find_map(|check| check.ongoing(&seen)) {
                 Some(round) => round,

@@ -24,7 +24,7 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The module [`evaluation`] measures a pipeline with questions whose answers are known.
+//! The module [`evaluation`] measures a pipeline with questions that have known answers.
 //!
 //! `examples/pipeline.rs` assembles a pipeline with a database and providers, and serves it.
 //!
@@ -186,8 +186,8 @@ pub fn service(pipelines: Pipelines, options: Options) -> Router {
         .method_not_allowed_fallback(async || Refused::no_such_method())
 }
 
-/// Serves the pipelines as models of the chat completions API of `OpenAI`, for a program that merges
-/// these routes with those of the [`service`].
+/// Serves the pipelines as models of the chat completions API of `OpenAI`, for a program that
+/// merges these routes with the routes of [`service`].
 pub fn chat_service(pipelines: Pipelines, options: Options) -> Router {
     let chat = post(openai::chat).with_state((pipelines.clone(), Arc::new(options)));
     Router::new()
@@ -198,8 +198,8 @@ pub fn chat_service(pipelines: Pipelines, options: Options) -> Router {
         .method_not_allowed_fallback(async || Refused::no_such_method())
 }
 
-/// Serves what a page in a browser shows of the pipelines, for a program that has such a page and
-/// merges this route with those of the [`service`].
+/// Serves the data that a page in a browser shows of the pipelines, for a program that has such a
+/// page and merges this route with the routes of [`service`].
 pub fn console_service(pipelines: Pipelines) -> Router {
     Router::new()
         .route(console::PATH, reading(console::console))

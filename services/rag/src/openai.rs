@@ -51,7 +51,7 @@ pub(super) const MODELS: &str = "/v1/models";
 /// Path of a model.
 pub(super) const MODEL: &str = "/v1/models/{model}";
 
-/// Paths of conversations and models, for a layer whose refusals have another format there.
+/// Paths of conversations and models, for a layer that refuses in another format there.
 pub const CHAT_PATHS: [&str; 3] = [CHAT, MODELS, "/v1/models/*"];
 
 /// The owner of all models.

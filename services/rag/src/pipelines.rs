@@ -37,7 +37,7 @@ pub(super) enum Found {
     Absent,
 }
 
-/// The pipelines of one configuration, or those of them that a caller sees.
+/// The pipelines of one configuration, or only the ones that a caller sees.
 pub(super) type Served = Vec<Arc<Pipeline>>;
 
 /// The list of pipelines.
@@ -90,9 +90,9 @@ impl Pipelines {
         &self.readiness
     }
 
-    /// Checks every pipeline periodically and records which of them can serve: those whose database
-    /// responds and has at least one table that can be searched with vectors of the model. A model
-    /// with unknown dimensions is asked for a vector, within the time limit.
+    /// Checks every pipeline periodically and records which of them can serve. A pipeline can serve
+    /// if its database responds and has at least one table that can be searched with vectors of the
+    /// model. A model with unknown dimensions is asked for a vector, within the time limit.
     pub async fn watch(self, timeout: Duration) -> Infallible {
         loop {
             let replaced = self.replaced.notified();

@@ -10,13 +10,13 @@ use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 
 use crate::failure::STOPPED;
 
-/// Message for a request without a valid token. It does not tell what was wrong with one.
+/// Message for a request without a valid token. It does not tell why a token is invalid.
 const NO_TOKEN: &str = "a valid bearer token is required";
 
 /// Renders a refusal as `{"error": {"code": "<CODE>", "message": "<message>"}}` and a line feed.
 ///
-/// It replaces the codes and messages of layers and routes by those of this server. A program also
-/// uses it for refusals of its outer layers.
+/// It replaces the codes and messages of layers and routes by the codes and messages of this
+/// server. A program also uses it for refusals of its outer layers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorLine;
 

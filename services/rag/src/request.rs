@@ -283,7 +283,7 @@ pub(super) async fn whole(body: LimitedBody<Body>) -> Result<Bytes, Refused> {
     Ok(body.to_bytes())
 }
 
-/// Refuses a body that ended early, and closes the connection, whose state is unknown.
+/// Refuses a body that ended early, and closes the connection, because its state is unknown.
 fn broken(error: &(dyn StdError + 'static)) -> Refused {
     let mut causes = iter::successors(Some(error), |&error| error.source());
     let is_slow = |cause: &(dyn StdError + 'static)| {

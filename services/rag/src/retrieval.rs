@@ -116,7 +116,8 @@ pub struct Table {
     pub filter_columns: FilterColumns,
     /// The method of keyword search.
     pub keyword: Backend,
-    /// The text search configuration of the texts; `None` for that of the index or the database.
+    /// The text search configuration of the texts; `None` to use the one of the index or the
+    /// database.
     pub text_search_config: Option<String>,
     /// Columns that are searched by words besides the texts, and how often each of their words counts.
     pub keyword_columns: Vec<(String, u32)>,
@@ -181,7 +182,7 @@ pub struct Passage {
     pub content: String,
     /// The relevance; higher is better.
     pub score: f64,
-    /// A score that can be compared between questions: that of the reranker, else the cosine
+    /// A score that can be compared between questions: the score of the reranker, else the cosine
     /// similarity; `None` if only the keyword search found it.
     pub relevance: Option<f64>,
     /// The title, if the table has a title column.
@@ -306,7 +307,7 @@ impl Retriever {
         }
     }
 
-    /// Returns it for a question, whose details are recorded.
+    /// Returns it for a question, and records the details of this question.
     pub(super) fn with_recorder(self, recorder: Recorder) -> Self {
         Self {
             stages: self.stages.with_recorder(recorder),

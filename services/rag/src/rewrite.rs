@@ -47,7 +47,7 @@ pub(super) async fn rewritten(
     pipeline: &str,
 ) -> Option<(String, Usage)> {
     if completer.is_local() {
-        // It quotes documents, and there are none.
+        // It quotes documents, and there are no documents here.
         return None;
     }
     let deadline = Deadline::after(TIMEOUT).or_earlier(deadline);
@@ -127,7 +127,7 @@ fn prompt(question: &str, history: &[Message]) -> Prompt {
         .with_temperature(Some(0.0))
 }
 
-/// Returns the question in the reply of a model; `None` if there is none.
+/// Returns the question in the reply of a model; `None` if there is no usable question.
 pub(super) fn clean(reply: &str) -> Option<&str> {
     let mut lines = reply.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty())?;

@@ -41,7 +41,7 @@ impl Stages {
         Self { metrics, ..self }
     }
 
-    /// Returns them for one question, whose details are recorded.
+    /// Returns them for one question, and records the details of this question.
     pub(crate) fn with_recorder(&self, recorder: Recorder) -> Self {
         Self {
             recorder,

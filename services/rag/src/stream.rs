@@ -85,9 +85,9 @@ pub(super) enum StreamEvent<'a> {
 /// The format of the events.
 #[derive(Debug)]
 pub(super) enum Encoder {
-    /// That of the endpoint of a pipeline.
+    /// The format of the endpoint of a pipeline.
     Pipeline,
-    /// That of the API of `OpenAI`.
+    /// The format of the API of `OpenAI`.
     Chat(Box<ChatEncoder>),
 }
 

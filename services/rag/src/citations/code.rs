@@ -141,7 +141,7 @@ impl CodeSplitter {
 // === impl Fence ===
 
 impl Fence {
-    /// Opens a fence, in whose line more text may follow.
+    /// Opens a fence. More text may follow on its line.
     fn new(letter: char, length: usize) -> Self {
         let line = FenceLine::Other;
         Self {

@@ -1,9 +1,9 @@
 //! Checks the markers of citations in an answer while it arrives.
 //!
-//! A marker is a number in square brackets, `[2]`, or several, `[2, 5]`. Each number has to be that
-//! of a passage that was shown to the model; others are removed and counted. Several numbers become
-//! one marker each, `[2][5]`. The beginning of a marker is held back until it is complete, however
-//! the text is split. Markers in code are text and stay unchanged: `x[0]` is no citation.
+//! A marker is a number in square brackets, `[2]`, or several, `[2, 5]`. Each number has to name a
+//! passage that was shown to the model; other numbers are removed and counted. Several numbers
+//! become one marker each, `[2][5]`. The beginning of a marker is held back until it is complete,
+//! however the text is split. Markers in code are text and stay unchanged: `x[0]` is no citation.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use crate::citations::code::CodeSplitter;
 /// Limit on the beginning of a marker that is held back, in bytes. A longer one is not valid.
 const MAX_MARKER: usize = 32;
 
-/// Number of bytes that are split at a time, because what is left of them is moved for each span.
+/// Number of bytes that are split at a time, because the rest of them is moved for each span.
 const MAX_PIECE: usize = 1024;
 
 /// Checks the markers of an answer that arrives in pieces.
@@ -100,7 +100,7 @@ impl MarkerChecker {
         }
     }
 
-    /// Checks more of the answer, and returns what is certain.
+    /// Checks more of the answer, and returns the parts that are final.
     pub(super) fn push(&mut self, text: &str) -> Vec<Checked> {
         let mut rest = text;
         while !rest.is_empty() {
@@ -143,7 +143,7 @@ impl MarkerChecker {
         }
     }
 
-    /// Passes on what is held back, as text.
+    /// Passes on everything that is held back, as text.
     fn settle(&mut self) {
         if let Some(open) = self.open.take() {
             self.send(&open);
@@ -226,8 +226,7 @@ impl MarkerChecker {
         }
     }
 
-    /// Ends a marker whose beginning is part of the output, because another one was removed from
-    /// its middle.
+    /// Ends a marker that begins in the output, because another one was removed from its middle.
     fn close_sent(&mut self) {
         let sent = self.sent.as_ref();
         let valid = sent.and_then(|sent| Some((sent.number?, sent.start)));

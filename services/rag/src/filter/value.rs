@@ -117,7 +117,7 @@ impl<'de> Visitor<'de> for Any {
         inner.deserialize_any(self)
     }
 
-    /// Handles JSON, whose text arrives in one piece.
+    /// Handles JSON. Its text arrives in one piece.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         match map.next_entry::<String, String>()? {
             Some((key, json)) if key == RAW => Value::from_json(&json).map_err(Error::custom),

@@ -57,7 +57,7 @@ impl Retriever {
         let request = Request {
             text: question.text,
             filter: question.filter,
-            // A neighbour is not what was searched for.
+            // Neighbours need not match the operators of the question.
             operators: None,
             rows: 0,
             options: &inner.options,
@@ -188,8 +188,8 @@ fn shown(rows: Vec<Adjacent>) -> impl Iterator<Item = Part> {
     })
 }
 
-/// Appends the text of a row to a text that ends with that of the row before, without the headings
-/// and the sentences that both have.
+/// Appends the text of a row to a text that ends with the text of the row before, without the
+/// headings and the sentences that both have.
 fn append(content: &mut String, before: &str, text: &str) {
     let heading = |text: &'_ str| text.find("\n\n").map(|end| end + 2);
     let body = match heading(text) {

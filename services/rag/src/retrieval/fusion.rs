@@ -67,7 +67,7 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
 // === impl Hits ===
 
 impl Hits {
-    /// Returns the position of each row: first those of the vector search, then those of the
+    /// Returns the position of each row: first the rows of the vector search, then the rows of the
     /// keyword search.
     fn places(&self) -> HashMap<Key<'_>, usize> {
         let mut places = HashMap::new();

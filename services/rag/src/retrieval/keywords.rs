@@ -37,13 +37,13 @@ use self::{
     terms::{Terms, add_prefixes, longest},
 };
 
-/// Limit on the rows that are read of a small table, whose row count is an estimate.
+/// Limit on the rows that are read of a small table, because its row count is an estimate.
 const MAX_READ: u32 = 10_000;
 
 /// Limit on the words of a question that an index or a prefilter is asked for.
 const MAX_WORDS: usize = 128;
 
-/// Limit on the words of texts whose lexemes are looked up for one question.
+/// Limit on the words of texts that are turned into lexemes for one question.
 const MAX_LOOKED_UP: usize = 10_000;
 
 /// Keyword search of one table.
@@ -234,8 +234,8 @@ impl KeywordSearch<'_> {
             .await
     }
 
-    /// Returns rows that contain parts of a question in Chinese or Japanese, whose words PostgreSQL
-    /// does not know, if there is an index for that.
+    /// Returns rows that contain parts of a question in Chinese or Japanese, if there is an index
+    /// for that. PostgreSQL does not know the words of these languages.
     async fn by_trigrams(
         &self,
         terms: &Terms,
@@ -255,7 +255,7 @@ impl KeywordSearch<'_> {
             .await
     }
 
-    /// Returns the terms of a question. Words that the configuration leaves out are none.
+    /// Returns the terms of a question, without the words that the configuration leaves out.
     async fn terms(
         &self,
         configuration: &TextConfiguration,
@@ -392,7 +392,7 @@ fn settle(
         .collect()
 }
 
-/// Returns the weight of a column that is searched: that of the texts, the first, is 1.
+/// Returns the weight of a column that is searched. The first column has the texts, and weight 1.
 fn weight(column: usize, others: &[u32]) -> u32 {
     let other = column.checked_sub(1).and_then(|at| others.get(at));
     other.copied().unwrap_or(1)

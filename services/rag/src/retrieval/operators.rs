@@ -1,8 +1,8 @@
 //! Operators in questions: `-word` leaves out texts with this word, and `word*` finds all words that
 //! begin so.
 //!
-//! Questions also name options of programs, such as `-v`, so that operators have to be permitted, and
-//! in doubt there is none.
+//! Questions also name options of programs, such as `-v`. So operators have to be permitted, and in
+//! doubt a word is not an operator.
 
 /// Minimum length of the beginning of a word, in characters.
 const MIN_PREFIX: usize = 3;

@@ -24,7 +24,7 @@ pub enum ProbeError {
         /// The difference.
         finding: Finding,
     },
-    /// The vectors of the table have other dimensions than those of the model.
+    /// The vectors of the table have other dimensions than the vectors of the model.
     #[error(
         "table {table}: the column {column} has vectors of {held} dimensions and the embedding \
          model returns {made}: configure the model that filled the table"

@@ -7,7 +7,7 @@ use super::*;
 const TITLED: &str = "ALTER TABLE docs ADD title text, ADD link text;
     UPDATE docs SET title = 'Ferns', link = 'https://example.com/fern' WHERE id = 'fern';";
 
-/// Returns a pipeline whose table has titles and addresses.
+/// Returns a pipeline with titles and addresses in its table.
 async fn titled(setup: &mut Setup) -> Parts {
     setup.fixture.given(TITLED).await;
     let table = Table {
@@ -110,7 +110,7 @@ async fn a_stream_holds_markers_back_until_they_are_whole() {
         assert_eq!(citations, [fern(17), moss(32)]);
         assert_eq!(rest, [json!({"type": "done", "dropped_citations": 2})]);
     }
-    // What is held back is sent before an error.
+    // Text that is held back is sent before an error.
     let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
         \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade [1\"}}\n\n";
     setup.fake.next_of(Api::Anthropic, Turn::raw(200, delta));

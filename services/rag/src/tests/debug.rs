@@ -28,7 +28,7 @@ fn candidates(list: &Value) -> Vec<(String, u64, f64)> {
     .collect()
 }
 
-/// Returns the names of the stages, whose times are at least zero.
+/// Returns the names of the stages, and asserts that their times are at least zero.
 fn stages(details: &Value) -> Vec<String> {
     let stages = details["milliseconds"].as_object().expect("times").iter();
     stages

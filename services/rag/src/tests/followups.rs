@@ -15,7 +15,7 @@ fn followed() -> Value {
     ]})
 }
 
-/// Returns a pipeline with a model for rewriting, whose requests are told apart by its name.
+/// Returns a pipeline that rewrites with another provider, so that its requests are told apart.
 fn rewriting(setup: &Setup) -> Parts {
     let parts = setup.parts();
     Parts {
@@ -163,7 +163,7 @@ const PLANTS: [(&str, &str); 8] = [
     ("basil", "warmth"),
 ];
 
-/// Returns the share of conversations about a plant whose follow-up finds the text about it.
+/// Returns the share of conversations about a plant in which the follow-up finds the text about it.
 async fn recall(service: &Router, question: impl Fn(&str) -> String) -> f64 {
     let mut found = 0.0;
     for (plant, liked) in PLANTS {

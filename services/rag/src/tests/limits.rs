@@ -35,7 +35,7 @@ fn limited(members: &str, parts: impl IntoIterator<Item = Parts>) -> Router {
     served_with(parts, options)
 }
 
-/// Returns a pipeline whose questions wait for a millisecond only, and then find no database.
+/// Returns a pipeline that waits only a millisecond for its database, and does not find it.
 fn hasty() -> Parts {
     let pool = nowhere_with(Settings {
         lease_timeout: Duration::from_millis(1),

@@ -1,8 +1,8 @@
 //! Selects the rows to fetch from an index.
 //!
-//! The score of a row depends mostly on its rarest words, so the rows of these are fetched first:
-//! those of a few words at a time, with about as many rows as can be ranked quickly. Words with too
-//! many rows are combined: rows that contain several of them score best.
+//! The score of a row depends mostly on its rarest words, so rows with rare words are fetched
+//! first. Each query is for a few words, with about as many rows as can be ranked quickly. Words
+//! with too many rows are combined: rows that contain several of them score best.
 
 use std::collections::HashMap;
 

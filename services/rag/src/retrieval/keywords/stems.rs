@@ -53,7 +53,7 @@ impl Beginnings {
     pub(super) fn new(lexemes: &[&str]) -> Self {
         let mut by_first = [const { Vec::new() }; 256];
         for lexeme in lexemes {
-            // The last letter may change: *happi* is the lexeme of *happy*, *use* that of *using*.
+            // The last letter may change: *happi* is the lexeme of *happy*, and *use* of *using*.
             let length = lexeme.chars().take(COMPARED + 1).count();
             let beginning = Beginning {
                 letters: letters(lexeme),
@@ -136,7 +136,7 @@ fn remainder(word: &str) -> usize {
 // === impl AlikeWords ===
 
 impl AlikeWords {
-    /// Returns whether there are none.
+    /// Returns whether there are no such words.
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -170,7 +170,7 @@ impl<T> Default for WordCache<T> {
 }
 
 impl<T: Clone> WordCache<T> {
-    /// Returns what is known of the words, and the words that are unknown, each once.
+    /// Returns the words with a known value, and the unknown words, each once.
     pub(super) fn split(&self, words: &[&str]) -> (HashMap<String, T>, Vec<String>) {
         let (mut known, mut unknown) = (HashMap::new(), Vec::new());
         let mut seen = HashSet::new();

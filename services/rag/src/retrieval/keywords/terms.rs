@@ -16,8 +16,7 @@ pub(super) struct Terms {
     pub(super) beginnings: Beginnings,
     /// The words as they are written.
     pub(super) words: Vec<String>,
-    /// The lexemes that an index is asked for: those of the words, and those of texts with
-    /// punctuation inside.
+    /// The lexemes that an index is asked for, also the lexemes of texts with punctuation inside.
     pub(super) indexed: BTreeSet<String>,
     pub(super) phrases: Phrases,
     /// Beginnings of words; each is a lexeme with a star at the end.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rows whose titles and tags have words that their texts have not.
+/// Rows with words in their titles and tags that their texts do not have.
 const ROWS: &str = "CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE docs (id int PRIMARY KEY, title text, tags jsonb, content text,
         embedding vector(2));

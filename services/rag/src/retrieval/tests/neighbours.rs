@@ -4,7 +4,7 @@ use ziggurat_vector_search::retrieval_queries::DocumentOrder;
 
 use super::*;
 
-/// Two documents of five passages, whose words and vectors are their numbers.
+/// Two documents of twelve passages. Words and vectors come from their numbers.
 const PASSAGES: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE docs (id text PRIMARY KEY, document_id text, content text, metadata jsonb,
         "at" float8, is_draft bool, embedding vector(2));
@@ -53,7 +53,7 @@ async fn passages_are_joined_with_those_next_to_them_in_their_document() {
     for position in ["metadata", "at"] {
         let expanded =
             async |expand| expanded(&test_database, vec![ordered(position)], expand, &asked).await;
-        // The order is that of numbers and not of texts.
+        // Passages are ordered as numbers and not as texts.
         assert_eq!(expanded(0).await, ["a12"]);
         assert_eq!(expanded(1).await, ["a11 a12"]);
         assert_eq!(expanded(3).await, ["a9 a10 a11 a12"]);

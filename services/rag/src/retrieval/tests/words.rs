@@ -253,7 +253,7 @@ async fn an_index_finds_addresses_and_words_of_any_script() {
     assert_eq!(found(&retriever, "' & | ! \\ :*").await, [""; 0]);
 }
 
-/// Rows whose words have other forms than those of questions.
+/// Rows with other forms of words than in the questions.
 const FORMS: &str = "CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
     INSERT INTO docs SELECT n, 'filler of row ' || n, '[1, 0]' FROM generate_series(1, 2500) AS n;
