@@ -40,7 +40,7 @@ pub enum Error {
          configure the provider it was built with, or build it again"
     )]
     NoVectors(&'static str),
-    /// The vectors have another length than that of the question.
+    /// The vectors have another length than the vector of the question.
     #[error(
         "vectors of {held} numbers in the knowledge base cannot be compared with one of {asked} \
          by the configured provider '{provider}'; configure the model it was built with"

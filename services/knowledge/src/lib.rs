@@ -1,11 +1,11 @@
 //! Semantic search in documentation: one SQLite file, opened for reading.
 //!
 //! The file holds passages of documents, each with a vector per provider that was used for the
-//! build. A [`KnowledgeBase`] finds the passages whose vectors are closest to that of a question.
-//! To be fast, it keeps the vectors of its provider in memory, in a quarter of their size, and
-//! reads only the best candidates from the file: the result is the same as if all had been compared
-//! exactly. If a file needs more memory than [allowed](KnowledgeBase::with_max_bytes), each
-//! question reads the whole file instead.
+//! build. A [`KnowledgeBase`] finds the passages with the vectors closest to the vector of a
+//! question. To be fast, it keeps the vectors of its provider in memory, in a quarter of their
+//! size, and reads only the best candidates from the file: the result is the same as if all had
+//! been compared exactly. If a file needs more memory than
+//! [allowed](KnowledgeBase::with_max_bytes), each question reads the whole file instead.
 //!
 //! ```
 //! use ziggurat_knowledge::{Error, Filter, KnowledgeBase, Provider};

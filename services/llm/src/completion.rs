@@ -166,7 +166,7 @@ impl Completer {
         }
     }
 
-    /// Returns the name of the provider, `local` if there is none.
+    /// Returns the name of the provider; `local` without a provider.
     #[must_use]
     pub fn provider(&self) -> &'static str {
         self.http()

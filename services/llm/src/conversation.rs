@@ -423,7 +423,7 @@ pub(super) fn in_turns(messages: &[Message]) -> Vec<Message> {
     turns
 }
 
-/// Creates an id for a tool call whose provider sent none.
+/// Creates an id for a tool call that the provider sent without an id.
 pub(super) fn new_id() -> String {
     // Random enough to be unique in one conversation; guessing it gives no advantage.
     let number = RandomState::new().hash_one(0_u8);

@@ -133,7 +133,7 @@ impl Http {
         self.inner.provider
     }
 
-    /// Returns a client whose requests are those of a span.
+    /// Returns a client that sends its requests as a part of a span.
     pub(crate) fn with_trace_of(&self, span: &ProviderSpan) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -259,7 +259,7 @@ impl Http {
         outcome
     }
 
-    /// Sends a request once; returns a success whose body has begun.
+    /// Sends a request once; returns a successful response before its body is read.
     async fn head(&self, request: &Request) -> Result<Response, Error> {
         let inner = &self.inner;
         trace!(target: LOG_TARGET, bytes = request.length(), "a request is sent");

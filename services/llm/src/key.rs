@@ -54,10 +54,10 @@ pub enum KeyError {
 /// Finds a key: only in the configured file, if there is one; otherwise in the environment, then in
 /// the default file in the home of the user.
 ///
-/// A provider that takes no key has none, which is no error.
+/// A provider that takes no key gets `None`, which is not an error.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Fails if there is no key.
 pub fn find<'a>(
     provider: Provider,
     configured: Option<&Path>,

@@ -27,7 +27,7 @@ struct Running {
     began: Instant,
 }
 
-/// End of a call whose caller did not wait for it.
+/// End of a call that its caller did not wait for.
 const CANCELLED: &str = "cancelled";
 
 // === impl Http ===

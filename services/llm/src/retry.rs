@@ -92,7 +92,7 @@ impl Retry {
         }
     }
 
-    /// Returns the wait before the next attempt; `None` if there is none.
+    /// Returns the wait before the next attempt; `None` if this attempt was the last one.
     fn wait(self, retries: u32, error: &Error, deadline: Deadline) -> Option<Duration> {
         if retries >= self.max || !error.is_transient() {
             return None;

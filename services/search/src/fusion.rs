@@ -1,8 +1,8 @@
 //! Merges two rankings into one.
 //!
-//! A weighted sum adds the scores, each scaled by those of its arm. Reciprocal rank fusion gives an
-//! entry, from each arm, the weight of the arm divided by a constant plus its rank there; it knows
-//! nothing of the scores.
+//! A weighted sum adds the scores, each scaled by the range of the scores in its arm. Reciprocal
+//! rank fusion does not use the scores: from each arm, an entry gets the weight of the arm divided
+//! by a constant plus its rank there.
 //!
 //! ```
 //! use ziggurat_search::fusion::Fusion;

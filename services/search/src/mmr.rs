@@ -54,8 +54,8 @@ pub fn select(
     picked
 }
 
-/// Spreads scores, of which the first is the best, from 0 to 1: those of ranks differ little, and only
-/// the difference of texts would count.
+/// Spreads scores, of which the first is the best, from 0 to 1. Scores from ranks differ so little
+/// that otherwise only the difference of texts would count.
 #[must_use]
 pub fn spread(scores: &[f64]) -> Vec<f64> {
     let best = scores.first().copied().unwrap_or_default();

@@ -130,7 +130,7 @@ fn is_stop_word(run: &str) -> bool {
     run.len() <= LONGEST_STOP_WORD && STOP_NUMBERS.binary_search(&number(run)).is_ok()
 }
 
-/// Returns the bytes of a short word as a number. The order of numbers is that of the words.
+/// Returns the bytes of a short word as a number. Numbers have the same order as their words.
 const fn number(word: &str) -> u64 {
     let mut number = 0;
     let mut place = 0;

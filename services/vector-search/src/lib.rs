@@ -1,7 +1,7 @@
 //! Searches tables of PostgreSQL by vectors and by words.
 //!
-//! [`Nearest`] finds the rows whose vectors are closest to a given one; [`retrieval_queries`] has
-//! the queries of retrieval pipelines. Pools and statements are those of [`ziggurat_postgres`].
+//! [`Nearest`] finds the rows with the vectors closest to a given one; [`retrieval_queries`] has
+//! the queries of retrieval pipelines. Pools and statements come from [`ziggurat_postgres`].
 //!
 //! ```no_run
 //! use ziggurat_postgres::{error::QueryError, metadata::Metadata, pool::Pool};
@@ -38,11 +38,11 @@
 //!
 //! The query orders by the weighted sum of the distances, which no index serves. If each column has
 //! an index, each index returns its closest rows, and these are ordered by the sum. A check then
-//! proves that the result is that of the whole table: a row that no index returned is, in each
-//! column, at least as far away as the last row of its index, so its sum is at least the sum of
-//! those last distances. If the rows found have smaller sums, none is missing. If not, the indexes
-//! return more rows, and after that the whole table is read. It is read at once if a column has no
-//! index.
+//! proves that the result is the same as for the whole table: a row that no index returned is, in
+//! each column, at least as far away as the last row of its index, so its sum is at least the sum
+//! of those last distances. If the rows found have smaller sums, none is missing. If not, the
+//! indexes return more rows, and after that the whole table is read. It is read at once if a column
+//! has no index.
 
 mod query;
 pub mod retrieval_queries;

@@ -55,7 +55,7 @@ impl<'a> Query<'a> {
     }
 
     /// Returns a query for the closest rows of each column, ordered by their sums, with a lower
-    /// bound on the sums of all other rows, or NULL if there are none.
+    /// bound on the sums of all other rows, or NULL if there are no other rows.
     pub(super) fn joined(&self, reach: u32) -> String {
         let (table, rows) = (name(self.nearest.table), self.nearest.rows);
         let has_all = self.non_null(" AND ");

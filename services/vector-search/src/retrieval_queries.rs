@@ -332,7 +332,7 @@ impl Hit {
 }
 
 /// Returns a regular expression for a word. Which letters make up a word depends on the locale, so
-/// others than those of ASCII are also found within words.
+/// a word with letters outside ASCII is also found within words.
 fn whole_word(word: &str) -> String {
     if word.is_ascii() {
         format!(r"\m{word}\M")

@@ -26,8 +26,8 @@ pub(crate) fn distance(column: &str, data_type: &str, operator: &str, asked: &[f
     }
 }
 
-/// Writes a vector as a constant without a type, which takes that of the column it is compared
-/// with. So a domain, or a type that is not on the search path, needs no name.
+/// Writes a vector as a constant without a type. It takes the type of the column it is compared
+/// with, so a domain, or a type that is not on the search path, needs no name.
 fn literal(vector: &[f32], data_type: &str) -> String {
     let mut text = String::with_capacity(vector.len() * 13 + 16);
     if let Some((_, "sparsevec")) = pgvector_type(data_type) {

@@ -90,7 +90,7 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Returns the model of the provider's vectors; sets it to this one if there is none.
+    /// Returns the model of the provider's vectors; sets it to this one if no model is set.
     pub(super) async fn claim(&mut self, model: &str) -> Result<String, Error> {
         sqlx::query("INSERT OR IGNORE INTO embedding_models (provider, model) VALUES (?1, ?2)")
             .bind(self.provider.name())

@@ -24,7 +24,7 @@ pub struct Passage {
     pub section: Option<String>,
     /// The text.
     pub text: String,
-    /// Cosine of the angle between its vector and that of the question.
+    /// Cosine of the angle between its vector and the vector of the question.
     pub similarity: f64,
 }
 

@@ -107,7 +107,7 @@ impl Sentence<'_> {
     }
 }
 
-/// Splits into sentences, or into lines if there are none. A heading before a text is not one of them.
+/// Splits the lines of a text into sentences, without a heading before the text.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let (first, rest) = text.split_once("\n\n").unwrap_or_default();
     let is_heading = !rest.trim().is_empty()

@@ -14,7 +14,7 @@ pub(super) struct EventType<'a> {
     pub(super) kind: Cow<'a, str>,
 }
 
-/// A tool call whose arguments arrive in pieces.
+/// A tool call with arguments that arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct PartialTool {
     pub(super) id: String,

@@ -98,7 +98,7 @@ async fn gemini(
 }
 
 impl Embedding {
-    /// Returns an error if the vector has no numbers, or some that are none.
+    /// Returns an error if the vector has no numbers, or a number that is not finite.
     pub(super) fn check(vector: &[f32]) -> Result<(), Error> {
         if vector.is_empty() {
             return Err(Error::Empty);

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn vectors_are_stable_across_versions() {
-        // Stored vectors are compared with those of later versions.
+        // Stored vectors are compared with vectors of later versions.
         let places: Vec<_> = embed("frost")
             .into_iter()
             .enumerate()

@@ -75,7 +75,7 @@ impl DocumentOrder {
 
 impl Search<'_> {
     /// Reads up to `distance` rows before and behind each of the rows with these ids, the nearest
-    /// first. There are none in a table without an order.
+    /// first. A table without an order has no such rows.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).

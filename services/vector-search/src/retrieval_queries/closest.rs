@@ -1,4 +1,4 @@
-//! Finds the rows whose vectors are closest to that of a question.
+//! Finds the rows with the vectors closest to the vector of a question.
 
 use crate::{
     quoted,
@@ -7,7 +7,7 @@ use crate::{
 };
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
-/// Minimum and maximum number of rows that an index examines; the maximum is that of pgvector.
+/// Minimum and maximum number of rows that an index examines; pgvector sets the maximum.
 const EF_SEARCH: (u32, u32) = (40, 1000);
 
 impl Search<'_> {
@@ -82,7 +82,7 @@ impl Search<'_> {
     }
 }
 
-/// Reads a row whose third column is its distance.
+/// Reads a row that has its distance in the third column.
 fn similar(row: &Row) -> Result<Option<Hit>, DriverError> {
     let hit = Hit::read(row)?;
     Ok(hit.map(|hit| Hit {

@@ -34,7 +34,7 @@ impl TextConfiguration {
         Self { constant }
     }
 
-    /// Returns its name as a constant in SQL; `None` for that of the database.
+    /// Returns its name as a constant in SQL; `None` for the configuration of the database.
     pub(super) fn constant(&self) -> Option<&str> {
         self.constant.as_deref()
     }

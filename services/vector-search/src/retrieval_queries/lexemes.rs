@@ -167,12 +167,12 @@ impl Lexicon {
         &self.configuration
     }
 
-    /// Returns the number of rows that have each lexeme. For lexemes in the statistics of the last
-    /// ANALYZE, those that are in many rows, it is the estimate of PostgreSQL; the others are
-    /// counted, up to `most`.
+    /// Returns the number of rows that have each lexeme. Lexemes in many rows are in the statistics
+    /// of the last ANALYZE; for them it is the estimate of PostgreSQL. The others are counted, up
+    /// to `most`.
     ///
-    /// The planner is asked for the statistics, since the view with those of an index shows them
-    /// only to the owner of the table.
+    /// The planner is asked for the statistics, since the view with the statistics of an index
+    /// shows them only to the owner of the table.
     ///
     /// # Errors
     /// As [`closest`](Search::closest).
@@ -217,7 +217,7 @@ impl Lexicon {
         });
         let read_query = ReadOnlyQuery {
             name: "EXPLAIN",
-            // In a parallel plan the estimate is that of one process.
+            // In a parallel plan the estimate is for one process.
             before: Some(
                 "SELECT pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)"
                     .to_owned(),

@@ -168,7 +168,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the query, whose scores are higher for better rows. `index_rows` is the number of rows
+    /// Returns the query, which gives better rows higher scores. `index_rows` is the number of rows
     /// that the index returns.
     pub(super) fn ranked_query(
         &self,

@@ -44,8 +44,8 @@ pub async fn ping(pool: &Pool) -> Result<(), QueryError> {
 }
 
 impl Search<'_> {
-    /// Reads the rows that may be shown, or those of them that a prefilter lets pass. `keep` gets a
-    /// row without a score, and returns what to keep of it.
+    /// Reads the rows that may be shown, or only the rows that a prefilter lets pass. `keep` gets a
+    /// row without a score, and returns the part to keep.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Reader {
     usage: Counts,
     stop: Option<Stop>,
-    /// The tool call whose arguments are arriving.
+    /// The tool call with arguments that are still arriving.
     tool: Option<PartialTool>,
 }
 

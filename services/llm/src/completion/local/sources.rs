@@ -133,7 +133,7 @@ impl<'a> FramedQuestion<'a> {
 // === impl Header ===
 
 impl<'a> Header<'a> {
-    /// Reads the header of a document; `None` if the line is none.
+    /// Reads the header of a document; `None` if the line is not a header.
     fn read(line: &'a str, nonce: &str) -> Option<Self> {
         let head = line.strip_prefix(DOCUMENT)?.strip_suffix('\n')?;
         let head = head.strip_suffix(nonce)?.strip_suffix(" --- ")?;

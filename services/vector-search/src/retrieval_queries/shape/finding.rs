@@ -160,8 +160,8 @@ impl Shape {
     }
 }
 
-/// Returns the key of an index over vectors. Those of too many dimensions for an index are indexed
-/// in half precision.
+/// Returns the key of an index over vectors. Vectors of too many dimensions for an index are
+/// indexed in half precision.
 fn index_key(column: &Column) -> String {
     let name = quoted(&column.name);
     let (start, bare) = match column.data_type.rsplit_once('.') {
