@@ -1,7 +1,7 @@
 //! Extracts visible text and headings from HTML.
 //!
 //! Made for documentation, not as a browser: it builds no tree, takes tags in sequence, and runs in
-//! linear time. The tokens are those of the HTML standard.
+//! linear time. The tokens follow the HTML standard.
 
 mod flow;
 

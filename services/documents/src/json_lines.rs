@@ -25,7 +25,7 @@ pub struct Record {
 pub struct Line {
     /// Its number, from one on.
     pub number: u64,
-    /// The document, or the reason why it is none.
+    /// The document, or the reason why the line is not a document.
     pub record: Result<Record, String>,
 }
 

@@ -105,7 +105,8 @@ fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
     text
 }
 
-/// Parses front matter; what is no YAML with keys, or repeats parts of it, is no metadata.
+/// Parses front matter; the result is empty unless it is YAML with keys, of limited length and
+/// without aliases.
 fn metadata(text: &str) -> Map<String, Value> {
     let text = text.trim_end().trim_end_matches(['-', '.']);
     if text.len() > MAX_FRONT_MATTER || yaml::has_alias(text) {

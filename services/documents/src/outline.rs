@@ -12,8 +12,8 @@ const LONGEST_HEADING: usize = 300;
 /// Maximum length of the headings of a section together, in bytes.
 const LONGEST_PATH: usize = 1 << 10;
 
-/// Maximum number of sections and of blocks. The rest of a document is text of the last ones: what
-/// is kept for each would take many times the memory of a text of headings.
+/// Maximum number of sections and of blocks. The rest of a document becomes text of the last ones.
+/// Otherwise a text of many headings would take many times its size in memory.
 const MAX_SECTIONS: usize = 10_000;
 const MAX_BLOCKS: usize = 100_000;
 
@@ -68,7 +68,7 @@ impl Outline {
 
     /// Ends the current section and begins a new one.
     ///
-    /// The first heading of the first level is the title, if there is none yet.
+    /// The first heading of the first level becomes the title if no title is set.
     pub(super) fn heading(&mut self, level: u8, heading: &str) {
         let heading = one_line(heading);
         if heading.len() > LONGEST_HEADING || self.sections.len() >= MAX_SECTIONS {

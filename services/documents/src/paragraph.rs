@@ -5,7 +5,7 @@
 /// The paragraph that the next line may belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Paragraph {
-    /// There is none.
+    /// No paragraph.
     #[default]
     None,
     /// A plain one.
@@ -75,7 +75,7 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 /// Returns whether a line without its indentation may be text within a paragraph. A number that
-/// begins a line is that of an entry if it is 1, or within a list.
+/// begins a line marks an entry if it is 1, or within a list.
 fn is_prose(text: &str, is_in_list: bool) -> bool {
     let is_rule = |mark: char| text.trim_end().chars().all(|c| c == mark || c == ' ');
     let is_entry = entry(text).is_some_and(|(has_number, _)| {

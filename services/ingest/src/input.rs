@@ -61,7 +61,7 @@ pub(crate) enum Item {
     Skipped {
         name: String,
         reason: String,
-        /// Beginnings of the ids and sources whose rows are kept.
+        /// Beginnings of the ids and sources of the rows to keep.
         unread: Vec<String>,
     },
     /// The end of a file.
@@ -137,7 +137,8 @@ impl Input {
         unread.flatten().collect()
     }
 
-    /// Returns what is known before it is read: the documents of lines are not.
+    /// Returns the documents that are known before anything is read. Documents of lines are not
+    /// known yet.
     pub(crate) fn seen(&self) -> Seen {
         let mut ids = HashSet::new();
         let mut unread = self.unread();

@@ -1,6 +1,6 @@
 //! Loads documents into a table of PostgreSQL, with the vectors of their passages.
 //!
-//! An [`Ingest`] makes the rows of a table those of some documents: new and changed documents are
+//! An [`Ingest`] updates the rows of a table to match some documents: new and changed documents are
 //! read, split, embedded and written, documents that are gone are deleted, and unchanged ones cost
 //! a comparison of checksums. Each document is replaced in one transaction, so that a reader never
 //! sees half of one. A run may be interrupted at any time and repeated; the end state is the same.

@@ -35,10 +35,10 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 const FEW: usize = 10;
 const MOST: usize = 5;
 
-/// Text whose vector shows the number of dimensions.
+/// Text that is embedded to learn the number of dimensions.
 const PROBE: &str = "dimensions";
 
-/// Makes the rows of a table those of some documents.
+/// Updates the rows of a table to match some documents.
 #[derive(Debug)]
 pub struct Ingest<'a> {
     embedder: &'a Embedder,
@@ -286,8 +286,8 @@ impl<'a> Ingest<'a> {
         )
     }
 
-    /// Takes the lock of the table, which ends with the connection. Behind a pooler that shares
-    /// connections there is none.
+    /// Takes the lock of the table, which ends with the connection. There is no lock in a dry run,
+    /// or behind a pooler that shares connections.
     async fn lock(&self) -> Result<Option<Client>, IngestError> {
         let table = &self.settings.table.table;
         let task = || format!("locking table {table}");

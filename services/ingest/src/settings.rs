@@ -22,7 +22,7 @@ pub struct Settings {
     pub text_search_config: String,
     /// Role that reads a new table.
     pub reader: Option<String>,
-    /// Maximum number of passages in one request to the provider; that of the provider if not set.
+    /// Maximum number of passages in one request to the provider; the provider's own if not set.
     pub batch_size: Option<usize>,
     /// Number of groups of documents that are embedded and written at once.
     pub concurrency: usize,

@@ -53,7 +53,7 @@ struct Column {
 // === impl Table ===
 
 impl Table {
-    /// Reads the definition of a table; `None` if there is none.
+    /// Reads the definition of a table; `None` if the table does not exist.
     pub(crate) async fn load(
         name: &TableName,
         client: &mut Client,

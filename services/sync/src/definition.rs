@@ -1,4 +1,4 @@
-//! The definition of a table, and the names of what is added to it.
+//! The definition of a table, and the names of the objects that are added to it.
 
 use ziggurat_postgres::{
     driver::{DriverError, Row, query},
@@ -29,8 +29,9 @@ const COLUMNS: &str = "SELECT n.nspname, c.relname, c.relkind IN ('r', 'p'), a.a
         LEFT JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
     WHERE c.oid = $1::text::pg_catalog.oid";
 
-/// An object with a name of the queue whose owner is another role than those that may have made it.
-/// Its triggers, or its code, would run with the rights of the owner of the function.
+/// An object with a name of the queue, and with an owner that is neither a superuser nor the
+/// current role nor the owner of the table. Its triggers, or its code, would run with the rights of
+/// the owner of the function.
 const FOREIGN: &str = "SELECT o.name
     FROM (SELECT c.relowner AS owner, c.oid::pg_catalog.regclass::text AS name
         FROM pg_catalog.pg_class c
@@ -44,8 +45,8 @@ const FOREIGN: &str = "SELECT o.name
             WHERE c.oid = pg_catalog.to_regclass($1))
     ORDER BY o.name LIMIT 1";
 
-/// Maximum length of the part of a name that is that of the table, in bytes: what follows it has 18,
-/// and PostgreSQL cuts names after 63.
+/// Maximum length of the table's part of a name, in bytes. The rest of a name has 18, and
+/// PostgreSQL cuts names after 63.
 const LONGEST_STEM: usize = 44;
 
 /// Length of the digest in a stem that was cut.

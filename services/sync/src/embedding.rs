@@ -16,7 +16,7 @@ const PROBE: &str = "dimensions";
 /// Result for the rows of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Embedded<'a> {
-    /// Rows with their vectors as texts; that of a blank text is empty.
+    /// Rows with their vectors as texts; the vector of a blank text is empty.
     pub(crate) made: Vec<(&'a ClaimedRow, String)>,
     /// Rows that have no vector because of their text.
     pub(crate) failed: Vec<(&'a ClaimedRow, String)>,

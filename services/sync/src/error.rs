@@ -51,7 +51,7 @@ pub enum SyncError {
         /// The reason.
         problem: String,
     },
-    /// The triggers are missing, or are those of other columns.
+    /// The triggers are missing, or were made for other columns or by another version.
     #[error(
         "table {table}: {problem}; `ziggurat-rag sync install` prints the statements that add \
          them, and runs them with -apply"

@@ -113,8 +113,8 @@ impl TableSync {
         Ok(definition.install())
     }
 
-    /// Adds the queue and the triggers in one transaction. What is there already stays or is
-    /// replaced, and the queue keeps its rows.
+    /// Adds the queue and the triggers in one transaction. Existing objects stay or are replaced,
+    /// and the queue keeps its rows.
     ///
     /// # Errors
     /// Fails if the table does not fit, if the role lacks a right, and if the table is locked for
@@ -160,7 +160,7 @@ impl TableSync {
     /// Checks that the queue and the triggers are there.
     ///
     /// # Errors
-    /// Fails if they are not, or are those of other columns.
+    /// Fails if they are missing, or were made for other columns or by another version.
     pub async fn check(&self) -> Result<(), SyncError> {
         Queue::open(self).await.map(drop)
     }

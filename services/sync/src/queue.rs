@@ -106,7 +106,7 @@ impl Queue {
         rows.during(task)
     }
 
-    /// Claims up to `limit` rows whose time has come.
+    /// Claims up to `limit` rows that are due.
     pub(crate) async fn claim(
         &self,
         worker: i64,
@@ -205,7 +205,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends the claims of workers whose connection is gone.
+    /// Ends the claims of workers that have lost their connection.
     pub(crate) async fn reclaim(&self) -> Result<(), SyncError> {
         let queue = &self.definition.queue;
         // Workers behind a pooler that shares connections have no lock and a negative number.

@@ -2,7 +2,7 @@
 
 use crate::definition::Definition;
 
-/// The triggers. `%` stands for the columns whose change matters.
+/// The triggers and their events. `%` stands for the table.
 const TRIGGERS: [(&str, &str); 4] = [
     ("ziggurat_sync_insert", "AFTER INSERT ON % FOR EACH ROW"),
     ("ziggurat_sync_update", "AFTER UPDATE ON % FOR EACH ROW"),

@@ -13,7 +13,7 @@ use ziggurat_runtime::lock;
 pub struct Status {
     /// Rows in the queue.
     pub backlog: u64,
-    /// Those of them that have failed before.
+    /// Rows in the queue that have failed before.
     pub retrying: u64,
     /// Rows that have failed for good.
     pub failed: u64,

@@ -46,7 +46,7 @@ impl Setup {
         setup
     }
 
-    /// Uses a fake provider, whose vectors have eight numbers.
+    /// Uses a fake provider with vectors of eight numbers.
     async fn with_provider(fake: &Fake) -> Self {
         let mut setup = Self::new().await;
         setup

@@ -39,7 +39,7 @@ const STOP: Duration = Duration::from_secs(5);
 /// Settings of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
-    /// Maximum number of texts in one request to the provider; that of the provider if not set.
+    /// Maximum number of texts in one request to the provider; the provider's own if not set.
     pub batch_size: Option<usize>,
     /// Number of batches at once.
     pub concurrency: usize,
@@ -349,7 +349,7 @@ impl Progress {
         self.is_due && self.resting.is_none()
     }
 
-    /// Returns what is to be done now, and notes the times after it.
+    /// Returns the duties that are due now, and notes the times of the next ones.
     fn duties(&mut self) -> Duties {
         let now = Instant::now();
         if self.resting.is_some_and(|until| until <= now) {

@@ -36,7 +36,7 @@ struct Extraction {
     tables: usize,
     /// True if the position is in the text of a paragraph.
     in_text: bool,
-    /// Nesting depth of elements that repeat what was before.
+    /// Nesting depth of elements that repeat earlier content.
     hidden: usize,
     /// True if the current row has a cell.
     has_cell: bool,
@@ -114,7 +114,7 @@ fn each(xml: &str, mut event: impl FnMut(&Event<'_>)) -> Result<(), UnpackError>
     }
 }
 
-/// Reads which styles are those of headings.
+/// Reads the styles of headings, with their levels.
 fn styles(xml: &str) -> Result<Styles, UnpackError> {
     let mut styles = Styles::new();
     let mut current = None;
@@ -151,7 +151,7 @@ fn level_of_name(name: &str) -> Option<u8> {
     (1..=9).contains(&level).then_some(level)
 }
 
-/// Returns the level in an element, in which 9 is that of usual text.
+/// Returns the level in an element, where 9 means usual text.
 fn outline_level(tag: &BytesStart<'_>) -> Option<u8> {
     let level: u8 = attribute(tag, "w:val")?.parse().ok()?;
     (level < 9).then_some(level + 1)

@@ -77,7 +77,8 @@ pub(crate) fn statements(
             VectorType::Vector
         }
     });
-    // What is there is named with its schema: another role may have made a type of the same name.
+    // The type of the installed extension is named with its schema: another role may have made a
+    // type of the same name.
     let schema = rights.extension.as_deref().unwrap_or_default();
     let vector = format!("{schema}{}({dimensions})", kind.name());
     let definitions = columns.definitions(&vector).into_iter().map(|definition| {

@@ -64,7 +64,7 @@ async fn after_eight_attempts_a_row_has_failed_until_it_is_retried() {
         ("too bad", 2, "1")
     );
 
-    // A change of the text is another try, and a deleted row is none.
+    // A changed text is tried again, and a deleted row is not.
     setup
         .given("UPDATE documents SET content = 'good' WHERE id = 2")
         .await;

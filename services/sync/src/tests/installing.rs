@@ -165,7 +165,7 @@ async fn a_role_without_rights_hears_which_it_needs() {
         error.contains("TRIGGER on it and CREATE on its schema"),
         "{error}"
     );
-    // Another role runs what is printed.
+    // Another role runs the printed statements.
     let statements = sync.install_statements().await.expect("printed");
     for statement in &statements {
         setup.given(statement).await;
