@@ -1,4 +1,4 @@
-//! The layers around a gRPC service of tonic, whose clients get refusals as gRPC statuses.
+//! The layers around a gRPC service of tonic. Clients get refusals as gRPC statuses.
 //!
 //! ```console
 //! $ TOKEN=open-sesame cargo run -p ziggurat-layers --features full --example tonic_service

@@ -94,8 +94,8 @@
 //! - One layer for each stack is enough: a second one further in makes a second record, and that one
 //!   gets the route and the identity.
 //! - A stream is recorded at its end, which may be hours after its start.
-//! - There is no record of a request that the server refuses itself, of one whose future is leaked,
-//!   and of those that run when the process is killed or, with `panic = "abort"`, panics.
+//! - These requests have no record: requests that the server refuses itself, requests with a leaked
+//!   future, and requests that run when the process is killed or, with `panic = "abort"`, panics.
 //! - A sink that panics loses the record, and nothing else.
 //!
 //! # Memory
@@ -282,7 +282,7 @@ impl<K, R, C> AuditLayer<K, R, C> {
         }
     }
 
-    /// The number of requests that were served and whose record the sink did not take.
+    /// The number of requests that were served without a record, because the sink did not take it.
     ///
     /// ```
     /// use ziggurat_layers::audit::{AuditLayer, TracingSink};

@@ -46,7 +46,7 @@
 //! | uses another scheme | 401 | `other_scheme` | none |
 //! | has several such headers, or no well-formed token | 401 | `invalid_request` | `invalid_request` |
 //! | carries a token that is unknown or expired | 401 | `invalid_token` | `invalid_token` |
-//! | carries a token whose scope does not suffice | 403 | `insufficient_scope` | `insufficient_scope` |
+//! | carries a token without the required scope | 403 | `insufficient_scope` | `insufficient_scope` |
 //! | cannot be checked because the verifier is out of reach | 503 | `verifier_unavailable` | no challenge |
 //!
 //! A malformed header is 401 and not the 400 that RFC 6750 suggests, because only a 401

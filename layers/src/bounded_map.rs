@@ -1,7 +1,7 @@
 //! A map with a fixed maximum of keys.
 //!
 //! The keys are spread over shards, each with its own lock and its share of the maximum. A shard is
-//! a slab whose entries are linked from the oldest to the newest, so finding, adding, renewing and
+//! a slab of entries, linked from the oldest to the newest, so finding, adding, renewing and
 //! evicting all take constant time. A lock is held for a few memory accesses only, and never while
 //! other code runs.
 

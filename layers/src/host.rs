@@ -44,9 +44,9 @@
 //! # Deployment
 //!
 //! Behind a proxy, list the names that clients use, or the name that the proxy sends. The first
-//! refusal is logged as a warning with the host, because a server whose name is not listed refuses
-//! everything; later ones are logged at `debug`. Probes often use an IP address: exempt their
-//! paths with [`with_exempt`](HostLayer::with_exempt).
+//! refusal is logged as a warning with the host, because a server refuses everything if its own
+//! name is not listed. Later refusals are logged at `debug`. Probes often use an IP address: exempt
+//! their paths with [`with_exempt`](HostLayer::with_exempt).
 //!
 //! This layer does not replace authentication: programs can send any `Host`.
 
@@ -191,7 +191,7 @@ impl Hosts {
     /// ```
     /// use ziggurat_layers::host::{HostLayer, Hosts};
     ///
-    /// // A public server without cookies, whose names change.
+    /// // A public server without cookies and with names that change.
     /// let is_public = true;
     /// let hosts = if is_public { Hosts::any() } else { Hosts::loopback() };
     /// let layer = HostLayer::new(hosts);

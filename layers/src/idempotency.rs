@@ -47,15 +47,15 @@
 //! | is the first with this key | the handler's |
 //! | repeats one that was answered | that response, with `idempotent-replayed: true` |
 //! | repeats one that still runs | 409 `idempotency_key_in_use`, with `Retry-After` |
-//! | repeats one whose response was not stored | 409 `idempotency_response_not_stored` |
+//! | repeats one that ended without a stored response | 409 `idempotency_response_not_stored` |
 //! | differs from the first with this key | 422 `idempotency_key_reused` |
 //! | has several keys, or one that is not valid | 400 `idempotency_key_invalid` |
 //! | has no identity | 403 `idempotency_identity_missing` |
 //! | is one too many that run at the same time | 503 `idempotency_store_full`, with `Retry-After` |
 //!
-//! The names are those of [`Rejection::code`](crate::reject::Rejection::code). Requests without a
-//! key, or with another method than POST and PATCH, pass; [`with_required`] refuses the former with
-//! 400 `idempotency_key_missing`, and [`with_methods`] changes the latter.
+//! The names are the values of [`Rejection::code`](crate::reject::Rejection::code). A request
+//! without a key passes, but [`with_required`] refuses it with 400 `idempotency_key_missing`. Other
+//! methods than POST and PATCH pass as well; [`with_methods`] changes the list.
 //!
 //! Keys belong to an identity, which the function in [`new`](IdempotencyLayer::new) reads from the
 //! extensions of the request, where no client can write. So clients never see the responses to
@@ -67,8 +67,8 @@
 //!
 //! A duplicate has the method, host, path, query, `Content-Type`, `Content-Encoding` and body of
 //! the first request. The body is digested while the handler reads it. To compare, the layer reads
-//! that of a duplicate itself, no further than the first was read. Bytes that the handler left
-//! unread are not compared, because the response cannot depend on them.
+//! the body of a duplicate itself, no further than the first body was read. Bytes that the handler
+//! left unread are not compared, because the response cannot depend on them.
 //!
 //! # Responses that are not stored
 //!

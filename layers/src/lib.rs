@@ -7,7 +7,7 @@
 //! | `client_ip` | `client-ip` | finds the client address behind the proxies you list |
 //! | `rate_limit` | `rate-limit` | limits requests, failures or concurrent requests per client |
 //! | `host` | `host` | refuses requests that were meant for another host (DNS rebinding) |
-//! | `origin` | `origin` | refuses requests of web pages whose origin is not allowed |
+//! | `origin` | `origin` | refuses requests of web pages from origins that are not allowed |
 //! | `body_limit` | `body-limit` | refuses request bodies that are too large |
 //! | `idempotency` | `idempotency` | answers a repeated request with the response to the first |
 //! | `link` | `link` | adds `Link` headers to responses |

@@ -35,7 +35,7 @@
 //!
 //! # Which responses
 //!
-//! By default responses whose content type is `application/json` or `application/*+json`, with any
+//! By default responses with the content type `application/json` or `application/*+json`, of any
 //! status: a client that was just refused needs the description most. Event streams, pages and
 //! empty answers get no links. [`with_filter`](LinkLayer::with_filter) changes this.
 //!

@@ -173,7 +173,7 @@ where
 {
     /// Asks `access` what the client of a request may use; `None` asks it to authenticate.
     ///
-    /// The extensions contain the identity, for example that of the bearer layer. The function is
+    /// The extensions contain the identity, for example from the bearer layer. The function is
     /// called for each request and should be fast; keep an [`Access`] per role and clone it.
     ///
     /// ```
@@ -274,8 +274,8 @@ impl<A, R> McpPolicyLayer<A, R> {
     /// Passes on `GET` requests with `Last-Event-ID`, which resume a broken stream.
     ///
     /// The server may send the rest of any response on such a stream, also a list, and the stream
-    /// is not filtered. Without this option, a client whose stream breaks off sends its request
-    /// again.
+    /// is not filtered. Without this option, a client sends its request again if its stream
+    /// breaks off.
     ///
     /// ```
     /// use ziggurat_layers::mcp::{Access, McpPolicyLayer};

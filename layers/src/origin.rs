@@ -1,4 +1,4 @@
-//! Refuses requests of web pages whose origin is not allowed (Fetch standard).
+//! Refuses requests of web pages from origins that are not allowed (Fetch standard).
 //!
 //! A browser sends the requests of a page with its origin. A server without cookies is safe from
 //! pages of other origins only if it looks at that header: the rules of CORS decide which responses
@@ -44,8 +44,8 @@
 //!
 //! The layer answers no preflights and adds no CORS headers. For pages that read responses, put the
 //! `CorsLayer` of `tower-http` with the same origins inside of this layer. Put
-//! [`HostLayer`](crate::host::HostLayer) outside of both: a page whose name was made to resolve to
-//! this server has the server's own origin.
+//! [`HostLayer`](crate::host::HostLayer) outside of both: a page of a name that was made to resolve
+//! to this server has the server's own origin.
 
 mod origins;
 #[cfg(test)]
@@ -61,7 +61,7 @@ pub use self::origins::{InvalidOrigin, Origins};
 pub use crate::guard::ResponseFuture;
 use crate::reject::{ErrorString, Rejection, Render};
 
-/// Refuses requests of web pages whose origin is not allowed.
+/// Refuses requests of web pages from origins that are not allowed.
 ///
 /// ```
 /// use ziggurat_layers::{

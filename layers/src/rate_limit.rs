@@ -353,7 +353,7 @@ impl<P, C, R> RateLimitLayer<P, C, R> {
     /// Adds the fields to admitted responses too.
     ///
     /// This allocates the values of the fields for every response, and space in its header map if
-    /// there is none left.
+    /// it is full.
     ///
     /// ```
     /// use ziggurat_layers::rate_limit::{RateLimitLayer, Steady};

@@ -159,7 +159,7 @@ pub struct MapBody<R, F> {
     map: F,
 }
 
-/// Marks the response to a request whose credentials failed.
+/// Marks the response to a request with invalid credentials.
 ///
 /// The code that checked the credentials puts it into the extensions of the response: the bearer
 /// layer, or a handler that checks a password. The failure policy of the rate limiter counts it.
@@ -209,7 +209,7 @@ impl Rejection {
         }
     }
 
-    /// Describes the refusal of a request whose body could not be read.
+    /// Describes the refusal of a request with an unreadable body.
     ///
     /// Answers 408 if the body came in too slowly, that is, if an [`io::Error`] of the kind
     /// [`TimedOut`](io::ErrorKind::TimedOut) is among the causes of the error. The connection is
@@ -418,7 +418,7 @@ impl<B: From<Bytes>> Render<B> for Problem {
 /// use http_body_util::Full;
 /// use ziggurat_layers::reject::{ErrorObject, Render, RenderExt as _};
 ///
-/// /// The renderer of all layers of a server whose bodies are of this type.
+/// /// The renderer of all layers of a server with bodies of this type.
 /// fn render() -> impl Render<Full<Bytes>> + Clone {
 ///     ErrorObject.map_body(Full::new)
 /// }

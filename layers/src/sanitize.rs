@@ -38,7 +38,7 @@
 //! | --- | --- |
 //! | status | stays |
 //! | body | dropped unread, replaced through [`Render`], code `internal_error` |
-//! | headers about the body: length, type, coding, ranges, digests, validators, signatures | removed, then those of the new body are set |
+//! | headers about the body: length, type, coding, ranges, digests, validators, signatures | removed, then replaced by the headers of the new body |
 //! | `cache-control` and other lifetimes | `cache-control: no-store`: the new body belongs to one request |
 //! | other headers: `retry-after`, `set-cookie`, `link` | stay; a secret in one of them stays too |
 //! | `x-request-id` | the [`RequestId`] of the request or response extensions, else a new one |

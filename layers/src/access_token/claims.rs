@@ -39,7 +39,7 @@ struct Claims {
 // === impl AccessToken ===
 
 impl AccessToken {
-    /// Checks the claims of a token whose signature is valid.
+    /// Checks the claims of a token with a valid signature.
     pub(super) fn check(token: Jws<'_>, rules: &Rules, now: Duration) -> Result<Self, Denied> {
         let claims = Claims::read(&token, rules, now).ok_or(Denied::Invalid)?;
         let has = |scope: &String| claims.scopes.contains(scope);

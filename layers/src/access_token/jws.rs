@@ -22,7 +22,7 @@ pub(super) struct Header {
 }
 
 impl<'a> Jws<'a> {
-    /// Parses a token; returns `None` if it is none, or says that it must not be read like this.
+    /// Parses a token; returns `None` if it is malformed, or if its header rules out this use.
     pub(super) fn parse(token: &'a str, takes_plain_jwt: bool) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

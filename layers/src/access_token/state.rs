@@ -38,7 +38,7 @@ pub(super) struct State<I> {
 pub(super) struct Published {
     pub(super) keys: Option<Arc<KeySet>>,
     pub(super) revoked: Arc<Revoked>,
-    /// Time of the last fetch of the list; `None` if there is none to fetch.
+    /// Time of the last fetch of the list; `None` without a list to fetch.
     pub(super) list: Option<ListAge>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Progress {
     pub(super) succeeded_at: Option<Duration>,
 }
 
-/// A token whose signature and claims are valid.
+/// A token with a valid signature and valid claims.
 pub(super) struct Verified<I> {
     pub(super) identity: I,
     pub(super) names: Names,

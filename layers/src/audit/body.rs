@@ -16,7 +16,7 @@ use crate::audit::{
 };
 
 pin_project! {
-    /// A request body whose bytes are counted.
+    /// A request body that counts its bytes.
     ///
     /// ```
     /// use std::future::ready;
@@ -41,7 +41,7 @@ pin_project! {
 }
 
 pin_project! {
-    /// A response body whose end is the end of the request.
+    /// A response body that ends the request when it ends.
     ///
     /// The request is recorded when this body ends, fails or is dropped. Frames of every kind pass
     /// unchanged.

@@ -274,7 +274,7 @@ impl fmt::Debug for Queue {
 // === impl Records ===
 
 impl Records {
-    /// Takes the oldest record without waiting; returns `None` if there is none now.
+    /// Takes the oldest record without waiting; returns `None` if there is no record now.
     ///
     /// ```
     /// use ziggurat_layers::audit::Queue;

@@ -28,7 +28,7 @@
 /// struct User(String);
 ///
 /// #[derive(Clone)]
-/// struct Database; // A pool of connections, whose clones share it.
+/// struct Database; // A pool of connections, shared by its clones.
 ///
 /// impl Database {
 ///     async fn user_of(&self, token: TokenHash) -> io::Result<Option<User>> {

@@ -10,7 +10,7 @@ use std::{
 
 use ipnet::IpNet;
 
-/// The networks of the proxies whose headers are believed.
+/// The networks of the trusted proxies: the server believes their headers.
 ///
 /// Made from text: networks (`10.0.0.0/8`, `2001:db8::/32`) and single addresses
 /// (`192.0.2.1`), separated by commas. The default trusts no proxy. Clones share one list.

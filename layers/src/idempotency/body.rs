@@ -46,7 +46,7 @@ pin_project! {
     }
 }
 
-/// Records what was read of a body when it ends or is dropped.
+/// Records which bytes of a body were read, when it ends or is dropped.
 struct Recorder {
     entry: EntryRef,
     read: BytesRead,

@@ -72,7 +72,7 @@ pin_project! {
     }
 }
 
-/// A request whose response is to be stored.
+/// The first request with its key. Its response is to be stored.
 pub(super) struct FirstRequest<C, R> {
     pub(super) claim: Claim,
     pub(super) rules: Arc<Rules>,

@@ -78,7 +78,7 @@ impl<I> IdempotencyLayer<I> {
 }
 
 impl<I, C, R> IdempotencyLayer<I, C, R> {
-    /// Replaces the methods whose requests may have a key (POST and PATCH).
+    /// Replaces the methods that use keys (POST and PATCH).
     ///
     /// With other methods the header is ignored.
     ///

@@ -44,7 +44,7 @@ pub struct Batches {
     max_bytes: usize,
 }
 
-/// A batch whose calls have not been made yet.
+/// A batch before its calls are made.
 ///
 /// ```
 /// use http::Request;
@@ -65,7 +65,7 @@ pub struct Batch {
     pub(super) messages: Vec<Message>,
 }
 
-/// A batch whose calls are running.
+/// A batch with running calls.
 pub(super) struct RunningBatch<F, T> {
     dialect: Dialect,
     document: Bytes,
@@ -133,7 +133,7 @@ impl Batches {
 
     /// Sets the maximum size of all answers to a batch.
     ///
-    /// A call whose result does not fit is answered with [`Error::INTERNAL_ERROR`].
+    /// If the result of a call does not fit, its answer is [`Error::INTERNAL_ERROR`].
     ///
     /// ```
     /// use ziggurat_layers::json_rpc::Batches;

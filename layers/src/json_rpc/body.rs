@@ -16,8 +16,8 @@ pin_project! {
     /// The body of an answer: the result, wrapped in its envelope.
     ///
     /// Frames of a streamed result are passed on and not copied; its trailers, if any, follow the
-    /// end of the envelope. The size is exact if that of the result is, so a server can send a
-    /// `Content-Length`.
+    /// end of the envelope. If the size of the result is exact, the size of the body is exact, too,
+    /// and a server can send a `Content-Length`.
     ///
     /// ```
     /// use http::Response;

@@ -10,7 +10,7 @@ use crate::json_rpc::{Envelope, Error, Id, text::Text};
 /// Maximum bytes of a deserializer's error message that are sent, since it may quote the input.
 const MAX_ERROR_TEXT: usize = 200;
 
-/// A request or a notification whose envelope has been checked.
+/// A request or a notification with a checked envelope.
 ///
 /// All text is borrowed from the buffer the message arrived in; the params are checked JSON,
 /// but stay raw until the method is known.

@@ -41,7 +41,7 @@ pub struct Envelope {
 pub(crate) enum Recipient {
     /// The client that sent this id.
     Caller(Id),
-    /// A client whose id could not be read.
+    /// A client that sent an unreadable id.
     Unknown(UnknownId),
     /// No recipient: the call was a notification.
     Notification,

@@ -169,8 +169,8 @@ impl Error {
 
     /// Adds the `data` member: anything that helps the client and was written for it.
     ///
-    /// A value that JSON cannot represent, such as a map whose keys are not strings, leaves the
-    /// error without data.
+    /// If JSON cannot represent the value, such as a map with keys that are not strings, the error
+    /// has no data.
     ///
     /// ```
     /// use ziggurat_layers::json_rpc::Error;

@@ -268,7 +268,7 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// If the value has no JSON, such as a map whose keys are not strings.
+    /// Fails if JSON cannot represent the value, such as a map with keys that are not strings.
     pub fn new<V: Serialize + ?Sized>(result: &V) -> Result<Self, NotJson> {
         let mut buffer = Vec::with_capacity(HEADER_SPACE + 128);
         buffer.resize(HEADER_SPACE, 0);

@@ -157,7 +157,7 @@ impl LinkValue {
     /// Adds a parameter, such as `type` or `title`.
     ///
     /// Refuses `rel`, which has [`with_rel`](Self::with_rel); `rev`, which RFC 8288 deprecates;
-    /// names that end in `*`, whose values need an encoding of their own (RFC 8187); a second
+    /// names that end in `*`, because their values need an encoding (RFC 8187); a second
     /// parameter of the same name, except `hreflang`; a value that is not printable ASCII; a `type`
     /// that is not a media type; and an `anchor` that is not a URI reference.
     ///

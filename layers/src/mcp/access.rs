@@ -15,7 +15,8 @@ const LIFECYCLE: [&str; 7] = [
     "server/discover",
 ];
 
-/// Methods whose names, or whose listed results, are checked against the other lists.
+/// Methods that name or list tools, prompts or resources. The names, and the items of the results,
+/// are checked against the other lists.
 const NAMING: [&str; 11] = [
     "completion/complete",
     "prompts/get",
@@ -32,7 +33,7 @@ const NAMING: [&str; 11] = [
 
 /// The methods, tools, prompts and resources that an identity may use.
 ///
-/// Start from [`nothing`](Self::nothing) and list what is allowed. Clones share their lists, so an
+/// Start from [`nothing`](Self::nothing) and add the allowed names. Clones share their lists, so an
 /// `Access` can itself be the identity of a token.
 ///
 /// An entry that ends in `*` allows all names that begin with the rest of it. Names are compared
@@ -76,9 +77,9 @@ impl Access {
     /// Allows no tool, no prompt and no resource.
     ///
     /// The methods that set up a conversation are always allowed, such as `initialize`, `ping` and
-    /// `server/discover`. So are those that name or list tools, prompts and resources, whose lists
-    /// are empty for this identity. All other methods, such as `tasks/get`, have to be listed with
-    /// [`with_methods`](Self::with_methods).
+    /// `server/discover`. Methods that name or list tools, prompts and resources are allowed, too:
+    /// their lists are empty for this identity. All other methods, such as `tasks/get`, have to be
+    /// listed with [`with_methods`](Self::with_methods).
     ///
     /// ```
     /// use ziggurat_layers::mcp::Access;

@@ -1,4 +1,4 @@
-//! The body of a request whose messages have been checked.
+//! The body of a request with checked messages.
 
 use std::{
     convert::Infallible,

@@ -24,7 +24,7 @@ const NO_BATCHES: &str = "batches are not accepted in this revision";
 const WHOLE_BATCH: &str = "another message of the batch is refused";
 const LOOKALIKE: &str = "a key differs only in case from one that is read";
 
-/// The methods whose results are lists of tools, prompts or resources.
+/// The methods that list tools, prompts or resources.
 const LISTS: [&str; 4] = [
     "prompts/list",
     "resources/list",
@@ -47,7 +47,7 @@ struct Checker<'a> {
     document: &'a Bytes,
     access: &'a Access,
     dialect: Dialect,
-    /// The headers name a revision whose requests have `_meta`.
+    /// The headers name a revision with `_meta` in its requests.
     is_modern: bool,
 }
 
@@ -110,7 +110,7 @@ impl Checker<'_> {
         match self.dialect.check(message, self.document) {
             Checked::Call(call) => self.call(call, is_batched),
             Checked::Refused(refusal) => self.verdict(refusal.envelope, Err(refusal.error)),
-            // A notification whose params are not an object.
+            // A notification with params that are not an object.
             Checked::Ignored => self.verdict(
                 self.dialect.envelope(Recipient::Notification),
                 Err(Error::invalid_params()),
@@ -175,7 +175,7 @@ impl Checker<'_> {
         self.refuse(error).decision()
     }
 
-    /// Refuses a message whose id is not known.
+    /// Refuses a message without a known id.
     fn refuse(&self, error: Error) -> Verdict {
         let refusal = self.dialect.refuse(None, error);
         self.verdict(refusal.envelope, Err(refusal.error))

@@ -62,7 +62,7 @@ pin_project! {
     }
 }
 
-/// A request whose body is being collected.
+/// A request while its body is collected.
 pub(super) struct Pending<S> {
     pub(super) head: Parts,
     pub(super) inner: S,

@@ -47,7 +47,7 @@ impl Options {
             ))),
             Method::GET if self.must_not_resume(request.headers()) => Err(self.wrong_method()),
             Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS if !self.posts_only => {
-                // A server that reads it would read what was not checked.
+                // A server that reads the body would read unchecked messages.
                 require_no_body(request.body())
             }
             _ => Err(self.wrong_method()),

@@ -32,7 +32,7 @@ pub(super) enum Received<T> {
     Unreadable,
 }
 
-/// The head of a response whose body is a list.
+/// The head of a response with a list in its body.
 pub(super) struct Listed {
     head: Parts,
     format: Format,

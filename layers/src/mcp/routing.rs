@@ -62,7 +62,7 @@ const MODERN_CODES: [i64; 3] = [HEADER_MISMATCH, -32021, -32022];
 /// The revisions that start with `initialize`.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// The methods whose tool, prompt or resource is repeated.
+/// The methods with a header that repeats their tool, prompt or resource.
 const SUBJECTS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 const OPENING: &[u8] = b"=?base64?";

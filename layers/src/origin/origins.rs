@@ -11,7 +11,7 @@ use http::{HeaderValue, Request, header};
 
 use crate::host::{Hosts, LOOPBACK};
 
-/// The origins whose pages may use a server. The default is [`loopback`](Self::loopback).
+/// The origins of the pages that may use a server. The default is [`loopback`](Self::loopback).
 ///
 /// ```
 /// use ziggurat_layers::origin::Origins;
@@ -53,8 +53,8 @@ enum Allowed {
 enum OwnPages {
     /// Recognised by any name, because the host was checked before.
     Named,
-    /// Recognised by an IP address only: a page whose name was made to resolve to this server would
-    /// look like a page of the server.
+    /// Recognised by an IP address only: another name could be made to resolve to this server, and
+    /// its pages would look like pages of the server.
     Addressed,
 }
 
@@ -124,7 +124,7 @@ impl Origins {
     /// ```
     /// use ziggurat_layers::origin::{OriginLayer, Origins};
     ///
-    /// // Origins that are no web pages, such as those of editors.
+    /// // Origins of programs that are not web pages, such as editors.
     /// let origins = Origins::exactly(["vscode-webview://panel", "null"]);
     /// let layer = OriginLayer::new(origins);
     /// # let _ = layer;
@@ -140,7 +140,7 @@ impl Origins {
     /// ```
     /// use ziggurat_layers::origin::Origins;
     ///
-    /// // Pages of this machine, and those of the server behind its proxy.
+    /// // Pages of this machine, and pages of the server behind its proxy.
     /// let origins = Origins::loopback().and("https://tools.example")?;
     /// # let _ = origins;
     /// # Ok::<_, ziggurat_layers::origin::InvalidOrigin>(())

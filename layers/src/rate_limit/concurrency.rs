@@ -33,8 +33,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// # drop(second);
 /// ```
 ///
-/// Clones count together. Clients without a request take no memory. When too many have one, the
-/// client whose oldest request came first is dropped and may send its whole number again.
+/// Clones count together. Clients without a request take no memory. When too many clients have
+/// requests, the client that has had requests for the longest time is dropped. It may then send its
+/// whole number again.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Concurrency {
@@ -89,8 +90,8 @@ impl Concurrency {
 
     /// Sets the number of clients that are counted (100,000 by default, at least one).
     ///
-    /// This forgets all requests: set it before the policy is in use. A number at least as large as
-    /// that of the connections is never reached.
+    /// This forgets all requests: set it before the policy is in use. The maximum is never reached
+    /// if it is at least the number of connections.
     ///
     /// ```
     /// use std::num::NonZeroU32;

@@ -62,7 +62,7 @@ impl Fields {
         value(text)
     }
 
-    /// Adds both fields, next to those of limits further in: the fields are lists.
+    /// Adds both fields, next to the fields of limits further in: the fields are lists.
     pub(super) fn append_to(
         &self,
         headers: &mut HeaderMap,

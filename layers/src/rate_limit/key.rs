@@ -40,7 +40,7 @@ enum Caller {
 // === impl Key ===
 
 impl Key {
-    /// The key of all requests whose client is not known, which share one limit.
+    /// The key of all requests from unknown clients, which share one limit.
     ///
     /// ```
     /// use ziggurat_layers::rate_limit::Key;

@@ -148,7 +148,7 @@ pub enum Outcome {
     Neither,
 }
 
-/// Marks the response to a request whose credentials were valid.
+/// Marks the response to a request with valid credentials.
 ///
 /// The counterpart of [`AuthFailed`]: put into the extensions of a response by a handler that
 /// checked a password. [`FailureWindow`](super::FailureWindow) resets its count for it if

@@ -18,8 +18,8 @@ const MAX_REFILL: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 /// up evenly: with `60 per minute` a client may send sixty requests at once, and one per second
 /// from then on. Every admitted request counts, with any outcome.
 ///
-/// Clones share their buckets. When there are too many, the client whose last admitted request is
-/// the oldest is dropped and starts with a full bucket.
+/// Clones share their buckets. When there are too many buckets, the client that was admitted least
+/// recently is dropped and starts with a full bucket.
 ///
 /// ```
 /// use std::{net::IpAddr, num::NonZeroU32, time::Duration};
@@ -53,7 +53,7 @@ pub struct Steady<C = Monotonic> {
     buckets: Arc<BoundedMap<Key, u64>>,
 }
 
-/// The size of a bucket: the time that one request takes to flow in again, and that of a burst.
+/// The size of a bucket: the times in which one request and a whole burst flow in again.
 #[derive(Clone, Copy)]
 struct Bucket {
     interval: u64,

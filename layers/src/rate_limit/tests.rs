@@ -27,7 +27,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 type Inner = ServiceFn<fn(Request<()>) -> Ready<Result<Answer, &'static str>>>;
 
-/// Answers with the outcome in the request's extension, or fails if there is none.
+/// Answers with the outcome in the request's extension, or fails without one.
 fn answer(request: &Request<()>) -> Result<Answer, &'static str> {
     let mut response = Response::new(Bytes::from_static(b"done"));
     let said = response.extensions_mut();

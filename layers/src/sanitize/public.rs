@@ -4,10 +4,10 @@ use std::{borrow::Cow, error::Error};
 
 use crate::sanitize::detail::with_sources;
 
-/// Marks a response whose body was written for the client.
+/// Marks a response with a body written for the client.
 ///
-/// A service puts it into the extensions of a response whose status is a server error but
-/// whose body holds nothing to hide, such as the report of a health check.
+/// A service puts it into the extensions of a response with the status of a server error but
+/// nothing to hide in its body, such as the report of a health check.
 ///
 /// ```
 /// use http::{Response, StatusCode};

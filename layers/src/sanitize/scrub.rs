@@ -147,7 +147,7 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// The secret whose shape begins, or is recognised, at this byte.
+    /// The secret of a shape that begins, or is recognised, at this byte.
     fn secret_at(&mut self, at: usize) -> Option<Range<usize>> {
         match (self.shape, self.text[at]) {
             (Shape::Userinfo, b':') => self.userinfo(at),
@@ -158,7 +158,7 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// The credentials before the `@` of the URL whose scheme ends at `at`.
+    /// The credentials before the `@` of the URL with a scheme that ends at `at`.
     fn userinfo(&mut self, at: usize) -> Option<Range<usize>> {
         let slashes = [&b"://"[..], br":\/\/"]
             .into_iter()

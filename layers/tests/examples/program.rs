@@ -102,7 +102,7 @@ async fn next(lines: &mut UnboundedReceiver<String>) -> Option<String> {
     timeout(TEST_TIMEOUT, lines.recv()).await.expect("a line")
 }
 
-/// Sends a request and returns the response, whose body may still be on its way.
+/// Sends a request and returns the response; its body may still be on its way.
 pub(crate) async fn send(
     request: http::request::Builder,
     body: impl Into<Bytes>,

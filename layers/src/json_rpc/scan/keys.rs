@@ -17,7 +17,7 @@ pub(super) struct Key<'a> {
     pub(super) is_escaped: bool,
 }
 
-/// A stack of keys: those of an inner object lie above those of the outer ones.
+/// A stack of keys: the keys of an inner object lie above the keys of the outer objects.
 pub(super) struct Keys<'a> {
     inline: [&'a str; INLINE],
     inline_len: usize,
@@ -41,7 +41,7 @@ impl Key<'_> {
     /// Returns whether a reader that ignores case may take the key for `name`.
     #[cfg(feature = "mcp")]
     pub(super) fn resembles(self, name: &str) -> bool {
-        // The two other characters whose simple case folding (Unicode) is an ASCII letter.
+        // Simple case folding (Unicode) makes an ASCII letter of two other characters, too.
         let fold = |character| match character {
             '\u{17F}' => 's',
             '\u{212A}' => 'k',

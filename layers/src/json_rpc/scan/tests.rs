@@ -163,7 +163,7 @@ fn a_key_must_not_come_twice_in_one_object() {
         (with_first_again(16), false),
         (object(numbered(33)), true),
         (with_first_again(32), false),
-        // Keys of an inner object after those of outer ones that no longer fit inline.
+        // Keys of an inner object after keys of outer objects that no longer fit inline.
         (format!(r#"{{"x":{},"x":1}}"#, object(numbered(40))), false),
         (
             format!(

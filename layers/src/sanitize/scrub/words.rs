@@ -35,7 +35,7 @@ const QUERY_NAMES: &[&[u8]] = &[
     b"xamzsignature",
 ];
 
-/// The [`NAMES`] whose values contain blanks.
+/// The [`NAMES`] with values that contain blanks.
 const HEADERS: &[&[u8]] = &[b"authorization", b"cookie"];
 
 /// Words that make the following word `key` the name of a secret.
