@@ -1,5 +1,5 @@
-//! Cost of compacting a chat, from the bytes of the request to those of the answer. Comparing the
-//! sizes shows whether the cost grows faster than the chat.
+//! Cost of compacting a chat, from the bytes of the request to the bytes of the answer. Comparing
+//! the sizes shows whether the cost grows faster than the chat.
 
 use axum::{Router, body::Body};
 use divan::{AllocProfiler, Bencher, counter::ItemsCount};

@@ -152,7 +152,7 @@ pub fn with_new_token() -> Request<Body> {
     with(&ISSUED.tokens[next % ISSUED.tokens.len()])
 }
 
-/// A request with a token whose signature is wrong.
+/// A request with a wrongly signed token.
 #[must_use]
 pub fn with_forged_token() -> Request<Body> {
     with(&ISSUED.forged)

@@ -35,7 +35,7 @@ const SCHEMA: &str = "CREATE TABLE chunks (
     ollama_embedding BLOB, created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP);
     CREATE INDEX idx_project ON chunks(project_name, project_version)";
 
-/// Makes vectors like a model: all point roughly one way, and those of one subject are close.
+/// Makes vectors like a model: all point roughly one way, and vectors of one subject are close.
 struct Model {
     state: u64,
     subjects: Vec<Vec<f32>>,

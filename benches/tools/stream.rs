@@ -11,7 +11,7 @@ use ziggurat_benches::tools::{Home, Load, Postgres, Report, post, query};
 
 const ROWS: u32 = 1_000_000;
 
-/// Counts statements that have begun and whose transaction has not ended.
+/// Counts connections of the program with an open transaction.
 const AT_WORK: &str = "SELECT count(*)::int FROM pg_stat_activity
     WHERE application_name = 'ziggurat' AND datname = current_database()
     AND xact_start IS NOT NULL";

@@ -53,7 +53,7 @@ const TOKEN: &str = "open-sesame";
 const CALL: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{}}}"#;
 
-/// Answers with a response whose header map has space for one more header.
+/// Answers with a response that has space for one more header.
 #[derive(Clone, Copy)]
 struct Bare;
 
@@ -166,7 +166,7 @@ fn call() -> Request<Full<Bytes>> {
     request(Full::from(CALL))
 }
 
-/// A call whose body was read from a socket, so that its bytes are shared already.
+/// A call with a body as read from a socket: its bytes are shared already.
 fn call_in_one_frame() -> Request<Full<Bytes>> {
     call().map(|_| Full::new(Bytes::from(CALL.to_owned()).slice(..)))
 }
@@ -373,7 +373,7 @@ fn assert_all_layers_within_budget() {
         .layer(mcp_policy())
         .into_inner();
     let counted = added(&stack, call_in_one_frame);
-    // Those of `audit` and `bearer`.
+    // The allocations of `audit` and `bearer`.
     assert_eq!(counted, 4, "all layers");
 }
 

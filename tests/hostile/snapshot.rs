@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 /// The state of a database server.
 pub(crate) type Snapshot = BTreeMap<String, String>;
 
-/// Relations and views whose rows are compared.
+/// Relations and views; all of their rows are compared.
 const CATALOGUES: &[&str] = &[
     "pg_class",
     "pg_attribute",

@@ -28,8 +28,8 @@ use crate::server::{Body, Running, start};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
-/// Host of a page whose name was made to resolve to the server. The browser sends the name and the
-/// port with each request of the page.
+/// Host of a page with a name that was made to resolve to the server. The browser sends the name
+/// and the port with each request of the page.
 const REBOUND: &str = "host: evil.example:8080\r\n";
 
 /// An MCP server on this machine without authentication. It lists the tool `search`, and leaves out
@@ -158,7 +158,7 @@ fn delete(headers: &str) -> String {
 
 /// CVE-2026-42559, rmcp: the server did not look at `Host`.
 ///
-/// The user opens a page of `evil.example`, whose name then resolves to 127.0.0.1. For the browser
+/// The user opens a page of `evil.example`. Then that name resolves to 127.0.0.1. For the browser
 /// the MCP server is now the page's own server, so the page may send any request and read the
 /// response.
 #[tokio::test]

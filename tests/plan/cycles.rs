@@ -24,7 +24,7 @@ impl Crate {
         )
     }
 
-    /// Returns the folder of a module: its own if it has one, else that of its parent.
+    /// Returns the folder of a module: its own if it has one, else the folder of its parent.
     fn folder<'a>(&self, module: &'a [String]) -> &'a [String] {
         let has_children = |other: &Module| other.len() > module.len() && other.starts_with(module);
         if self.0.keys().any(has_children) {

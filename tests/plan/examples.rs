@@ -18,8 +18,8 @@ struct Item {
     has_example: bool,
 }
 
-/// Returns the public items of a file, in their order. `unreachable_pub` sees to it that what is
-/// `pub` can be named by other crates.
+/// Returns the public items of a file, in their order. The lint `unreachable_pub` makes sure that
+/// other crates can name all `pub` items.
 fn items(text: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let (mut has_example, mut in_trait) = (false, false);

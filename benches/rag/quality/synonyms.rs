@@ -23,10 +23,10 @@ const SUBJECTS: usize = 3;
 /// Share of the words that the vectors do not know.
 const UNKNOWN: f64 = 0.2;
 
-/// Deviation of the vector of a word from that of its concept.
+/// Deviation of the vector of a word from the vector of its concept.
 const NOISE: f64 = 0.6;
 
-/// Weight of what the vector of a text has by chance, against that of its words.
+/// Weight of the random part in the vector of a text, relative to its words.
 const BLUR: f64 = 0.5;
 
 /// Words that say nothing, the most common first.
@@ -276,7 +276,7 @@ impl Word {
     }
 }
 
-/// Makes up a word whose forms English rules reduce to one stem.
+/// Makes up a word. English rules reduce all of its forms to one stem.
 fn base(random: &mut Random) -> String {
     const STARTS: [&str; 12] = ["b", "d", "f", "g", "k", "l", "m", "p", "r", "t", "tr", "pl"];
     const MIDDLES: [&str; 10] = ["r", "l", "n", "m", "lp", "rk", "nd", "mp", "v", "g"];

@@ -2,8 +2,8 @@
 //!
 //! Words that stand near the same words get similar vectors. For each pair of words that occur
 //! near each other, a matrix has the positive pointwise mutual information; its vectors are
-//! projected on the directions of the largest eigenvalues. The vector of a text is the sum of those
-//! of its words, rare words first.
+//! projected on the directions of the largest eigenvalues. The vector of a text is the sum
+//! of the vectors of its words; rare words weigh more.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -225,7 +225,7 @@ impl Postgres {
             .next()
             .and_then(|line| line.parse().ok())
             .expect("a number");
-        // Its own time, and that of the processes that have ended.
+        // The time of the main process, and of its processes that have ended.
         let mut seconds = program::ticks(main, 4).expect("the server runs");
         for process in fs::read_dir("/proc").expect("measured on Linux").flatten() {
             let name = process.file_name();

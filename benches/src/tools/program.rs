@@ -168,7 +168,7 @@ pub(crate) fn build_as(profile: &str, package: &str, name: &str) -> PathBuf {
 // === impl Program ===
 
 impl Program {
-    /// Wraps a process whose log is not read.
+    /// Wraps a process and does not read its log.
     pub(crate) fn silent(child: Child) -> Self {
         Self { child, log: None }
     }
@@ -238,8 +238,8 @@ impl StdioClient {
     }
 }
 
-/// Returns the seconds of processor time of a process: its own from the two first fields, those of
-/// the processes that it started and that have ended from the next two.
+/// Returns the seconds of processor time of a process. The first two fields are its own time, the
+/// next two the time of the processes that it started and that have ended.
 pub(super) fn ticks(process: u32, fields: usize) -> Option<f64> {
     let ticks = stat(process, 11, fields)?;
     // A clock tick is a hundredth of a second for every program on Linux.

@@ -8,8 +8,8 @@
 //!   of the facts that the statements need are in the answers. With `--missed` it lists the others.
 //! - `check` asks them with `search_schema` only. It ends with 1 if a fact is missing after three
 //!   calls and 4,000 tokens, and lists it. With `--answers` it prints the answers about it, too.
-//! - `mutations` runs statements with a mistake, and prints the share of errors that name what is
-//!   right. It ends with 1 below 90 %. With `--missed` it prints the other errors.
+//! - `mutations` runs statements with a mistake, and prints the share of errors that name the
+//!   correction. It ends with 1 below 90 %. With `--missed` it prints the other errors.
 
 mod commands;
 mod conversation;
@@ -32,7 +32,7 @@ use crate::strategy::Strategy;
 const USAGE: &str = "usage: ziggurat-agents gold | table [--missed] | check [--answers] | \
                      mutations [--missed]";
 
-/// The share of errors that must say what is right, in percent.
+/// The share of errors that must name the correction, in percent.
 const MIN_PERCENT: usize = 90;
 
 fn main() -> ExitCode {

@@ -78,7 +78,7 @@ impl Candidates {
 // === impl Mutation ===
 
 impl Mutation {
-    /// Runs the statement through the server. Returns the error if it does not name what is right.
+    /// Runs the statement through the server. Returns the error if it does not name the correction.
     pub(crate) async fn missed(&self, server: &Server) -> anyhow::Result<Option<String>> {
         let text = server
             .call("query_database", &json!({"query": self.sql}))

@@ -53,7 +53,7 @@ impl Server {
         })
     }
 
-    /// Calls a tool, and returns its text, also that of an error.
+    /// Calls a tool, and returns its text, also if it is an error.
     pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> anyhow::Result<String> {
         Ok(self.client.call(tool, arguments).await?.text())
     }

@@ -10,7 +10,7 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-/// An issuer whose keys are fetched over HTTP.
+/// An issuer that serves its keys over HTTP.
 #[derive(Debug)]
 pub struct FakeIssuer {
     /// Its name, which is also its address.

@@ -132,7 +132,7 @@ impl Postgres {
         ));
     }
 
-    /// Makes a role without privileges whose password is its name; dropped with this value.
+    /// Makes a role without privileges, with its name as the password; dropped with this value.
     pub fn role(&mut self) -> String {
         let role = format!("{}_{}", self.name(), self.roles.len());
         self.run(&format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{role}'"));

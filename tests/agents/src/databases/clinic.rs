@@ -1,4 +1,4 @@
-//! A clinic whose rows are guarded: policies hide rows, and the reader has no rights on the accounts.
+//! A clinic with guarded rows: policies hide rows, and the reader has no rights on the accounts.
 
 use super::Database;
 

@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// Makes mistakes of this kind, each with what is right.
+    /// Makes mistakes of this kind, each with its correction.
     pub(super) fn mistakes(self, places: &Places<'_>) -> Vec<(String, String)> {
         // Different statements get different spelling mistakes.
         let seed = places.sql.len();

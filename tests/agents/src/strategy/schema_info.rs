@@ -1,5 +1,5 @@
-//! Calls of `get_schema_info`: everything, then the schema whose name and tables fit best, then the
-//! tables that fit best.
+//! Calls of `get_schema_info`: everything, then single schemas, beginning with the best fit for the
+//! question by names and tables.
 
 use serde_json::json;
 

@@ -23,7 +23,7 @@ const NAMES: usize = 5;
 /// Makes the calls for a question.
 pub(super) async fn ask(conversation: &mut Conversation<'_>, question: &str) -> anyhow::Result<()> {
     let query: String = question.chars().take(MAX_QUERY).collect();
-    // A little more than half, since most of what is needed is in the first answer.
+    // A little more than half, since most of the facts needed are in the first answer.
     let most = MAX_TOKENS * 11 / 20;
     let arguments = json!({"query": query, "level": "full", "max_tokens": most});
     conversation.call(TOOL, &arguments).await?;
@@ -57,8 +57,8 @@ fn names(tables: &[TableName]) -> String {
     query.trim_end().to_owned()
 }
 
-/// Returns the tables that the answers name and do not show, the best first: those that the best
-/// tables are joined with, and those whose names have words of the question.
+/// Returns the tables that the answers name and do not show, the best first: tables that are joined
+/// with the best tables, or have words of the question in their names.
 fn next(conversation: &Conversation<'_>, question: &[String]) -> Vec<TableName> {
     let known = &conversation.known;
     let is_shown = |shown: &Shown| shown.columns.values().any(|line| !line.is_empty());

@@ -56,7 +56,7 @@ fn results(ask: &Value, script: &Script) -> Vec<Value> {
         .collect()
 }
 
-/// Orders texts by the similarity of their vectors to that of the question.
+/// Orders texts by the similarity of their vectors to the vector of the question.
 pub(super) fn ranked(
     ask: &Value,
     texts: &[&str],
