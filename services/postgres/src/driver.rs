@@ -33,7 +33,7 @@ mod startup;
 mod tests;
 mod tls;
 
-use std::{io, mem, sync::Arc, task::Poll, time::Duration};
+use std::{future::poll_fn, io, mem, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use bytes::{Buf as _, BytesMut};
 use postgres_protocol::message::backend::{Header, Message};
@@ -365,82 +365,89 @@ impl Client {
     /// Takes the next complete event out of the input.
     fn parse(&mut self) -> Result<Option<Event>, DriverError> {
         loop {
-            match self.read_on()? {
-                Poll::Pending => return Ok(None),
-                Poll::Ready(Some(event)) => return Ok(Some(event)),
-                Poll::Ready(None) => {}
-            }
-            let Some(header) = Header::parse(&self.input)? else {
-                return Ok(None);
-            };
-            let length = usize::try_from(header.len()).map_err(|_| DriverError::LENGTH)?;
-            if header.tag() == DATA_ROW && length > self.max_row_bytes {
-                self.input.advance(HEADER);
-                // The length counts itself.
-                let left = length - (HEADER - 1);
-                self.skipping = Some(SkippedRow { left, total: left });
-                continue;
-            }
-            if LongMessage::is_long(header.tag(), length) {
-                self.input.advance(HEADER);
-                self.long = Some(LongMessage::new(header.tag(), length - (HEADER - 1)));
-                continue;
-            }
-            if header.tag() != DATA_ROW && length > MAX_MESSAGE {
-                return Err(DriverError::LENGTH);
-            }
-            let total = length + 1;
-            let is_large = header.tag() == DATA_ROW && LargeRows::is_large(total);
-            if is_large && self.large_rows.is_some() && self.permit.is_none() {
-                self.waiting = Some(total);
-                return Ok(None);
-            }
-            if self.input.len() < total {
-                self.input.reserve(total - self.input.len());
-                return Ok(None);
-            }
-            if header.tag() == DATA_ROW {
-                self.input.advance(HEADER);
-                let body = self.input.split_to(total - HEADER).freeze();
-                if is_large {
-                    // Later input must not keep the memory of the row alive.
-                    self.input = BytesMut::from(&*mem::take(&mut self.input));
+            if let Some(skipping) = &mut self.skipping {
+                let here = skipping.left.min(self.input.len());
+                self.input.advance(here);
+                skipping.left -= here;
+                if skipping.left > 0 {
+                    return Ok(None);
                 }
-                let row = Row::new(body, &self.columns)?;
-                return Ok(Some(Event::Row(row.with_permit(self.permit.take()))));
+                let bytes = skipping.total;
+                self.skipping = None;
+                return Ok(Some(Event::Oversized { bytes }));
             }
-            let message = Message::parse(&mut self.input)?;
-            let message = message.ok_or(DriverError::LENGTH)?;
-            if let Some(event) = self.sort(message)? {
+            let message = if let Some(long) = &mut self.long {
+                if !long.read(&mut self.input) {
+                    return Ok(None);
+                }
+                let message = self.long.take().map(LongMessage::finish);
+                Message::parse(&mut message.unwrap_or_default())?
+            } else {
+                let Some(header) = Header::parse(&self.input)? else {
+                    return Ok(None);
+                };
+                let length = usize::try_from(header.len()).map_err(|_| DriverError::LENGTH)?;
+                if self.is_read_in_parts(header.tag(), length) {
+                    continue;
+                }
+                if header.tag() == DATA_ROW {
+                    return self.row(length + 1);
+                }
+                if length > MAX_MESSAGE {
+                    return Err(DriverError::LENGTH);
+                }
+                if !self.has_arrived(length + 1) {
+                    return Ok(None);
+                }
+                Message::parse(&mut self.input)?
+            };
+            if let Some(event) = self.sort(message.ok_or(DriverError::LENGTH)?)? {
                 return Ok(Some(event));
             }
         }
     }
 
-    /// Reads on in the row that is being skipped, or in a long message. Returns ready when there is
-    /// neither, or with the event at its end.
-    fn read_on(&mut self) -> Result<Poll<Option<Event>>, DriverError> {
-        if let Some(skipping) = &mut self.skipping {
-            let here = skipping.left.min(self.input.len());
-            self.input.advance(here);
-            skipping.left -= here;
-            if skipping.left > 0 {
-                return Ok(Poll::Pending);
-            }
-            let bytes = skipping.total;
-            self.skipping = None;
-            return Ok(Poll::Ready(Some(Event::Oversized { bytes })));
+    /// Begins to skip a row that is too large, or to cut a long message, and returns whether the
+    /// message is one of these. The length counts itself.
+    fn is_read_in_parts(&mut self, tag: u8, length: usize) -> bool {
+        let left = length - (HEADER - 1);
+        if tag == DATA_ROW && length > self.max_row_bytes {
+            self.skipping = Some(SkippedRow { left, total: left });
+        } else if LongMessage::is_long(tag, length) {
+            self.long = Some(LongMessage::new(tag, left));
+        } else {
+            return false;
         }
-        let Some(long) = &mut self.long else {
-            return Ok(Poll::Ready(None));
-        };
-        if !long.read(&mut self.input) {
-            return Ok(Poll::Pending);
+        self.input.advance(HEADER);
+        true
+    }
+
+    /// Takes a row out of the input, once all of its bytes are there and it has a permit if it is
+    /// large.
+    fn row(&mut self, total: usize) -> Result<Option<Event>, DriverError> {
+        let is_large = LargeRows::is_large(total);
+        if is_large && self.large_rows.is_some() && self.permit.is_none() {
+            self.waiting = Some(total);
+            return Ok(None);
         }
-        let message = self.long.take().map(LongMessage::finish);
-        let message = Message::parse(&mut message.unwrap_or_default())?;
-        let event = self.sort(message.ok_or(DriverError::LENGTH)?)?;
-        Ok(Poll::Ready(event))
+        if !self.has_arrived(total) {
+            return Ok(None);
+        }
+        self.input.advance(HEADER);
+        let body = self.input.split_to(total - HEADER).freeze();
+        if is_large {
+            // Later input must not keep the memory of the row alive.
+            self.input = BytesMut::from(&*mem::take(&mut self.input));
+        }
+        let row = Row::new(body, &self.columns, self.permit.take())?;
+        Ok(Some(Event::Row(row)))
+    }
+
+    /// Returns whether the input has a whole message, and makes room for it otherwise.
+    fn has_arrived(&mut self, total: usize) -> bool {
+        let missing = total.saturating_sub(self.input.len());
+        self.input.reserve(missing);
+        missing == 0
     }
 
     /// Converts a message into an event, or into `None` if no caller needs it.
@@ -512,11 +519,16 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Waits for as long as the server may still take, and takes the time off that.
+/// Waits for as long as the server may still take, and takes the time off that. Work that is done at
+/// once does not look at the clock.
 async fn within<F: Future>(
     patience: &mut Option<Duration>,
     work: F,
 ) -> Result<F::Output, DriverError> {
+    let mut work = pin!(work);
+    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+        return Ok(done);
+    }
     let Some(left) = patience else {
         return Ok(work.await);
     };

@@ -45,8 +45,12 @@ pub(crate) type RowError = DriverError;
 // === impl Row ===
 
 impl Row {
-    /// Parses the body of a message.
-    pub(super) fn new(mut body: Bytes, fields: &Arc<[Field]>) -> Result<Self, DriverError> {
+    /// Parses the body of a message. A large row has a permit.
+    pub(super) fn new(
+        mut body: Bytes,
+        fields: &Arc<[Field]>,
+        permit: Option<LargeRowPermit>,
+    ) -> Result<Self, DriverError> {
         let wrong = DriverError::Protocol("a row does not match its description");
         let Some((count, values)) = body.split_first_chunk::<2>() else {
             return Err(wrong);
@@ -59,7 +63,7 @@ impl Row {
         Ok(Self {
             body: body.split_off(2),
             fields: Arc::clone(fields),
-            permit: None,
+            permit: permit.map(Arc::new),
         })
     }
 
@@ -78,11 +82,6 @@ impl Row {
             fields: Arc::default(),
             permit: None,
         }
-    }
-
-    pub(super) fn with_permit(mut self, permit: Option<LargeRowPermit>) -> Self {
-        self.permit = permit.map(Arc::new);
-        self
     }
 
     /// Returns its permit, if it is large.
