@@ -99,7 +99,7 @@ impl ResultBody {
 // === impl Ending ===
 
 impl Ending {
-    /// Returns the end of results of a revision whose last members are `tail`.
+    /// Returns the end of results of a revision, with the last members `tail`.
     pub(super) fn new(revision: Revision, tail: &str) -> Self {
         Self {
             ok: [CLOSING, tail].concat().into(),

@@ -199,7 +199,7 @@ impl Client {
         &self.server
     }
 
-    /// Returns a client of the same connection whose calls report their progress to a closure.
+    /// Returns a client of the same connection with calls that report their progress to a closure.
     ///
     /// ```no_run
     /// # async fn call(client: ziggurat_mcp::client::Client)

@@ -42,10 +42,10 @@ pub type Guarded<S> = Shutdown<Host<Origin<Endpoint<S>>>>;
 
 /// Serves a [`Server`] over Streamable HTTP.
 ///
-/// Unless told otherwise, it serves `/mcp`, refuses requests that were meant for another host (DNS
-/// rebinding) and those of foreign web pages, limits bodies to 4 MiB and connections by the [`Limits`]
-/// of the accept loop, and does not start on an address that other machines reach unless callers need
-/// a token.
+/// By default it serves `/mcp` and refuses requests that were meant for another host (DNS
+/// rebinding) or come from foreign web pages. It limits bodies to 4 MiB and connections by the
+/// [`Limits`] of the accept loop. It does not start on an address that other machines reach unless
+/// callers need a token.
 ///
 /// ```no_run
 /// use ziggurat_mcp::{Http, Server};
@@ -139,8 +139,8 @@ impl<S> Http<S> {
         self.verified_by(Hashed::from_iter(known))
     }
 
-    /// Refuses callers whose token this does not accept. Tools find what it returns as the
-    /// [identity](crate::ToolRequest::identity) of the caller.
+    /// Refuses callers if `verify` does not accept their token. Tools find the value that it
+    /// returns as the [identity](crate::ToolRequest::identity) of the caller.
     ///
     /// ```
     /// use ziggurat_layers::bearer::{Hashed, TokenHash};
@@ -197,9 +197,9 @@ impl<S> Http<S> {
         self
     }
 
-    /// Adds an origin whose web pages may send requests, such as `https://app.example.com`. Pages of
-    /// the hosts of this server always may; on a loopback address, pages of this machine may unless
-    /// an origin is added.
+    /// Lets web pages of an origin send requests, such as `https://app.example.com`. Pages of the
+    /// hosts of this server always may; on a loopback address, pages of this machine may unless an
+    /// origin is added.
     pub fn with_origin(mut self, origin: impl Into<String>) -> Self {
         self.settings.origins.push(origin.into());
         self

@@ -51,7 +51,7 @@
 //! | `prompts/list` | the prompts, by name | |
 //! | `prompts/get` | the messages | -32603 unknown prompt |
 //! | `notifications/initialized` | `{}`, if it was sent as a request | |
-//! | those of the [program](Mcp::with_method) | as the program defines | -32602 |
+//! | methods of the [program](Mcp::with_method) | as the program defines | -32602 |
 //! | any other | | -32601 |
 //!
 //! Malformed params are -32602, and the data names the member. A notification is never executed,
@@ -378,8 +378,8 @@ impl Mcp {
         self
     }
 
-    /// Finishes calls whose client has disconnected, in negotiated revisions over HTTP in which a
-    /// disconnect does not cancel the call.
+    /// Finishes calls although their client has disconnected, in negotiated revisions over HTTP in
+    /// which a disconnect does not cancel the call.
     #[must_use]
     pub fn with_detached_calls(mut self, detached: DetachedCalls) -> Self {
         self.shared_mut().detached = Some(detached);

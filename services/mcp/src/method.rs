@@ -1,4 +1,4 @@
-//! Methods that a program adds to those of the protocol.
+//! Methods that a program adds to the methods of the protocol.
 
 use std::{fmt, pin::Pin, sync::Arc};
 

@@ -67,7 +67,7 @@ pub(super) struct Completion {
     pub(super) context: CompletionContext,
 }
 
-/// A prompt or resource template whose argument is completed.
+/// The prompt or resource template that the completed argument belongs to.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 pub(super) enum Subject {

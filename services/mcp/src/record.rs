@@ -28,10 +28,9 @@ use crate::{
 /// level one when it begins.
 ///
 /// They have the fields `tool`, `outcome`, `duration_ms`, `id` (of the JSON-RPC message),
-/// `request_id` (of the HTTP request, if it has one) and those of [`LogFields`], and contain no
-/// arguments or results. A call
-/// that succeeds is `info`, one that reports an error or is refused `warn`, a fault of the server
-/// `error`.
+/// `request_id` (of the HTTP request, if it has one) and the fields of [`LogFields`]. They contain
+/// no arguments or results. A call that succeeds is `info`, a call that reports an error or is
+/// refused `warn`, a fault of the server `error`.
 pub const LOG_TARGET: &str = "ziggurat::tool_calls";
 
 /// Appended to a text that the shutdown of the server cuts short.
@@ -267,7 +266,7 @@ pub(super) fn outcome(result: &Result<ToolResult, Error>) -> Option<Outcome> {
     })
 }
 
-/// Returns the bytes of the text of a result; none of a stream, whose text is not there yet.
+/// Returns the bytes of the text of a result; 0 for a stream, since its text is not there yet.
 pub(super) fn text_bytes(result: &Result<ToolResult, Error>) -> u64 {
     match result {
         Ok(result) => match &result.content {

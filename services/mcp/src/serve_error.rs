@@ -43,7 +43,7 @@ impl ServeError {
     }
 }
 
-/// Writes the message, because a program whose `main` returns the error prints it so.
+/// Writes the message, because `main` prints a returned error with `Debug`.
 impl fmt::Debug for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

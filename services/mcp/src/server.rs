@@ -149,8 +149,8 @@ impl<L> ServerBuilder<L> {
     /// Puts a layer around every call, of every method. A layer that is added later sees a call
     /// first.
     ///
-    /// The layer is around a `Service<Call>`, whose [`Call`](ziggurat_layers::json_rpc::Call) has
-    /// the method, the params and the head of its HTTP request.
+    /// The layer is around a `Service<Call>`. The [`Call`](ziggurat_layers::json_rpc::Call) has the
+    /// method, the params and the head of its HTTP request.
     ///
     /// ```
     /// use tower::util::MapRequestLayer;

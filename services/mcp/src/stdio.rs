@@ -34,8 +34,8 @@
 //! # Cancelling
 //!
 //! `notifications/cancelled` with a `requestId` drops the calls of that id, in any state: waiting
-//! for a permit, running, or answered but not yet written. Nothing is sent for them. An answer
-//! whose line has begun is finished, because half a line would corrupt the next one. Unknown ids
+//! for a permit, running, or answered but not yet written. Nothing is sent for them. An answer is
+//! finished once its line has begun, because half a line would corrupt the next one. Unknown ids
 //! are ignored, and `initialize` cannot be cancelled.
 //!
 //! # Memory

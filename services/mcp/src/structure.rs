@@ -41,7 +41,7 @@ impl Structure {
     ///
     /// # Errors
     ///
-    /// Returns an error if JSON cannot represent it: a map whose keys are not texts.
+    /// Returns an error if JSON cannot represent it: a map with keys that are not texts.
     pub fn new(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         let json = serde_json::to_vec(value)?.into();
         Ok(Self { json })

@@ -54,8 +54,8 @@ const TIMED_OUT: &str = "The tool did not finish in time and was stopped. Ask fo
 
 /// A tool as a type, for one that has a state or streams its result; see [`Tool`] for closures.
 ///
-/// Implement this trait in a file and add the type to [`Tools`]. A call that is cancelled, or
-/// whose client disconnects, is dropped at its next await; the tool has to release its resources in
+/// Implement this trait in a file and add the type to [`Tools`]. A call is dropped at its next
+/// await if it is cancelled or its client disconnects. The tool has to release its resources in
 /// destructors.
 ///
 /// ```
@@ -391,8 +391,8 @@ impl ToolRequest {
 
     /// Reads the arguments.
     ///
-    /// A struct whose members are all [`Lenient`], with `#[serde(default)]`, can always be read:
-    /// the tool decides about missing members.
+    /// A struct with `#[serde(default)]` and only [`Lenient`] members can always be read: the tool
+    /// decides about missing members.
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ pub struct Client {
     output: BytesMut,
     process: i32,
     cancel: CancelKey,
-    /// Number of messages whose answers are not complete.
+    /// Number of messages without a complete answer.
     pending: u32,
     /// The row that is being skipped.
     skipping: Option<SkippedRow>,
@@ -257,7 +257,8 @@ impl Client {
         };
         within(patience, send).await??;
         if is_long {
-            // The answer may take long, and what is left of the capacity does not show the memory.
+            // Frees the large buffer now, since the answer may take long. The rest of the capacity
+            // does not show its size.
             self.output = BytesMut::with_capacity(READ_SIZE);
         }
         Ok(())

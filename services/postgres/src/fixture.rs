@@ -47,7 +47,7 @@ impl Silence {
         Self { listener }
     }
 
-    /// Replaces the address in some settings by that of this server.
+    /// Replaces the address in the settings with the address of this server.
     pub fn stand_in(&self, settings: &mut Settings) {
         let address = self.listener.local_addr().expect("it is bound");
         settings.host = address.ip().to_string();

@@ -1,4 +1,4 @@
-//! Types whose values are not shown as the text that PostgreSQL sends.
+//! Types with values that are not shown as the text that PostgreSQL sends.
 //!
 //! PostgreSQL sends every value as text, which is shown as it is for most types. The exceptions are
 //! booleans, timestamps, JSON and arrays. Built-in types have fixed OIDs; of the others only arrays
@@ -22,7 +22,7 @@ const MAX_KNOWN: usize = 4096;
 /// From here on OIDs are assigned by `initdb`, and from 16384 on to objects of users.
 const FIRST_UNFIXED: u32 = 10_000;
 
-/// Built-in array types whose elements are shown as PostgreSQL prints them.
+/// Built-in array types with elements that are shown as PostgreSQL prints them.
 const TEXT_ARRAYS: &[u32] = &[
     143, 210, 270, 271, 272, 273, 629, 651, 719, 775, 791, 1001, 1002, 1003, 1006, 1008, 1009,
     1010, 1011, 1012, 1013, 1014, 1015, 1017, 1018, 1019, 1020, 1027, 1034, 1040, 1041, 1182, 1183,

@@ -116,7 +116,7 @@ pub struct Function<'a> {
     pub arguments: &'a str,
     /// Type of its result; empty for a procedure.
     pub result: &'a str,
-    /// Its comment; empty if there is none.
+    /// Its comment, or an empty text.
     pub comment: &'a str,
 }
 
@@ -238,7 +238,7 @@ impl Metadata {
         self.denied.iter().map(|&schema| self.words.text(schema))
     }
 
-    /// Returns whether the role lacks USAGE on an existing schema, whose tables are then unknown.
+    /// Returns whether the role lacks USAGE on this schema, so that its tables are unknown.
     #[must_use]
     pub fn is_denied(&self, schema: &str) -> bool {
         self.denied
@@ -308,7 +308,7 @@ impl<'a> Table<'a> {
         self.entry.oid
     }
 
-    /// Returns its comment; empty if there is none.
+    /// Returns its comment, or an empty text.
     #[must_use]
     pub fn comment(self) -> &'a str {
         self.metadata.words.text(self.entry.comment)
@@ -400,7 +400,7 @@ impl<'a> Column<'a> {
         self.metadata.words.text(self.entry.data_type)
     }
 
-    /// Returns its comment; empty if there is none.
+    /// Returns its comment, or an empty text.
     #[must_use]
     pub fn comment(self) -> &'a str {
         self.metadata.words.text(self.entry.comment)
@@ -430,8 +430,8 @@ impl<'a> Column<'a> {
         self.entry.facts & INDEXED != 0
     }
 
-    /// Returns the columns its foreign keys refer to, as `schema.table.column` separated by commas;
-    /// empty if there are none.
+    /// Returns the columns its foreign keys refer to, as `schema.table.column` separated by commas,
+    /// or an empty text.
     #[must_use]
     pub fn references(self) -> &'a str {
         self.metadata.words.text(self.entry.references)
@@ -447,15 +447,14 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Returns the expression of its default, or the one it is generated from; empty if there is
-    /// none.
+    /// Returns the expression of its default, or the one it is generated from, or an empty text.
     #[must_use]
     pub fn default(self) -> &'a str {
         self.metadata.words.text(self.entry.default)
     }
 
-    /// Returns the enum of its values: its type, or that of its domain or of the elements of its
-    /// array.
+    /// Returns the enum of its values: its type, the type of its domain, or the type of the
+    /// elements of its array.
     #[must_use]
     pub fn enum_type(self) -> Option<EnumType<'a>> {
         let enums = &self.metadata.enums;

@@ -199,7 +199,7 @@ impl Pools {
         [limit.taken(), idle, limit.waiting()]
     }
 
-    /// Returns the pool of a caller whose account has no other sessions.
+    /// Returns the pool of a caller with an account of its own.
     #[must_use]
     pub fn pool(&self, caller: &str, database: &Arc<Database>) -> Pool {
         self.pool_of(caller, caller, database)
@@ -218,7 +218,7 @@ impl Pools {
         Ok(lease)
     }
 
-    /// Closes all pools of a caller whose token is no longer valid.
+    /// Closes all pools of a caller with a token that is no longer valid.
     ///
     /// Tasks that wait for a connection get an error. A running statement may finish, within its
     /// timeout, and then its connection closes.

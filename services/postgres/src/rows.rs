@@ -80,9 +80,10 @@ pub struct Summary {
     pub command: String,
     /// Number of rows that a statement without columns changed.
     pub affected: u64,
-    /// Number of rows that PostgreSQL reported for a statement with rows: with `RETURNING` those
-    /// that it changed, more than were asked for included. It is 0 for a statement that only reads
-    /// and whose rows are fetched in pieces.
+    /// Number of rows that PostgreSQL reported for a statement with rows.
+    ///
+    /// With `RETURNING` it counts all changed rows, even if the caller asked for fewer. It is 0 for
+    /// a statement that only reads and returns its rows in pieces.
     pub processed: u64,
 }
 
@@ -163,8 +164,7 @@ impl Column {
         self.type_oid
     }
 
-    /// Returns the OID of the table whose column it is, and the number of the column there; `None`
-    /// if it is computed.
+    /// Returns the OID of its table and the number of the column there; `None` if it is computed.
     #[must_use]
     pub fn origin(&self) -> Option<(u32, u16)> {
         let (table, number) = self.origin;
@@ -307,8 +307,8 @@ impl Row {
     /// Returns the text of a value, or `None` if it is NULL.
     ///
     /// # Errors
-    /// Fails when there is no such column, and when the text is not UTF-8, which a database whose
-    /// encoding is `SQL_ASCII` may send.
+    /// Fails when there is no such column, and when the text is not UTF-8. A database with the
+    /// encoding `SQL_ASCII` may send such texts.
     pub fn text(&self, column: usize) -> Result<Option<&str>, QueryError> {
         let value = self.values.value(column).map_err(QueryError::Row)?;
         value.map(text).transpose()

@@ -17,7 +17,7 @@ use crate::{
 pub struct ReadOnlyQuery {
     /// Its name in the log.
     pub name: &'static str,
-    /// A query that runs first, whose rows are ignored: settings for this transaction.
+    /// A query that runs first, for settings of this transaction; its rows are ignored.
     pub before: Option<String>,
     /// The query itself.
     pub query: String,

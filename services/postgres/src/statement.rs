@@ -19,12 +19,12 @@
 //!
 //! # One message
 //!
-//! A query whose text has no `;` is sent as one message, which PostgreSQL runs as one transaction,
-//! in one round trip: set the transaction to read-only, set its timeout, run the text in
-//! parentheses with a LIMIT behind them, for one row more than wanted. Without a `;` PostgreSQL can
-//! see only one statement there, whatever quotes and comments it has, and a text that begins with a
-//! parenthesis can only be a query. PostgreSQL parses the message before it runs any of it, so
-//! nothing runs if the syntax is wrong. The LIMIT applies to the text itself: its order is kept,
+//! A query without a `;` in its text is sent as one message, which PostgreSQL runs as one
+//! transaction, in one round trip: set the transaction to read-only, set its timeout, run the text
+//! in parentheses with a LIMIT behind them, for one row more than wanted. Without a `;` PostgreSQL
+//! can see only one statement there, whatever quotes and comments it has, and a text that begins
+//! with a parenthesis can only be a query. PostgreSQL parses the message before it runs any of it,
+//! so nothing runs if the syntax is wrong. The LIMIT applies to the text itself: its order is kept,
 //! and PostgreSQL plans for the number of rows that are wanted.
 //!
 //! A text with its own LIMIT or OFFSET cannot get another one. It becomes a subquery, or a cursor
@@ -37,14 +37,14 @@
 //! commit, and reset the session (`DISCARD ALL`), so that no change of the session outlives the
 //! call. This also distinguishes a text that could not be parsed from one that failed while
 //! running, and all positions refer to the caller's text alone. On a database that allows writes
-//! the text may have several statements; the rows are those of the first one that returns any.
+//! the text may have several statements; the first one that returns rows provides the rows.
 //!
 //! # Values
 //!
 //! A text with values for `$1`, `$2` and so on is sent with the extended protocol, a query in one
-//! write: begin, the text with a LIMIT, and the end of the transaction. What takes no LIMIT runs as
-//! it is, in a second write, and is asked for its first rows. The values never become text of a
-//! statement.
+//! write: begin, the text with a LIMIT, and the end of the transaction. A text that takes no LIMIT
+//! runs as it is, in a second write, and is asked for its first rows. The values never become text
+//! of a statement.
 //!
 //! # Costs
 //!
@@ -314,8 +314,8 @@ impl Statement {
         self
     }
 
-    /// Replaces the limit on the size of a row. The result ends before a larger one, whose bytes
-    /// are dropped as they arrive.
+    /// Replaces the limit on the size of a row. The result ends before a larger row. The bytes of
+    /// that row are dropped as they arrive.
     pub fn with_max_row_bytes(mut self, bytes: usize) -> Self {
         self.max_row_bytes = bytes;
         self

@@ -78,7 +78,7 @@ impl StatementLog {
         Self { running, span }
     }
 
-    /// Returns the comment before the statement, which is ASCII and empty if there is none.
+    /// Returns the comment before the statement, or an empty text. It is ASCII.
     pub(crate) fn comment(&self, lease: &pool::Lease) -> String {
         lease.call().comment(self.span.as_ref())
     }

@@ -112,7 +112,7 @@ pub fn after_scheme(text: &str) -> Option<&str> {
 impl Database {
     /// Describes the database of a caller's URL.
     ///
-    /// Its name is the URL with the password replaced. Limits and times are those of `base`;
+    /// Its name is the URL with the password replaced. Limits and times are taken from `base`;
     /// nothing else of `base` is used.
     ///
     /// # Errors

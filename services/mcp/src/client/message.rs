@@ -79,7 +79,7 @@ pub(super) struct Params<'a> {
     pub(super) meta: Option<Meta<'a>>,
 }
 
-/// The thing whose argument is completed.
+/// The prompt or resource template that the completed argument belongs to.
 #[derive(Clone, Copy, Serialize)]
 #[serde(tag = "type")]
 pub(super) enum Reference<'a> {

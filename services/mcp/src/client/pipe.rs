@@ -104,8 +104,8 @@ impl Pipe {
         self.flush().await
     }
 
-    /// Writes what is not yet written. Also reads, since a server may stop to read while its own
-    /// output is full.
+    /// Writes all pushed lines. Also reads, since a server may stop reading while its own output is
+    /// full.
     pub(super) async fn flush(&self) -> Result<(), ClientError> {
         let place = self.wakers.place();
         poll_fn(|cx| {

@@ -262,7 +262,7 @@ impl CallResult {
         texts.join("\n")
     }
 
-    /// Returns the content for programs as a value of a type; `None` if there is none.
+    /// Returns the content for programs as a value of a type; `None` without such content.
     ///
     /// # Errors
     ///

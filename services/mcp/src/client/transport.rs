@@ -106,7 +106,7 @@ impl Exchange {
     }
 }
 
-/// Locks a mutex whose data stays valid when a thread that holds it panics.
+/// Locks a mutex, also after a panic of a thread that held it: its data stays valid.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -310,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// Sees the entries whose names begin with this text.
+    /// Sees the entries with names that begin with this text.
     struct Beginning(&'static str);
 
     impl View for Beginning {

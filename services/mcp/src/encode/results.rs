@@ -15,7 +15,7 @@ use crate::{
 /// Limit on completions for a client.
 const MAX_COMPLETIONS: usize = 100;
 
-/// Text of a tool whose result is more than text, for clients that negotiate no revision.
+/// Replaces a result that is more than text, for clients that negotiate no revision.
 const NEEDS_NEWER_REVISION: &str = "This tool needs a newer revision of the protocol.";
 
 // === impl Encoder ===

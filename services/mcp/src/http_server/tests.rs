@@ -422,7 +422,7 @@ async fn resources_templates_and_prompts_are_closures_too() {
     }
 }
 
-// === what is announced ===
+// === announced features ===
 
 #[tokio::test]
 async fn a_server_announces_only_what_it_has() {

@@ -12,8 +12,8 @@ use crate::{
 
 /// The revision of a call and the capabilities of its client.
 ///
-/// The default is a call whose client negotiates no revision. It is answered exactly as in revision
-/// 2024-11-05, and its client can neither be asked nor notified.
+/// The default is a call from a client that negotiates no revision. It is answered exactly as in
+/// revision 2024-11-05, and the client can neither be asked nor notified.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     pub(crate) revision: Revision,

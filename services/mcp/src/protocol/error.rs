@@ -11,7 +11,7 @@ pub(crate) const CAPABILITY_MISSING: i64 = -32021;
 const VERSION_UNSUPPORTED: i64 = -32022;
 
 /// Makes the error for a revision that the server does not answer. It lists the modern revisions
-/// that it does, or if there are none, the others.
+/// that the server answers. Without any, it lists the others.
 pub(super) fn unsupported(requested: &str, revisions: Revisions) -> Error {
     #[derive(Serialize)]
     struct Versions<'a> {

@@ -21,7 +21,7 @@ use super::*;
 type TestBody = UnsyncBoxBody<Bytes, Infallible>;
 type TestReply = Reply<TestBody>;
 
-/// A service whose calls the test answers.
+/// A service that lets the test answer its calls.
 #[derive(Clone)]
 struct TestService(mpsc::UnboundedSender<ReceivedCall>);
 

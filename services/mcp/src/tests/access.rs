@@ -10,7 +10,7 @@ use crate::{
     protocol::{Context, Revision},
 };
 
-/// Hides what has `hidden` in its name, for all callers.
+/// Hides entries with `hidden` in their name, for all callers.
 #[derive(Clone, Default)]
 struct Hiding {
     asked: Arc<AtomicUsize>,

@@ -186,7 +186,7 @@ fn a_call_that_is_dropped_ends_as_cancelled() {
         .filter_map(|(_, end)| end)
         .collect();
     assert_eq!(ends, [End::of(Outcome::Cancelled)]);
-    // A stream whose end the client does not wait for.
+    // A stream that the client drops before its end.
     let message = message.replace(r#""stuck""#, r#""pieces":["a"],"stuck""#);
     let Ok(answer) = block_on(read(message).answer::<_, ResultBody>(mcp));
     assert_eq!(notes.take().len(), 1, "it has not ended yet");

@@ -130,7 +130,7 @@ impl Tools {
         self.entries.find(name)
     }
 
-    /// Returns whether the operator disabled the name, which may be that of no tool.
+    /// Returns whether the operator disabled the name. There may be no tool of this name.
     pub(crate) fn is_disabled(&self, name: &str) -> bool {
         let tool = self.entries.find(name);
         self.disabled.contains(name) && !tool.is_some_and(|it| it.descriptor.is_always_enabled)

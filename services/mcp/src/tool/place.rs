@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 /// An object or array that is open at a position.
 enum Open<'a> {
-    /// With the member whose value begins, as written.
+    /// With the name, as written, of the member at this position.
     Object(Option<&'a str>),
     /// With the index of the element.
     Array(usize),
 }
 
-/// Returns what is wrong with the arguments, and the path of the wrong one: a model knows names, not
+/// Describes the error in the arguments with the path of the wrong one: a model knows names, not
 /// lines and columns.
 pub(super) fn complaint(arguments: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();

@@ -46,7 +46,7 @@ pub struct Schema {
 #[serde(untagged)]
 enum Complete {
     Value(Value),
-    /// One whose members keep their order.
+    /// Keeps the order of its members.
     Ordered(Box<RawValue>),
 }
 
@@ -110,12 +110,12 @@ impl Schema {
         }
     }
 
-    /// Takes a complete schema that keeps the order of its members, for a tool whose arguments are
-    /// known only when the program runs.
+    /// Takes a complete schema that keeps the order of its members, for a tool with arguments that
+    /// are known only when the program runs.
     ///
     /// # Errors
     ///
-    /// Returns an error if JSON cannot represent it: a map whose keys are not texts.
+    /// Returns an error if JSON cannot represent it: a map with keys that are not texts.
     pub fn raw_of(schema: &impl Serialize) -> Result<Self, serde_json::Error> {
         Ok(Self {
             raw: Some(Complete::Ordered(to_raw_value(schema)?)),

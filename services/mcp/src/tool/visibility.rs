@@ -4,8 +4,10 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use crate::{Caller, Property, Schema, ToolDescriptor};
 
-/// The clients that are told about a tool: those that negotiate a revision, and those that do not
-/// (their list is that of revision 2024-11-05, and a server may have to keep it as it is).
+/// The clients that are told about a tool.
+///
+/// Clients that negotiate no revision get the list of revision 2024-11-05, and a server may have to
+/// keep this list as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Visibility {

@@ -24,7 +24,7 @@ pub(crate) struct ConnectionLimit {
     count: usize,
 }
 
-/// Permits of a connection: one from the limit of all callers, and one from that of its account.
+/// Permits of a connection: one from the limit of all callers, and one from its account's limit.
 #[derive(Debug)]
 pub(crate) struct Permits {
     pub(crate) _of_all: OwnedSemaphorePermit,

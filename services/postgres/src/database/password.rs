@@ -23,7 +23,7 @@ const MAX_FILE: u64 = 1 << 20;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Password {
-    /// The password itself. If it is empty there is none, even if a file or the environment has
+    /// The password itself. An empty text means no password, even if a file or the environment has
     /// one.
     Given(SecretString),
     /// From the file named by `PGPASSFILE`, else `~/.pgpass`.
@@ -44,7 +44,7 @@ pub(super) struct Account<'a> {
 // === impl Password ===
 
 impl Password {
-    /// Looks up the password; empty if there is none.
+    /// Looks up the password. Returns an empty text if it finds no password.
     pub(super) fn resolve(&self, account: Account<'_>) -> SecretString {
         match self {
             Self::Given(password) => password.clone(),

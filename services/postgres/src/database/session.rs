@@ -11,19 +11,19 @@ pub enum TargetSessionAttrs {
     /// The first server that answers.
     #[default]
     Any,
-    /// A primary whose sessions are read-write by default.
+    /// A primary where sessions are read-write by default.
     ReadWrite,
-    /// A standby, or a server whose sessions are read-only by default.
+    /// A standby, or a server where sessions are read-only by default.
     ReadOnly,
     /// Not a standby.
     Primary,
     /// A standby.
     Standby,
-    /// A standby, or if there is none, the first server that answers.
+    /// A standby if one answers, else the first server that answers.
     PreferStandby,
 }
 
-/// A word that is none of the six.
+/// A word that names no [`TargetSessionAttrs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be any, read-write, read-only, primary, standby or prefer-standby")]
 pub struct UnknownSessionAttrs;

@@ -1,4 +1,4 @@
-//! Long errors and notices, whose texts are cut while they are read.
+//! Long errors and notices with texts that are cut while they are read.
 
 use std::ffi::CStr;
 
@@ -22,7 +22,7 @@ pub(super) struct LongMessage {
     left: usize,
     /// The message so far, with its header.
     kept: BytesMut,
-    /// Start of the text that is being read, in what is kept; `None` between two texts.
+    /// Start in `kept` of the text that is being read; `None` between two texts.
     text: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ impl LongMessage {
         }
     }
 
-    /// Takes what has arrived out of the input, and returns whether the message is complete.
+    /// Takes the bytes of the message out of the input, and returns whether it is complete.
     pub(super) fn read(&mut self, input: &mut BytesMut) -> bool {
         let mut piece = input.split_to(self.left.min(input.len()));
         self.left -= piece.len();

@@ -14,7 +14,7 @@ pub struct Field {
     pub(crate) name: String,
     /// The OID of its type, or of the base type of its domain.
     pub(crate) type_oid: u32,
-    /// The OID of the table that it is a column of, and its number there; zeros if it is none.
+    /// The OID of its table and its number there; zeros if it is not a column of a table.
     pub(crate) origin: (u32, i16),
 }
 
@@ -186,7 +186,7 @@ pub(super) fn fields(body: &RowDescriptionBody) -> io::Result<Arc<[Field]>> {
     fields.collect::<Vec<_>>().map(Into::into)
 }
 
-/// Returns the count at the end of a command tag such as `INSERT 0 5`; zero if there is none.
+/// Returns the count at the end of a command tag such as `INSERT 0 5`; zero without a count.
 pub(super) fn count(tag: &str) -> u64 {
     let last = tag.rsplit(' ').next().unwrap_or_default();
     last.parse().unwrap_or(0)

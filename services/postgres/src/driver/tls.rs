@@ -35,7 +35,7 @@ pub enum SslMode {
     VerifyFull,
 }
 
-/// A word that is none of the six.
+/// A word that names no [`SslMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be disable, allow, prefer, require, verify-ca or verify-full")]
 pub struct UnknownSslMode;
@@ -195,7 +195,7 @@ fn unreadable(error: &rustls_pki_types::pem::Error) -> rustls::Error {
 /// Verifier that does not compare the name of the host, for all modes but `verify-full`.
 #[derive(Debug)]
 struct AnyHost {
-    /// `None` accepts any certificate whose key the server has.
+    /// With `None`, any certificate is accepted if the server has its key.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     roots: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,

@@ -65,7 +65,7 @@ impl<'a> EnumType<'a> {
         self.metadata.words.text(self.entry.name)
     }
 
-    /// Returns its comment; empty if there is none.
+    /// Returns its comment, or an empty text.
     #[must_use]
     pub fn comment(self) -> &'a str {
         self.metadata.words.text(self.entry.comment)

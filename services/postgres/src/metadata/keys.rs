@@ -23,7 +23,7 @@ pub struct ForeignKey<'a> {
 /// Keys of a database.
 #[derive(Default)]
 pub(super) struct Keys {
-    /// Positions of columns: those of each key, and behind those of a foreign key its targets.
+    /// Positions of the columns of each key. Behind a foreign key are the columns that it targets.
     columns: Vec<u32>,
     /// Sorted by table and columns.
     foreign: Vec<ForeignKeyEntry>,

@@ -264,7 +264,7 @@ impl Reader {
         metadata.columns.shrink_to_fit();
         metadata.functions.shrink_to_fit();
         let words = self.words.finish();
-        // PostgreSQL sorts by the bytes of the database encoding, look-ups by those of UTF-8.
+        // PostgreSQL sorts by the bytes of the database encoding. Look-ups need the order of UTF-8.
         let place = |entry: &TableEntry| (words.text(entry.schema), words.text(entry.name));
         metadata
             .tables
@@ -287,7 +287,7 @@ pub fn text(row: &Row, index: usize) -> Result<Cow<'_, str>, DriverError> {
 /// Reads a number.
 ///
 /// # Errors
-/// Fails if the value is none.
+/// Fails if the value is not a number of this type.
 pub fn number<T>(row: &Row, index: usize) -> Result<T, DriverError>
 where
     T: std::str::FromStr<Err = std::num::ParseIntError>,

@@ -75,7 +75,7 @@ const KEYS: &str = "SELECT t.oid, row_number() OVER (ORDER BY t.nspname, t.relna
             WHERE i.indrelid = t.oid AND k.place <= i.indnkeyatts) AS indexed
     FROM tables t";
 
-/// The enums and the domains, with what is needed to find the enum of a type. Enums are first, so
+/// The enums and the domains, with the OIDs that lead from a type to its enum. Enums are first, so
 /// that the limit leaves out domains.
 const TYPES: &str = "SELECT t.oid, t.typarray, t.typbasetype, s.nspname, t.typname,
         CASE t.typtype WHEN 'e' THEN (

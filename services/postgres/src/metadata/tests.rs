@@ -18,7 +18,7 @@ async fn loaded(sql: &str) -> Metadata {
     load(&fixture.readable()).await
 }
 
-/// Returns each table as a line of text, without those of extensions.
+/// Returns each table as a line of text. Tables of extensions are not included.
 fn tables(metadata: &Metadata) -> Vec<String> {
     metadata
         .tables()

@@ -6,7 +6,7 @@
 //! leaves time for the others.
 //!
 //! The session keeps no setting of this server: each statement sends its own. So the connection may
-//! be that of a pooler, which shares it with other programs.
+//! come from a pooler, which shares it with other programs.
 
 use std::{fmt::Write as _, pin::pin, time::Duration};
 

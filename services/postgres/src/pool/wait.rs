@@ -12,8 +12,8 @@ const CONNECT_ALLOWANCE: Duration = Duration::from_secs(2);
 /// Minimum time for connecting, even after a long wait.
 const MIN_CONNECT_TIME: Duration = Duration::from_secs(1);
 
-/// Wait of one caller for a connection: for its own permit, for that of all callers, and for
-/// PostgreSQL.
+/// Wait of one caller for a connection: for a permit from its own limit, for a permit from the
+/// limit of all callers, and for PostgreSQL.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     /// Time of its start.

@@ -57,7 +57,7 @@ struct Execution {
     progress: Progress,
     /// Columns, known after PostgreSQL has parsed the text, or before the first row.
     columns: Option<Arc<[Column]>>,
-    /// Comment before the statement, empty if there is none. It is ASCII.
+    /// Comment before the statement, or an empty text. It is ASCII.
     comment: String,
 }
 
@@ -213,7 +213,7 @@ impl Execution {
         self.finish(false).await
     }
 
-    /// Sends what is queued, and reads the answer to BEGIN if there is one.
+    /// Sends the queued messages, and reads the answer to BEGIN if there is one.
     async fn flush_and_open(&mut self, has_opening: bool) -> Result<(), AttemptError> {
         let client = self.lease.begin();
         let opened = async {

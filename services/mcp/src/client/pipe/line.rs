@@ -98,7 +98,7 @@ impl LineWriter {
         }
     }
 
-    /// Adds a line to the end of what is written.
+    /// Adds a line to the end of the output.
     pub(super) fn push(&mut self, line: &[u8]) {
         if self.failed.is_none() {
             self.unsent.extend_from_slice(line);

@@ -98,7 +98,7 @@ async fn a_finished_call_is_not_cancelled() {
     }
 }
 
-/// A server whose notifications wait until the test lets them through.
+/// A server that accepts each notification only when the test lets it through.
 fn slow_server() -> (
     ClientBuilder,
     mpsc::UnboundedReceiver<(Value, oneshot::Sender<()>)>,

@@ -11,7 +11,7 @@ use crate::{
     statement::executor::{AttemptError, Execution, Route},
 };
 
-/// Limit on the bytes of a plan; a statement whose plan is longer has no estimate.
+/// Limit on the bytes of a plan; a statement with a longer plan has no estimate.
 const MAX_PLAN_BYTES: usize = 1 << 20;
 
 const EXPLAIN: &str = "EXPLAIN (FORMAT JSON) ";

@@ -1,4 +1,4 @@
-//! Results that PostgreSQL keeps, and whose number of rows is known first.
+//! Results that PostgreSQL keeps, so that the number of rows is known before the first row.
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@ use super::*;
 
 const MAX: f64 = 1000.0;
 
-/// Runs a statement whose cost may be at most [`MAX`], and returns its lines.
+/// Runs a statement with a cost limit of [`MAX`], and returns its lines.
 async fn run(pool: &Pool, sql: &str) -> Result<Vec<String>, QueryError> {
     let statement = Statement::new(pool.database(), sql)?.with_max_cost(Some(MAX));
     let mut rows = statement.run(pool.lease().await?).await?;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::rows::{Extent, Rows, Summary};
 
-/// Makes a pool whose operator allows `rows` rows.
+/// Makes a pool with a row limit of `rows`, as an operator may set.
 fn allowing(fixture: &Fixture, rows: u32) -> Pool {
     fixture.pool(|settings| settings.row_limit = rows)
 }
