@@ -10,7 +10,7 @@ use crate::{Accounts, LoginError, UserRecord};
 /// Accounts that were locked after too many failed logins, by the database that replicas share. Each
 /// has its creation time, because an account may have been deleted and created again.
 ///
-/// Without such a database the user file has all locks, and there are none here.
+/// Without such a database this is empty, since the user file has all locks.
 #[derive(Debug, Default)]
 pub struct LockedAccounts(Vec<(String, Option<Timestamp>)>);
 

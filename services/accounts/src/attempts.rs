@@ -7,7 +7,7 @@ use ziggurat_tokens::WallClock;
 
 use crate::{Accounts, LoginError, Settings};
 
-/// Limits wrong passwords by client address: those of logins and of connection URLs count together.
+/// Limits wrong passwords by client address; logins and connection URLs count together.
 ///
 /// Not a [`RateLimitLayer`](ziggurat_layers::rate_limit::RateLimitLayer), because a login is a part
 /// of a body: one request may contain several, and other calls of a limited address are answered.
@@ -54,7 +54,7 @@ impl PasswordAttempts {
         }
     }
 
-    /// Refuses a client whose passwords were wrong too often. Counts nothing.
+    /// Refuses a client after too many wrong passwords. Counts nothing.
     pub(super) async fn check(&self, client: Key) -> Result<(), LoginError> {
         match self {
             Self::Local(failures) => {

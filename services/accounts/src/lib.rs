@@ -1,9 +1,9 @@
-//! Authentication of users, beside that of programs.
+//! Authentication of users and of programs.
 //!
-//! Programs use API tokens, which are [`ApiTokens`]. Users [log in](Accounts::login) with a name and a password from a [`UserFile`], and get a
-//! session: a token that is valid for 24 hours and kept in memory only. [`Accounts`] implements
-//! [`Verify`] of the bearer layer for both kinds; a check is a digest and a lookup in an immutable
-//! map.
+//! Programs use API tokens, which are [`ApiTokens`]. Users [log in](Accounts::login) with a name
+//! and a password from a [`UserFile`], and get a session: a token that is valid for 24 hours and
+//! kept in memory only. [`Accounts`] implements [`Verify`] of the bearer layer for both kinds; a
+//! check is a digest and a lookup in an immutable map.
 //!
 //! ```
 //! use ziggurat_layers::bearer::Verify as _;
@@ -277,8 +277,8 @@ impl Accounts {
         (self.shared.tokens.count(), users)
     }
 
-    /// Verifies a token of which only the digest is known, such as that of an identity which was
-    /// kept for later.
+    /// Verifies a token of which only the digest is known, such as the token of an identity that
+    /// was kept for later.
     #[must_use]
     pub fn verify_digest(&self, token: TokenHash) -> VerifyFuture {
         let verdict = self.find(token);

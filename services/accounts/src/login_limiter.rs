@@ -30,7 +30,7 @@ pub(super) struct LoginLimiter {
 
 #[derive(Debug)]
 struct Queues {
-    /// Free slots. There are none while a login waits.
+    /// Number of free slots; 0 while a login waits.
     free: usize,
     /// Limit on the logins in each queue.
     max_waiting: usize,

@@ -29,7 +29,7 @@ struct ValidSession {
 /// The rights of a session.
 enum Rights {
     User(Identity),
-    /// Those of an API token, as long as it is valid.
+    /// The rights of an API token, as long as it is valid.
     Token(TokenHash),
 }
 
@@ -48,7 +48,7 @@ struct IndexedUser {
 // === impl SessionIndex ===
 
 impl SessionIndex {
-    /// Builds the index; ends sessions whose account is no longer valid.
+    /// Builds the index; ends sessions of accounts that are no longer valid.
     pub(super) fn new(now: Timestamp, users: &Users, sessions: &mut LocalSessions) -> Self {
         let users: HashMap<_, _> = users.records().map(|user| (&*user.name, user)).collect();
         sessions.retain_good(now, &users);

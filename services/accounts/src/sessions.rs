@@ -110,8 +110,8 @@ impl Sessions {
         }
     }
 
-    /// Opens a session with the rights of an API token. Returns the end of the session, which is not
-    /// after that of the token.
+    /// Opens a session with the rights of an API token. Returns the end of the session, which is at
+    /// most the end of the token.
     pub(super) async fn open_for_token(
         &self,
         accounts: &Arc<Shared>,
@@ -220,7 +220,7 @@ impl Sessions {
         }
     }
 
-    /// Drops and returns cached sessions that are outdated, or whose user may no longer log in.
+    /// Drops and returns cached sessions that are outdated, or of users who may no longer log in.
     pub(super) fn drop_outdated(&self, now: Duration, known: &SessionIndex) -> Vec<TokenHash> {
         match self {
             Self::Local => Vec::new(),

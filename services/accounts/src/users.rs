@@ -100,7 +100,7 @@ pub struct NewUser<'a> {
     pub is_admin: bool,
 }
 
-/// Changes of an account; what is none stays as it is.
+/// Changes of an account; fields with their default value change nothing.
 #[derive(Clone, Debug, Default)]
 pub struct UserChanges<'a> {
     /// Password.
@@ -301,7 +301,7 @@ impl UserFile {
         })
     }
 
-    /// Deletes an account, and ends its sessions. Returns what was stored of it.
+    /// Deletes an account, and ends its sessions. Returns the deleted record.
     ///
     /// # Errors
     ///

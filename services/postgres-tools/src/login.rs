@@ -126,8 +126,8 @@ impl<R> LoginLayer<R> {
         self
     }
 
-    /// Sets the challenge of the `WWW-Authenticate` header, `Bearer` by default: the same as that
-    /// of the bearer layer.
+    /// Sets the challenge of the `WWW-Authenticate` header, by default `Bearer` as in the bearer
+    /// layer.
     pub fn with_challenge(mut self, challenge: &Challenge) -> Self {
         self.challenge = challenge.to_header();
         self

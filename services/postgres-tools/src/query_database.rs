@@ -49,7 +49,7 @@ const LARGE_ANSWERS: usize = 8;
 /// more than 1,000 rows, larger answers are streamed instead of held in memory.
 ///
 /// The structured result has the rows too, as many as fit into the same number of bytes. For a
-/// statement without rows it is an empty table whose row count is the number of changed rows.
+/// statement without rows it is an empty table, and its row count is the number of changed rows.
 ///
 /// A text may name its connection by the URL of a database that is not configured, at a host and
 /// port of a configured one. API tokens, OAuth clients and users that are restricted to certain
@@ -316,7 +316,7 @@ impl ToolHandler for QueryDatabase {
                 self.run_in_chosen(database, &query, options, &request)
                     .await
             }
-            // Boxed: rare, and each future is larger than that of a query.
+            // Boxed: rare, and each future is larger than the future of a query.
             Directive::Default(url) => {
                 let set = Box::pin(ad_hoc.set_default(url)).await;
                 set.map(|text| options.done(text)).map_err(Error::from)

@@ -1,7 +1,7 @@
 //! `similarity_search`: finds the passages of a table that are closest to a question.
 //!
-//! An index finds the rows whose vectors are close, and their texts are cut into passages. The distance
-//! of its row and the words of the question decide which passages come first.
+//! An index finds the rows with the closest vectors, and their texts are cut into passages. The
+//! distance of its row and the words of the question decide which passages come first.
 
 mod advice;
 mod answer;

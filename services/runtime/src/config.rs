@@ -83,7 +83,7 @@ pub struct Input<'a> {
 pub struct Loaded<T> {
     /// The configuration.
     pub value: T,
-    /// The file that was read; empty if there is none.
+    /// The file that was read, or an empty path.
     pub path: PathBuf,
     /// The state of the file just before it was read.
     pub stamp: Option<Stamp>,

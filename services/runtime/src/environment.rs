@@ -54,7 +54,7 @@ impl Environment {
         self.variables.keys().map(String::as_str)
     }
 
-    /// Returns the names of the variables whose values are not valid Unicode.
+    /// Returns the names of the variables with values that are not valid Unicode.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         self.unreadable.iter().map(String::as_str)
     }

@@ -36,7 +36,7 @@ pub fn escape_lines(text: &str) -> String {
 /// Escapes characters that move the cursor of a terminal or reverse its text: control characters,
 /// bidirectional controls, and invalid UTF-8. Newlines and tabs stay.
 ///
-/// The escapes are those of JSON, so that JSON stays valid.
+/// It writes the escapes of JSON, so that JSON stays valid.
 #[must_use]
 pub fn visible(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! Flags with one dash or two, whose value follows `=` or is the next word.
+//! Flags with one dash or two. A value follows `=` or is the next word.
 //!
 //! A program lists its flags in a table, from which its command line is parsed and its help is
 //! written. This is not clap, which needs an adapter for flags with one dash and for the texts of

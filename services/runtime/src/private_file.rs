@@ -40,7 +40,7 @@ pub struct Lock(#[expect(dead_code, reason = "the lock lasts as long as the file
 // === impl Lock ===
 
 impl Lock {
-    /// Waits for a lock, whose file is `path` itself.
+    /// Waits for a lock on the file `path` itself.
     ///
     /// # Errors
     /// Fails if the lock file cannot be opened or locked.
@@ -173,14 +173,14 @@ fn temporary(path: &Path, suffix: &str, random_letters: usize) -> io::Result<Nam
 /// Writes the content that is to replace `path`.
 fn written(mut new: NamedTempFile, path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     keep_owner(new.as_file(), path)?;
-    // Written through the plain file, whose errors do not contain the temporary path.
+    // Written through the plain file: its errors do not contain the temporary path.
     new.as_file_mut().write_all(content)?;
     // Synced before the rename; otherwise a crash may leave an empty file under the new name.
     new.as_file().sync_all()?;
     Ok(new)
 }
 
-/// Gives a new file to the owner of the old one, whose file it may replace for root.
+/// Gives a new file to the owner of the old file, since root may replace a file of another user.
 fn keep_owner(new: &File, old: &Path) -> io::Result<()> {
     if let Ok(old) = fs::metadata(old) {
         let about = new.metadata()?;

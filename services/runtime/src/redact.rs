@@ -1,4 +1,4 @@
-//! Removes known secrets from messages: those of one client, or of a whole program.
+//! Removes known secrets of one client, or of a whole program, from messages.
 //!
 //! ```
 //! use ziggurat_runtime::redact::Redactor;
@@ -125,8 +125,8 @@ impl Redactor {
     }
 }
 
-/// Extends each mark to the whole key around it: keys of one provider begin alike, so a part may
-/// match another key, whose rest must not be shown.
+/// Extends each mark to the whole key around it. Keys of one provider begin alike, so a part may
+/// match another key, and the rest of that key must not be shown.
 fn widen(text: &[u8], mut hidden: &mut [bool]) {
     for run in text.chunk_by(|one, next| is_of_keys(*one) == is_of_keys(*next)) {
         let (marks, others) = mem::take(&mut hidden).split_at_mut(run.len());

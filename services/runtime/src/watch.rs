@@ -190,8 +190,8 @@ pub async fn settled_for<T: PartialEq>(time: Duration, look: impl Fn() -> T) -> 
     now
 }
 
-/// Returns the folder of a file, or its nearest existing parent, and those of all links on the
-/// path.
+/// Returns the folder of a file, or its nearest existing parent, and the folders of all links on
+/// the path.
 fn folders_on_the_way(path: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     let mut to_follow = vec![path.to_owned()];

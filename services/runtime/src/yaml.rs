@@ -207,7 +207,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn no_text_has_more_brackets_than_are_counted(inner in "[-\\[\\]{},:'\"#&*!?a \n]{0,24}") {
-            // The library itself tells only what is nested deeper than its limit.
+            // The library itself only reports brackets that are nested deeper than its limit.
             let text = format!("{}{inner}{}", "[".repeat(120), "]".repeat(120));
             let is_refused = IgnoredAny::deserialize(Deserializer::from_str(&text))
                 .is_err_and(|error| error.to_string().contains("recursion limit"));

@@ -85,8 +85,8 @@ impl LocalSessions {
         });
     }
 
-    /// Removes expired sessions, and those of disabled or deleted accounts. They stay removed when
-    /// an account is enabled again.
+    /// Removes expired sessions, and all sessions of disabled or deleted accounts. They stay
+    /// removed when an account is enabled again.
     pub(crate) fn retain_good(&mut self, now: Timestamp, users: &HashMap<&str, &UserRecord>) {
         self.by_token.retain(|_, session| {
             let is_good = match &session.owner {

@@ -28,7 +28,7 @@ struct Opened {
     is_valid: bool,
 }
 
-/// A server, and what is true of its users and sessions.
+/// A server, and the expected state of its users and sessions.
 struct Churn {
     setup: TestAccounts,
     numbers: Numbers,

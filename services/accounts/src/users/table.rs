@@ -229,7 +229,7 @@ impl StoredUser {
         }
     }
 
-    /// Writes only what is not the default, so that files without administrators stay as they are.
+    /// Writes only `true`, so that files without administrators stay as they are.
     pub(super) fn set_admin(&mut self, is_admin: bool) {
         if is_admin {
             self.members.set(ADMIN, Node::Bool(true));

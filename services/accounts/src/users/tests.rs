@@ -373,7 +373,7 @@ fn the_last_enabled_administrator_is_kept_where_that_is_asked_for() {
     let setup = TestAccounts::with(ALICE);
     let path = setup.users.path().to_owned();
     let kept = UserFile::new(path).with_cost(4).with_administrator_kept();
-    // There was none before, so none has to be left.
+    // There was no administrator before, so no administrator has to be left.
     kept.disable("alice").expect("disabled");
     let changes = UserChanges {
         is_admin: Some(true),

@@ -1,4 +1,4 @@
-//! The files of definitions: one, or those of a folder, and the files that they include.
+//! The files of definitions: one file or a folder of files, and the files that they include.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -14,8 +14,8 @@ use crate::custom::{DefinitionsError, MAX_BYTES, expanded_size, file::File};
 const MAX_FILES: usize = 64;
 const MAX_DEPTH: usize = 4;
 
-/// The files of definitions: the configured one, or those of the configured folder, and those that
-/// they include.
+/// The files of definitions: the configured file, or the files of the configured folder, and the
+/// files that they include.
 #[derive(Clone, Debug)]
 pub struct DefinitionFiles {
     path: PathBuf,
@@ -69,8 +69,8 @@ impl DefinitionFiles {
         self.digest
     }
 
-    /// Returns the paths whose change may change the definitions: those that were read, and those
-    /// that a folder has now.
+    /// Returns the paths to watch for changes of the definitions: all paths that were read, and the
+    /// files that the folder has now.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<PathBuf> {
         let mut paths = self.paths.clone();

@@ -48,7 +48,7 @@ pub(super) struct Request {
     pages_itself: bool,
     max_bytes: usize,
     is_structured: bool,
-    /// The tools that an answer may name; `None` for a client whose answers have a fixed form.
+    /// The tools that an answer may name; `None` for a client that gets answers in a fixed form.
     tools: Option<ListedTools>,
     /// Notes the rows and the error for the record of the call.
     facts: Option<CallFacts>,
@@ -93,7 +93,7 @@ struct AnswerReader {
     count: u64,
     /// Sent after the text.
     structured: StructuredRows,
-    /// The memory reservation of a large row whose text is not sent yet.
+    /// The memory reservation of a large row, until its text is sent.
     permit: Option<Arc<LargeRowPermit>>,
     end: RowsEnd,
     /// Set once a value was cut.
@@ -120,7 +120,7 @@ enum RowsEnd {
 // === impl Request ===
 
 impl Request {
-    /// Makes a request whose answer begins with the line `place`.
+    /// Makes a request. Its answer begins with the line `place`.
     pub(super) fn new(place: String, statement: &Statement, max_bytes: usize) -> Self {
         Self {
             place,
@@ -337,7 +337,7 @@ impl Request {
 // === impl RowsEnd ===
 
 impl RowsEnd {
-    /// Returns whether there are more rows than those of the answer.
+    /// Returns whether there are more rows than the answer has.
     fn has_more(self) -> bool {
         match self {
             Self::Open => false,
@@ -412,8 +412,8 @@ impl AnswerReader {
             }
             self.count += 1;
             self.has_cut_values |= has_cut;
-            // The text of a row that was cut is small. An answer that waits for the memory of a row
-            // must not hold that of another.
+            // The text of a cut row is small, so its permit is not kept: an answer that waits for
+            // memory for a row must not hold the memory of another row.
             if let (false, Some(permit)) = (has_cut, row.permit()) {
                 self.permit = Some(Arc::clone(permit));
             }
@@ -546,7 +546,7 @@ fn held(
     })
 }
 
-/// Describes a query error that the statement did not cause, or whose statement is not shown.
+/// Describes a query error without its statement, such as one that the statement did not cause.
 pub(super) fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
         QueryError::Empty => "Query is empty".to_owned(),

@@ -100,7 +100,7 @@ pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported
     )
 }
 
-/// Describes a question vector whose length matches no vector column of the table.
+/// Describes a question vector with a length that no vector column of the table has.
 pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
     compose_all(
         &format!(

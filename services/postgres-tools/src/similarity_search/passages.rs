@@ -63,7 +63,7 @@ pub(super) fn take(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage>
 }
 
 /// Ranks the passages by the distance of their row and by the words that they and their row share
-/// with the question, and keeps those of the best rows; ties keep the order of their rows.
+/// with the question. Keeps the passages of the best rows; ties keep the order of their rows.
 fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
     let mut passages = cut(rows, search_call);
     let by_words = word_scores(rows, &passages, &search_call.question);

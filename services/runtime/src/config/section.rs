@@ -18,7 +18,7 @@ use crate::{
     logs::RawLog,
 };
 
-/// A section of a configuration, whose keys are read one after the other.
+/// A section of a configuration with keys that are read one after the other.
 #[derive(Clone)]
 pub struct Section<'a> {
     reading: &'a ConfigReader<'a>,

@@ -1,4 +1,4 @@
-//! A key of a configuration, whose value comes from the command line, the environment or the file.
+//! A key of a configuration, with a value from the command line, the environment or the file.
 
 use std::{
     borrow::Cow,
@@ -26,7 +26,7 @@ pub struct Value<'a> {
     reading: &'a ConfigReader<'a>,
     node: Option<&'a Node>,
     place: String,
-    /// Value that comes before that of the file.
+    /// Value that takes precedence over the file.
     given: Option<Given<'a>>,
 }
 
@@ -147,8 +147,8 @@ impl<'a> Value<'a> {
         self.reading.sources.path(Some(path))
     }
 
-    /// Reads a path like [`path`](Self::path). A relative one of the file starts at the folder of the
-    /// file; those of flags and variables start at the working directory.
+    /// Reads a path like [`path`](Self::path). A relative path in the file starts at the folder of
+    /// the file; in a flag or variable it starts at the working directory.
     #[must_use]
     pub fn resolved_path(&self) -> Option<PathBuf> {
         let path = self.path()?;
@@ -235,7 +235,7 @@ impl<'a> Value<'a> {
                 number
             }
             (None, Some(Node::Scalar(Scalar::Whole(_) | Scalar::Decimal(_), text))) => {
-                // YAML has notations of its own for what is no number.
+                // `parse` refuses notations of YAML such as `.nan` and `.inf`.
                 text.parse().unwrap_or(f64::NAN)
             }
             (None, Some(_)) => return self.must_be("a number"),
@@ -463,7 +463,7 @@ fn kind<T: Number>() -> String {
 
 fn out_of<T: Number>(range: &RangeInclusive<T>, is_above: bool) -> String {
     let (least, most) = (*range.start(), *range.end());
-    // The greatest port is a bound that people know, unlike those of larger types.
+    // People know the greatest port as a bound, but not the bounds of larger types.
     match most < T::MAX || most.to_string().len() <= 5 {
         true => format!("must be between {least} and {most}"),
         false if is_above => "is too large".to_owned(),

@@ -78,7 +78,7 @@ impl CapturedLog {
         move || log.clone()
     }
 
-    /// Takes what was logged since the last call.
+    /// Takes the text that was logged since the last call.
     #[must_use]
     pub fn take(&self) -> String {
         mem::take(&mut *lock(&self.0))

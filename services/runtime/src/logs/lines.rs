@@ -20,7 +20,7 @@ const FIRST: [&str; 3] = ["request_id", "caller", "trace_id"];
 
 /// The parts of a line that differ between programs.
 pub trait Text: Send + Sync + 'static {
-    /// Removes secrets from an event, also for JSON. By default there are none.
+    /// Removes secrets from an event, also for JSON. By default it removes nothing.
     fn redact(&self, metadata: &Metadata<'_>, event: &mut LogEvent) {
         let _ = (metadata, event);
     }
@@ -163,7 +163,7 @@ mod tests {
         logs::{OlderVariables, Options, RawLog, captured::CapturedLog},
     };
 
-    /// Returns what is logged while the closure runs.
+    /// Returns the text that is logged while the closure runs.
     fn written(format: &str, happens: impl Fn()) -> String {
         let environment = Environment::new([("ZIGGURAT_LOG_FORMAT", format)]);
         let get = |name| environment.get(name);

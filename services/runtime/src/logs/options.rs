@@ -42,7 +42,7 @@ pub struct Options {
     is_json: bool,
 }
 
-/// Variables of a program that are older than those of all programs.
+/// Variables of a program that are older than the variables that all programs share.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OlderVariables {
     /// Name of the variable for the level.
@@ -132,7 +132,7 @@ impl Options {
     /// Returns the filter for events and spans. Where two parts have the same target, the second
     /// one holds.
     ///
-    /// Libraries log only warnings unless a filter names them. Those of sqlx are never written:
+    /// Libraries log only warnings unless a filter names them. Events of sqlx are never written:
     /// they repeat notices of PostgreSQL, which quote text of callers.
     pub(super) fn targets(&self, parts: &[Part]) -> Targets {
         let mut all = vec![
