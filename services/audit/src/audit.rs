@@ -40,10 +40,10 @@ struct Handle {
 impl Audit {
     /// Opens and locks the file, continues its chain, and writes a `start` line.
     ///
-    /// An incomplete last line is moved to `<file>.torn`. If the last record that was synced is gone,
-    /// the chain continues after it, and so shows that records were removed. If records are required,
-    /// each call whose end is missing gets a `call` line of verdict `lost`; for this, the file is read
-    /// whole.
+    /// An incomplete last line is moved to `<file>.torn`. If the last record that was synced is
+    /// gone, the chain continues after it, and so shows that records were removed. If records are
+    /// required, each call without an end gets a `call` line of verdict `lost`; for this, the whole
+    /// file is read.
     ///
     /// # Errors
     /// Fails if the key cannot be read, and if the file is in use, cannot be read or written, or does
@@ -115,8 +115,8 @@ impl Audit {
         self.0.queue.reopen();
     }
 
-    /// Takes other settings, from the next record on. The destination and the key stay those of the
-    /// start, because the chain goes on.
+    /// Takes other settings, from the next record on. The destination and the key do not change,
+    /// because the chain goes on.
     pub fn apply(&self, settings: Settings) {
         let running = self.settings();
         let settings = settings.in_trail_of(&running);

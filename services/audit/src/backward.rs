@@ -9,7 +9,7 @@ use std::{
 /// Bytes that are read at once.
 const BLOCK: usize = 64 << 10;
 
-/// Longest line. What is longer is no record, and the file is not read further.
+/// Longest line. A longer line is not a record, and the file is not read further.
 const MAX_LINE: usize = 4 << 20;
 
 /// Reads the lines of a file from its end to its start, a block at a time.

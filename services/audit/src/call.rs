@@ -171,7 +171,7 @@ impl Call {
         let ended = {
             let mut progress = lock(&self.0.progress);
             let is_first = progress.record.as_mut().is_some_and(|it| it.end(&end));
-            // The writer holds on to a record whose `open` line is on its way.
+            // The writer takes the record itself once it has written the `open` line.
             if is_first && progress.opening != Opening::Waiting {
                 progress.record.take()
             } else {

@@ -41,7 +41,7 @@ pub(crate) struct Journal {
     is_new: bool,
     /// Name of the file that the next file continues.
     before: Option<String>,
-    /// Written `open` lines whose `call` line is not written yet.
+    /// Written `open` lines without a written `call` line.
     opens: BTreeSet<u64>,
     /// Time of the first write since the last sync.
     unsynced: Option<Instant>,
@@ -342,7 +342,7 @@ impl Journal {
         }
     }
 
-    /// Syncs what was written, unless the settings leave it to the operating system.
+    /// Syncs the written lines, unless the settings leave this to the operating system.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if let (Output::File(file), Some(_)) = (&mut self.output, self.unsynced)
             && self.fsync != Fsync::Never

@@ -60,8 +60,8 @@
 //! | --- | --- | --- |
 //! | `start` | as the first line of a process and of a file | `previous` (`file`, `chain`) if it continues another file; `oldest_open`, the first `open` line there without its `call` |
 //! | `open` | before a call runs, if records are required | caller, target and digest of the statement |
-//! | `call` | when a call has ended | `open`, the `seq` of its `open` line; those of the call |
-//! | `denied` | when a token is refused | those known of the request; or `repeated`, the number of those without a line |
+//! | `call` | when a call has ended | `open`, the `seq` of its `open` line; members of the call |
+//! | `denied` | when a token is refused | the known members of the request; or `repeated`, the number of refusals without a line |
 //! | `reload` | when the configuration was read again | `verdict` |
 //! | `gap` | when lines are missing | `missed`, their number; `torn`, the file with an incomplete line; `unfinished`, the last record of a process that wrote no `stop`; or `removed`, the number of records that were removed from the end |
 //! | `rotate` | as the last line of a file | `file`, the name that it gets; `kept_from`, the first record that is left if old files are deleted |

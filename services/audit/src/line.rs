@@ -54,7 +54,7 @@ pub(crate) fn end(out: &mut Vec<u8>, start: usize, key: Option<&Key>, before: Op
     link
 }
 
-/// Appends a member whose value is a text; an empty one is left out.
+/// Appends a member with a text; an empty text is left out.
 ///
 /// The key is written as in a line, such as `,"tool":"`. Its length is known to the compiler, because
 /// each record has many members, and a copy of known length is faster.
@@ -67,7 +67,7 @@ pub(crate) fn member<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &s
     }
 }
 
-/// Appends a member whose value is a text that needs no escape; an empty one is left out.
+/// Appends a member with a text that needs no escape; an empty text is left out.
 #[inline]
 pub(crate) fn plain<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &str) {
     if !value.is_empty() {
@@ -77,14 +77,14 @@ pub(crate) fn plain<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: &st
     }
 }
 
-/// Appends a member whose value is a number.
+/// Appends a member with a number.
 #[inline]
 pub(crate) fn number<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], value: u64) {
     out.extend_from_slice(key);
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a member whose value is an object, unless it has no members.
+/// Appends a member with an object, unless the object is empty.
 pub(crate) fn object<const N: usize>(
     out: &mut Vec<u8>,
     key: &[u8; N],
@@ -115,7 +115,7 @@ pub(crate) fn digits<const N: usize>(out: &mut Vec<u8>, mut number: u32) {
     out.extend_from_slice(&digits);
 }
 
-/// Appends a member whose value is an address.
+/// Appends a member with an address.
 pub(crate) fn address<const N: usize>(out: &mut Vec<u8>, key: &[u8; N], ip: IpAddr) {
     out.extend_from_slice(key);
     match ip {

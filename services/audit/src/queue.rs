@@ -41,7 +41,7 @@ pub(crate) struct Open {
     pub(crate) seq: Option<u64>,
 }
 
-/// Records whose lines are yet to be written; each moves without a copy.
+/// Records that wait to be written as lines; each moves without a copy.
 pub(crate) type Records = Vec<Box<Record>>;
 
 /// Work for the writer.

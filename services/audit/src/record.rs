@@ -94,7 +94,7 @@ pub(crate) struct Record {
     pub(crate) is_hidden: bool,
     /// Sequence number of its `open` line.
     pub(crate) open: Option<u64>,
-    /// Time of its line, which is that of the end of a call.
+    /// Time of its line; for a call, the time of its end.
     at: Option<Timestamp>,
     took: Option<Duration>,
     verdict: Option<Verdict>,
@@ -152,7 +152,7 @@ impl Record {
         }
     }
 
-    /// Replaces what was recorded by the start of another call, and keeps the memory.
+    /// Replaces the content with the start of another call, and keeps the memory.
     pub(crate) fn begin(&mut self, kind: &'static str, start: &CallStart<'_>) {
         let mut texts = mem::take(&mut self.texts);
         texts.clear();

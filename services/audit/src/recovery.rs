@@ -35,7 +35,7 @@ pub(crate) struct Found {
     pub(crate) before: Option<String>,
     /// Name of the file to which an incomplete line was moved.
     pub(crate) torn: Option<String>,
-    /// Calls whose end was never written.
+    /// Calls without a written end.
     pub(crate) lost: Vec<Lost>,
     /// Is true if the process of the last line did not write its end.
     pub(crate) is_unfinished: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Found {
     pub(crate) removed: Option<u64>,
 }
 
-/// A call whose end was never written.
+/// A call without a written end.
 #[derive(Debug)]
 pub(crate) struct Lost {
     /// Sequence number of its `open` line.

@@ -37,7 +37,7 @@ pub struct Search {
     pub to: Option<Timestamp>,
     /// Name of the caller, or kind and name such as `user:alice`.
     pub caller: String,
-    /// The tool, or the method of what is no call of a tool.
+    /// The tool, or the method of a message that calls no tool.
     pub tool: String,
     /// Name of the database.
     pub database: String,

@@ -123,7 +123,7 @@ impl Settings {
         }
     }
 
-    /// Returns those of a call that begins.
+    /// Returns the settings of a call that begins.
     pub(crate) fn of_call(&self) -> CallSettings {
         CallSettings {
             is_required: self.required,

@@ -1,4 +1,4 @@
-//! Requests whose tokens may be refused.
+//! Requests with tokens that may be refused.
 
 use std::{fmt, net::IpAddr};
 
@@ -6,7 +6,7 @@ use http::{Method, Request, uri::PathAndQuery};
 
 use crate::{Audit, CallStart, Caller, record::Record, request_method};
 
-/// A request over HTTP whose token may be refused. It keeps what the record of that needs.
+/// A request over HTTP that may be refused for its token. It keeps the facts for the record.
 pub struct WatchedRequest {
     audit: Audit,
     method: Method,

@@ -28,7 +28,7 @@ pub struct Writer {
     line_writer: Arc<Mutex<Option<LineWriter>>>,
 }
 
-/// The right to write to the trail: the writer's, and for `open` lines that of a call, too.
+/// The right to write to the trail. The writer takes it; for `open` lines a call may take it too.
 pub(crate) struct LineWriter {
     queue: Arc<Queue>,
     settings: Arc<ArcSwap<Settings>>,
@@ -52,7 +52,7 @@ impl Writer {
     /// Writes records until all [`Audit`](crate::Audit)s and [`Call`](crate::Call)s are gone, or
     /// until [`close`](crate::Audit::close).
     ///
-    /// Blocks its thread. Before it returns, it writes what is queued and a `stop` line.
+    /// Blocks its thread. Before it returns, it writes the queued records and a `stop` line.
     pub fn run(self) {
         let mut batch = Batch::default();
         let mut sync_at = None;
@@ -149,7 +149,7 @@ impl LineWriter {
         self.journal.mark();
     }
 
-    /// Writes what has come meanwhile and the last line.
+    /// Writes the records that have come meanwhile, and the last line.
     fn stop(&mut self, mut batch: Batch) {
         let Orders { missed, .. } = self.queue.take(&mut batch, None);
         self.write(&mut batch, missed);

@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 2000;
 pub struct Glossary {
     /// In the order of the file.
     terms: Vec<(String, String)>,
-    /// Sorted by path; of equal paths, the entry of a database comes before that of all.
+    /// Sorted by path; of equal paths, the note for one database comes before the note for all.
     notes: Vec<ObjectNote>,
 }
 
@@ -130,7 +130,7 @@ impl Glossary {
         fitting.next().map(|entry| &*entry.note)
     }
 
-    /// Returns the glossary of a database as Markdown; empty if there is none.
+    /// Returns the glossary of a database as Markdown, or an empty text.
     pub(crate) fn markdown(&self, database: &str) -> String {
         let terms = self.terms.iter().map(|(term, note)| (term.clone(), note));
         let of_it = |entry: &&ObjectNote| entry.is_of_all || entry.database == database;

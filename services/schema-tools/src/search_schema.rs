@@ -34,7 +34,7 @@ use crate::Glossary;
 /// Default limit on the tokens of an answer.
 const MAX_TOKENS: usize = 4000;
 
-/// Default limit on the distinct values of a column whose values are shown.
+/// Default of [`SearchSchema::with_values_max`].
 const VALUES_MAX: u32 = 20;
 
 /// Finds tables of the caller's database by words, and says as much of them as fits.
@@ -81,8 +81,8 @@ impl SearchSchema {
         self
     }
 
-    /// Sets the largest number of distinct values of a column whose values are shown (20 by
-    /// default); with 0 none are.
+    /// Sets the number of distinct values (20 by default) up to which the values of a column are
+    /// shown; with 0, no values are shown.
     #[must_use]
     pub fn with_values_max(mut self, values_max: u32) -> Self {
         self.values_max = values_max;
@@ -96,8 +96,8 @@ impl SearchSchema {
         self
     }
 
-    /// Answers from metadata of at most `metadata_ttl`, and from that of the last seconds before it
-    /// reports that there is nothing of a name: it may be new.
+    /// Answers from metadata that is at most `metadata_ttl` old. Before it reports that a name is
+    /// unknown, it searches the metadata of the last seconds: the name may be new.
     async fn search(
         &self,
         request: &Request,

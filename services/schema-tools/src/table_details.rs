@@ -1,7 +1,7 @@
 //! Constraints, indexes, policies and usual values of single tables.
 //!
-//! [`Metadata`](ziggurat_postgres::metadata::Metadata) has what is short and needed of all tables;
-//! [`TableDetails`] has the rest, and is read for the tables that are shown.
+//! [`Metadata`](ziggurat_postgres::metadata::Metadata) has the short facts that are needed of all
+//! tables; [`TableDetails`] has the rest, and is read for the tables that are shown.
 //!
 //! Expressions are written as PostgreSQL prints them, but on one line, in lower case where case has
 //! no meaning, and without the casts that it adds to constants. Each text is cut at 4,000 characters
@@ -26,7 +26,7 @@ const MAX_TABLES: usize = 20;
 /// Limits on details.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DetailOptions {
-    /// The largest number of distinct values of a column whose values are read; with 0 none are.
+    /// Number of distinct values up to which the values of a column are read; with 0, never.
     pub(crate) values_max: u32,
 }
 
@@ -38,12 +38,12 @@ pub(crate) struct TableDetails {
     pub(crate) schema: String,
     /// Its name in the schema.
     pub(crate) name: String,
-    /// Its check constraints and those of the domains of its columns.
+    /// Its check constraints and the check constraints of the domains of its columns.
     pub(crate) checks: Vec<Constraint>,
     /// The columns of each unique constraint and unique index, without the primary key and without
     /// indexes on expressions or on some of the rows.
     pub(crate) uniques: Vec<Vec<String>>,
-    /// Its indexes, without that of the primary key:
+    /// Its indexes, without the index of the primary key:
     /// `orders_open unique btree (customer_id, day desc) where closed_at is null`.
     pub(crate) indexes: Vec<String>,
     /// The state of its row security.
@@ -136,9 +136,9 @@ pub(crate) struct ColumnValues {
 // === impl TableDetails ===
 
 impl TableDetails {
-    /// Reads the details of up to 20 tables, in a read-only transaction limited by the query timeout
-    /// of the database. They are in the order of `tables`, whose members are a schema and a name;
-    /// tables that do not exist, or that the metadata does not have, are left out.
+    /// Reads the details of up to 20 tables, in a read-only transaction limited by the query
+    /// timeout of the database. They are in the order of `tables`, a list of schemas and names.
+    /// Tables that do not exist, or that the metadata does not have, are left out.
     ///
     /// # Errors
     /// Fails when PostgreSQL refuses it or takes too long, and when the connection breaks.

@@ -141,7 +141,7 @@ impl Sample {
                     *count += more;
                 }
             }
-            // Threads record only counters and histograms, and those of a series are of one kind.
+            // Threads record only counters and histograms, and a series has samples of one kind.
             _ => {}
         }
     }

@@ -16,7 +16,7 @@ use crate::{
     recorded::Recorded,
 };
 
-/// The metrics of a database, whose name is looked up once.
+/// The metrics of a database, which look up its name once.
 #[derive(Default)]
 pub struct DatabaseMetrics(Option<Named>);
 
@@ -81,7 +81,7 @@ impl DatabaseMetrics {
         }
     }
 
-    /// Records a statement whose results have ended.
+    /// Records a statement after the end of its results.
     pub fn statement(&self, duration: Duration, rows: u64) {
         if let Some(named) = &self.0 {
             let (database, recorded) = named.recorded();

@@ -71,7 +71,7 @@ pub(crate) static STATUS_CLASS: Label = fixed("status", &["1xx", "2xx", "3xx", "
 pub(crate) static REASON: Label = fixed("reason", &["token", "limit", "origin", "host", "size"]);
 
 /// Limits of callers by the names of their keys; `requests` is the limit of a client address,
-/// `logins` that of failed logins.
+/// `logins` the limit on failed logins.
 pub(crate) static LIMIT: Label = fixed(
     "limit",
     &[

@@ -1,5 +1,5 @@
-//! Metrics and traces of the servers: what is recorded, the page on which Prometheus reads it, and
-//! the export to a collector of OpenTelemetry, which is in [`traces`].
+//! Metrics and traces of the servers: the recorded values, the page that Prometheus reads, and the
+//! export to a collector of OpenTelemetry, which is in [`traces`].
 //!
 //! One table describes every metric. The page, the reference for the book and the checks of the
 //! alert rules are made from it. [`Metrics`] has a method for each thing that happens, and sources

@@ -138,8 +138,8 @@ impl Metrics {
         shared.recorded.mine().refused.at(reason).add(1);
     }
 
-    /// Records that a limit was reached: that of a caller by its key, such as `calls`, that of
-    /// `requests` of an address, or that of failed `logins`.
+    /// Records that a limit was reached: a limit of a caller by its key, such as `calls`, the limit
+    /// on `requests` of an address, or the limit on failed `logins`.
     pub fn limit_reached(&self, limit: &str) {
         let Some(shared) = &self.0 else { return };
         let limit = shared.names.load().id(&label::LIMIT, limit);

@@ -34,7 +34,7 @@ pub struct AccountCount {
     pub count: u64,
 }
 
-/// The queues of a pipeline whose tables are kept in step.
+/// The queues of a pipeline with tables that are kept in step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncCount {
     /// The name of the pipeline.

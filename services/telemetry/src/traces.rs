@@ -1,9 +1,9 @@
 //! Traces of calls across programs: W3C Trace Context in and out, spans as OTLP/HTTP in JSON.
 //!
-//! A [`Tracer`] begins the span of each call below that of its caller, and the call's [`Trace`]
-//! begins those of its statements and providers. A typed span for each of them has the attributes
-//! that may leave the program, and no other. Spans go to a bounded queue, from which the [`Exporter`]
-//! sends them; it is a future that the program runs.
+//! A [`Tracer`] begins the span of each call below the span of its caller, and the call's [`Trace`]
+//! begins the spans of its statements and providers. Each of these typed spans has only attributes
+//! that may leave the program. Spans go to a bounded queue, from which the [`Exporter`] sends them;
+//! it is a future that the program runs.
 //!
 //! The SDK of OpenTelemetry 0.33 only logs how many spans it drops, and its exporter how many the
 //! collector refuses. For a metric, the queue and the export would be code of this crate anyway. The

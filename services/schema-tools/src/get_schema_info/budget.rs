@@ -10,7 +10,7 @@ use crate::{
     search_schema::{name, page::max_bytes},
 };
 
-/// Limits on an answer, and the tool that finds what is left out.
+/// Limits on an answer, and the tool that finds the rest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) max_tokens: usize,

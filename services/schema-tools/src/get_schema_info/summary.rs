@@ -64,7 +64,7 @@ pub(super) fn schemas<'a, 'b>(tables: &'b [Table<'a>]) -> Vec<&'b [Table<'a>]> {
     tables.chunk_by(of_one).collect()
 }
 
-/// Returns the names of the first tables, or of the first with vectors; empty if there is none.
+/// Returns the names of the first tables, or of the first tables with vectors. May be empty.
 pub(super) fn names(tables: &[Table<'_>], only_vectors: bool) -> String {
     let mut out = String::new();
     let tables = tables.iter().copied();

@@ -49,7 +49,7 @@ pub(super) struct Answer {
     pub(super) structure: Structure,
 }
 
-/// A database and what is asked of it.
+/// A database and the request about it.
 struct Search<'a> {
     lines: Lines<'a>,
     index: &'a Index,
@@ -269,8 +269,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the number of positions that pages divide: columns and what is below them, or
-    /// entries.
+    /// Returns the number of positions that pages divide: entries, or the columns of the single
+    /// table and one position for the sections below them.
     fn positions(&self, entries: &[Entry]) -> usize {
         let single = self.single(entries).and_then(|at| self.lines.table(at));
         single.map_or(entries.len(), |table| table.columns().len() + 1)

@@ -57,7 +57,7 @@ pub(super) struct Filter {
     pub(super) query: String,
     pub(super) schema: Option<String>,
     pub(super) table: Option<String>,
-    /// True for those of [`KINDS`] that are asked for.
+    /// True for each of [`KINDS`] that is asked for.
     kinds: [bool; KINDS.len()],
 }
 
@@ -214,7 +214,7 @@ impl Filter {
         }
     }
 
-    /// Returns whether columns are entries: those of tables that are not asked for themselves.
+    /// Returns whether columns are entries: columns are asked for, but not both tables and views.
     pub(super) fn has_columns(&self) -> bool {
         self.has(Kind::Column) && !(self.has(Kind::Table) && self.has(Kind::View))
     }

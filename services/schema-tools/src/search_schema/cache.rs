@@ -21,7 +21,7 @@ use crate::{
 /// Limit on the indexes; a database has one.
 const MAX_INDEXES: usize = 100;
 
-/// Limit on the tables whose details are kept.
+/// Limit on the number of tables with details in the cache.
 const MAX_DETAILS: usize = 1000;
 
 /// Indexes of the metadata that is in use, and details of tables that were shown. Metadata is the
@@ -63,7 +63,7 @@ impl Cache {
     fn cell(&self, metadata: &Arc<Metadata>) -> IndexCell {
         let mut indexes = lock(&self.indexes);
         indexes.retain(|(of, _)| of.strong_count() > 0);
-        // The address of metadata in use is that of no other, and of no earlier one that is kept.
+        // Addresses identify metadata in use, and the entries of all other metadata are gone now.
         let known = indexes
             .iter()
             .find(|(of, _)| of.as_ptr() == Arc::as_ptr(metadata));

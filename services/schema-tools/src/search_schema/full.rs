@@ -67,7 +67,7 @@ fn write_constraints(out: &mut String, details: &TableDetails) {
     });
     write_line(out, "unique", "; ", several);
     write_line(out, "indexes", "; ", details.indexes.iter().cloned());
-    // Those of one column are in its line.
+    // The checks of a single column are in the line of this column.
     let checks = details.checks.iter().filter(|check| check.column.is_none());
     write_line(
         out,

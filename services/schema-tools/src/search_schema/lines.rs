@@ -225,7 +225,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Writes what is said below the columns of a table.
+    /// Writes the sections below the columns of a table.
     pub(super) fn write_sections(&self, out: &mut String, at: usize) {
         if let Some(table) = self.table(at) {
             full::write_sections(out, table, self.details.get(&at).map(|known| &**known));

@@ -46,7 +46,7 @@ pub(crate) fn split(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Reads a name up to its closing quote; returns what is behind that, too.
+/// Reads a name up to its closing quote; also returns the text behind the quote.
 fn unquote(inside: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = inside;

@@ -137,8 +137,8 @@ impl Ranking {
 // === impl Match ===
 
 impl Match {
-    /// Returns the match of an entry, whose word matches like this; `None` if the entry does not
-    /// match, because parts of words count in names only.
+    /// Returns the match of an entry with a word that matches like this; `None` if the entry does
+    /// not match, because parts of words count in names only.
     fn of(self, posting: Posting) -> Option<Self> {
         if posting.is_in_name() {
             Some(self)
@@ -166,8 +166,8 @@ impl Match {
 /// The largest part of BM25 in a score.
 const TEXT_SHARE: f32 = 100.0;
 
-/// The score that a whole name has above one of its parts: almost that of another word, so that the
-/// tables that a question names come first.
+/// Extra score of a whole name over a part of a name. It is almost the score of another word, so
+/// that the tables that a question names come first.
 const WHOLE: f32 = 800.0;
 
 // === impl Scores ===

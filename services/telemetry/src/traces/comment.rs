@@ -17,10 +17,10 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// Comment that tells PostgreSQL which call a statement belongs to. It is displayed in the form of
-/// sqlcommenter, without absent and empty values, and as nothing if there is none.
+/// sqlcommenter, without absent and empty values. Without any value it displays nothing.
 ///
-/// Values are percent-encoded, so that the comment always ends where it should, and cut at 128 bytes
-/// of that, between characters.
+/// Values are percent-encoded, so that the comment always ends where it should, and cut between
+/// characters to at most 128 encoded bytes.
 ///
 /// ```
 /// use ziggurat_telemetry::traces::SqlComment;

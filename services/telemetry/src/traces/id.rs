@@ -105,7 +105,8 @@ fn next() -> u64 {
     RANDOM.with_borrow_mut(SmallRng::next_u64)
 }
 
-/// Without random numbers of the operating system, those of hash maps are good enough.
+/// Makes the generator. Without random numbers of the operating system, the random keys of hash
+/// maps are good enough.
 fn seeded() -> SmallRng {
     SmallRng::try_from_rng(&mut SysRng)
         .unwrap_or_else(|_| SmallRng::seed_from_u64(RandomState::new().hash_one(())))

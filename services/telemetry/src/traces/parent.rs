@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName};
 
 use crate::traces::{SpanId, TraceId};
 
-/// Names of the header fields, which are those of the members of `params._meta` too.
+/// Names of the header fields. The members of `params._meta` have the same names.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -42,8 +42,8 @@ pub struct TraceParent {
 
 /// Trace context of a request: the parent of the span of its call.
 ///
-/// That in `params._meta` is the parent. If there is one in the header too, it becomes a link of the
-/// span. Malformed contexts are treated as absent.
+/// The context in `params._meta` is the parent, else the context in the header. With both, the
+/// context in the header becomes a link of the span. Malformed contexts are treated as absent.
 #[derive(Clone, Debug, Default)]
 pub struct Incoming {
     header: Option<Context>,

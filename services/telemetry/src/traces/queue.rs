@@ -65,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// Returns the oldest records, or `None` if there are none and never will be.
+    /// Returns the oldest records, or `None` if the queue is closed and empty.
     pub(super) fn next(&self) -> Option<Batch<'_>> {
         let mut waiting = self.lock();
         if waiting.is_closed && waiting.records.is_empty() {

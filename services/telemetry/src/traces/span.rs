@@ -16,7 +16,7 @@ const COMMANDS: &str = "ABORT ALTER ANALYZE BEGIN CALL CHECKPOINT CLOSE CLUSTER 
     ROLLBACK SAVEPOINT SECURITY SELECT SET SHOW START TABLE TRUNCATE UNLISTEN UPDATE VACUUM VALUES \
     WITH";
 
-/// Protocol below that of a call.
+/// Transport that carries a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// HTTP.
@@ -33,7 +33,7 @@ pub struct ServerSpan {
     recorder: Option<Recorder>,
 }
 
-/// Span of a statement, below that of its call. It ends when it is dropped.
+/// Span of a statement, below the span of its call. It ends when it is dropped.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
 pub struct StatementSpan {
@@ -41,7 +41,7 @@ pub struct StatementSpan {
     recorder: Option<Recorder>,
 }
 
-/// Span of a request to a provider, below that of its call. It ends when it is dropped.
+/// Span of a request to a provider, below the span of its call. It ends when it is dropped.
 #[derive(Debug, Default)]
 #[must_use = "a span ends when it is dropped"]
 pub struct ProviderSpan {
@@ -141,7 +141,7 @@ impl StatementSpan {
         Self { own, recorder }
     }
 
-    /// Returns the span, for the comment of the statement. Without traces there is none.
+    /// Returns the span, for the comment of the statement; `None` without traces.
     #[must_use]
     pub const fn traceparent(&self) -> Option<TraceParent> {
         self.own
@@ -165,8 +165,8 @@ impl ProviderSpan {
         Self { sent, recorder }
     }
 
-    /// Returns the `traceparent` and the `tracestate` that the provider gets. Without traces, and
-    /// unless the settings say so, there are none.
+    /// Returns the `traceparent` and the `tracestate` that the provider gets; `None` without
+    /// traces, or if the settings do not propagate them to providers.
     #[must_use]
     pub fn sent(&self) -> Option<(TraceParent, Option<&str>)> {
         let sent = self.sent.as_ref()?;

@@ -107,10 +107,10 @@ impl Tracer {
         self.0.as_ref().map_or(0, |shared| shared.queue.dropped())
     }
 
-    /// Begins the span of a call, whose name begins with its method.
+    /// Begins the span of a call, with a name that begins with its method.
     ///
-    /// The trace is that of the caller, or a new one. It is recorded if an authenticated caller
-    /// records it and the settings say to follow, else by the ratio.
+    /// The span continues the trace of the caller, or begins a new one. The trace is recorded if an
+    /// authenticated caller records it and the settings say to follow, else by the ratio.
     pub fn begin(&self, method: &str, incoming: Incoming, is_authenticated: bool) -> ServerSpan {
         let Some(shared) = &self.0 else {
             return ServerSpan::default();
@@ -246,7 +246,7 @@ impl Trace {
         ProviderSpan::new(parent.map(|parent| Context { parent, state }), recorder)
     }
 
-    /// Begins a span below that of the call. Without one, that of the call is passed on.
+    /// Begins a span below the span of the call. If the call is not recorded, passes on its span.
     fn child(&self, name: impl FnOnce() -> String) -> (Option<TraceParent>, Option<Recorder>) {
         let Some(inner) = &self.0 else {
             return (None, None);

@@ -20,7 +20,7 @@ fn is_sampled(tracer: &Tracer, incoming: Incoming, is_authenticated: bool) -> bo
     is_sampled
 }
 
-/// Returns a context whose trace id has this lower half.
+/// Returns a context with this lower half of the trace id.
 fn with_low(low: u64, flags: &str) -> Incoming {
     sent(&format!("00-{:016x}{low:016x}-00f067aa0ba902b7-{flags}", 7))
 }
