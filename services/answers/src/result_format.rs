@@ -107,7 +107,7 @@ impl CallFormat {
         }
     }
 
-    /// Returns an error whose message has its hidden characters shown.
+    /// Returns an error with the hidden characters of its message shown.
     #[must_use]
     pub fn error(self, error: Error) -> Error {
         match error {
@@ -140,7 +140,7 @@ impl CallFormat {
 // === impl Fence ===
 
 impl Fence {
-    /// Returns `None` if the system has no random numbers: a mark that can be guessed is none.
+    /// Returns `None` if the system has no random numbers: a mark that can be guessed is useless.
     fn new() -> Option<Self> {
         const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let mut random = [0; 6];

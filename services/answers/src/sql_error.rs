@@ -88,7 +88,7 @@ impl SqlErrors {
         }
     }
 
-    /// Sets the call whose client reads the texts, so that they refer to tools of its list.
+    /// Sets the call that the texts answer, so that they refer to tools in the list of its client.
     #[must_use]
     pub fn for_request(mut self, request: &ToolRequest) -> Self {
         self.tools = Some(request.listed_tools());

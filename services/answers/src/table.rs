@@ -55,7 +55,7 @@ impl Table {
         table.finish(false)
     }
 
-    /// Makes a table whose rows have this many bytes at most; it holds at least one row.
+    /// Makes a table for rows of at most this many bytes in total; it holds at least one row.
     pub fn new<'a, C>(columns: C, max_bytes: usize) -> Self
     where
         C: IntoIterator<Item = &'a str>,

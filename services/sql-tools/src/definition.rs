@@ -207,7 +207,7 @@ fn statement(
         problems.add(format!("statement is longer than {MAX_STATEMENT} bytes"));
         return None;
     }
-    // With a wrong parameter, what is said about its placeholders would be wrong too.
+    // With a wrong parameter, the problems of its placeholders would be wrong too.
     let parameters = parameters?;
     let template = match Template::read(text, parameters) {
         Ok(template) => template,

@@ -1,9 +1,10 @@
 //! `index_advice`: finds indexes that would make a statement cheaper, from the plans of PostgreSQL.
 //!
-//! A candidate has up to three columns of one scan: those compared for equality, then one compared
-//! for a range, then those of a sort. A comparison below OR or NOT, or of an expression, is not
-//! used. With the extension `hypopg` the candidates are created as hypothetical indexes in the order
-//! of a [`Trial`], which keeps those that pay. Without it the best guess for each scan is given.
+//! A candidate has up to three columns of one scan: columns compared for equality, then one
+//! compared for a range, then columns of a sort. A comparison below OR or NOT, or of an expression,
+//! is not used. With the extension `hypopg` the candidates are created as hypothetical indexes in
+//! the order of a [`Trial`], which keeps those that pay. Without it the best guess for each scan is
+//! given.
 
 mod answer;
 mod candidates;

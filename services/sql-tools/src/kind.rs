@@ -119,8 +119,8 @@ impl Kind {
         }
     }
 
-    /// Returns the name of the type in PostgreSQL, with that of the text it is made from; `None` for
-    /// a name.
+    /// Returns the casts of a placeholder: to a text, and from it to the type in PostgreSQL. `None`
+    /// for a name.
     pub(crate) fn cast(&self) -> Option<String> {
         match self {
             Self::Scalar(scalar) => Some(format!("::text::{}", scalar.type_name())),

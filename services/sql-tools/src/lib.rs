@@ -1,5 +1,5 @@
-//! Tools that are SQL statements with parameters: the operator's own from a file of definitions, and
-//! those for administrators, whose file is a part of this crate.
+//! Tools that are SQL statements with parameters: the operator's tools from a file of definitions,
+//! and tools for administrators from a file in this crate.
 //!
 //! A tool is one statement with placeholders. The values of a call are checked by the types of their
 //! parameters and bound: they never become text of the statement. Only an `identifier` is written
@@ -79,7 +79,7 @@ impl Environment {
 // === impl SqlTools ===
 
 impl SqlTools {
-    /// Adds the entries of `tools` in a file, whose text is `yaml`. Returns the problems, each with
+    /// Adds the entries of `tools` in a file with the text `yaml`. Returns the problems, each with
     /// the name of the file and the line.
     pub fn read(
         &mut self,
@@ -152,7 +152,7 @@ impl SqlTools {
         })
     }
 
-    /// Takes over what was found out about statements that stay the same.
+    /// Takes over the findings about statements that stay the same.
     pub fn keep_findings(&self, before: &Self) {
         self.checks.keep(&before.checks, &self.definitions);
     }

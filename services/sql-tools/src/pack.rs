@@ -1,7 +1,7 @@
-//! Tools for administrators, whose definitions are a part of the program.
+//! Tools for administrators. Their definitions are a part of the program.
 //!
-//! They are SQL tools that also take the database as an argument, and that only clients see that
-//! negotiate a revision. `index_advice` is no single statement, and has a module of its own.
+//! They are SQL tools that also take the database as an argument, and only clients that negotiate a
+//! revision see them. `index_advice` is not a single statement, and has a module of its own.
 
 mod health;
 #[cfg(test)]
@@ -74,7 +74,7 @@ pub fn add_administrator_tools(
     tools.with(IndexAdvice::new(databases.clone(), format))
 }
 
-/// Reads definitions, and returns their problems too: there are none, as a test shows.
+/// Reads definitions, and returns their problems too. A test shows that there are no problems.
 fn read(yaml: &str) -> (SqlTools, Vec<String>) {
     let mut pack = SqlTools::default();
     let mut file: Yaml = serde_yaml::from_str(yaml).unwrap_or_default();

@@ -31,7 +31,7 @@ struct Placeholder<'a> {
 // === impl Template ===
 
 impl Template {
-    /// Reads a statement. The errors are those of all its placeholders, and of parameters that it
+    /// Reads a statement. Returns the errors of all its placeholders, and of parameters that it
     /// does not use, each with the position of the parameter if there is one.
     pub(crate) fn read(
         text: &str,
@@ -104,7 +104,7 @@ impl Template {
     }
 }
 
-/// Returns the number of a parameter among those whose values are sent.
+/// Returns the number of a parameter among the parameters that are sent as values.
 fn number(parameters: &[Parameter], index: usize) -> usize {
     let before = parameters[..index].iter();
     1 + before.filter(|it| it.kind.cast().is_some()).count()

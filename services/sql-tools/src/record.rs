@@ -20,9 +20,9 @@ const CONCEALED: &str = "***";
 
 /// Facts about a call of a tool, for the audit trail.
 ///
-/// Serialized, it is the object of the arguments in the order of the file. Those of parameters that
-/// are sensitive, or filled with a fact about the caller, are `***`. Arguments that the tool does not
-/// have are left out, because a value that is sensitive may stand below a wrong name.
+/// Serialized, it is the object of the arguments in the order of the file. The values of parameters
+/// that are sensitive, or filled with a fact about the caller, are `***`. Arguments that the tool
+/// does not have are left out, because a sensitive value may stand below a wrong name.
 pub struct CallRecord<'a> {
     definition: &'a Definition,
     members: Members<'a>,
@@ -40,8 +40,8 @@ impl SqlTools {
         definition.is_some_and(|it| !serves(it, databases, caller))
     }
 
-    /// Returns what is recorded of a call; `None` if there is no such tool, or the arguments are not
-    /// an object.
+    /// Returns the record of a call; `None` if there is no such tool, or the arguments are not an
+    /// object.
     #[must_use]
     pub fn record<'a>(
         &'a self,

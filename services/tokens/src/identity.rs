@@ -11,8 +11,8 @@ use ziggurat_limits::CallerId;
 
 use crate::Claims;
 
-/// Identity of an authenticated caller. The bearer layer adds it to the extensions of the request;
-/// without authentication there is none.
+/// Identity of an authenticated caller. The bearer layer adds it to the extensions of the request.
+/// A server without authentication adds no identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     token: Arc<TokenDigest>,
@@ -170,7 +170,7 @@ impl Identity {
         self.is_admin
     }
 
-    /// Returns the time at which the session began; none for what is no session.
+    /// Returns the time at which the session began; `None` if the caller has no session.
     #[must_use]
     pub fn signed_in_at(&self) -> Option<Timestamp> {
         self.signed_in_at
@@ -213,8 +213,8 @@ impl Identity {
         }
     }
 
-    /// Returns the number by which a [`ByteBudget`] counts the bodies of a request's caller: that of
-    /// its account, or of its address if it has no identity.
+    /// Returns the number by which a [`ByteBudget`] counts the bodies of a request's caller: the
+    /// number of its account, or of its address if it has no identity.
     #[must_use]
     pub fn body_caller(extensions: &Extensions) -> u64 {
         let address: Option<&ClientIp> = extensions.get();

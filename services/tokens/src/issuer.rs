@@ -1,7 +1,7 @@
 //! Validates signed tokens of an external issuer without a request to it.
 //!
-//! An [`Issuer`] is an OAuth authorization server, whose tokens are checked by the rules of
-//! [`access_token`](ziggurat_layers::access_token): here are the settings of this product, and the
+//! An [`Issuer`] is an OAuth authorization server. Its tokens are checked by the rules of
+//! [`access_token`](ziggurat_layers::access_token). Here are the settings of this product, and the
 //! [`Identity`] that a token proves.
 //!
 //! ```

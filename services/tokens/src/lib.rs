@@ -1,9 +1,9 @@
 //! Tokens of callers: API tokens, access tokens of an issuer, and the identity that a token proves.
 //!
 //! Programs use API tokens, which an administrator creates and a [`TokenFile`] keeps as digests;
-//! [`ApiTokens`] verifies them. Tokens of an [`issuer`] are verified by its public keys. Each proves
-//! an [`Identity`]: who calls, in the words of configurations, records and limits. Passwords and
-//! sessions are those of another crate, which gives its users an identity, too.
+//! [`ApiTokens`] verifies them. Tokens of an [`issuer`] are verified by its public keys. Each
+//! proves an [`Identity`]: who calls, in the words of configurations, records and limits. Passwords
+//! and sessions belong to another crate, which gives its users an identity, too.
 //!
 //! ```
 //! use jiff::SignedDuration;

@@ -17,7 +17,7 @@ const RANDOM_BYTES: usize = 32;
 /// `Authorization` header.
 pub fn new_token() -> Result<SecretString, SysError> {
     let mut bytes = [0; RANDOM_BYTES];
-    // Never from a seeded generator, whose state may be forked, or leak in a core dump.
+    // Never from a seeded generator: its state may be forked, or leak in a core dump.
     SysRng.try_fill_bytes(&mut bytes)?;
     Ok(URL_SAFE.encode(bytes).into())
 }

@@ -168,7 +168,7 @@ impl TokenFile {
         Ok(CreatedToken { token, record })
     }
 
-    /// Removes the token with this id, or else the one whose hash has this prefix (at least 8
+    /// Removes the token with this id, or else the token with this prefix of its hash (at least 8
     /// characters, ignoring case).
     ///
     /// # Errors

@@ -91,7 +91,7 @@ impl<W: Watched> Watch<W> {
         }
     }
 
-    /// Returns the time until the next sweep: at the next expiry, whose connections should close.
+    /// Returns the time until the next sweep: at the next expiry, to close connections.
     fn until_sweep(&self) -> Duration {
         let next = self.watched.next_end();
         let left = next.map(|at| at.duration_since(self.watched.now()));

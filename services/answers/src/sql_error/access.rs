@@ -19,7 +19,7 @@ pub(super) enum WriteRule {
     AdHoc,
 }
 
-/// Describes what is allowed instead of a write (25006).
+/// Describes the statements that are allowed instead of a write (25006).
 pub(super) fn read_only(rule: WriteRule) -> String {
     match rule {
         WriteRule::Never => format!(
@@ -36,7 +36,7 @@ pub(super) fn read_only(rule: WriteRule) -> String {
     }
 }
 
-/// Describes what is allowed instead of a refused text.
+/// Describes the allowed alternative to a refused text.
 pub(super) fn refused(refusal: Refusal, rule: WriteRule) -> Option<String> {
     Some(match refusal {
         Refusal::Several => {
@@ -58,7 +58,7 @@ pub(super) fn refused(refusal: Refusal, rule: WriteRule) -> Option<String> {
 
 /// Describes a statement that was cancelled (57014).
 pub(super) fn cancelled(report: &Report, database: &Database) -> Option<String> {
-    // PostgreSQL has one code for both; this message is that of an administrator's cancellation.
+    // PostgreSQL has one code for both; a cancellation by an administrator has this message.
     if report.message.contains("user request") {
         return Some("An administrator of the database cancelled the statement.".to_owned());
     }

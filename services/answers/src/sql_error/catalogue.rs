@@ -12,8 +12,8 @@ use ziggurat_postgres::{
 /// Limit on the time for a connection and the answer.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The functions whose names have between `$1` and `$2` characters, without those that only
-/// PostgreSQL itself can call: the name as it must be written, and the types of the arguments.
+/// The functions with names of `$1` to `$2` characters, without the functions that only PostgreSQL
+/// itself can call: the name as it must be written, and the types of the arguments.
 const FUNCTIONS: &str = "SELECT p.proname::text, CASE WHEN pg_catalog.pg_function_is_visible(p.oid)
         THEN '' ELSE n.nspname::text END, pg_catalog.oidvectortypes(p.proargtypes)
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace

@@ -15,7 +15,7 @@ use crate::sql_error::{
 /// Limit on the columns of a table that are listed.
 const MAX_LISTED: usize = 30;
 
-/// Limit on the other tables with a column that are compared with those of the statement.
+/// Limit on the other tables with a column that are compared with the tables of the statement.
 const MAX_OTHERS: usize = 1_000;
 
 /// Describes what a missing column may be (42703).

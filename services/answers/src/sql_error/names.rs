@@ -5,8 +5,8 @@ use strsim::osa_distance;
 /// Limit on the names that are suggested for one name.
 pub(super) const MAX_SUGGESTED: usize = 3;
 
-/// Returns up to three items whose names are close to this one, nearest first. Case does not count,
-/// and the plural of a name is close to it.
+/// Returns up to three items with names close to this one, nearest first. Case does not count, and
+/// the plural of a name is close to it.
 pub(super) fn nearest<T>(
     sought: &str,
     items: impl Iterator<Item = T>,

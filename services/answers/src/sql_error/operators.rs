@@ -9,8 +9,8 @@ const EQUIVALENTS: &[(&str, &str)] = &[
     ("=~", "~"),
 ];
 
-/// The operator of a message with the types of its operands; that of a prefix operator has none on
-/// its left.
+/// The operator of a message with the types of its operands. A prefix operator has no type on its
+/// left.
 #[derive(Debug, PartialEq, Eq)]
 struct Operation<'a> {
     left: &'a str,

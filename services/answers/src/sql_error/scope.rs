@@ -1,4 +1,4 @@
-//! The names in a statement: those of its tables, and the one at a position.
+//! The names in a statement: the names of its tables, and the name at a position.
 
 use std::cmp::Reverse;
 
@@ -14,7 +14,7 @@ const MAX_TOKENS: usize = 20_000;
 /// Limit on the sources that a name is compared with.
 const MAX_VISIBLE: usize = 50;
 
-/// A source whose table is known.
+/// A source with its table.
 pub(super) type Known<'a> = (&'a Source, Table<'a>);
 
 /// First words of queries.
@@ -108,7 +108,7 @@ impl<'a> Scope<'a> {
         self.pieces.len()
     }
 
-    /// Returns whether the call with this parenthesis is that of a window function.
+    /// Returns whether the call with this parenthesis calls a window function.
     pub(super) fn is_window(&self, index: usize) -> bool {
         self.is_word(self.after_group(index), &["OVER"])
     }
@@ -196,12 +196,12 @@ impl<'a> Scope<'a> {
         self.queries.iter().map(String::as_str)
     }
 
-    /// Returns whether the name at this token is that of a table.
+    /// Returns whether a source begins at this token.
     pub(super) fn is_source(&self, index: usize) -> bool {
         self.sources.iter().any(|source| source.index == index)
     }
 
-    /// Returns those of these sources that are tables.
+    /// Returns the sources that are tables, each with its table.
     pub(super) fn known<'m>(
         &self,
         sources: &[&'m Source],

@@ -42,7 +42,7 @@ pub(super) fn unknown(
     })
 }
 
-/// Describes a table of this name in another schema, or one whose name differs only in case.
+/// Describes a table of this name in another schema, or of this name in another case.
 fn known_table(name: &str, schema: Option<&str>, metadata: &Metadata) -> Option<Hint> {
     let same: Vec<_> = metadata
         .tables()
@@ -76,7 +76,7 @@ fn known_table(name: &str, schema: Option<&str>, metadata: &Metadata) -> Option<
     )))
 }
 
-/// Returns the tables, and queries of the statement, whose names are close to one, nearest first.
+/// Returns the tables, and queries of the statement, with names close to this one, nearest first.
 fn similar_tables(name: &str, scope: &Scope<'_>, metadata: &Metadata) -> Vec<String> {
     let tables = || metadata.tables().filter(|table| !table.is_partition());
     let queries = nearest(name, scope.queries(), |query| query).into_iter();

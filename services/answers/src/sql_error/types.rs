@@ -4,7 +4,7 @@ use ziggurat_postgres::name::written;
 
 use crate::sql_error::{names::nearest, scope::Scope};
 
-/// Types of other databases, and those of PostgreSQL.
+/// Types of other databases, and their equivalents in PostgreSQL.
 const EQUIVALENTS: &[(&str, &str)] = &[
     ("blob", "bytea"),
     ("clob", "text"),

@@ -130,7 +130,7 @@ impl FromChecked for jiff::Timestamp {
     }
 }
 
-/// Reads the range of a type whose ends are values of the type.
+/// Reads the range of a type, with values of the type as its ends.
 fn checked_range<T>(keys: &Keys, scalar: &Scalar) -> Result<Range<T>, String>
 where
     T: FromChecked + PartialOrd + Display,
@@ -172,7 +172,7 @@ fn strings(keys: &Keys) -> Result<Option<Vec<String>>, String> {
     list(keys, |yaml| yaml.as_str().map(str::to_owned), "strings")
 }
 
-/// Reads the allowed values; an empty list is none.
+/// Reads the allowed values; an empty list counts as absent.
 fn list<T>(
     keys: &Keys,
     read: impl Fn(&Yaml) -> Option<T>,

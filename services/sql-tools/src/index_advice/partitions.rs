@@ -9,7 +9,7 @@ use crate::index_advice::{
 /// assumes for its statistics.
 const GROWING: f64 = 0.1;
 
-/// Finds the table of each scan. Scans of the partitions of a table become one, whose table has the
+/// Finds the table of each scan. Scans of the partitions of a table become one. Its table has the
 /// rows of these partitions, and the indexes that all of them have.
 pub(super) fn with_tables(scans: Vec<Scan>, tables: &[Table]) -> Vec<(Scan, Option<Table>)> {
     let mut found: Vec<(Scan, Vec<&Table>)> = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn with_tables(scans: Vec<Scan>, tables: &[Table]) -> Vec<(Scan, Opti
     found.into_iter().map(whole).collect()
 }
 
-/// Describes a table by those of its partitions; a table that is no partition stays as it is.
+/// Describes a table by its partitions; a table that is not a partition stays as it is.
 fn whole(partitions: &[&Table]) -> Option<Table> {
     let (first, rest) = partitions.split_first()?;
     let Some(root) = &first.root else {

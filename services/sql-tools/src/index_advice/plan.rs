@@ -110,8 +110,8 @@ fn collect_nodes<'a>(value: &'a Value, depth: usize, nodes: &mut Vec<&'a Value>)
     }
 }
 
-/// Returns the scan of a column. Above an Append a column of a partitioned table has the alias of the
-/// table, and its scans are those of the partitions.
+/// Returns the scan of a column. Above an Append a column of a partitioned table has the alias of
+/// the table. Its scans are then the scans of all partitions.
 fn scans_of<'a>(scans: &'a mut [Scan], column: &ColumnName) -> impl Iterator<Item = &'a mut Scan> {
     let alias = column.alias.clone();
     let is_one = scans.iter().any(|scan| scan.alias == alias);
@@ -171,7 +171,7 @@ fn read_sort(node: &Value, scans: &mut [Scan]) {
 // === impl Scan ===
 
 impl Scan {
-    /// Returns whether it has conditions of its own, without those of joins.
+    /// Returns whether it has conditions other than the conditions of joins.
     pub(super) fn is_filtered(&self) -> bool {
         !self.equal.is_empty() || !self.ranges.is_empty()
     }

@@ -36,8 +36,8 @@ const EXPLAIN: &str = "EXPLAIN (VERBOSE, FORMAT JSON) ";
 
 const EXPLAIN_GENERIC: &str = "EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) ";
 
-/// The prepared statement. Its name only has to differ from those of other programs behind the same
-/// pooler.
+/// The prepared statement. Its name only has to differ from the names that other programs behind
+/// the same pooler use.
 const PREPARE: &str = "PREPARE ziggurat_planned AS ";
 
 const DEALLOCATE: &str = "DEALLOCATE ziggurat_planned";
@@ -45,7 +45,7 @@ const DEALLOCATE: &str = "DEALLOCATE ziggurat_planned";
 const COUNT_PARAMETERS: &str = "SELECT pg_catalog.cardinality(parameter_types)
     FROM pg_catalog.pg_prepared_statements WHERE name = 'ziggurat_planned'";
 
-/// An error inside of the transaction undoes what was done since the savepoint.
+/// After an error inside of the transaction, undoes everything since the savepoint.
 const BACK: &str = "ROLLBACK TO SAVEPOINT ziggurat_planner";
 
 const FACTS: &str = "SELECT pg_catalog.current_setting('server_version_num')::int >= 160000,

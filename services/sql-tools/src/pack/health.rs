@@ -153,7 +153,7 @@ impl HealthChecks {
         tool.writer(call).write_rows(columns.to_vec(), found)
     }
 
-    /// Runs a check, and returns its rows or the reason why there are none.
+    /// Runs a check, and returns its rows or the reason for its failure.
     async fn run(
         &self,
         name: &str,

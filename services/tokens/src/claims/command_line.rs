@@ -33,7 +33,7 @@ impl NewClaims {
         Ok(Self(claims))
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no claims.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -16,8 +16,8 @@ struct Members<'a>(#[serde(borrow)] HashMap<Cow<'a, str>, &'a RawValue>);
 // === impl Claims ===
 
 impl Claims {
-    /// Takes the claims of these names out of a token, whose members `member` returns as JSON.
-    /// Claims of another type and those that are too long are left out.
+    /// Takes the claims of these names out of a token. `member` returns a member of it as JSON.
+    /// Claims that are too long or of another type are left out.
     pub(crate) fn of_token<'a>(names: &[String], member: impl Fn(&str) -> Option<&'a str>) -> Self {
         let claims = names.iter().filter_map(|name| {
             // The names of some issuers are URLs, and have dots.

@@ -1,4 +1,4 @@
-//! Validates own tokens and those of an issuer.
+//! Validates own tokens and tokens of an issuer.
 
 use std::{
     fmt,
@@ -10,8 +10,8 @@ use ziggurat_layers::bearer::{Denied, Verify};
 
 use crate::{Identity, issuer::Issuer};
 
-/// Validates own tokens, and those of an issuer if one is trusted. It needs at least one of the
-/// two, else it refuses all.
+/// Validates own tokens, and tokens of an issuer if one is trusted. It needs at least one of the
+/// two, else it refuses all tokens.
 ///
 /// Signed tokens have two dots; own tokens have none.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ enum State<F> {
 // === impl TokenVerifier ===
 
 impl<T> TokenVerifier<T> {
-    /// Creates a verifier for own tokens and those of this issuer.
+    /// Creates a verifier for own tokens and tokens of this issuer.
     #[must_use]
     pub fn new(own: Option<T>, issuer: Option<Issuer>) -> Self {
         Self { own, issuer }

@@ -1,4 +1,4 @@
-//! The configuration of an issuer whose tokens are accepted.
+//! The configuration of a trusted issuer.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::issuer::{InvalidIssuer, Settings, StalePolicy};
 /// Path of the metadata of a protected resource (RFC 9728, section 3.1).
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// An external issuer whose tokens are accepted, as it is configured: the section `issuer`.
+/// A trusted external issuer, as it is configured in the section `issuer`.
 ///
 /// ```
 /// use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags};
@@ -39,7 +39,7 @@ pub struct TrustedIssuer {
     pub url: String,
     /// URL of this server for clients, without a slash at its end.
     public_url: String,
-    /// Path of what tokens are for, such as `/mcp`.
+    /// Path of the resource that tokens are for, such as `/mcp`.
     path: &'static str,
     /// Scopes that a token needs.
     pub scopes: Vec<String>,
@@ -56,7 +56,8 @@ pub struct TrustedIssuer {
 // === impl TrustedIssuer ===
 
 impl TrustedIssuer {
-    /// Reads the section; returns none if no issuer is named. `path` is that of what tokens are for.
+    /// Reads the section; returns `None` if no issuer is named. Tokens are for the resource at
+    /// `path`.
     #[must_use]
     pub fn read(file: &Section<'_>, path: &'static str) -> Option<Self> {
         let safe = |key: &str| file.key(key).parsed(safe_url);
