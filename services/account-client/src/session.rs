@@ -43,7 +43,7 @@ pub enum CacheUse {
 pub struct Session<C> {
     address: Address,
     credential: C,
-    /// `None` for a credential whose tokens are never cached.
+    /// `None` for a credential with tokens that are never cached.
     cache: Option<Cache>,
     cache_use: CacheUse,
     held: Option<Held>,
@@ -60,7 +60,7 @@ pub struct Call<'r> {
     pub method: Method,
     /// Path and query below the base URL.
     pub path: &'r str,
-    /// Headers in addition to those of every request.
+    /// Headers in addition to the headers of every request.
     pub headers: HeaderMap,
     /// The body, if it has one.
     pub body: Option<Bytes>,

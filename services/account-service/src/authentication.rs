@@ -7,7 +7,7 @@ use ziggurat_layers::bearer::{BearerLayer, Denied, Verify};
 
 use crate::{Principal, Role, Store, Tokens, input::Authenticated, reply::ErrorFormat};
 
-/// Refuses requests without a valid token, and those of deleted clients and members.
+/// Refuses requests without a valid token, and requests of deleted clients and members.
 ///
 /// The store is queried for every request, so that changes hold at once.
 pub(super) fn layer(

@@ -74,7 +74,7 @@ struct AdvanceClock {
 // === impl Hooks ===
 
 impl Hooks {
-    /// Plans no failures. The clock must be that of the service.
+    /// Plans no failures. The service must use the same clock.
     #[must_use]
     pub fn new(clock: WallClock) -> Self {
         Self {

@@ -100,7 +100,7 @@ struct StoredKey {
 // === impl Keys ===
 
 impl Keys {
-    /// Reads the keys in this folder. Makes the first key if there are none.
+    /// Reads the keys in this folder. If it has no file of keys, makes one with a first key.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written, or contains no signing keys.

@@ -44,7 +44,7 @@ const FILE: &str = "platform.db";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Clients of a tenant, including deleted ones whose tokens have not expired.
+    /// Clients of a tenant, including deleted clients with tokens that have not expired.
     pub clients: u32,
     /// Pending invitations of a tenant.
     pub invites: u32,

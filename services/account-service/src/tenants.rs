@@ -86,7 +86,7 @@ async fn change(
     Ok(Json(store.rename_tenant(id, name).await?))
 }
 
-/// Hides other tenants: returns the id only if it is that of the caller's tenant.
+/// Hides other tenants: returns the id only if it is the id of the caller's tenant.
 fn own(tenant: Id, id: Id) -> Result<Id, AccountError> {
     if tenant == id {
         return Ok(id);

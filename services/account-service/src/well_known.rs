@@ -19,7 +19,7 @@ use crate::{
 /// Path of the public keys.
 pub(crate) const JWKS: &str = "/.well-known/jwks.json";
 
-/// Path of the revoked clients whose tokens have not expired.
+/// Path of the list of revoked clients with tokens that have not expired.
 pub(crate) const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
 
 /// Path of the issuer's metadata (RFC 8414).

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{StoreError, id::new_id};
 
-/// Title of a conversation whose first user message has no text.
+/// Title of a conversation if its first user message has no text.
 const DEFAULT_TITLE: &str = "New conversation";
 
 /// Maximum length of a title made from the first message, in characters.
@@ -202,7 +202,7 @@ impl Message {
         self.role == "user"
     }
 
-    /// Returns the text, or that of the first block that has one.
+    /// Returns the text, or the text of the first block that has one.
     fn text(&self) -> Option<String> {
         let content = self.content.get();
         serde_json::from_str(content).ok().or_else(|| {

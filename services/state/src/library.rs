@@ -43,7 +43,7 @@ pub struct Reader<'a> {
 pub struct Filter {
     /// Only items of this kind.
     pub kind: Option<ItemKind>,
-    /// Only items whose titles or texts have these words.
+    /// Only items with these words in their titles or texts.
     pub words: Option<Words>,
 }
 

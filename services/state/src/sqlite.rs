@@ -44,7 +44,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Number of jobs that may wait for the writer; further callers wait for a free slot.
 const MAX_WAITING: usize = 256;
 
-/// Options of connections to a file: those of readers, and of the writer.
+/// Options of connections to a file, for readers and for the writer.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
     reading: SqliteConnectOptions,

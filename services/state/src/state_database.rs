@@ -118,7 +118,7 @@ impl StateDatabase {
         Self { tracer, ..self }
     }
 
-    /// Uses other tables than those of replicas.
+    /// Uses the tables of these migrations instead of the tables of replicas.
     #[must_use]
     pub fn with_migrations(self, migrations: fn() -> Migrator) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl StateDatabase {
         }
     }
 
-    /// Leases a connection to the database, whose tables then exist.
+    /// Leases a connection to the database, once its tables exist.
     pub async fn lease(&self) -> Result<Lease, StoreError> {
         self.prepared(self.pool.lease().await?).await
     }

@@ -65,7 +65,7 @@ pub(crate) fn text(text: &str) -> Value {
     storable(text.to_owned()).into()
 }
 
-/// Makes a statement for the file, whose tables have no schema.
+/// Makes a statement for the file, where tables have no schema.
 fn local(sql: &str, values: impl IntoIterator<Item = Value>) -> sqlite::Query {
     sqlite_query(AssertSqlSafe(sql.replace("ziggurat.", "")), values)
 }

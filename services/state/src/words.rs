@@ -12,7 +12,7 @@ pub struct Words(Vec<String>);
 // === impl Words ===
 
 impl Words {
-    /// Takes the words of a text. Returns `None` if there is none.
+    /// Takes the words of a text. Returns `None` if it has no words.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let words = text.split_whitespace().take(MAX_WORDS);
@@ -20,7 +20,7 @@ impl Words {
         (!words.is_empty()).then_some(Self(words))
     }
 
-    /// Returns the longest word, by which a database finds what may have all of them.
+    /// Returns the longest word, by which a database finds texts that may have all words.
     pub(crate) fn longest(&self) -> &str {
         let words = self.0.iter();
         words.max_by_key(|word| word.len()).map_or("", |word| word)

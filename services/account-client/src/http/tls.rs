@@ -6,8 +6,8 @@ use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use tokio_rustls::TlsConnector;
 use ziggurat_runtime::Environment;
 
-/// Creates a connector that trusts the roots of the system, or those of `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` if they are set. Verification cannot be disabled.
+/// Creates a connector that trusts the roots of the system, or the roots in `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` if one of them is set. Verification cannot be disabled.
 pub(super) fn connector(environment: &Environment) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates(environment)?);

@@ -86,7 +86,7 @@ impl fmt::Debug for Transport<'_> {
 }
 
 impl<'a> Transport<'a> {
-    /// Creates a transport. The proxies and the root certificates are those of the environment.
+    /// Creates a transport with the proxies and the root certificates of the environment.
     #[must_use]
     pub fn new(environment: &'a Environment, options: Options) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! JSON whose objects contain each member name once.
+//! JSON with objects that contain each member name once.
 //!
 //! Of a repeated member some programs take the first value and others the last, so that a check of
 //! one value says nothing about the other.

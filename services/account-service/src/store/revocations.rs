@@ -1,4 +1,4 @@
-//! Deleted clients whose tokens have not expired.
+//! Deleted clients with tokens that have not expired.
 
 use ziggurat_state::StoreError;
 
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// A deleted client, whose tokens servers must refuse until they expire.
+/// A deleted client with tokens that servers must refuse until they expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Revocation {

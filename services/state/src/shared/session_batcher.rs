@@ -44,7 +44,7 @@ pub struct SessionBatcher {
     state: StateDatabase,
     inbox: mpsc::Receiver<LookUpRequest>,
     users: mpsc::UnboundedReceiver<String>,
-    /// Users whose sessions are still to be ended.
+    /// Users with sessions that are still to be ended.
     ended: BTreeSet<String>,
     /// The next trial after a failure.
     trial: Option<Trial>,
@@ -195,7 +195,7 @@ fn trial(state: StateDatabase) -> Trial {
     })
 }
 
-/// Waits for the result of a trial; forever if there is none.
+/// Waits for the result of a trial; forever without a trial.
 async fn next(trial: &mut Option<Trial>) -> bool {
     match trial {
         Some(trial) => trial.await,

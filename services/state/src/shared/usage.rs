@@ -60,7 +60,7 @@ pub struct UsageExchange {
     callers: HashMap<[u8; 32], Totals>,
     max_callers: usize,
     is_full: bool,
-    /// Callers whose own totals are not known to be written.
+    /// Callers with own totals that may not be written yet.
     unwritten: BTreeSet<[u8; 32]>,
     /// All transactions before this one were read.
     read_until: i64,
@@ -112,8 +112,8 @@ impl UsageExchange {
     /// begins without counts.
     pub fn count(&mut self, day: u64, sent: impl IntoIterator<Item = CallerUsage>) {
         if day != self.day {
-            // With another name, so that the limits, which begin anew as well, learn what was sent
-            // before if a clock goes back to a day.
+            // With another name. The limits begin anew as well, and so they learn the earlier usage
+            // of this replica if a clock goes back to a day.
             *self = Self::of_day(self.state.clone(), day);
         }
         for usage in sent {
@@ -125,8 +125,8 @@ impl UsageExchange {
         }
     }
 
-    /// Writes what was counted, and returns a page of what other replicas have written. After a
-    /// failure nothing is lost: the next call goes on.
+    /// Writes the counted usage, and returns a page of the usage that other replicas have written.
+    /// After a failure nothing is lost: the next call goes on.
     ///
     /// # Errors
     /// Fails if the database cannot run the statement.
@@ -196,7 +196,7 @@ impl UsageExchange {
             .map(|own| (number(own.rows).to_string(), number(own.bytes).to_string()))
             .unzip();
         // The greatest wins, because a statement that was given up may run after the next one. The
-        // day before stays for replicas whose clock is slow.
+        // day before stays for replicas with a slow clock.
         query(
             "WITH dropped AS (DELETE FROM ziggurat.usage WHERE (day, caller, replica) IN ( \
              SELECT day, caller, replica FROM ziggurat.usage WHERE day < pg_catalog.floor( \
