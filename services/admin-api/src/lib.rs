@@ -1,13 +1,13 @@
 //! The resources under `/api/admin/`, for administrators.
 //!
-//! An administrator is a user whose record says so; nothing here makes one. What changes something
-//! also asks for a sign-in within the last minutes, so that a browser that was left alone is not
-//! enough. Files are written by the functions of the commands for administrators, so that a command
-//! line and a server may change them at the same time, and the server reads them again by itself.
+//! An administrator is a user whose record says so; nothing here makes one. A request that changes
+//! something also asks for a sign-in within the last minutes, so that a browser that was left alone
+//! is not enough. Files are written by the functions of the commands for administrators, so that a
+//! command line and a server may change them at the same time, and the server reads them again by
+//! itself.
 //!
-//! The crate reads no configuration and runs no statement. Records of calls are those of the layers
-//! around it, which also put the [`Identity`](ziggurat_tokens::Identity) of a caller into the
-//! extensions of its request.
+//! The crate reads no configuration and runs no statement. The layers around it record calls, and
+//! put the [`Identity`](ziggurat_tokens::Identity) of a caller into the extensions of its request.
 
 mod administrator;
 pub mod audit;

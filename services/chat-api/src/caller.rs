@@ -11,7 +11,7 @@ use ziggurat_tokens::Identity;
 #[derive(Clone, Debug)]
 pub struct Caller(Option<Identity>);
 
-/// The trace of a request, for its requests to providers; by default there is none.
+/// The trace of a request, for its requests to providers; off by default.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestTrace(pub(crate) Trace);
 

@@ -240,7 +240,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes what is known when all rows were read.
+    /// Notes after the last row whether rows are missing.
     fn note_end(&mut self) {
         let Some(summary) = self.rows.summary() else {
             return;

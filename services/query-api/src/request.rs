@@ -16,9 +16,9 @@ const ANONYMOUS: &str = "default";
 /// The session that something belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// That of a browser, known by its cookie.
+    /// The session of a browser, known by its cookie.
     Browser(CookieHalf),
-    /// That of a token.
+    /// The session of a token.
     Session(String),
 }
 
@@ -64,7 +64,7 @@ impl QueryCaller {
         Ok(current.with_call(context))
     }
 
-    /// Drops the cached tables of a database, whose definitions may have changed.
+    /// Drops the cached tables of a database, since their definitions may have changed.
     pub(crate) fn changed(&self, current: &Current) {
         self.databases.changed(current);
     }

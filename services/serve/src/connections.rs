@@ -88,9 +88,9 @@ impl Connections {
 
     /// Waits until one more connection may join.
     ///
-    /// At the maximum, the one whose client has kept the server waiting longest is closed.
-    /// Connections at work stay, and new ones until their client has had time to send its request:
-    /// if there are no others, the next connection waits.
+    /// At the maximum, the connection that has kept the server waiting longest is closed.
+    /// Connections at work stay, and new connections until their client has had time to send its
+    /// request. If there are no others, the next connection waits.
     pub(super) async fn make_room(&mut self) {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.forget(ended);
@@ -110,8 +110,8 @@ impl Connections {
         self.signal.is_wanted(false);
     }
 
-    /// Makes room when the system has no more open files: the connection whose client has kept the
-    /// server waiting longest is closed.
+    /// Makes room when the system has no more open files: closes the connection that has kept the
+    /// server waiting longest.
     ///
     /// If all are at work, or other processes hold the open files, it returns after a pause.
     pub(super) async fn evict_for_open_files(&mut self, cause: &io::Error) {

@@ -148,7 +148,7 @@ impl Activity {
         self.change(|state| state.uploading -= 1);
     }
 
-    /// Notes whether the client has stopped reading what is sent to it.
+    /// Notes whether the client has stopped reading.
     pub(super) fn stalls(&self, is_stalled: bool) {
         self.change(|state| state.is_stalled = is_stalled);
     }

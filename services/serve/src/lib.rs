@@ -30,10 +30,11 @@
 //! its body, for reading some of a response, the idle time between two requests, and the time for
 //! closing a connection. None of them includes the time that a service needs for its response.
 //!
-//! A new connection is accepted even if the maximum is reached: the one that has kept the server
-//! waiting longest is closed. It is idle, in the middle of sending a request, or not reading its
-//! response, but never one whose request is being served. So connections that only occupy a place
-//! keep no client out. The same happens when the process or the system has no more open files.
+//! A new connection is accepted even if the maximum is reached: the connection that has kept the
+//! server waiting longest is closed. It is idle, in the middle of sending a request, or not reading
+//! its response. A connection with a running request is never closed for this. So connections that
+//! only occupy a place keep no client out. The same happens when the process or the system has no
+//! more open files.
 //!
 //! The number of HTTP/2 streams is a setting of this server. For streams that are reset as soon as
 //! they are opened, and other floods of frames, the limits of the protocol library hold: it ends a
@@ -44,8 +45,8 @@
 //!
 //! A connection that ends while its client is still sending is closed in stages (RFC 9112, section
 //! 9.6), so that the client can read the reason. For the same reason an HTTP/2 stream ends after
-//! the rest of its request was read, if that does not take too long. A client whose connection was
-//! idle is notified if the protocol has a message for it.
+//! the rest of its request was read, if that does not take too long. The client of an idle
+//! connection is notified if the protocol has a message for it.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -124,7 +125,7 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// Time between two requests on a connection.
     pub idle_timeout: Duration,
-    /// Time for which a client may read nothing of what is sent to it.
+    /// Time for which a client may read nothing while the server has bytes to send.
     pub write_timeout: Duration,
     /// Streams open at once on one HTTP/2 connection.
     pub max_streams: u32,

@@ -67,10 +67,10 @@ pin_project! {
 // === impl Event ===
 
 impl Event {
-    /// Creates an event whose data is this value, as compact JSON on one line.
+    /// Creates an event with this value as its data, in compact JSON on one line.
     ///
     /// # Errors
-    /// Fails if the value has no JSON form, such as a map whose keys are not strings.
+    /// Fails if the value has no JSON form, such as a map with keys that are not strings.
     pub fn json(value: &impl Serialize) -> serde_json::Result<Self> {
         let mut frame = b"data: ".to_vec();
         // Compact JSON contains no line feed: those in strings are escaped.
@@ -79,7 +79,7 @@ impl Event {
         Ok(Self(frame.into()))
     }
 
-    /// Creates an event whose data is this text, which has one line.
+    /// Creates an event with this line of text as its data.
     ///
     /// ```
     /// use ziggurat_serve::sse::Event;

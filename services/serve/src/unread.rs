@@ -1,6 +1,6 @@
 //! The part of a request that the service did not read.
 //!
-//! HTTP/2 resets a stream whose response ends before its request does. Some clients treat that as a
+//! HTTP/2 resets a stream if its response ends before its request. Some clients treat that as a
 //! failure and lose the response (RFC 9113, section 8.1), so the rest of a request is read and
 //! dropped first, within limits. On HTTP/1 the connection does the same when it closes.
 
@@ -82,8 +82,8 @@ impl Unread {
         }
     }
 
-    /// Reads the rest, until it ends or pauses, or the limit of time or bytes is reached. A request
-    /// whose body is still held is not waited for.
+    /// Reads the rest, until it ends or pauses, or the limit of time or bytes is reached. Does not
+    /// wait for a request while the service still holds its body.
     pub(super) fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Self::Unknown(expected) = self {
             *self = match expected.rest.try_recv() {

@@ -38,7 +38,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-/// Provider whose token count is estimated.
+/// Provider that the number of tokens is estimated for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Counter {
     #[default]

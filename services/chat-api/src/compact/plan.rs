@@ -60,7 +60,7 @@ pub(super) fn recent(weights: &[Weight], window: usize) -> usize {
 // === impl Plan ===
 
 impl<'a> Plan<'a> {
-    /// Selects the messages. `tiers` are those of the messages between the first and `recent`.
+    /// Selects the messages. `tiers` has one tier for each message between the first and `recent`.
     pub(super) fn new(
         weights: &'a [Weight],
         recent: usize,

@@ -32,11 +32,11 @@ const ID_BYTES: usize = 24;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links(Arc<Mutex<HashMap<String, (Export, Instant)>>>);
 
-/// A query whose rows become a file.
+/// A query with rows that become a file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Export {
     pub(super) owner: Owner,
-    /// The caller that made it; without authentication there is none.
+    /// The caller that made it; `None` without authentication.
     pub(super) maker: Option<Identity>,
     pub(super) database: String,
     pub(super) sql: String,

@@ -45,7 +45,7 @@ pub(super) struct Catalogue {
 // === impl Catalogue ===
 
 impl Catalogue {
-    /// Makes a catalogue of what was read so long ago, and names its content.
+    /// Makes a catalogue from facts of this age, and names its content.
     pub(super) async fn new(
         database: &str,
         metadata: Arc<Metadata>,
@@ -167,7 +167,7 @@ impl Catalogue {
     }
 }
 
-/// Writes an object whose last member is a list, up to the first member of that list.
+/// Writes an object that ends with a list, up to the first member of that list.
 fn open(value: &impl Serialize, json: &mut Vec<u8>) {
     write(value, json);
     json.truncate(json.len() - "]}".len());

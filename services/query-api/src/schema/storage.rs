@@ -89,8 +89,8 @@ impl Storage {
         Ok(storage)
     }
 
-    /// Returns the planner's estimate of the size of a table with its indexes, of a partitioned table
-    /// that of its partitions; `None` if it was never vacuumed nor analyzed.
+    /// Returns the planner's estimate of the size of a table with its indexes; for a partitioned
+    /// table the sum over its partitions. `None` if it was never vacuumed nor analyzed.
     #[must_use]
     pub(crate) fn bytes(&self, table: Table<'_>) -> Option<u64> {
         self.bytes.get(&table.oid()).copied()
