@@ -23,7 +23,7 @@ pub(crate) const RAG_FILES: &[StoredFile] = include!(concat!(env!("OUT_DIR"), "/
 /// Name of a page in its folder.
 pub(crate) const PAGE: &str = "index.html";
 
-/// Folder of the files whose names change with their content.
+/// Folder of the files with names that change with their content.
 pub(crate) const ASSETS: &str = "assets/";
 
 /// Browsers ask again each time, and mostly learn that nothing has changed.
@@ -62,7 +62,7 @@ impl EmbeddedFile {
         Self::new(file, headers, ASK_AGAIN)
     }
 
-    /// Serves a file whose name changes with its content, with these headers.
+    /// Serves a file with these headers. Its name changes with its content.
     pub(crate) fn asset(file: &'static StoredFile, headers: HeaderMap) -> Self {
         Self::new(file, headers, KEEP)
     }

@@ -1,9 +1,9 @@
 //! The consoles of `ziggurat-tools` and `ziggurat-rag`: their pages, and signing in with a browser.
 //!
 //! The pages are the files of `dist/`, which are built from `web/` and embedded in the program; the
-//! features `tools` and `rag` choose whose. They need no token, are the same for every caller, and
-//! hold no secret: whatever they show they get from the API of the server, with the rights of the
-//! user who signed in. Nothing here runs a statement or reads a configuration file.
+//! features `tools` and `rag` choose the console. They need no token, are the same for every
+//! caller, and hold no secret: whatever they show they get from the API of the server, with the
+//! rights of the user who signed in. Nothing here runs a statement or reads a configuration file.
 //!
 //! ```
 //! use axum::{Router, body::Body, routing::get};

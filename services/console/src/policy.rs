@@ -7,8 +7,8 @@ const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; 
     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// The same for the page of the API, whose library sets styles of elements, shows pictures that it
-/// has in itself, and makes markup.
+/// The same for the page of the API. Its library sets styles of elements, shows pictures that it
+/// contains, and makes markup.
 #[cfg(feature = "tools")]
 const CONTENT_OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     style-src-attr 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \

@@ -14,7 +14,7 @@ const FILES: &str = "/console/";
 /// Paths that need no token.
 pub const OPEN_PATHS: [&str; 2] = [HOME, "/console/assets/*"];
 
-/// Returns the path of the page and those of its files, each with its handler.
+/// Returns the path of the page and the paths of its files, each with its handler.
 pub fn pages() -> impl Iterator<Item = (String, EmbeddedFile)> {
     RAG_FILES.iter().filter_map(|file| {
         if file.path == PAGE {

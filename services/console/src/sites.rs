@@ -21,7 +21,7 @@ const SECURE_COOKIE: &str = "__Host-ziggurat-console";
 #[derive(Clone, Debug)]
 pub struct Sites {
     sites: Arc<[Site]>,
-    /// The reason why there is none.
+    /// Reason why a browser cannot sign in, if there are no addresses.
     problem: Problem,
 }
 
@@ -61,7 +61,8 @@ impl Cookie {
         }
     }
 
-    /// The cookie without TLS: cookies ignore ports, so its name has that of the server.
+    /// Returns the cookie without TLS. Cookies ignore ports, so its name has the port of the
+    /// server.
     fn of_port(port: u16) -> Self {
         Self {
             name: format!("ziggurat-{port}-console"),
@@ -91,7 +92,7 @@ impl Sites {
         Self { sites, problem }
     }
 
-    /// Returns the origins of these addresses, whose pages are those of the server.
+    /// Returns the origins of these addresses, where browsers find the pages of the server.
     pub fn origins(&self) -> impl Iterator<Item = &str> {
         self.sites.iter().map(|site| &*site.origin)
     }

@@ -130,8 +130,8 @@ impl Databases {
         Self::replicated(pools, list, None)
     }
 
-    /// Creates the databases of a server whose replicas share the selections of users, if it has
-    /// several.
+    /// Creates the databases of a server; with `replicated`, its replicas share the selections of
+    /// users.
     #[must_use]
     pub fn replicated(
         pools: Pools,
@@ -442,7 +442,7 @@ impl Databases {
             let other = configured.database.settings();
             other.all_hosts() == changed.all_hosts() && other.database == changed.database
         };
-        // The list in use, whose calls begin later than those of a fixed handle.
+        // The list in use: later calls take it, even if this handle has a fixed list.
         let list = self.shared.list.load();
         for configured in list.iter().filter(is_it) {
             configured.cache.forget();
@@ -451,7 +451,7 @@ impl Databases {
         current.cache.forget();
     }
 
-    /// Removes a session whose token is no longer valid. Its connections close.
+    /// Removes a session with a token that is no longer valid. Its connections close.
     pub fn forget(&self, session: &str) {
         lock(&self.shared.selections).remove(session);
         self.shared.pools.close(session);

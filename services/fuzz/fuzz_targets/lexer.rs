@@ -1,5 +1,5 @@
-//! Any text: it is read to its end, a token at a time; what is quoted in it never shows, and
-//! what its shape says holds for the text with comments in it too.
+//! Reads any text to its end, a token at a time. The shape of the text agrees with its tokens, and
+//! a quote hides all of it. Comments around the text change no token.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

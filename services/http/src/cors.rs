@@ -1,8 +1,8 @@
 //! Lets pages of other origins use an API that does not use cookies.
 //!
-//! `tower-http` has a layer of this name, but it sends methods, headers and age only with preflights
-//! and with those of every origin, while here they go with every response to a listed origin and with
-//! no other.
+//! `tower-http` has a layer of this name, but it sends methods, headers and age only with
+//! preflights, of any origin. Here they go with every response to a listed origin, and with no
+//! other response.
 
 use std::{
     fmt,
@@ -26,7 +26,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
-/// The origins whose pages may use a server.
+/// The origins of pages that may use a server.
 #[derive(Clone, Debug)]
 pub struct AllowedOrigins {
     listed: Arc<[HeaderValue]>,

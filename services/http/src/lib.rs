@@ -1,8 +1,8 @@
 //! HTTP building blocks of all servers: TLS, CORS, response headers, bodies, documents, readiness
 //! and refusals. `ziggurat-serve` accepts the connections.
 //!
-//! Layers are generic over the service they wrap, and none of them boxes futures. Routes are those
-//! of axum: handlers return a [`Refusal`], and static responses are handlers themselves.
+//! Layers are generic over the service they wrap, and none of them boxes futures. Routing is left
+//! to axum: handlers return a [`Refusal`], and static responses are handlers themselves.
 //!
 //! ```
 //! use axum::{Router, body::Body, routing::get};

@@ -17,7 +17,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PAT
 /// Headers that every client of these APIs may send.
 const HEADERS: &str = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID";
 
-/// Prefix of headers whose names depend on the called tool.
+/// Prefix of headers with names that depend on the called tool.
 const PARAMETER: &str = "mcp-param-";
 
 /// Time for which a browser may cache the answer, in seconds.
@@ -172,8 +172,7 @@ fn preflight(request: &HeaderMap, origin: HeaderValue) -> HeaderMap {
     ])
 }
 
-/// Returns the headers that are always allowed, and those of the requested ones that are
-/// parameters.
+/// Returns the headers that are always allowed, and the requested headers that are parameters.
 fn allowed_headers(request: &HeaderMap) -> HeaderValue {
     let mut allowed = String::from(HEADERS);
     let asked = request.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS);

@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Checks what is known only at the end of a statement.
+    /// Checks a setting that is complete only at the end of a statement.
     pub(super) fn finish(&mut self) -> Result<(), Refusal> {
         self.settle(Setting::end)
     }

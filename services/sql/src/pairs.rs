@@ -36,9 +36,9 @@ pub(super) struct Pairs<'a> {
 struct Level {
     /// True if commas separate entries that are compared.
     is_list: bool,
-    /// True for a subquery, whose entries are compared with none outside of it.
+    /// True for a subquery. Its entries are not compared with entries outside of it.
     is_query: bool,
-    /// True behind INSERT INTO, whose VALUES are not compared.
+    /// True behind INSERT INTO. The entries of its VALUES are not compared.
     is_insert: bool,
     items: u32,
     joins: u32,

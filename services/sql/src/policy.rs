@@ -34,7 +34,7 @@
 //! | functions with effects on files, the network, other sessions, the server, replication | policy | policy |
 //! | catalogues that show passwords, their hashes or lines of files (`pg_authid`, `pg_shadow`, `pg_hba_file_rules`, `pg_user_mapping`, `pg_subscription` …) | policy | policy |
 //! | functions that write large objects or pages in place, take advisory locks, use up transaction ids, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | policy | allowed |
-//! | thousands of tables, joins, sort keys or windows, whose comparison PostgreSQL cannot cancel | policy | policy |
+//! | thousands of tables, joins, sort keys or windows, which PostgreSQL cannot cancel comparing | policy | policy |
 //! | thousands of adjacent comments or operators, which PostgreSQL cannot cancel reading | policy | policy |
 //! | a sleep, an endless join | its time limit | its time limit |
 //!
@@ -133,7 +133,7 @@ impl Policy {
         }
     }
 
-    /// Returns the policy for a database whose operator allows writes: to its data, not to its
+    /// Returns the policy for a database where the operator allows writes: to its data, not to its
     /// host.
     pub fn writable() -> Self {
         Self {

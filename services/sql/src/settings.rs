@@ -53,7 +53,7 @@ const SETTABLE: &[&str] = &[
 ];
 
 /// Prefixes of extensions that audit or restrict statements. Any other setting with a dot in its
-/// name may be set, such as those of pgvector or a variable of the caller.
+/// name may be set, such as a setting of pgvector or a variable of the caller.
 const AUDIT_PREFIXES: &[&str] = &[
     "auto_explain",
     "pg_stat_statements",

@@ -12,7 +12,7 @@ pub(super) fn folded(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Decodes the name in a `U&"…"`, whose escapes start with a backslash.
+/// Decodes the name in a `U&"…"` with escapes that start with a backslash.
 ///
 /// A broken escape stays as written, since PostgreSQL refuses it.
 pub(super) fn unescaped(name: &str) -> String {

@@ -6,8 +6,8 @@ fn list(start: &str, piece: impl Fn(usize) -> String, between: &str, count: usiz
     format!("{start}{}", pieces.join(between))
 }
 
-/// Lists whose cost is quadratic in their length: the start, a piece, and the text between the
-/// pieces.
+/// Lists with a cost that is quadratic in their length: the start, a piece, and the text between
+/// the pieces.
 const COMPARED: &[(&str, &str, &str)] = &[
     ("SELECT 1 FROM ", "pg_class a#", ","),
     ("SELECT 1 FROM ", "(SELECT 1) \"a#\"", ", "),
