@@ -2,7 +2,7 @@
 
 use std::task::{Context, Waker};
 
-use ziggurat_activity::{Activity, Begin, CallerName, End};
+use ziggurat_calls::activity::{Activity, Begin, CallerName, End};
 
 /// Calls after which each place and each text has its memory.
 const WARM_UP: u32 = 1_000;

@@ -5,9 +5,8 @@ use std::{fs, sync::Arc};
 use http::{HeaderValue, Request};
 use http_body_util::Full;
 use tower::{Layer as _, ServiceBuilder};
-use ziggurat_access::{Area, Toolsets, View as Seen};
+use ziggurat_calls::toolsets::{Area, Toolsets, View as Seen};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
-use ziggurat_limits::CallerId;
 use ziggurat_mcp::{
     Access, Caller, EntryKind, Error, Mcp, Prompt, PromptArguments, Prompts, Rendered, Resource,
     Resources, Schema, ServerInfo, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Tools,
@@ -15,6 +14,7 @@ use ziggurat_mcp::{
     protocol::{self, ProtocolLayer},
 };
 use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags};
+use ziggurat_tokens::CallerId;
 
 use crate::count;
 

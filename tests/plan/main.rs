@@ -32,12 +32,10 @@ const LEVELS: [&[&str]; 10] = [
         "services/audit",
         "services/documents",
         "services/http",
-        "services/limits",
         "services/llm",
         "services/postgres",
     ],
     &[
-        "services/access",
         "services/knowledge",
         "services/state",
         "services/tokens",
@@ -45,7 +43,7 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &[
         "services/accounts",
-        "services/activity",
+        "services/calls",
         "services/ingest",
         "services/mcp",
         "services/sync",

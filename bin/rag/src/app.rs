@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Durat
 
 use tokio::{sync::watch, task::JoinSet, time};
 use tracing::warn;
-use ziggurat_limits::{Limits, Settings};
+use ziggurat_calls::limits::{Limits, Settings};
 use ziggurat_postgres::pool::{Pools, Reaper};
 use ziggurat_rag_service::Pipelines;
 use ziggurat_sync::Worker;

@@ -52,7 +52,7 @@ pub(crate) use self::{
 pub(crate) struct Configuration {
     pub(crate) server: Server,
     /// Limits of callers.
-    pub(crate) limits: ziggurat_limits::Settings,
+    pub(crate) limits: ziggurat_calls::limits::Settings,
     /// In the order of the file; never empty.
     pub(crate) pipelines: Vec<Pipeline>,
     /// Settings of the audit trail, if there is one.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, Uri, header::CONTENT_LENGTH};
 use http_body::Body as _;
-use ziggurat_access::{Area, Narrowing, Offered, Toolsets, View as Seen};
 use ziggurat_accounts::UserFile;
+use ziggurat_calls::toolsets::{Area, Narrowing, Offered, Toolsets, View as Seen};
 use ziggurat_http::Refusal;
 use ziggurat_layers::json_rpc::Call;
-use ziggurat_limits::CallerId;
 use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
 use ziggurat_query_api::QueryRights;
-use ziggurat_tokens::{Identity, TokenFile};
+use ziggurat_tokens::{CallerId, Identity, TokenFile};
 
 use crate::{
     calls::LOGIN,

@@ -1,7 +1,7 @@
 //! Facts about this server in the list of running statements.
 
 use http::Extensions;
-use ziggurat_activity::{Activity, Connections};
+use ziggurat_calls::activity::{Activity, Connections};
 use ziggurat_databases::Configured;
 use ziggurat_tokens::Identity;
 

@@ -5,7 +5,7 @@ mod knowledge;
 mod replicas;
 mod users;
 
-use ziggurat_access::Toolsets;
+use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_runtime::console::Console;
 use ziggurat_tokens::{TokenFile, TokenTargets};
 

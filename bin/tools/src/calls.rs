@@ -15,15 +15,17 @@ use std::{
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::Deserialize;
 use tracing::{Level, enabled};
-use ziggurat_activity::{Activity, FollowedCall};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
 use ziggurat_audit::{
     Audit, Call as AuditCall, CallEnd, CallStart, Caller as AuditCaller, Verdict,
 };
+use ziggurat_calls::{
+    activity::{Activity, FollowedCall},
+    limits::{Allowance, Limits, Refused},
+};
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
-use ziggurat_limits::{Allowance, Limits, Refused};
 use ziggurat_mcp::{
     Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome, Reported,
 };

@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, error::Error, fs, pin::Pin, time::Duration};
 use anyhow::Context as _;
 use tracing::warn;
 use ziggurat_accounts::Accounts;
+use ziggurat_calls::limits::Limits;
 use ziggurat_databases::Databases;
 use ziggurat_layers::{sanitize::Sanitizer, shutdown::CutOff};
-use ziggurat_limits::Limits;
 use ziggurat_mcp::{
     Caller, DetachedCalls, Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools,
     UsedAnswers,

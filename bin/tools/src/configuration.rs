@@ -29,8 +29,8 @@ mod tests;
 
 use std::path::PathBuf;
 
-use ziggurat_access::Toolsets;
 use ziggurat_answers::ResultFormat;
+use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_runtime::{
     Places,
     config::{self, Input, Section},
@@ -102,7 +102,7 @@ pub(crate) struct Configuration {
     /// Limits for clients.
     pub(crate) limits: Limits,
     /// Limits by identity.
-    pub(crate) callers: ziggurat_limits::Settings,
+    pub(crate) callers: ziggurat_calls::limits::Settings,
     /// Names that callers see; none if they see everything.
     pub(crate) toolsets: Option<Toolsets>,
     /// True if there are tools for administrators.
@@ -235,7 +235,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         results: results::read(&file.section("results")),
         schema: SchemaAnswers::read(&file.section("schema")),
         limits: limits_of_clients,
-        callers: ziggurat_limits::Settings::read(&limits),
+        callers: ziggurat_calls::limits::Settings::read(&limits),
         toolsets,
         dba,
         identities: Identities::read(&file.section("identity")),

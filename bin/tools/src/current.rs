@@ -9,10 +9,10 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 use http::Extensions;
 use tower::Service;
+use ziggurat_calls::limits::Limits;
 use ziggurat_databases::Databases;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::json_rpc::Call;
-use ziggurat_limits::Limits;
 use ziggurat_mcp::Mcp;
 use ziggurat_sql_tools::SqlTools;
 

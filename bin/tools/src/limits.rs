@@ -8,11 +8,11 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_calls::limits::{Allowance, Limits, Refused};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorString, Render};
-use ziggurat_limits::{Allowance, CallerId, Limits, Refused};
 use ziggurat_telemetry::Metrics;
-use ziggurat_tokens::{Identity, Local, LocalCaller};
+use ziggurat_tokens::{CallerId, Identity, Local, LocalCaller};
 
 use crate::{current::CurrentCatalogue, open_paths::is_open};
 

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use ziggurat_activity::Activity;
 use ziggurat_audit::{Audit, Trail};
+use ziggurat_calls::{activity::Activity, limits::Limits};
 use ziggurat_databases::Databases;
 use ziggurat_http::{SqlCommentKind, TraceExport};
-use ziggurat_limits::Limits;
 use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 use ziggurat_tokens::{Local, LocalCaller};

@@ -12,10 +12,10 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use ziggurat_activity::Activity;
 use ziggurat_audit::{
     Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict, request_method,
 };
+use ziggurat_calls::activity::Activity;
 use ziggurat_http::{Refusal, count_request, request_id, send_request_id};
 use ziggurat_layers::{
     client_ip::ClientIp,
@@ -235,7 +235,7 @@ pub(crate) async fn observe_list(
     request: Request,
     next: Next,
 ) -> Response {
-    if ziggurat_activity::is_for_all(request.uri()) {
+    if ziggurat_calls::activity::is_for_all(request.uri()) {
         observe_request(observer, request, next).await
     } else {
         next.run(request).await

@@ -15,8 +15,8 @@ use tower::{
     ServiceBuilder,
     util::{MapResponseLayer, option_layer},
 };
-use ziggurat_activity::ActivityApi;
 use ziggurat_admin_api::{AdminApi, Services, program::SharedProgram};
+use ziggurat_calls::activity::ActivityApi;
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
@@ -381,7 +381,7 @@ fn activity(app: &App) -> Router {
     let api = ActivityApi::new(activity, replica::name(), move |extensions| {
         connections.visible(extensions)
     });
-    let [lists, cancels] = ziggurat_activity::routes(api);
+    let [lists, cancels] = ziggurat_calls::activity::routes(api);
     lists
         .layer(from_fn_with_state(observer(app), observe_list))
         .merge(recorded(cancels, app))

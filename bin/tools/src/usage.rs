@@ -7,9 +7,10 @@ use std::{error::Error, time::Duration};
 
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{info, warn};
+use ziggurat_calls::limits::{Limits, Usage};
 use ziggurat_layers::clock::{Calendar, Clock, System};
-use ziggurat_limits::{CallerDigest, Limits, Usage};
 use ziggurat_state::{CallerUsage, Shared, StoreError, UsageExchange};
+use ziggurat_tokens::CallerDigest;
 
 /// Time between two exchanges, and most of the usage that a replica loses when it ends.
 const PERIOD: Duration = Duration::from_secs(5);

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use axum::response::{Redirect, Response};
 use tracing::warn;
-use ziggurat_access::Area;
 use ziggurat_audit::Destination;
+use ziggurat_calls::toolsets::Area;
 use ziggurat_console::{
     HOME, SignIn, Sites, redirect,
     session::{Facts, Features, RowLimits},

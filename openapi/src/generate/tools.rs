@@ -4,8 +4,8 @@ mod mcp;
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_activity as activity;
 use ziggurat_admin_api::{audit, configuration, databases as admin_databases, tokens, users};
+use ziggurat_calls::activity;
 use ziggurat_chat_api::{compact, conversations, databases, library, llm, user};
 use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};

@@ -5,9 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use ziggurat_activity::CallEntry;
+use ziggurat_calls::{activity::CallEntry, limits::Refused};
 use ziggurat_databases::Current;
-use ziggurat_limits::Refused;
 use ziggurat_mcp::{Caller, Reported, ToolRequest};
 use ziggurat_postgres::{
     call_context::CallContext,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_limits::{Allowance, Refused, StatementPermit};
+use ziggurat_calls::limits::{Allowance, Refused, StatementPermit};
 
 /// Limits of the caller of one call; by default there are none.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
+use ziggurat_calls::limits::Refused;
 use ziggurat_databases::{Current, Databases, MetadataError};
-use ziggurat_limits::Refused;
 use ziggurat_mcp::{Caller, Error, Property, Reported, ToolDescriptor, ToolRequest};
 use ziggurat_postgres::{
     error::{QueryError, Report},

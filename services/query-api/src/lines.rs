@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time;
 use ziggurat_answers::Left;
+use ziggurat_calls::limits::Refused;
 use ziggurat_layers::{sanitize::RequestId, shutdown::CutOffFuture};
-use ziggurat_limits::Refused;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
     error::QueryError,

@@ -8,9 +8,9 @@ use std::{
 };
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use ziggurat_activity::CancelledBy;
 use ziggurat_answers::CallFacts;
 use ziggurat_audit::Call as AuditCall;
+use ziggurat_calls::activity::CancelledBy;
 use ziggurat_http::{ErrorAndCode, Refusal};
 use ziggurat_layers::reject::Rejection;
 use ziggurat_mcp::Outcome;

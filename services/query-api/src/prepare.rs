@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::time;
 use tracing::warn;
 use ziggurat_answers::{ErrorReason, Left};
+use ziggurat_calls::limits::Refused;
 use ziggurat_databases::Current;
-use ziggurat_limits::Refused;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
     error::QueryError,

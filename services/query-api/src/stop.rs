@@ -9,10 +9,10 @@ use axum::{
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_calls::limits::Refused;
 use ziggurat_databases::{MetadataError, NoDatabase, SelectError};
 use ziggurat_http::{ErrorAndCode, Refusal};
 use ziggurat_layers::reject::Rejection;
-use ziggurat_limits::Refused;
 use ziggurat_postgres::pool::LeaseError;
 
 use crate::observed::Cancelled;

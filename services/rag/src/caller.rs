@@ -1,8 +1,7 @@
 //! The caller of a request, by the identity that its token proves.
 
 use http::Extensions;
-use ziggurat_limits::CallerId;
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{CallerId, Identity};
 
 /// Kind of the caller of a server without authentication.
 const LOCAL: &str = "local";

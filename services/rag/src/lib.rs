@@ -76,12 +76,12 @@ use http::header;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
+use ziggurat_calls::limits::Limits;
 use ziggurat_http::{Document, body_budget};
 use ziggurat_layers::{
     body_limit::{BodyLimitLayer, ByteBudget},
     shutdown::CutOff,
 };
-use ziggurat_limits::Limits;
 use ziggurat_tokens::Identity;
 
 use self::{
@@ -257,7 +257,7 @@ impl Default for Options {
             bodies: body_budget(query::MAX_BODY),
             document: "",
             cut_off: CutOff::default(),
-            limits: Limits::new(ziggurat_limits::Settings::default()),
+            limits: Limits::new(ziggurat_calls::limits::Settings::default()),
             observation: Observation::default(),
         }
     }

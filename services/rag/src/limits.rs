@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::extract::Request;
 use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
+use ziggurat_calls::limits::{Allowance, Limits, Refused as LimitReached, StatementPermit};
 use ziggurat_layers::reject::Rejection;
-use ziggurat_limits::{Allowance, Limits, Refused as LimitReached, StatementPermit};
 use ziggurat_telemetry::Metrics;
 
 use crate::{caller, reply::Refused};

@@ -7,6 +7,7 @@ use std::{
 
 use http::{Extensions, HeaderValue, Request, StatusCode, header::RETRY_AFTER};
 use ziggurat_audit::{Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict};
+use ziggurat_calls::limits::StatementPermit;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{
     body_limit::BodyPermit,
@@ -14,7 +15,6 @@ use ziggurat_layers::{
     reject::Rejection,
     sanitize::{RequestId, TraceId},
 };
-use ziggurat_limits::StatementPermit;
 use ziggurat_postgres::{
     call_context::{CallComment, CallContext},
     database::Database,

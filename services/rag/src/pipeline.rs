@@ -7,11 +7,11 @@ use std::{
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
-use ziggurat_limits::{CallerId, CallerNames};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop, Usage};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
 use ziggurat_runtime::lock;
 use ziggurat_sync::Watched;
+use ziggurat_tokens::{CallerId, CallerNames};
 
 use crate::{
     citations::ShownPassage,

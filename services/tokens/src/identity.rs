@@ -7,9 +7,8 @@ use jiff::Timestamp;
 use ziggurat_layers::{
     bearer::TokenHash, body_limit::ByteBudget, client_ip::ClientIp, rate_limit::Key,
 };
-use ziggurat_limits::CallerId;
 
-use crate::Claims;
+use crate::{CallerId, Claims};
 
 /// Identity of an authenticated caller. The bearer layer adds it to the extensions of the request.
 /// A server without authentication adds no identity.

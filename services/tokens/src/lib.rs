@@ -40,6 +40,8 @@
 //! changes. Unknown members are kept, comments are not.
 
 mod api_tokens;
+mod caller_id;
+mod caller_names;
 mod claims;
 mod clock;
 mod commands;
@@ -56,6 +58,8 @@ pub mod yaml;
 
 pub use self::{
     api_tokens::{ApiTokens, OpenError},
+    caller_id::{CallerDigest, CallerId},
+    caller_names::CallerNames,
     claims::{Claim, ClaimError, Claims, KeptClaims, MAX_CLAIMS, NewClaims, is_claim_name},
     clock::WallClock,
     commands::{CommandError, TokenCommand, TokenOptions, TokenTargets, push_claims},

@@ -1,6 +1,6 @@
 //! Limits of callers.
 
-use ziggurat_limits::Settings;
+use ziggurat_calls::limits::Settings;
 use ziggurat_runtime::config::Section;
 
 /// Reads the section, and warns of limits that have no effect.

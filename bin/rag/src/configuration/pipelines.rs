@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use ziggurat_limits::CallerNames;
 use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
 use ziggurat_postgres::database::{Database, Host};
 use ziggurat_rag_service::retrieval::{DocumentOrder, SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
 use ziggurat_sync::SyncedTable;
+use ziggurat_tokens::CallerNames;
 
 use crate::configuration::{
     database::{self, Purpose},

@@ -2,9 +2,9 @@
 
 use std::task::{Context, Poll};
 
-use ziggurat_activity::{Begin, CallerName, End, FollowedCall};
 use ziggurat_answers::Facts;
 use ziggurat_audit::Verdict;
+use ziggurat_calls::activity::{Begin, CallerName, End, FollowedCall};
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_mcp::{Caller, Reported};
 use ziggurat_tokens::{Identity, Local};

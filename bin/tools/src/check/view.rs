@@ -7,10 +7,9 @@ use http::{HeaderValue, Method, Request, header::CONTENT_TYPE};
 use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
-use ziggurat_limits::CallerId;
 use ziggurat_mcp::protocol::{self, ProtocolLayer};
 use ziggurat_sql_tools::ClaimedTool;
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{CallerId, Identity};
 
 use crate::{arguments::CallerName, configuration::Configuration, current::Catalogue, limits::id};
 

@@ -1,9 +1,9 @@
 //! Tools for administrators.
 
-use ziggurat_access::Toolsets;
-use ziggurat_limits::CallerNames;
+use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_runtime::config::Section;
 use ziggurat_sql_tools::ADMINISTRATOR_TOOLS;
+use ziggurat_tokens::CallerNames;
 
 /// Name of the section, and of its toolset.
 const NAME: &str = "dba";

@@ -8,9 +8,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use secrecy::ExposeSecret as _;
 use serde_json::{Value as Json, json};
-use ziggurat_access::Toolsets;
 use ziggurat_admin_api::program::Setting;
 use ziggurat_audit::{Destination, Fsync, Methods, StatementForm};
+use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_console::PublicUrl;
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
 use ziggurat_tokens::issuer::TrustedIssuer;

@@ -14,12 +14,14 @@ use axum::{
 };
 use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use ziggurat_activity::{Begin, FollowedCall};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason};
 use ziggurat_audit::{CallEnd, Verdict};
+use ziggurat_calls::{
+    activity::{Begin, FollowedCall},
+    limits::Allowance,
+};
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::sanitize::RequestId;
-use ziggurat_limits::Allowance;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::call_context::{CallComment, CallContext};
 use ziggurat_query_api::ObservedQuery;

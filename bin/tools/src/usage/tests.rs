@@ -1,9 +1,10 @@
 use tokio::task::JoinSet;
+use ziggurat_calls::limits::{Allowance, Settings};
 use ziggurat_layers::clock::ManualClock;
-use ziggurat_limits::{Allowance, CallerId, Settings};
 use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags, logs::captured::CapturedLog};
 use ziggurat_state::StateDatabase;
+use ziggurat_tokens::CallerId;
 
 use super::*;
 

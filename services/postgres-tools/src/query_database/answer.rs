@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use ziggurat_answers::{
     CallFacts, CallFormat, Fence, Left, ResultFormat, SqlErrors, Table, client, write_cut_note,
 };
-use ziggurat_limits::Refused;
+use ziggurat_calls::limits::Refused;
 use ziggurat_mcp::{ListedTools, Piece, Reported, Structure, Text, ToolRequest, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},

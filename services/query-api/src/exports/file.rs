@@ -4,7 +4,7 @@ use std::{io, mem, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt as _, stream};
-use ziggurat_limits::Refused;
+use ziggurat_calls::limits::Refused;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{error::QueryError, large_rows::LargeRowPermit, rows::Rows};
 

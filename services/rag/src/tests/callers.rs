@@ -1,9 +1,8 @@
 //! Pipelines that are not for all callers.
 
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_limits::CallerNames;
 use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags};
-use ziggurat_tokens::{Holder, Identity};
+use ziggurat_tokens::{CallerNames, Holder, Identity};
 
 use super::*;
 

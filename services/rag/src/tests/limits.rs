@@ -4,8 +4,8 @@ use std::{fs, iter, time::Duration};
 
 use futures_util::{FutureExt as _, stream as streams};
 use tokio::{task, time};
+use ziggurat_calls::limits::Limits;
 use ziggurat_fake_providers::{Gate, Turn};
-use ziggurat_limits::Limits;
 use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags};
 
 use super::*;
@@ -21,7 +21,7 @@ pub(super) fn limits(caller: &str, members: &str) -> Limits {
     let (sources, flags) = (ConfigSources::default(), Flags::default());
     let input = Input::new(&sources, &flags);
     let read = input.load(Some(&path), |file| {
-        ziggurat_limits::Settings::read(&file.section("limits"))
+        ziggurat_calls::limits::Settings::read(&file.section("limits"))
     });
     Limits::new(read.expect("valid").value)
 }

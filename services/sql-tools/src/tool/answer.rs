@@ -7,7 +7,7 @@ use serde_json::json;
 use ziggurat_answers::{
     CallFacts, CallFormat, CallLimits, Fence, Left, Table, write_cut_note, write_scalar,
 };
-use ziggurat_limits::Refused;
+use ziggurat_calls::limits::Refused;
 use ziggurat_mcp::{Reported, Schema, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::QueryError,

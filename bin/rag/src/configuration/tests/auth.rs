@@ -1,6 +1,6 @@
 //! Tests of the tokens of callers, and of pipelines that are not for all.
 
-use ziggurat_limits::CallerId;
+use ziggurat_tokens::CallerId;
 
 use super::*;
 

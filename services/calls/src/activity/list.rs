@@ -1,0 +1,262 @@
+//! Statements of all callers.
+
+use std::{
+    array,
+    cmp::Reverse,
+    fmt,
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use ziggurat_telemetry::thread_number;
+
+use crate::activity::{
+    CallEntry, CallerName,
+    latency::{Latency, ToolLatency},
+    part::{CANCELLED, Ended, MAX_FINISHED, Part},
+    shown::{Finished, Running},
+    slot::{CancelledBy, Entry, Facts, Slot, State, shown_id},
+};
+
+/// Number of parts of the list.
+pub(crate) const PARTS: usize = 4;
+
+/// Spreads the numbers of calls over all ids; it is odd, so that no two have the same.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The statements of all callers: those that run, the last that have ended, and their times. Clones
+/// share them.
+#[derive(Clone)]
+pub struct Activity(Arc<Shared>);
+
+struct Shared {
+    began: Instant,
+    key: u64,
+    parts: [Arc<Part>; PARTS],
+}
+
+/// The beginning of a call that may run statements.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin<'a> {
+    /// The caller.
+    pub caller: CallerName<'a>,
+    /// The way in: `http`, `stdio` or `rest`.
+    pub via: &'static str,
+    /// The tool, or the path of the request.
+    pub tool: &'a str,
+}
+
+/// The end of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct End<'a> {
+    /// The word of the audit trail for it.
+    pub outcome: &'static str,
+    /// The SQLSTATE or another code of the error.
+    pub code: Option<&'a str>,
+    /// Rows of the result, if they are known better than from what was counted.
+    pub rows: Option<u64>,
+    /// Bytes of the result.
+    pub bytes: u64,
+}
+
+/// A call that is followed, until it ends. One that is dropped was cancelled.
+#[must_use]
+pub struct FollowedCall {
+    part: Arc<Part>,
+    /// Is `None` after the end.
+    slot: Option<Arc<Slot>>,
+    id: u64,
+}
+
+// === impl Activity ===
+
+impl Activity {
+    /// Makes a list, with the texts of statements or without.
+    #[must_use]
+    pub fn new(has_statements: bool) -> Self {
+        let began = Instant::now();
+        Self(Arc::new(Shared {
+            began,
+            key: RandomState::new().hash_one(0),
+            parts: array::from_fn(|number| Arc::new(Part::new(number, has_statements, began))),
+        }))
+    }
+
+    /// Follows a call, which is listed once it has a statement; `None` if too many are followed.
+    #[must_use]
+    pub fn begin(&self, begin: &Begin<'_>) -> Option<FollowedCall> {
+        let Shared { key, parts, .. } = &*self.0;
+        let own = thread_number() % PARTS;
+        let mut parts = parts.iter().cycle().skip(own).take(PARTS);
+        let (part, number, slot) = parts.find_map(|part| {
+            let (number, slot) = part.take()?;
+            Some((part, number, slot))
+        })?;
+        // No call has the id 0.
+        let id = (number.wrapping_mul(SPREAD) ^ key).max(1);
+        slot.begin(id, |facts| {
+            facts.kind = begin.caller.kind;
+            facts.name.push_str(begin.caller.name);
+            facts.account.push_str(begin.caller.account);
+            facts.via = begin.via;
+            facts.tool.push_str(begin.tool);
+        });
+        Some(FollowedCall {
+            part: Arc::clone(part),
+            slot: Some(slot),
+            id,
+        })
+    }
+
+    /// Returns all places.
+    fn slots(&self) -> Vec<Arc<Slot>> {
+        self.0.parts.iter().flat_map(|part| part.slots()).collect()
+    }
+
+    /// Cancels the statement of a call for a caller, or for an administrator. Returns false if there
+    /// is none that this caller may cancel.
+    pub(crate) fn cancel(&self, id: &str, caller: CallerName<'_>, is_admin: bool) -> bool {
+        let Some(id) = parsed_id(id) else {
+            return false;
+        };
+        let by = |facts: &Facts| {
+            if caller.owns(facts) {
+                Some(CancelledBy::Caller)
+            } else {
+                is_admin.then_some(CancelledBy::Administrator)
+            }
+        };
+        self.slots().iter().any(|slot| slot.cancel(id, by))
+    }
+
+    /// Returns the statements that run, the oldest first: the statements of a caller, or all.
+    /// `has_texts` is true if the reader may see the texts of the operator.
+    pub(crate) fn running(&self, caller: Option<CallerName<'_>>, has_texts: bool) -> Vec<Running> {
+        let slots = self.slots();
+        // Copied under the lock of the call, and written without it.
+        let listed = slots.iter().filter_map(|slot| {
+            slot.listed(|Entry { facts, state, .. }| {
+                let is_shown = caller.is_none_or(|caller| caller.owns(facts));
+                is_shown.then(|| (facts.clone(), *state))
+            })
+        });
+        let listed = listed.flatten();
+        let running = listed.map(|(facts, state)| Running::new(facts, state, has_texts));
+        let mut running: Vec<_> = running.collect();
+        running.sort_by(|one, other| one.order().cmp(&other.order()));
+        running
+    }
+
+    /// Returns the last statements that have ended, the latest first: those of a caller, or all.
+    pub(crate) fn finished(
+        &self,
+        caller: Option<CallerName<'_>>,
+        has_texts: bool,
+    ) -> Vec<Finished> {
+        let mut finished = self.ended(caller);
+        finished.sort_by_key(|ended| Reverse(ended.at()));
+        finished.truncate(MAX_FINISHED);
+        let finished = finished.into_iter();
+        finished
+            .map(|ended| Finished::new(ended, has_texts))
+            .collect()
+    }
+
+    fn ended(&self, caller: Option<CallerName<'_>>) -> Vec<Ended> {
+        let parts = self.0.parts.iter();
+        parts.flat_map(|part| part.finished(caller)).collect()
+    }
+
+    /// Returns the times of statements by tool: of all, or of the last ones of a caller, who may not
+    /// know the tools of others.
+    pub(crate) fn latency(&self, caller: Option<CallerName<'_>>) -> Vec<ToolLatency> {
+        let mut latency = Latency::new(self.0.began);
+        if caller.is_none() {
+            for part in &self.0.parts {
+                part.add_times(&mut latency);
+            }
+        } else {
+            let mut ended = self.ended(caller);
+            ended.sort_by_key(Ended::at);
+            for ended in ended {
+                let at = ended.at();
+                latency.add(&ended.facts.tool, ended.took, ended.is_error(), at);
+            }
+        }
+        latency.shown(Instant::now())
+    }
+
+    /// Returns the number of statements that wait in a database.
+    #[must_use]
+    pub fn waiting(&self, database: &str) -> u64 {
+        let slots = self.slots();
+        let waits = slots.iter().filter(|slot| {
+            let waits = slot
+                .listed(|entry| entry.state == State::Waiting && entry.facts.database == database);
+            waits.unwrap_or_default()
+        });
+        waits.count() as u64
+    }
+}
+
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Statements do not belong in a log.
+        f.debug_struct("Activity").finish_non_exhaustive()
+    }
+}
+
+// === impl FollowedCall ===
+
+impl FollowedCall {
+    /// Returns the entry, for the parts that run the statement.
+    #[must_use]
+    pub fn entry(&self) -> CallEntry {
+        let slot = self.slot.as_ref();
+        slot.map_or_else(CallEntry::default, |slot| {
+            CallEntry::new(slot, self.id, self.part.has_statements)
+        })
+    }
+
+    /// Returns who has cancelled the statement; the task that polled last is woken by it.
+    pub fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<CancelledBy> {
+        let slot = self.slot.as_ref();
+        let polled = slot.and_then(|slot| slot.with(self.id, |entry| entry.poll_cancelled(cx)));
+        polled.unwrap_or(Poll::Pending)
+    }
+
+    /// Ends the call.
+    pub fn end(mut self, end: &End<'_>) {
+        if let Some(slot) = self.slot.take() {
+            self.part.end(slot, self.id, end);
+        }
+    }
+}
+
+impl Drop for FollowedCall {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            let end = End {
+                outcome: CANCELLED,
+                code: None,
+                rows: None,
+                bytes: 0,
+            };
+            self.part.end(slot, self.id, &end);
+        }
+    }
+}
+
+impl fmt::Debug for FollowedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FollowedCall").finish_non_exhaustive()
+    }
+}
+
+/// Reads an id as it is shown.
+fn parsed_id(id: &str) -> Option<u64> {
+    let parsed = u64::from_str_radix(id, 16).ok()?;
+    (shown_id(parsed) == id).then_some(parsed)
+}
