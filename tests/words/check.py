@@ -5,8 +5,9 @@ Usage: check.py [--count] [PATH ...]    PATH is a file or folder; default: the w
 Rule 1: a doc comment starts with a verb in the third person or a noun.
 Rule 2: a text names the client, caller, operator, token or task it is about.
 Rule 6: a reference to a document names a file under docs/ or a public specification.
+Rule 7: four wordy patterns become fewer in comments and manuals: there may be as many as LIMITS says.
 Prints `file:line: what: what to say instead` and exits with 1 if a text breaks a rule.
-All rules hold for *.rs files, rule 2 also for *.md files.
+All rules hold for *.rs files, rules 2 and 7 also for *.md files. Rule 7 is for the whole repository.
 """
 import argparse
 import collections
@@ -35,6 +36,14 @@ REFERENCES = "section sections document documents ruling rulings details chapter
 # A reference is complete if one of these stands close to it.
 NAMED = r"RFCs? \d|docs/|https?://|JSON-RPC 2\.0|OpenAPI 3|PostgreSQL's manual"
 CLOSE = 80  # characters
+
+# Pattern, the most that there may be, and what to say instead. The numbers only fall.
+LIMITS = [
+    (r"\b(?:that|those) of\b", 31, "repeat the noun"),
+    (r"\b(?:is|are|was|were) none\b", 9, 'say "is not a …" or "there is no …"'),
+    (r"\bwhose\b", 21, 'say "with", "which has", or use two sentences'),
+    (r"\bwhat (?:is|was|has)\b", 27, "name the thing"),
+]
 
 # Texts about other things than this project.
 EXEMPT_FILES = ["bin/demo/src/sample/handbook.md"]
@@ -97,6 +106,35 @@ def first_words(text, line):
         before = kind
 
 
+def wordy(path, source):
+    """Rule 7: the lines of each pattern, in the comments of a Rust source or in a manual."""
+    if path.endswith(".rs"):
+        texts = ((token.start(), token[0]) for token in TOKEN.finditer(source) if token["comment"])
+    else:
+        # Blocks of code are not prose.
+        texts = [(0, re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m[0]), source, flags=re.M | re.S))]
+    for start, text in texts:
+        # Same length, so that positions stay: a pattern may continue on the next line.
+        flat = re.sub(r"\n[ \t]*(?://[/!]?)?", lambda m: " " * len(m[0]), text)
+        flat = re.sub(r" +", lambda m: " " + "\0" * (len(m[0]) - 1), flat)
+        for number, (pattern, _, _) in enumerate(LIMITS):
+            for match in re.finditer(pattern.replace(" ", r" \0*"), flat, re.I):
+                yield number, source.count("\n", 0, start + match.start()) + 1
+
+
+def check_wordy(files):
+    """Rule 7 for these files: the texts of each pattern that there are too many of."""
+    found = collections.defaultdict(list)
+    for path in files:
+        for number, line in wordy(path, (ROOT / path).read_text(encoding="utf-8")):
+            found[number].append((path, line))
+    for number, (pattern, limit, instead) in enumerate(LIMITS):
+        places = found[number]
+        if len(places) > limit:
+            for path, line in places:
+                yield f"{path}:{line}: one of {len(places)} of {pattern}, {limit} are allowed: {instead}"
+
+
 def check_rust(source, is_test):
     """Findings of a Rust source, in order."""
     found = []
@@ -136,6 +174,7 @@ def main():
     files = {f for f in files if f.endswith((".rs", ".md")) and (ROOT / f).is_file()}
     files = sorted(files.difference(EXEMPT_FILES))
     found = [(path, finding) for path in files for finding in check(path)]
+    too_wordy = [] if options.paths else list(check_wordy(files))
     if options.count:
         counts = collections.Counter(finding.rule for _, finding in found)
         for rule in (1, 2, 6):
@@ -143,7 +182,8 @@ def main():
     else:
         for path, finding in found:
             print(f"{path}:{finding.line}: {finding.what}: {finding.instead}")
-    return 1 if found else 0
+        print(*too_wordy, sep="\n", end="\n" if too_wordy else "")
+    return 1 if found or too_wordy else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Tests of check.py: `python3 -m unittest discover tests/words`"""
 import unittest
 
-from check import check_rust, people
+from check import check_rust, people, wordy
 
 
 def found(source, is_test=False):
@@ -59,6 +59,19 @@ class People(unittest.TestCase):
 
     def test_every_line_of_a_manual_is_checked(self):
         self.assertEqual([f.line for f in people("# A\n\nIf someone calls\n", 1)], [3])
+
+
+class WordyPatterns(unittest.TestCase):
+    def lines(self, path, source):
+        return [line for _, line in wordy(path, source)]
+
+    def test_a_pattern_is_found_in_comments_also_over_two_lines(self):
+        self.assertEqual(self.lines("a.rs", "// The rows and those\n    // of others.\n"), [1])
+        self.assertEqual(self.lines("a.rs", "/// A user whose name is new. There are none.\n"), [1, 1])
+        self.assertEqual(self.lines("a.rs", 'let a = "what is whose";\n'), [])
+
+    def test_blocks_of_code_in_manuals_are_free(self):
+        self.assertEqual(self.lines("a.md", "A\n\n```\nwhat is this\n```\n\nWhat has\nchanged\n"), [7])
 
 
 class References(unittest.TestCase):
