@@ -147,7 +147,7 @@ impl CallObserver {
         // Over HTTP it is given, unless a reload has added limits since the request was admitted.
         given
             .cloned()
-            .or_else(|| allowance(&self.limits, caller.extension(), &self.local.get()))
+            .or_else(|| allowance(&self.limits, caller.extension(), &self.local))
     }
 
     /// Returns what is read of the member `_meta`, if it is for a span or a record.

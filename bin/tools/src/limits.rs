@@ -37,9 +37,8 @@ impl RequestLimits {
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         let catalogue = self.catalogue.of(request.extensions());
         let identity = request.extensions().get();
-        let allowance = (!is_open(request.uri().path()))
-            .then(|| allowance(&catalogue.limits, identity, &self.local.get()))
-            .flatten();
+        let allowance = allowance(&catalogue.limits, identity, &self.local)
+            .filter(|_| !is_open(request.uri().path()));
         if let Some(allowance) = &allowance {
             if let Some(refused) = allowance.flooding() {
                 return Err(Box::new(self.refuse(allowance, refused)));
@@ -95,12 +94,12 @@ impl RequestLimits {
 pub(crate) fn allowance(
     limits: &Limits,
     identity: Option<&Identity>,
-    local: &Local,
+    local: &LocalCaller,
 ) -> Option<Arc<Allowance>> {
-    let is_counted = identity.is_some() || !local.is_anonymous;
-    is_counted
-        .then(|| limits.of(&id(identity)).map(Arc::new))
-        .flatten()
+    // First, because without limits nothing else is looked at.
+    let allowance = limits.of(&id(identity))?;
+    let is_counted = identity.is_some() || !local.get().is_anonymous;
+    is_counted.then(|| Arc::new(allowance))
 }
 
 /// Returns the name that a caller is counted by. Without authentication it is the local user.
