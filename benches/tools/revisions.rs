@@ -26,13 +26,13 @@ fn main() -> ExitCode {
     let (program, address) = home.serve();
     let call = query("SELECT 1");
     let exact = post(&address, &token, &call);
-    let faces = [
+    let endpoints = [
         ("2025-11-25 on /mcp", legacy(&address, &token, &call)),
         ("2026-07-28 on /mcp", modern(&address, &token, &call)),
     ];
     let mut load = Load::new(&address, CONNECTIONS, exact.clone());
     let mut report = Report::default();
-    for (name, request) in faces {
+    for (name, request) in endpoints {
         for request in [&exact, &request] {
             load.set_request(request.clone());
             let answer = load.once();

@@ -111,7 +111,7 @@ for (const bypassPolicy of [false, true]) {
       await page.goto(`${base}/console/activity?db=shop`)
       await page.getByRole('list', { name: 'Recent' }).getByText(HOSTILE[1]).first().waitFor()
       await nothingRan(page)
-      await poison(page, '**/api/admin/audit?*', 'records', ['name', 'method', 'face', 'tool', 'text', 'request_id', 'token', 'ip', 'instance'])
+      await poison(page, '**/api/admin/audit?*', 'records', ['name', 'method', 'endpoint', 'tool', 'text', 'request_id', 'token', 'ip', 'instance'])
       await page.goto(`${base}/console/activity?view=audit`)
       const records = page.getByRole('list', { name: 'Records' })
       await records.locator('summary').first().click()

@@ -16,7 +16,7 @@ const NAME: &str = "ziggurat-platform";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Paths under which the server is reached.
-const FACES: &[&str] = &["/account/v1", "/.well-known", "/ready"];
+const ENDPOINTS: &[&str] = &["/account/v1", "/.well-known", "/ready"];
 
 /// Name of the database that replicas share.
 const STATE: &str = "state";
@@ -43,7 +43,7 @@ impl Observation {
     /// Fails if the settings of the export cannot be used.
     pub(crate) fn start(settings: &TelemetrySettings) -> anyhow::Result<Self> {
         let known = Known::default()
-            .with(Set::Faces, FACES.iter().copied())
+            .with(Set::Endpoints, ENDPOINTS.iter().copied())
             .with(Set::Databases, [STATE]);
         let metrics = if settings.metrics_address.is_some() {
             Metrics::new(Program::Platform, VERSION, &known)
@@ -119,7 +119,7 @@ pub(crate) fn count<B, C>(
     let metrics = metrics.clone();
     // A wrong secret is no refused token.
     let is_exchange = request.uri().path() == EXCHANGE;
-    let count = count_request(metrics.clone(), FACES, request);
+    let count = count_request(metrics.clone(), ENDPOINTS, request);
     move |response| {
         if is_exchange && response.status() == StatusCode::UNAUTHORIZED {
             metrics.http_request("/account/v1", StatusCode::UNAUTHORIZED);

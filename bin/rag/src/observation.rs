@@ -19,7 +19,7 @@ const NAME: &str = "ziggurat-rag";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The paths under which the server is reached.
-const FACES: &[&str] = &[
+const ENDPOINTS: &[&str] = &[
     "/v1/pipelines",
     "/v1/chat",
     "/v1/models",
@@ -87,7 +87,7 @@ fn metrics(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
     let known = names(configuration)
         .with(Set::Methods, METHODS)
         .with(Set::Providers, Provider::ALL.map(Provider::name))
-        .with(Set::Faces, FACES.iter().copied());
+        .with(Set::Endpoints, ENDPOINTS.iter().copied());
     let metrics = Metrics::new(Program::Rag, VERSION, &known);
     if let Some(trail) = trail {
         let audit = trail.audit().clone();
@@ -129,7 +129,7 @@ pub(crate) fn observe_request<B, C>(
     let metrics = &observation.metrics;
     let count = metrics
         .is_on()
-        .then(|| count_request(metrics.clone(), FACES, request));
+        .then(|| count_request(metrics.clone(), ENDPOINTS, request));
     let id = observation.has_request_ids().then(|| request_id(request));
     let watched = observation.audit.as_ref().map(|audit| {
         let ip = request.extensions().get().map(ClientIp::client);

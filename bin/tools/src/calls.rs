@@ -16,9 +16,7 @@ use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::Deserialize;
 use tracing::{Level, enabled};
 use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
-use ziggurat_audit::{
-    Audit, Call as AuditCall, CallEnd, CallStart, Caller as AuditCaller, Verdict,
-};
+use ziggurat_audit::{Audit, CallEnd, CallStart, Caller as AuditCaller, Record, Verdict};
 use ziggurat_calls::{
     activity::{Activity, FollowedCall},
     limits::{Allowance, Limits, Refused},
@@ -32,7 +30,7 @@ use ziggurat_mcp::{
 use ziggurat_postgres::call_context::{CallComment, CallContext};
 use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::{
-    Call as EndedCall, Metrics,
+    EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 use ziggurat_tokens::{Identity, Local, LocalCaller};
@@ -97,7 +95,7 @@ struct Start<'a> {
 
 /// A call that is observed.
 struct RunningCall {
-    record: Option<AuditCall>,
+    record: Option<Record>,
     /// Its place in the list of running statements.
     followed: Option<FollowedCall>,
     facts: CallFacts,
@@ -220,7 +218,7 @@ impl CallObserver {
     }
 
     /// Begins the record of a call, unless calls of its method have none.
-    fn record(&self, start: &Start<'_>, meta: &Meta<'_>, trace: &Trace) -> Option<AuditCall> {
+    fn record(&self, start: &Start<'_>, meta: &Meta<'_>, trace: &Trace) -> Option<Record> {
         let audit = self.audit.as_ref()?;
         let caller = start.caller;
         let context = caller.context();
@@ -230,7 +228,7 @@ impl CallObserver {
             request_id: caller.extension().map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: if start.is_stdio { "stdio" } else { "http" },
-            face: match (start.is_stdio, context.is_negotiated()) {
+            endpoint: match (start.is_stdio, context.is_negotiated()) {
                 (true, _) => "",
                 (false, true) => "/mcp",
                 (false, false) => "/mcp/v1",
@@ -265,7 +263,7 @@ impl CallObserver {
     }
 
     /// Adds what is recorded of the arguments.
-    fn add_arguments(&self, record: &AuditCall, start: &Start<'_>) {
+    fn add_arguments(&self, record: &Record, start: &Start<'_>) {
         if self.add_own_tool(record, start) {
             return;
         }
@@ -447,7 +445,7 @@ fn end_span(mut span: ServerSpan, facts: &Facts, end: &End, verdict: Verdict) {
 }
 
 /// Ends the record of a call.
-fn end_record(record: &AuditCall, facts: &Facts, end: &End, verdict: Verdict) {
+fn end_record(record: &Record, facts: &Facts, end: &End, verdict: Verdict) {
     let code = end.code.map(|code| code.to_string());
     let code = facts.code.as_deref().or(code.as_deref());
     record.end(CallEnd {

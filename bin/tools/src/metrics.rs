@@ -14,7 +14,7 @@ use crate::{
     calls::METHODS,
     catalogue::VERSION,
     configuration::{Configuration, Entry},
-    requests::FACES,
+    requests::ENDPOINTS,
 };
 
 /// Starts the metrics, if there is an address to read them at.
@@ -26,7 +26,7 @@ pub(crate) fn start(configuration: &Configuration, trail: Option<&Trail>) -> Met
         .with(Set::Methods, METHODS)
         .with(Set::Methods, REQUESTS.iter().cloned())
         .with(Set::Providers, Provider::ALL.map(Provider::name))
-        .with(Set::Faces, FACES.iter().copied());
+        .with(Set::Endpoints, ENDPOINTS.iter().copied());
     let metrics = Metrics::new(Program::Tools, VERSION, &known);
     if let Some(trail) = trail {
         let audit = trail.audit().clone();

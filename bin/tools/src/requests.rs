@@ -12,9 +12,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use ziggurat_audit::{
-    Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict, request_method,
-};
+use ziggurat_audit::{Audit, CallEnd, CallStart, Caller, Record, Verdict, request_method};
 use ziggurat_calls::activity::Activity;
 use ziggurat_http::{Refusal, count_request, request_id, send_request_id};
 use ziggurat_layers::{
@@ -23,7 +21,7 @@ use ziggurat_layers::{
 };
 use ziggurat_mcp::NotAdmitted;
 use ziggurat_telemetry::{
-    Call as EndedCall, Metrics,
+    EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 use ziggurat_tokens::{Identity, LocalCaller};
@@ -41,7 +39,7 @@ pub(crate) use self::statements::observe_statement;
 const OTHER_ROUTE: &str = "_OTHER";
 
 /// The paths under which the server is reached, the longest of each first.
-pub(crate) const FACES: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
+pub(crate) const ENDPOINTS: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
 
 /// Reads that pages repeat for their frame. They are not calls, so they have no record.
 const FRAME: &[&str] = &["GET /api/databases", "GET /api/console/session"];
@@ -73,7 +71,7 @@ struct BegunRequest {
     /// The described request that it is, for metrics.
     route: &'static str,
     span: ServerSpan,
-    record: Option<AuditCall>,
+    record: Option<Record>,
     caller_kind: &'static str,
 }
 
@@ -97,7 +95,7 @@ impl RequestObserver {
     }
 
     /// Begins the record of a request, if there is an audit trail.
-    fn record<B>(&self, request: &http::Request<B>, trace: &Trace) -> Option<AuditCall> {
+    fn record<B>(&self, request: &http::Request<B>, trace: &Trace) -> Option<Record> {
         let audit = self.audit.as_ref()?;
         let trace_id = trace.id().map(|id| id.to_string());
         let identity = request.extensions().get::<Identity>();
@@ -107,7 +105,7 @@ impl RequestObserver {
             request_id: id.map_or("", RequestId::as_str),
             trace_id: trace_id.as_deref().unwrap_or_default(),
             transport: "http",
-            face: "/api",
+            endpoint: "/api",
             caller: Caller {
                 ip: client_ip(request),
                 ..named(identity, &local)
@@ -158,7 +156,7 @@ impl RequestObserver {
         let count = self
             .metrics
             .is_on()
-            .then(|| count_request(self.metrics.clone(), FACES, request));
+            .then(|| count_request(self.metrics.clone(), ENDPOINTS, request));
         let has_ids = self.has_ids || self.catalogue.get().has_comments();
         let id = has_ids.then(|| request_id(request));
         let audit = self.audit.as_ref();

@@ -8,11 +8,10 @@ use ziggurat_runtime::console;
 use crate::{
     CallStart, Caller, Destination, OpenError, Settings, Verdict,
     audit::instance,
+    draft::{Draft, Field},
     journal::{Journal, Output},
     log_file::{self, LogFile},
-    names,
-    record::{Field, Record},
-    recovery,
+    names, recovery,
 };
 
 /// Audit trail of administrative commands, with a file and a chain of its own.
@@ -55,7 +54,7 @@ pub enum RecordError {
 #[must_use = "a command that has no end counts as cancelled"]
 pub struct AdminCall {
     settings: Settings,
-    record: Option<Record>,
+    record: Option<Draft>,
 }
 
 // === impl AdminAudit ===
@@ -75,7 +74,7 @@ impl AdminAudit {
     /// # Errors
     /// Fails if records are required and this one cannot be written; the command must not run then.
     pub fn begin(&self, command: &str, account: &str) -> Result<AdminCall, OpenError> {
-        let mut record = Record::new(
+        let mut record = Draft::new(
             "call",
             &CallStart {
                 method: command,

@@ -15,7 +15,7 @@ use ziggurat_runtime::lock;
 use ziggurat_telemetry::AuditCounts;
 
 use crate::{
-    Call, CallStart, Destination, Methods, OpenError, Settings, Verdict, WatchedRequest, Writer,
+    CallStart, Destination, Methods, OpenError, Record, Settings, Verdict, WatchedRequest, Writer,
     journal::{Journal, Output},
     log_file::{self, LogFile},
     mark::{Mark, MarkFile},
@@ -86,14 +86,14 @@ impl Audit {
 
     /// Begins the record of a call.
     #[must_use]
-    pub fn begin(&self, start: &CallStart<'_>) -> Call {
+    pub fn begin(&self, start: &CallStart<'_>) -> Record {
         self.begin_with(self.settings().of_call(), start)
     }
 
     /// Begins the record of a request that is not a call, such as a list, if the settings ask for
     /// it.
     #[must_use]
-    pub fn begin_other(&self, start: &CallStart<'_>) -> Option<Call> {
+    pub fn begin_other(&self, start: &CallStart<'_>) -> Option<Record> {
         let settings = self.settings();
         let is_recorded = settings.methods == Methods::All;
         is_recorded.then(|| self.begin_with(settings.of_call(), start))
@@ -145,8 +145,8 @@ impl Audit {
         }
     }
 
-    fn begin_with(&self, settings: CallSettings, start: &CallStart<'_>) -> Call {
-        Call::new(self.clone(), settings, self.0.queue.new_record(start))
+    fn begin_with(&self, settings: CallSettings, start: &CallStart<'_>) -> Record {
+        Record::new(self.clone(), settings, self.0.queue.new_record(start))
     }
 
     /// Returns the position of the last line, while there is a writer. Waits for a write.

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 /// let start = CallStart {
 ///     request_id: "0b7e",
 ///     transport: "http",
-///     face: "/mcp",
+///     endpoint: "/mcp",
 ///     caller: Caller { kind: "client", name: "acme-bot", token: "3f2a9c1b", ip: None },
 ///     method: "tools/call",
 ///     tool: "query_database",
@@ -27,7 +27,7 @@ pub struct CallStart<'a> {
     /// Way in, such as `http` or `stdio`.
     pub transport: &'a str,
     /// Path of the endpoint, such as `/mcp`.
-    pub face: &'a str,
+    pub endpoint: &'a str,
     /// Revision of the protocol.
     pub revision: &'a str,
     /// Identity behind the call.

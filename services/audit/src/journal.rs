@@ -14,11 +14,11 @@ use tracing::{error, warn};
 use crate::{
     Fsync, Settings,
     chain::{Hex, Key},
+    draft::Draft,
     line,
     log_file::LogFile,
     mark::{Mark, MarkFile},
     names,
-    record::Record,
     recovery::{Found, Lost},
 };
 
@@ -206,13 +206,13 @@ impl Journal {
     }
 
     /// Formats the line of a record. Returns its sequence number.
-    pub(crate) fn record(&mut self, record: &Record) -> u64 {
+    pub(crate) fn record(&mut self, record: &Draft) -> u64 {
         let members = |out: &mut Vec<u8>| record.write_all(out);
         self.opened_line(record.kind, record.at(), record.open, members)
     }
 
     /// Formats the `open` line of a record. Returns its sequence number.
-    pub(crate) fn open(&mut self, record: &Record) -> u64 {
+    pub(crate) fn open(&mut self, record: &Draft) -> u64 {
         self.event("open", Timestamp::now(), |out| record.write_open(out))
     }
 

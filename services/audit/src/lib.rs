@@ -1,8 +1,8 @@
 //! Writes the audit trail of a server: one record for each call, in a chain that shows changes.
 //!
 //! Records are lines of JSON. [`Audit::open`] opens the file; [`Audit::begin`] begins the record of
-//! a call, and [`Call::end`] ends it. Formatting, hashing and writing are done by the [`Writer`], on
-//! a thread of the program; only the short lines of [`Call::open`] are written by the tasks that
+//! a call, and [`Record::end`] ends it. Formatting, hashing and writing are done by the [`Writer`], on
+//! a thread of the program; only the short lines of [`Record::open`] are written by the tasks that
 //! wait for them, unless each is synced. [`verify`] finds changed, removed, added and moved lines.
 //!
 //! A program reads its settings with [`Settings::read`] and runs the writer with [`Trail`].
@@ -70,8 +70,8 @@
 mod admin;
 mod audit;
 mod backward;
-mod call;
 mod chain;
+mod draft;
 mod entry;
 mod error;
 mod facts;
@@ -97,10 +97,10 @@ mod writer;
 pub use self::{
     admin::{AdminAudit, AdminCall, RecordError},
     audit::Audit,
-    call::{Call, Unavailable},
     chain::{Key, KeyError},
     error::OpenError,
     facts::{CallEnd, CallStart, Caller, Verdict, request_method},
+    record::{Record, Unavailable},
     search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     statement::ReadStatement,

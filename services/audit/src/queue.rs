@@ -11,7 +11,7 @@ use std::{
 
 use ziggurat_runtime::lock;
 
-use crate::{CallStart, Verdict, call::Shared, record::Record};
+use crate::{CallStart, Verdict, draft::Draft, record::Shared};
 
 /// Maximum number of records that wait for the writer, and of calls that wait for `open` lines.
 pub(crate) const MAX_LINES: usize = 8192;
@@ -42,7 +42,7 @@ pub(crate) struct Open {
 }
 
 /// Records that wait to be written as lines; each moves without a copy.
-pub(crate) type Records = Vec<Box<Record>>;
+pub(crate) type Records = Vec<Box<Draft>>;
 
 /// Work for the writer.
 #[derive(Default)]
@@ -111,10 +111,10 @@ pub(crate) struct Orders {
 
 impl Queue {
     /// Makes a record of a call that begins.
-    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Box<Record> {
+    pub(crate) fn new_record(&self, start: &CallStart<'_>) -> Box<Draft> {
         let spare = lock(&self.state).spare.pop();
         let Some(mut record) = spare else {
-            return Box::new(Record::new("call", start));
+            return Box::new(Draft::new("call", start));
         };
         record.begin("call", start);
         record
@@ -122,7 +122,7 @@ impl Queue {
 
     /// Adds a record. If the queue is full, the record is missed: waiting would block a thread of the
     /// runtime.
-    pub(crate) fn push(&self, record: Box<Record>) {
+    pub(crate) fn push(&self, record: Box<Draft>) {
         let mut state = lock(&self.state);
         if state.is_full() || state.orders.close {
             state.orders.missed += 1;
@@ -135,7 +135,7 @@ impl Queue {
 
     /// Adds the record of a reload of the configuration.
     pub(crate) fn push_reload(&self, verdict: Verdict) {
-        self.push(Box::new(Record::event("reload", Some(verdict), None)));
+        self.push(Box::new(Draft::event("reload", Some(verdict), None)));
     }
 
     /// Adds a call that waits for its `open` line. Returns false if no writer will come, or if it has
@@ -171,12 +171,12 @@ impl Queue {
     }
 
     /// Adds a call that ended while its `open` line was written. Never waits.
-    pub(crate) fn push_late(&self, record: Box<Record>) {
+    pub(crate) fn push_late(&self, record: Box<Draft>) {
         lock(&self.state).batch.records.push(record);
     }
 
     /// Adds a refused token, or counts it if there were many.
-    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Box<Record>) {
+    pub(crate) fn push_denied(&self, record: impl FnOnce() -> Box<Draft>) {
         let mut state = lock(&self.state);
         state.end_denied(Instant::now(), false);
         if state.denied.recorded >= DENIED_PER_SECOND {
@@ -355,7 +355,7 @@ impl State {
         }
         let denied = mem::take(&mut self.denied);
         if denied.repeated > 0 {
-            let record = Record::event("denied", None, Some(denied.repeated));
+            let record = Draft::event("denied", None, Some(denied.repeated));
             self.batch.records.push(Box::new(record));
         }
         self.denied.since = Some(now);

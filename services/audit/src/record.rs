@@ -1,372 +1,310 @@
-//! Records of calls.
+//! Calls in progress.
 
 use std::{
+    fmt,
+    future::poll_fn,
     mem,
-    net::IpAddr,
-    ops::Range,
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    task::{Context, Poll, Waker},
+    time::Duration,
 };
 
-use jiff::Timestamp;
-use ziggurat_text::scan;
+use thiserror::Error;
+use tokio::{task::yield_now, time::timeout};
+use ziggurat_runtime::lock;
 
 use crate::{
-    CallEnd, CallStart, ReadStatement, StatementForm, Verdict, line, statement::Statement,
+    Audit, CallEnd, ReadStatement, StatementForm, Verdict,
+    draft::{Draft, Field},
+    settings::CallSettings,
 };
 
-/// Maximum number of characters of a name.
-const MAX_NAME: usize = 256;
+/// Time for which a call waits for its `open` line.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maximum number of characters of the arguments of a tool; longer ones become a text.
-const MAX_ARGUMENTS: usize = 8192;
+/// A call in progress; its record is written when it ends.
+///
+/// Clones share the record, so that a tool can add to it what the dispatcher does not know. Without
+/// an [`end`](Self::end), the call counts as cancelled when the last clone is dropped.
+#[derive(Clone)]
+pub struct Record(Arc<Shared>);
 
-/// Texts of a record that are set after its start.
-#[derive(Clone, Copy)]
-pub(crate) enum Field {
-    Database,
-    Role,
-    Statement,
-    Arguments,
-    Code,
+/// The record of a call cannot be written, so the call must not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("audit is unavailable")]
+pub struct Unavailable;
+
+/// State that the clones of a [`Record`] and the writer share.
+pub(crate) struct Shared {
+    audit: Audit,
+    settings: CallSettings,
+    progress: Mutex<Progress>,
 }
 
-/// Number of [`Field`]s.
-const FIELDS: usize = Field::Code as usize + 1;
+struct Progress {
+    /// Is `None` after the record went to the writer.
+    record: Option<Box<Draft>>,
+    opening: Opening,
+    wakers: Vec<Waker>,
+}
 
-/// Keys of the texts that are known at the start, in the order of a line.
-const START_KEYS: [&str; 13] = [
-    r#","request_id":""#,
-    r#","trace_id":""#,
-    r#","transport":""#,
-    r#","face":""#,
-    r#","revision":""#,
-    r#","kind":""#,
-    r#","name":""#,
-    r#","token":""#,
-    r#","name":""#,
-    r#","version":""#,
-    r#","method":""#,
-    r#","tool":""#,
-    r#","pipeline":""#,
-];
+/// Writes the `open` lines of all calls that wait when it is dropped, also if the call that waits for
+/// the others is cancelled.
+struct WriteOpens<'a>(&'a Audit);
 
-/// Number of [`START_KEYS`].
-const STARTS: usize = START_KEYS.len();
-
-/// Place of the id of the request in [`START_KEYS`].
-const REQUEST_ID: Range<usize> = 0..1;
-
-/// Places of what stands before the caller.
-const REQUEST: Range<usize> = 0..5;
-
-/// Places of the members of `caller`.
-const CALLER: Range<usize> = 5..8;
-
-/// Places of the members of `client`.
-const CLIENT: Range<usize> = 8..10;
-
-/// Places of the method and what it is called for.
-const METHOD: Range<usize> = 10..STARTS;
-
-/// A record in progress.
-///
-/// It keeps texts as they are given, and the writer makes their members. The code for that is then in
-/// the cache of the processor for all records of a batch but the first, and in a call it never is.
-pub(crate) struct Record {
-    /// Kind of its line, such as `call`.
-    pub(crate) kind: &'static str,
-    /// All texts behind each other, so that most records need one allocation for them.
-    texts: String,
-    /// Ends of the texts that are known at the start, which come first.
-    start_ends: [u16; STARTS],
-    /// Start and end of each other text, small because records move between processors.
-    spans: [(u32, u32); FIELDS],
-    ip: Option<IpAddr>,
-    statement: Statement,
-    /// True if the arguments are the start of longer ones.
-    are_arguments_cut: bool,
-    begun: Instant,
-    rows: Option<u64>,
-    bytes: u64,
-    /// Number of events that it stands for, if there is more than one.
-    repeated: Option<u64>,
-    /// True if the caller does not see what it named.
-    pub(crate) is_hidden: bool,
-    /// Sequence number of its `open` line.
-    pub(crate) open: Option<u64>,
-    /// Time of its line; for a call, the time of its end.
-    at: Option<Timestamp>,
-    took: Option<Duration>,
-    verdict: Option<Verdict>,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    NotAsked,
+    Waiting,
+    Written,
+    Failed,
 }
 
 // === impl Record ===
 
 impl Record {
-    pub(crate) fn new(kind: &'static str, start: &CallStart<'_>) -> Self {
-        let mut record = Self::empty(kind);
-        record.begin(kind, start);
-        record
-    }
-
-    /// Returns the record of a token that is refused now.
-    pub(crate) fn denied(start: &CallStart<'_>) -> Self {
-        Self {
-            at: Some(Timestamp::now()),
-            ..Self::new("denied", start)
-        }
-    }
-
-    /// Returns the record of an event of the trail that happens now.
-    pub(crate) fn event(
-        kind: &'static str,
-        verdict: Option<Verdict>,
-        repeated: Option<u64>,
-    ) -> Self {
-        Self {
-            verdict,
-            repeated,
-            at: Some(Timestamp::now()),
-            ..Self::empty(kind)
-        }
-    }
-
-    fn empty(kind: &'static str) -> Self {
-        Self {
-            kind,
-            texts: String::new(),
-            start_ends: [0; STARTS],
-            spans: [(0, 0); FIELDS],
-            ip: None,
-            statement: Statement::None,
-            are_arguments_cut: false,
-            begun: Instant::now(),
-            rows: None,
-            bytes: 0,
-            repeated: None,
-            is_hidden: false,
-            open: None,
-            at: None,
-            took: None,
-            verdict: None,
-        }
-    }
-
-    /// Replaces the content with the start of another call, and keeps the memory.
-    pub(crate) fn begin(&mut self, kind: &'static str, start: &CallStart<'_>) {
-        let mut texts = mem::take(&mut self.texts);
-        texts.clear();
-        texts.reserve(256);
-        let mut start_ends = [0; STARTS];
-        for (end, text) in start_ends.iter_mut().zip(start_texts(start)) {
-            texts.push_str(line::cut(text, MAX_NAME));
-            // They are cut far below 64 KiB.
-            *end = texts.len().try_into().unwrap_or(u16::MAX);
-        }
-        *self = Self {
-            texts,
-            start_ends,
-            ip: start.caller.ip,
-            ..Self::empty(kind)
+    pub(crate) fn new(audit: Audit, settings: CallSettings, record: Box<Draft>) -> Self {
+        let progress = Progress {
+            record: Some(record),
+            opening: Opening::NotAsked,
+            wakers: Vec::new(),
         };
+        Self(Arc::new(Shared {
+            audit,
+            settings,
+            progress: Mutex::new(progress),
+        }))
     }
 
-    /// Returns the size of its memory.
-    pub(crate) fn capacity(&self) -> usize {
-        self.texts.capacity()
+    /// Returns whether the call may not run without a record.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.0.settings.is_required
     }
 
-    /// Sets a name, which is cut.
-    pub(crate) fn set(&mut self, field: Field, name: &str) {
-        self.put(field, line::cut(name, MAX_NAME));
+    /// Returns whether arguments are recorded, so that others need not be prepared.
+    #[must_use]
+    pub fn has_arguments(&self) -> bool {
+        self.0.settings.has_arguments
     }
 
-    /// Sets the statement that `read` finds in a text, in one of its forms.
-    pub(crate) fn set_statement(
-        &mut self,
-        form: StatementForm,
-        text: &str,
-        read: ReadStatement,
-        has_open_line: bool,
-    ) {
-        let (statement, kept) = Statement::keep(form, text, read, has_open_line);
-        self.put(Field::Statement, &kept);
-        self.statement = statement;
+    /// Waits until the trail says that this call is about to run, if that is required.
+    ///
+    /// Record it before a statement, a provider or a file is touched, when the database and the
+    /// statement are known. If records are not required it returns at once.
+    ///
+    /// # Errors
+    /// Fails if the line cannot be written within five seconds. The call must not run then. The trail
+    /// counts it among the missed ones, or has its record if it can be written later.
+    pub async fn open(&self) -> Result<(), Unavailable> {
+        if !self.is_required() {
+            return Ok(());
+        }
+        self.ask();
+        if !self.0.settings.is_slow {
+            // Waking the writer would cost several times as much as this short write.
+            let write = WriteOpens(&self.0.audit);
+            // Calls that begin at the same time add their lines, and one of them writes all.
+            yield_now().await;
+            drop(write);
+        }
+        let opened = timeout(PATIENCE, poll_fn(|cx| self.0.poll_open(cx)));
+        opened.await.unwrap_or_else(|_| {
+            let queue = self.0.audit.queue();
+            queue.is_unavailable.store(true, Relaxed);
+            Err(Unavailable)
+        })
     }
 
-    /// Sets the arguments, which are JSON. Long ones become a text and are cut.
-    pub(crate) fn set_arguments(&mut self, json: &str) {
-        let cut = line::cut(json, MAX_ARGUMENTS);
-        self.put(Field::Arguments, cut);
-        self.are_arguments_cut = cut.len() < json.len();
+    /// Sets the database.
+    pub fn database(&self, name: &str) {
+        self.change(|record| record.set(Field::Database, name));
     }
 
-    fn put(&mut self, field: Field, text: &str) {
-        let start = position(self.texts.len());
-        self.texts.push_str(text);
-        if let Some(span) = self.spans.get_mut(field as usize) {
-            *span = (start, position(self.texts.len()));
+    /// Sets the role under which the statement runs.
+    pub fn role(&self, name: &str) {
+        self.change(|record| record.set(Field::Role, name));
+    }
+
+    /// Marks a call that named something that exists and that its caller does not see.
+    pub fn hidden(&self) {
+        self.change(|record| record.is_hidden = true);
+    }
+
+    /// Sets the statement, which is recorded in the form of the settings.
+    pub fn statement(&self, text: &str) {
+        self.statement_in(text, |text| Some(text.into()));
+    }
+
+    /// Sets the statement that `read` finds in a text, such as the arguments of a tool.
+    ///
+    /// It reads a short text only when the record is written, and not in the time of the call, unless
+    /// the call may not run without a record.
+    pub fn statement_in(&self, text: &str, read: ReadStatement) {
+        self.set_statement(self.0.settings.statement, text, read);
+    }
+
+    /// Sets a question in plain words, of which at most the digest is recorded.
+    pub fn question(&self, text: &str) {
+        self.question_in(text, |text| Some(text.into()));
+    }
+
+    /// Sets the question in plain words that `read` finds in a text, as for
+    /// [`statement_in`](Self::statement_in).
+    pub fn question_in(&self, text: &str, read: ReadStatement) {
+        self.set_statement(self.0.settings.statement.of_question(), text, read);
+    }
+
+    /// Sets the arguments of a tool as JSON, if the settings ask for them.
+    ///
+    /// The caller replaces the values of sensitive and bound parameters before.
+    pub fn arguments(&self, json: &str) {
+        if self.has_arguments() {
+            self.change(|record| record.set_arguments(json));
         }
     }
 
-    /// Notes the end, unless there is one already. Returns whether it is the first.
-    pub(crate) fn end(&mut self, end: &CallEnd<'_>) -> bool {
-        let is_first = !self.has_ended();
-        if is_first {
-            if !end.database.is_empty() {
-                self.set(Field::Database, end.database);
+    /// Ends the call. Only the first end counts. If the queue is full, the record is missed.
+    #[expect(single_use_lifetimes, reason = "a lifetime in `impl` needs a name")]
+    pub fn end<'a>(&self, end: impl Into<CallEnd<'a>>) {
+        let end = end.into();
+        let ended = {
+            let mut progress = lock(&self.0.progress);
+            let is_first = progress.record.as_mut().is_some_and(|it| it.end(&end));
+            // The writer takes the record itself once it has written the `open` line.
+            if is_first && progress.opening != Opening::Waiting {
+                progress.record.take()
+            } else {
+                None
             }
-            if !end.code.is_empty() {
-                self.set(Field::Code, end.code);
+        };
+        if let Some(record) = ended {
+            self.0.audit.queue().push(record);
+        }
+    }
+
+    /// Puts the `open` line into the queue, once.
+    fn ask(&self) {
+        {
+            let mut progress = lock(&self.0.progress);
+            let is_going_on = progress.record.as_ref().is_some_and(|it| !it.has_ended());
+            if !is_going_on || progress.opening != Opening::NotAsked {
+                return;
             }
-            self.rows = end.rows;
-            self.bytes = end.bytes;
-            self.at = Some(Timestamp::now());
-            self.took = Some(self.begun.elapsed());
-            self.verdict = Some(end.verdict);
+            progress.opening = Opening::Waiting;
         }
-        is_first
+        let (queue, call) = (self.0.audit.queue(), Arc::clone(&self.0));
+        if !queue.push_open(call, self.0.settings.is_slow) {
+            self.0.fail();
+        }
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.verdict.is_some()
+    fn set_statement(&self, form: StatementForm, text: &str, read: ReadStatement) {
+        let is_required = self.is_required();
+        self.change(|record| record.set_statement(form, text, read, is_required));
     }
 
-    /// Returns the time of its line.
-    pub(crate) fn at(&self) -> Timestamp {
-        self.at.unwrap_or_else(Timestamp::now)
+    fn change(&self, change: impl FnOnce(&mut Draft)) {
+        if let Some(record) = &mut lock(&self.0.progress).record
+            && !record.has_ended()
+        {
+            change(record);
+        }
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The record may hold a statement, which does not belong in a log.
+        f.debug_struct("Record").finish_non_exhaustive()
+    }
+}
+
+// === impl WriteOpens ===
+
+impl Drop for WriteOpens<'_> {
+    fn drop(&mut self) {
+        self.0.write_opens();
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Lets the writer format the `open` line, unless the call has ended meanwhile.
+    pub(crate) fn format_open(&self, format: impl FnOnce(&mut Draft) -> u64) -> Option<u64> {
+        let mut progress = lock(&self.progress);
+        let record = progress.record.as_mut().filter(|it| !it.has_ended())?;
+        Some(format(record))
     }
 
-    /// Appends the members of an `open` line.
-    pub(crate) fn write_open(&self, out: &mut Vec<u8>) {
-        let is_plain = self.is_start_plain();
-        self.write_start(out, REQUEST_ID, is_plain);
-        self.write_caller(out, is_plain);
-        self.write_start(out, METHOD, is_plain);
-        self.write_database(out);
-        let kept = self.text(Field::Statement);
-        self.statement.write_digest(out, kept);
+    /// Notes that the `open` line was written, or that none is needed any more.
+    ///
+    /// Returns the record if the call has ended meanwhile: it is the writer's then.
+    pub(crate) fn opened(self: Arc<Self>, seq: Option<u64>) -> Option<Box<Draft>> {
+        let ended = {
+            let mut progress = lock(&self.progress);
+            if let Some(record) = &mut progress.record {
+                record.open = seq;
+            }
+            progress.settle(Opening::Written);
+            progress.record.take_if(|record| record.has_ended())
+        };
+        if ended.is_some() {
+            return ended;
+        }
+        // Dropped here, the record of a cancelled call would go into the queue, for which the
+        // writer must not wait.
+        let mut last = Arc::into_inner(self)?;
+        last.cancelled()
     }
 
-    /// Appends the members of the line at the end.
-    pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
-        let is_plain = self.is_start_plain();
-        self.write_start(out, REQUEST, is_plain);
-        self.write_caller(out, is_plain);
-        line::object(out, br#","client":"#, |out| {
-            self.write_start(out, CLIENT, is_plain);
-        });
-        self.write_start(out, METHOD, is_plain);
-        self.write_database(out);
-        line::member(out, br#","role":""#, self.text(Field::Role));
-        self.statement.write(out, self.text(Field::Statement));
-        self.write_arguments(out);
-        if let Some(rows) = self.rows {
-            line::number(out, br#","rows":"#, rows);
-        }
-        if self.bytes > 0 {
-            line::number(out, br#","bytes":"#, self.bytes);
-        }
-        if let Some(repeated) = self.repeated {
-            line::number(out, br#","repeated":"#, repeated);
-        }
-        if let Some(took) = self.took {
-            let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            line::number(out, br#","ms":"#, ms);
-            out.push(b'.');
-            line::digits::<3>(out, took.subsec_micros());
-        }
-        let verdict = self.verdict.map_or("", Verdict::as_str);
-        line::plain(out, br#","verdict":""#, verdict);
-        if self.is_hidden {
-            out.extend_from_slice(b",\"hidden\":true");
-        }
-        line::member(out, br#","code":""#, self.text(Field::Code));
+    /// Notes that the `open` line cannot be written; the call has no record then.
+    pub(crate) fn fail(&self) {
+        let mut progress = lock(&self.progress);
+        progress.record = None;
+        progress.settle(Opening::Failed);
     }
 
-    /// Returns whether no text that was known at the start needs an escape, as nearly always: one
-    /// search for all of them takes less than one for each.
-    fn is_start_plain(&self) -> bool {
-        let [.., end] = self.start_ends;
-        let texts = self.texts.as_bytes().get(..usize::from(end));
-        texts.is_some_and(scan::is_plain)
-    }
-
-    /// Appends members that were known at the start.
-    fn write_start(&self, out: &mut Vec<u8>, places: Range<usize>, is_plain: bool) {
-        let before = places.start.checked_sub(1);
-        let mut start = before.map_or(0, |before| usize::from(self.start_ends[before]));
-        let keys = START_KEYS[places.clone()].iter();
-        for (key, &end) in keys.zip(&self.start_ends[places]) {
-            let span = start..usize::from(end);
-            start = span.end;
-            if !span.is_empty() {
-                out.extend_from_slice(key.as_bytes());
-                if is_plain {
-                    out.extend_from_slice(&self.texts.as_bytes()[span]);
-                } else {
-                    line::text(out, &self.texts[span]);
+    fn poll_open(&self, cx: &Context<'_>) -> Poll<Result<(), Unavailable>> {
+        let mut progress = lock(&self.progress);
+        match progress.opening {
+            Opening::Written => Poll::Ready(Ok(())),
+            Opening::Failed | Opening::NotAsked => Poll::Ready(Err(Unavailable)),
+            Opening::Waiting => {
+                let wakers = &mut progress.wakers;
+                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    wakers.push(cx.waker().clone());
                 }
-                out.push(b'"');
+                Poll::Pending
             }
         }
     }
 
-    fn write_caller(&self, out: &mut Vec<u8>, is_plain: bool) {
-        line::object(out, br#","caller":"#, |out| {
-            self.write_start(out, CALLER, is_plain);
-            if let Some(ip) = self.ip {
-                line::address(out, br#","ip":""#, ip);
-            }
-        });
+    fn cancelled(&mut self) -> Option<Box<Draft>> {
+        let progress = self.progress.get_mut();
+        let progress = progress.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut record = progress.record.take()?;
+        record.end(&Verdict::Cancelled.into());
+        Some(record)
     }
+}
 
-    fn write_database(&self, out: &mut Vec<u8>) {
-        line::member(out, br#","database":""#, self.text(Field::Database));
-    }
-
-    fn write_arguments(&self, out: &mut Vec<u8>) {
-        let arguments = self.text(Field::Arguments);
-        if self.are_arguments_cut {
-            line::member(out, br#","arguments":""#, arguments);
-        } else if !arguments.is_empty() {
-            out.extend_from_slice(br#","arguments":"#);
-            line::json(out, arguments);
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(record) = self.cancelled() {
+            self.audit.queue().push(record);
         }
     }
+}
 
-    fn text(&self, field: Field) -> &str {
-        let (start, end) = self.spans.get(field as usize).copied().unwrap_or_default();
-        let text = self.texts.get(place(start)..place(end));
-        text.unwrap_or_default()
+// === impl Progress ===
+
+impl Progress {
+    fn settle(&mut self, opening: Opening) {
+        self.opening = opening;
+        for waker in mem::take(&mut self.wakers) {
+            waker.wake();
+        }
     }
-}
-
-/// Returns the texts of [`START_KEYS`].
-fn start_texts<'a>(start: &CallStart<'a>) -> [&'a str; STARTS] {
-    [
-        start.request_id,
-        start.trace_id,
-        start.transport,
-        start.face,
-        start.revision,
-        start.caller.kind,
-        start.caller.name,
-        start.caller.token,
-        start.client_name,
-        start.client_version,
-        start.method,
-        start.tool,
-        start.pipeline,
-    ]
-}
-
-/// Returns a position in texts, which are cut far below four gigabytes.
-fn position(length: usize) -> u32 {
-    length.try_into().unwrap_or(u32::MAX)
-}
-
-/// Returns a position as an index.
-fn place(position: u32) -> usize {
-    position.try_into().unwrap_or(usize::MAX)
 }

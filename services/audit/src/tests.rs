@@ -24,7 +24,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    Audit, Call, CallStart, Destination, Expected, Fsync, Report, Settings, Verdict, Writer,
+    Audit, CallStart, Destination, Expected, Fsync, Record, Report, Settings, Verdict, Writer,
     log_file::Handle, verify,
 };
 
@@ -198,7 +198,7 @@ fn finish((audit, thread): (Audit, JoinHandle<()>)) {
     thread.join().expect("the writer ends");
 }
 
-fn tool_call(audit: &Audit, tool: &str) -> Call {
+fn tool_call(audit: &Audit, tool: &str) -> Record {
     audit.begin(&CallStart {
         method: "tools/call",
         tool,

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr};
 
 use http::{Method, Request, uri::PathAndQuery};
 
-use crate::{Audit, CallStart, Caller, record::Record, request_method};
+use crate::{Audit, CallStart, Caller, draft::Draft, request_method};
 
 /// A request over HTTP that may be refused for its token. It keeps the facts for the record.
 pub struct WatchedRequest {
@@ -31,7 +31,7 @@ impl WatchedRequest {
     pub fn denied(&self, request_id: &str) {
         let path = self.path.as_ref().map_or("/", PathAndQuery::path);
         self.audit.queue().push_denied(|| {
-            Box::new(Record::denied(&CallStart {
+            Box::new(Draft::denied(&CallStart {
                 request_id,
                 transport: "http",
                 method: &request_method(self.method.as_str(), path),

@@ -49,7 +49,7 @@ impl Writer {
         Self { queue, line_writer }
     }
 
-    /// Writes records until all [`Audit`](crate::Audit)s and [`Call`](crate::Call)s are gone, or
+    /// Writes records until all [`Audit`](crate::Audit)s and [`Record`](crate::Record)s are gone, or
     /// until [`close`](crate::Audit::close).
     ///
     /// Blocks its thread. Before it returns, it writes the queued records and a `stop` line.

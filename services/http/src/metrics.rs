@@ -129,22 +129,22 @@ pub fn connection_count(metrics: &Metrics) -> Arc<AtomicUsize> {
     count
 }
 
-/// Counts the response to a request by the first of the `faces` that its path is or begins with.
+/// Counts the response to a request by the first of the `endpoints` that its path is or begins with.
 /// A response for a missing token or a large body is counted as a refusal as well.
 pub fn count_request<B, C>(
     metrics: Metrics,
-    faces: &'static [&'static str],
+    endpoints: &'static [&'static str],
     request: &Request<B>,
 ) -> impl FnOnce(&Response<C>) + use<B, C> {
     let path = request.uri().path();
-    let is_below = |face: &str| {
-        let rest = path.strip_prefix(face);
+    let is_below = |endpoint: &str| {
+        let rest = path.strip_prefix(endpoint);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let face = faces.iter().find(|face| is_below(face));
+    let endpoint = endpoints.iter().find(|endpoint| is_below(endpoint));
     move |response| {
         let status = response.status();
-        metrics.http_request(face.unwrap_or(&"other"), status);
+        metrics.http_request(endpoint.unwrap_or(&"other"), status);
         match status {
             StatusCode::UNAUTHORIZED => metrics.refused("token"),
             StatusCode::PAYLOAD_TOO_LARGE => metrics.refused("size"),

@@ -181,9 +181,9 @@ mod tests {
     use super::*;
     use crate::{Access, client};
 
-    fn http(played: &Fake, face: Api, provider: Provider) -> Http {
+    fn http(played: &Fake, api: Api, provider: Provider) -> Http {
         let access = Access {
-            base_url: Some(played.url(face)),
+            base_url: Some(played.url(api)),
             key: Some("sk-wq8JkLmN2pRs7TuV".to_owned().into()),
             ..Access::default()
         };
@@ -201,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn every_provider_lists_the_models_that_answer() {
         let fake = Fake::start();
-        for (face, provider, expected) in [
+        for (api, provider, expected) in [
             (
                 Api::Anthropic,
                 Provider::Anthropic,
@@ -219,7 +219,7 @@ mod tests {
                 &["llama3.2:latest", "nomic-embed-text:latest"],
             ),
         ] {
-            let http = http(&fake, face, provider);
+            let http = http(&fake, api, provider);
             assert_eq!(names(&http).await, expected, "{provider:?}");
         }
         assert_eq!(fake.requests().len(), 4);

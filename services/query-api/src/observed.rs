@@ -9,7 +9,7 @@ use std::{
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_answers::CallFacts;
-use ziggurat_audit::Call as AuditCall;
+use ziggurat_audit::Record;
 use ziggurat_calls::activity::CancelledBy;
 use ziggurat_http::{ErrorAndCode, Refusal};
 use ziggurat_layers::reject::Rejection;
@@ -24,7 +24,7 @@ const RETRY_SECONDS: u16 = 5;
 #[derive(Clone, Debug, Default)]
 pub struct ObservedQuery {
     facts: CallFacts,
-    record: Option<AuditCall>,
+    record: Option<Record>,
     outcome: Arc<OnceLock<Outcome>>,
 }
 
@@ -50,7 +50,7 @@ impl ObservedQuery {
     /// Observes a request with these facts, which have the limits of the caller, and a record of the
     /// audit trail if there is one.
     #[must_use]
-    pub fn new(facts: CallFacts, record: Option<AuditCall>) -> Self {
+    pub fn new(facts: CallFacts, record: Option<Record>) -> Self {
         Self {
             facts,
             record,

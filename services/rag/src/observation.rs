@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::{Extensions, HeaderValue, Request, StatusCode, header::RETRY_AFTER};
-use ziggurat_audit::{Audit, Call as AuditCall, CallEnd, CallStart, Caller, Verdict};
+use ziggurat_audit::{Audit, CallEnd, CallStart, Caller, Record, Verdict};
 use ziggurat_calls::limits::StatementPermit;
 use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::{
@@ -20,7 +20,7 @@ use ziggurat_postgres::{
     database::Database,
 };
 use ziggurat_telemetry::{
-    Call as EndedCall, Metrics,
+    EndedCall, Metrics,
     traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
 };
 
@@ -77,7 +77,7 @@ pub(super) struct ObservedQuestion {
 #[derive(Debug)]
 struct Running {
     method: &'static str,
-    record: Option<AuditCall>,
+    record: Option<Record>,
     metrics: Metrics,
     span: ServerSpan,
     caller_kind: &'static str,
@@ -184,14 +184,14 @@ fn record<B>(
     target: Target<'_>,
     caller: &CallerRecord,
     span: &ServerSpan,
-) -> AuditCall {
+) -> Record {
     let extensions = request.extensions();
     let trace_id = span.trace().id().map(|id| id.to_string());
     audit.begin(&CallStart {
         request_id: extensions.get().map_or("", RequestId::as_str),
         trace_id: trace_id.as_deref().unwrap_or_default(),
         transport: "http",
-        face: target.path,
+        endpoint: target.path,
         caller: Caller {
             kind: caller.kind(),
             name: caller.name(),

@@ -30,7 +30,7 @@ pub enum Set {
     /// Providers of models.
     Providers,
     /// Paths under which a server is reached, such as `/mcp/v1` and `/api`.
-    Faces,
+    Endpoints,
 }
 
 /// The names of each [`Set`] that have series of their own.
@@ -54,7 +54,7 @@ struct SetNames {
 
 impl Set {
     /// Number of sets.
-    const COUNT: usize = Self::Faces as usize + 1;
+    const COUNT: usize = Self::Endpoints as usize + 1;
 
     /// Returns the words for the values of a label in the reference.
     pub(crate) const fn words(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Set {
             Self::Databases => "configured databases; `state` is that of `ziggurat-platform`",
             Self::Pipelines => "configured pipelines",
             Self::Providers => "configured providers of models",
-            Self::Faces => "paths under which the server is reached",
+            Self::Endpoints => "paths under which the server is reached",
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) static TOOL: Label = known("tool", Set::Tools);
 pub(crate) static DATABASE: Label = known("database", Set::Databases);
 pub(crate) static PIPELINE: Label = known("pipeline", Set::Pipelines);
 pub(crate) static PROVIDER: Label = known("provider", Set::Providers);
-pub(crate) static FACE: Label = known("face", Set::Faces);
+pub(crate) static ENDPOINT: Label = known("endpoint", Set::Endpoints);
 
 /// Ends of a call, as in the audit trail.
 pub(crate) static VERDICT: Label = fixed(

@@ -17,7 +17,7 @@
 //! use http::Request;
 //! use http_body_util::BodyExt as _;
 //! use tower::ServiceExt as _;
-//! use ziggurat_telemetry::{Call, Known, Metrics, MetricsService, Program, Set};
+//! use ziggurat_telemetry::{EndedCall, Known, Metrics, MetricsService, Program, Set};
 //!
 //! # tokio_test::block_on(async {
 //! let known = Known::default()
@@ -25,7 +25,7 @@
 //!     .with(Set::Tools, ["query_database"])
 //!     .with(Set::Databases, ["shop"]);
 //! let metrics = Metrics::new(Program::Tools, "1.2.3", &known);
-//! metrics.call_ended(&Call {
+//! metrics.call_ended(&EndedCall {
 //!     method: "tools/call",
 //!     tool: "an invented name",
 //!     database: "shop",
@@ -67,7 +67,7 @@ pub mod traces;
 pub use self::{
     databases::{CountedConnection, DatabaseMetrics},
     known::{Known, Set},
-    metrics::{Call, Metrics},
+    metrics::{EndedCall, Metrics},
     page::MetricsService,
     process::resident_bytes,
     reference::reference,

@@ -22,7 +22,7 @@ pub struct Metrics(Option<Arc<State>>);
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Call<'a> {
+pub struct EndedCall<'a> {
     /// The method, such as `tools/call`.
     pub method: &'a str,
     /// The tool, if the method has one.
@@ -99,7 +99,7 @@ impl Metrics {
 /// Recording.
 impl Metrics {
     /// Records the end of a call.
-    pub fn call_ended(&self, call: &Call<'_>) {
+    pub fn call_ended(&self, call: &EndedCall<'_>) {
         let Some(shared) = &self.0 else { return };
         let (names, recorded) = (shared.names.load(), shared.recorded.mine());
         let method = names.id(&label::METHOD, call.method);
@@ -117,16 +117,16 @@ impl Metrics {
     }
 
     /// Records a request that was answered.
-    pub fn http_request(&self, face: &str, status: StatusCode) {
+    pub fn http_request(&self, endpoint: &str, status: StatusCode) {
         let Some(shared) = &self.0 else { return };
         let names = shared.names.load();
-        let face = names.id(&label::FACE, face);
+        let endpoint = names.id(&label::ENDPOINT, endpoint);
         let class = names.id(&label::STATUS_CLASS, class(status));
         shared
             .recorded
             .mine()
             .http_requests
-            .at(face)
+            .at(endpoint)
             .at(class)
             .add(1);
     }

@@ -160,7 +160,7 @@ pub(crate) static TABLE: [Metric; 30] = [
         id: Id::HttpRequests,
         name: "ziggurat_http_requests_total",
         kind: Kind::Counter,
-        labels: &[&label::FACE, &label::STATUS_CLASS],
+        labels: &[&label::ENDPOINT, &label::STATUS_CLASS],
         programs: ALL,
         help: "HTTP requests by the class of the status they were answered with.",
     },

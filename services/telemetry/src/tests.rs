@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use self::exposition::Page;
 use crate::{
-    AccountCount, AuditCounts, Call, IdleCount, Known, Metrics, Program, Set, SyncCount,
+    AccountCount, AuditCounts, EndedCall, IdleCount, Known, Metrics, Program, Set, SyncCount,
     accept::Format,
 };
 
@@ -25,11 +25,11 @@ fn known() -> Known {
         .with(Set::Databases, ["shop", "läger"])
         .with(Set::Pipelines, ["docs"])
         .with(Set::Providers, ["openai"])
-        .with(Set::Faces, ["/mcp", "/api"])
+        .with(Set::Endpoints, ["/mcp", "/api"])
 }
 
-fn call<'a>() -> Call<'a> {
-    Call {
+fn call<'a>() -> EndedCall<'a> {
+    EndedCall {
         method: "tools/call",
         tool: "query_database",
         database: "shop",
@@ -43,7 +43,7 @@ fn call<'a>() -> Call<'a> {
 /// Records one event of each kind, and sets all sources.
 fn record_everything(metrics: &Metrics) {
     let duration = Duration::from_millis(2);
-    metrics.call_ended(&Call {
+    metrics.call_ended(&EndedCall {
         bytes: 831,
         ..call()
     });

@@ -37,14 +37,14 @@ fn requests_tokens_and_accounts_are_counted() {
         (r#"refused_total{reason="token"}"#, 1.0),
         (r#"refused_total{reason="origin"}"#, 1.0),
         (
-            r#"http_requests_total{face="/account/v1",status="2xx"}"#,
+            r#"http_requests_total{endpoint="/account/v1",status="2xx"}"#,
             2.0,
         ),
         (
-            r#"http_requests_total{face="/account/v1",status="4xx"}"#,
+            r#"http_requests_total{endpoint="/account/v1",status="4xx"}"#,
             4.0,
         ),
-        (r#"http_requests_total{face="other",status="4xx"}"#, 1.0),
+        (r#"http_requests_total{endpoint="other",status="4xx"}"#, 1.0),
         (r#"reloads_total{result="failed"}"#, 0.0),
     ] {
         let series = format!("ziggurat_{series}");

@@ -136,7 +136,7 @@ fn a_record_has_the_digest_of_the_question_and_not_the_question() {
     assert_eq!(call.get("tool"), None, "{call}");
     assert_eq!(call["method"], "POST /v1/pipelines/{name}");
     assert_eq!(call["transport"], "http");
-    assert_eq!(call["face"], "/v1/pipelines");
+    assert_eq!(call["endpoint"], "/v1/pipelines");
     assert_eq!(call["request_id"], id);
     assert_eq!(call["caller"], json!({"kind": "local", "ip": "127.0.0.1"}));
     assert_eq!(call["rows"], 3, "{call}");

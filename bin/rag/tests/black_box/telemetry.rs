@@ -70,11 +70,11 @@ fn requests_connections_and_refusals_are_counted() {
     for (series, expected) in [
         (r#"ziggurat_refused_total{reason="host"}"#, 1.0),
         (
-            r#"ziggurat_http_requests_total{face="/v1/pipelines",status="5xx"}"#,
+            r#"ziggurat_http_requests_total{endpoint="/v1/pipelines",status="5xx"}"#,
             1.0,
         ),
         (
-            r#"ziggurat_http_requests_total{face="/v1/stats",status="4xx"}"#,
+            r#"ziggurat_http_requests_total{endpoint="/v1/stats",status="4xx"}"#,
             1.0,
         ),
     ] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ziggurat_audit::Call as AuditCall;
+use ziggurat_audit::Record;
 use ziggurat_sql_tools::CallRecord;
 
 use crate::calls::{CallObserver, Start};
@@ -18,7 +18,7 @@ impl CallObserver {
 
     /// Adds the statement and the arguments of a call, if it is one of a tool of the operator that its
     /// caller sees. Returns whether it is.
-    pub(super) fn add_own_tool(&self, record: &AuditCall, start: &Start<'_>) -> bool {
+    pub(super) fn add_own_tool(&self, record: &Record, start: &Start<'_>) -> bool {
         if start.is_hidden || start.method != Some("tools/call") {
             return false;
         }

@@ -25,7 +25,7 @@ use ziggurat_layers::sanitize::RequestId;
 use ziggurat_mcp::Outcome;
 use ziggurat_postgres::call_context::{CallComment, CallContext};
 use ziggurat_query_api::ObservedQuery;
-use ziggurat_telemetry::{Call as EndedCall, Metrics, traces::Trace};
+use ziggurat_telemetry::{EndedCall, Metrics, traces::Trace};
 use ziggurat_tokens::Identity;
 
 use crate::{

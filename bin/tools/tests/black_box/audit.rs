@@ -191,7 +191,7 @@ fn a_record_says_who_ran_which_statement_and_keeps_values_and_tokens_out() {
     assert_eq!(call["caller"]["kind"], "token");
     assert_eq!(call["caller"]["ip"], "127.0.0.1");
     assert_eq!(
-        (&call["transport"], &call["face"]),
+        (&call["transport"], &call["endpoint"]),
         (&json!("http"), &json!("/mcp"))
     );
     assert_eq!(call["revision"], "2026-07-28");

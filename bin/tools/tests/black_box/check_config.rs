@@ -250,7 +250,7 @@ fn the_view_has_the_tools_that_the_server_lists() {
         let answer = client.call("tools/list", &json!({}));
         let tools = answer["result"]["tools"].as_array().expect("a list").iter();
         let tools = tools.map(|tool| tool["name"].as_str().expect("a name"));
-        // The legacy face does not list `count_rows`.
+        // The endpoint of earlier revisions does not list `count_rows`.
         let mut tools: Vec<_> = tools
             .chain((name != "user:alice").then_some("count_rows"))
             .collect();

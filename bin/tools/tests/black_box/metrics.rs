@@ -71,11 +71,11 @@ fn calls_statements_and_requests_are_counted_with_bounded_labels() {
         (r#"ziggurat_refused_total{reason="token"}"#, 1.0),
         (r#"ziggurat_refused_total{reason="host"}"#, 1.0),
         (
-            r#"ziggurat_http_requests_total{face="/mcp",status="2xx"}"#,
+            r#"ziggurat_http_requests_total{endpoint="/mcp",status="2xx"}"#,
             2.0,
         ),
         (
-            r#"ziggurat_http_requests_total{face="/api",status="4xx"}"#,
+            r#"ziggurat_http_requests_total{endpoint="/api",status="4xx"}"#,
             2.0,
         ),
         (

@@ -11,7 +11,7 @@ use crate::{CallEnd, Caller, Methods, ReadStatement, StatementForm, chain::Hex};
 #[test]
 fn a_call_may_be_shared_between_tasks() {
     fn is_shared<T: Clone + Send + Sync + 'static>() {}
-    is_shared::<Call>();
+    is_shared::<Record>();
     is_shared::<Audit>();
 }
 
@@ -20,7 +20,7 @@ fn full_start() -> CallStart<'static> {
         request_id: "0b7e",
         trace_id: "4bf9",
         transport: "http",
-        face: "/mcp",
+        endpoint: "/mcp",
         revision: "2026-07-28",
         caller: Caller {
             kind: "client",
@@ -61,7 +61,7 @@ fn a_record_has_the_members_and_the_order_of_the_manual() {
     let digest = Hex::digest(b"SELECT 1 FROM t WHERE id = 7");
     let digest = digest.as_str();
     let expected = format!(
-        r#"{{"v":1,"seq":2,"at":"{at}","kind":"call","instance":"{instance}","request_id":"0b7e","trace_id":"4bf9","transport":"http","face":"/mcp","revision":"2026-07-28","caller":{{"kind":"client","name":"acme-bot","token":"3f2a9c1b","ip":"192.0.2.7"}},"client":{{"name":"claude-code","version":"2.1"}},"method":"tools/call","tool":"query_database","database":"shop","role":"tenant_acme","statement":{{"sha256":"{digest}","text":"SELECT ? FROM t WHERE id = ?"}},"rows":12,"bytes":831,"ms":{ms:.3},"verdict":"error","code":"42501","chain":"{chain}"}}"#
+        r#"{{"v":1,"seq":2,"at":"{at}","kind":"call","instance":"{instance}","request_id":"0b7e","trace_id":"4bf9","transport":"http","endpoint":"/mcp","revision":"2026-07-28","caller":{{"kind":"client","name":"acme-bot","token":"3f2a9c1b","ip":"192.0.2.7"}},"client":{{"name":"claude-code","version":"2.1"}},"method":"tools/call","tool":"query_database","database":"shop","role":"tenant_acme","statement":{{"sha256":"{digest}","text":"SELECT ? FROM t WHERE id = ?"}},"rows":12,"bytes":831,"ms":{ms:.3},"verdict":"error","code":"42501","chain":"{chain}"}}"#
     );
     assert_eq!(trail.text().lines().nth(1), Some(&*expected));
     assert_eq!(at.len(), "2026-11-22T10:00:00.123456Z".len());

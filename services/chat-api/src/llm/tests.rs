@@ -17,9 +17,9 @@ use crate as rest;
 
 const KEY: &str = "sk-wq8JkLmN2pRs7TuV";
 
-fn completer(played: &Fake, face: Api, provider: Provider) -> Completer {
+fn completer(played: &Fake, api: Api, provider: Provider) -> Completer {
     let access = Access {
-        base_url: Some(played.url(face)),
+        base_url: Some(played.url(api)),
         key: Some(KEY.to_owned().into()),
         retry: Retry::never(),
         ..Access::default()

@@ -12,16 +12,16 @@ mod streams;
 
 const KEY: &str = "sk-wq8JkLmN2pRs7TuV";
 
-const FACES: [(Api, Provider); 4] = [
+const APIS: [(Api, Provider); 4] = [
     (Api::Anthropic, Provider::Anthropic),
     (Api::OpenAi, Provider::OpenAi),
     (Api::Gemini, Provider::Gemini),
     (Api::Ollama, Provider::Ollama),
 ];
 
-fn completer(played: &Fake, face: Api, provider: Provider, model: &str) -> Completer {
+fn completer(played: &Fake, api: Api, provider: Provider, model: &str) -> Completer {
     let access = Access {
-        base_url: Some(played.url(face)),
+        base_url: Some(played.url(api)),
         key: Some(KEY.to_owned().into()),
         retry: Retry::never(),
         ..Access::default()
@@ -46,8 +46,8 @@ fn question() -> Prompt {
 #[tokio::test]
 async fn every_provider_answers_and_gets_its_key() {
     let fake = Fake::start();
-    for (at, (face, provider)) in FACES.into_iter().enumerate() {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (at, (api, provider)) in APIS.into_iter().enumerate() {
+        let completer = completer(&fake, api, provider, "model-1");
         fake.next(Turn::text("Shade and water."));
         let reply = completer.complete(&question()).await.expect("an answer");
         assert_eq!(reply.text(), "Shade and water.", "{provider:?}");
@@ -63,8 +63,8 @@ async fn every_provider_answers_and_gets_its_key() {
 #[tokio::test]
 async fn every_provider_can_call_a_tool() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         let answer = Answer::text("I look.").with_tool("call_1", "count_rows", json!({"a": 1}));
         fake.next(Turn::saying(answer));
         let reply = completer.complete(&question()).await.expect("an answer");
@@ -80,8 +80,8 @@ async fn every_provider_can_call_a_tool() {
 #[tokio::test]
 async fn every_error_response_has_its_class_and_no_key() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         for (status, class) in [
             (400, Class::Invalid),
             (401, Class::Credentials),
@@ -106,8 +106,8 @@ async fn every_error_response_has_its_class_and_no_key() {
 #[tokio::test]
 async fn an_invalid_response_is_the_fault_of_the_provider() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         for turn in [
             Turn::malformed(),
             Turn::raw(200, "[1,2]"),

@@ -57,8 +57,8 @@ ziggurat_pipeline_seconds_count{pipeline="docs",stage="rerank"} 1
 ziggurat_build_info{program="ziggurat-rag",version="1.2.3"} 1"#;
 
 const PLATFORM: &str = r#"
-ziggurat_http_requests_total{face="/mcp",status="4xx"} 1
-ziggurat_http_requests_total{face="/mcp",status="5xx"} 0
+ziggurat_http_requests_total{endpoint="/mcp",status="4xx"} 1
+ziggurat_http_requests_total{endpoint="/mcp",status="5xx"} 0
 ziggurat_http_connections 9
 ziggurat_refused_total{reason="token"} 1
 ziggurat_refused_total{reason="host"} 0
@@ -110,7 +110,7 @@ fn values_that_no_part_of_the_program_reads_have_no_series() {
 #[test]
 fn a_label_that_does_not_apply_is_absent() {
     let metrics = Metrics::new(Program::Tools, "1", &known());
-    metrics.call_ended(&Call {
+    metrics.call_ended(&EndedCall {
         tool: "",
         database: "",
         ..call()
@@ -185,7 +185,7 @@ fn series_do_not_grow_with_invented_names() {
             .sum()
     };
     let record = |metrics: &Metrics, name: &str| {
-        metrics.call_ended(&Call {
+        metrics.call_ended(&EndedCall {
             method: name,
             tool: name,
             database: name,
@@ -293,7 +293,7 @@ fn calls_are_recorded_while_the_page_is_being_written() {
         let metrics = during.clone();
         let record = move || {
             metrics.learn(&Known::default().with(Set::Tools, ["new"]));
-            metrics.call_ended(&Call {
+            metrics.call_ended(&EndedCall {
                 tool: "new",
                 ..call()
             });
@@ -323,7 +323,7 @@ fn no_call_of_several_threads_is_lost() {
     let record = || {
         for _ in 0..20 {
             for tool in tools.iter() {
-                metrics.call_ended(&Call { tool, ..call() });
+                metrics.call_ended(&EndedCall { tool, ..call() });
             }
         }
     };
@@ -358,7 +358,7 @@ proptest! {
     ) {
         let known = Known::default().with(Set::Tools, [&*name]).with(Set::Databases, [&*name]);
         let metrics = Metrics::new(Program::Tools, &*name, &known);
-        metrics.call_ended(&Call { tool: &name, database: &name, ..call() });
+        metrics.call_ended(&EndedCall { tool: &name, database: &name, ..call() });
         for format in FORMATS {
             let page = exposition::read(&body(&metrics, format), format);
             let page = page.map_err(TestCaseError::fail)?;

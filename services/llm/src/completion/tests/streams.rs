@@ -34,8 +34,8 @@ async fn streamed(completer: &Completer) -> (String, Option<Stop>, Option<Error>
 #[tokio::test]
 async fn every_provider_streams_its_answer_for_any_split_of_the_bytes() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         for turn in [
             Turn::text("Schöner Schatten 🌿 ist gut."),
             Turn::text("Schöner Schatten 🌿 ist gut.").in_pieces(1),
@@ -66,8 +66,8 @@ async fn every_provider_streams_its_answer_for_any_split_of_the_bytes() {
 #[tokio::test]
 async fn a_tool_is_called_in_a_stream_too() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         let answer = Answer::text("I look.").with_tool("call_1", "count_rows", json!({"a": 1}));
         fake.next(Turn::saying(answer));
         let chunks = completer.stream(&question()).await.expect("an answer");
@@ -114,8 +114,8 @@ fn parsed(provider: Provider, body: &[u8]) -> (Vec<Chunk>, bool) {
 #[tokio::test]
 async fn a_stream_cut_at_any_byte_has_no_half_call_and_its_end_only_if_it_is_whole() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         let answer = Answer::text("I look.")
             .with_tool("call_1", "count_rows", json!({"table": "fern"}))
             .with_tool("call_2", "query_database", json!({"query": "SELECT 1"}));
@@ -155,8 +155,8 @@ async fn a_stream_cut_at_any_byte_has_no_half_call_and_its_end_only_if_it_is_who
 #[tokio::test]
 async fn a_stream_that_ends_early_is_an_error_after_its_text() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         // After the first words, before the end.
         let bytes = match provider {
             Provider::Anthropic => 700,
@@ -175,8 +175,8 @@ async fn a_stream_that_ends_early_is_an_error_after_its_text() {
 #[tokio::test]
 async fn a_connection_that_breaks_is_an_error() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         fake.next(Turn::text("one two three four five").cut_after(300));
         // It may break before any byte arrives.
         let error = match completer.stream(&question()).await {
@@ -214,8 +214,8 @@ async fn the_error_of_a_provider_comes_after_its_text() {
              data: {\"error\":{\"code\":429,\"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\"}}\n\n",
         ),
     ];
-    for (face, provider, body) in slow_down {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider, body) in slow_down {
+        let completer = completer(&fake, api, provider, "model-1");
         fake.next(Turn::raw(200, body));
         let (text, _, error) = streamed(&completer).await;
         let error = error.expect("an error");
@@ -265,8 +265,8 @@ async fn a_stream_that_pauses_for_too_long_is_an_error() {
 #[tokio::test]
 async fn a_stream_that_is_dropped_cancels_the_request() {
     let fake = Fake::start();
-    for (at, (face, provider)) in FACES.into_iter().enumerate() {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (at, (api, provider)) in APIS.into_iter().enumerate() {
+        let completer = completer(&fake, api, provider, "model-1");
         let gate = Gate::new();
         fake.next(Turn::answer().held_after(20, &gate));
         let chunks = completer.stream(&question()).await.expect("an answer");
@@ -278,8 +278,8 @@ async fn a_stream_that_is_dropped_cancels_the_request() {
 #[tokio::test]
 async fn a_line_without_end_is_an_error() {
     let fake = Fake::start();
-    for (face, provider) in FACES {
-        let completer = completer(&fake, face, provider, "model-1");
+    for (api, provider) in APIS {
+        let completer = completer(&fake, api, provider, "model-1");
         fake.next(Turn::answer().with_long_line(9 << 20));
         let (_, _, error) = streamed(&completer).await;
         assert_eq!(
