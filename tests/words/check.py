@@ -39,10 +39,10 @@ CLOSE = 80  # characters
 
 # Pattern, the most that there may be, and what to say instead. The numbers only fall.
 LIMITS = [
-    (r"\b(?:that|those) of\b", 31, "repeat the noun"),
-    (r"\b(?:is|are|was|were) none\b", 9, 'say "is not a …" or "there is no …"'),
-    (r"\bwhose\b", 21, 'say "with", "which has", or use two sentences'),
-    (r"\bwhat (?:is|was|has)\b", 27, "name the thing"),
+    (r"\b(?:that|those) of\b", 22, "repeat the noun"),
+    (r"\b(?:is|are|was|were) none\b", 7, 'say "is not a …" or "there is no …"'),
+    (r"\bwhose\b", 15, 'say "with", "which has", or use two sentences'),
+    (r"\bwhat (?:is|was|has)\b", 16, "name the thing"),
 ]
 
 # Texts about other things than this project.

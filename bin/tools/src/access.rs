@@ -27,7 +27,7 @@ const CALLS: &str = "/mcp";
 /// Beginning of the paths for calls with one toolset.
 const NARROWED: &str = "/mcp/x/";
 
-/// The tool whose callers may run statements.
+/// The tool with which callers run statements.
 const QUERY_DATABASE: &str = "query_database";
 
 /// The tool with which an operator switches off what shows tables.
@@ -370,7 +370,8 @@ fn without_toolsets(auth: &Auth) -> Vec<String> {
     restricted.map(|token| warning(&token.id)).collect()
 }
 
-/// Returns the area of a path, unless it is that of the databases, which authenticates by itself.
+/// Returns the area of a path. The databases have none here: their endpoints authenticate by
+/// themselves.
 fn area(path: &str) -> Option<Area> {
     let mut segments = path.strip_prefix("/api/")?.split('/');
     Some(match segments.next()? {
@@ -385,7 +386,7 @@ fn area(path: &str) -> Option<Area> {
     })
 }
 
-/// Returns whether a path is that of an export.
+/// Returns whether a path leads to an export.
 pub(crate) fn is_export(path: &str) -> bool {
     path.starts_with("/api/exports/")
 }

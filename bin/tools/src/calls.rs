@@ -50,10 +50,10 @@ pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
 /// Tool whose calls are limited by failures and not by their number.
 pub(crate) const LOGIN: &str = "authenticate_user";
 
-/// Method whose subject is an address and not a name.
+/// Method with an address as its subject, where others have a name.
 const READ: &str = "resources/read";
 
-/// Method whose calls are observed for their statements only.
+/// Method that is observed for the statements of its calls only.
 const COMPLETE: &str = "completion/complete";
 
 /// Marks calls over standard input and output.

@@ -73,7 +73,7 @@
 //! - Calls are counted as by `Steady` of the layer `rate_limit`, in each replica on its own, and so
 //!   are statements at once.
 //! - Rows and bytes are counted as they are sent, so the answer that reaches the limit may exceed it
-//!   by what is sent in one go. [`usage_since_last`](Limits::usage_since_last) and
+//!   by the rows and bytes that are sent in one go. [`usage_since_last`](Limits::usage_since_last) and
 //!   [`add`](Limits::add) let replicas count together.
 //! - Days begin at 00:00 UTC by the clock of the machine.
 //!

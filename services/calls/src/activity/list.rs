@@ -55,7 +55,7 @@ pub struct End<'a> {
     pub outcome: &'static str,
     /// The SQLSTATE or another code of the error.
     pub code: Option<&'a str>,
-    /// Rows of the result, if they are known better than from what was counted.
+    /// Rows of the result, if they are known better than by counting.
     pub rows: Option<u64>,
     /// Bytes of the result.
     pub bytes: u64,
@@ -115,8 +115,8 @@ impl Activity {
         self.0.parts.iter().flat_map(|part| part.slots()).collect()
     }
 
-    /// Cancels the statement of a call for a caller, or for an administrator. Returns false if there
-    /// is none that this caller may cancel.
+    /// Cancels the statement of a call for a caller, or for an administrator. Returns false if this
+    /// caller may not cancel it, or if it does not exist.
     pub(crate) fn cancel(&self, id: &str, caller: CallerName<'_>, is_admin: bool) -> bool {
         let Some(id) = parsed_id(id) else {
             return false;
@@ -149,7 +149,7 @@ impl Activity {
         running
     }
 
-    /// Returns the last statements that have ended, the latest first: those of a caller, or all.
+    /// Returns the last statements that have ended, the latest first, of one caller or of all.
     pub(crate) fn finished(
         &self,
         caller: Option<CallerName<'_>>,

@@ -91,7 +91,7 @@ impl Part {
         lock(&self.contents).slots.clone()
     }
 
-    /// Returns the last statements that have ended, the latest last: those of a caller, or all.
+    /// Returns the last statements that have ended, the latest last, of one caller or of all.
     pub(crate) fn finished(&self, caller: Option<CallerName<'_>>) -> Vec<Ended> {
         let contents = lock(&self.contents);
         let is_own = |ended: &&Ended| caller.is_none_or(|caller| caller.owns(&ended.facts));

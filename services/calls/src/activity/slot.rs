@@ -22,7 +22,7 @@ pub(crate) enum State {
     /// The call has no statement, or none yet, and is not listed.
     #[default]
     Unlisted,
-    /// It waits for a place among those of its caller, or for a connection.
+    /// It waits for a place among the statements of its caller, or for a connection.
     Waiting,
     /// PostgreSQL runs it.
     Running,

@@ -32,7 +32,7 @@ struct Table<C> {
     max: usize,
     /// Is true once usage was asked for: without replicas nothing has to be kept for a report.
     reports: bool,
-    /// Usage of callers whose counts were dropped before it was reported.
+    /// Usage that was not reported before the counts of its caller were dropped.
     departed: Vec<Usage>,
     floor: Floor,
     /// Counts of all callers that find the table full of callers with running calls.
@@ -47,8 +47,8 @@ struct Digests {
     known: HashMap<[u64; 2], CallerDigest>,
 }
 
-/// Most that was used by a caller whose counts were dropped. New callers start with it, so that
-/// none has less used than before it was dropped.
+/// Most that a caller had used when its counts were dropped. New callers start with it, so that no
+/// caller has used less than before its counts were dropped.
 #[derive(Default)]
 struct Floor {
     sent: Sent,
@@ -88,7 +88,7 @@ impl<C: Clock + Calendar + Clone> Callers<C> {
         counts
     }
 
-    /// Returns what was sent since the last time, and marks it as reported.
+    /// Returns the rows and bytes sent since the last time, and marks them as reported.
     pub(crate) fn take_usage(&self) -> Vec<Usage> {
         let day = counts::day(&self.clock);
         let mut table = lock(&self.table);

@@ -47,7 +47,7 @@ pub(crate) struct Sent {
 // === impl Counts ===
 
 impl<C: Clock + Calendar + Clone> Counts<C> {
-    /// Starts with what was `sent` today, and with calls used up to a time of the clock.
+    /// Starts with the rows and bytes `sent` today, and with calls used up to a time of the clock.
     pub(crate) fn new(clock: &C, sent: Sent, calls_used_until: Duration) -> Self {
         Self {
             calls: Calls::new(clock),
@@ -82,7 +82,7 @@ impl<C: Clock + Calendar + Clone> Counts<C> {
         }
     }
 
-    /// Calls a function with what was sent on this day.
+    /// Calls a function with the rows and bytes sent on this day.
     pub(crate) fn with_sent<T>(&self, day: u64, function: impl FnOnce(&mut Sent) -> T) -> T {
         let mut sent = lock(&self.sent);
         if sent.day != day {
@@ -94,7 +94,7 @@ impl<C: Clock + Calendar + Clone> Counts<C> {
         function(&mut sent)
     }
 
-    /// Returns what was sent on this day, without what no rule limits.
+    /// Returns the rows and bytes sent on this day, as far as a rule limits them.
     pub(crate) fn limited_sent(&self, day: u64) -> Sent {
         let rule = lock(&self.rule).0.clone();
         let mut sent = self.with_sent(day, |sent| *sent);
@@ -111,7 +111,7 @@ impl<C: Clock + Calendar + Clone> Counts<C> {
         let rule = lock(&self.rule).0.clone();
         let sent = self.with_sent(day, |sent| *sent);
         let Some(rule) = rule else {
-            // Counts of another replica, whose rule is not known here.
+            // Counts of another replica: its rule is not known here.
             return u128::from(sent.rows > 0 || sent.bytes > 0) << 32;
         };
         let rows = rule.rows_per_day.map(|limit| part(sent.rows, limit));

@@ -15,8 +15,8 @@ const DAYS: [(&str, &str); 2] = [("rows_per_day", "rows"), ("bytes_per_day", "co
 
 const ASCII: &str = "names and numbers are ASCII";
 
-/// Returns the value of `RateLimit-Policy` for a limit on calls and those of a day; `None` if there
-/// are no such limits.
+/// Returns the value of `RateLimit-Policy` for a limit on calls and the limits of a day; `None` if
+/// there are no such limits.
 pub(crate) fn policy(calls: Option<Quota>, days: [Option<u64>; 2]) -> Option<HeaderValue> {
     let calls = calls.map(|quota| {
         let window = quota.period().as_secs();
@@ -30,7 +30,7 @@ pub(crate) fn policy(calls: Option<Quota>, days: [Option<u64>; 2]) -> Option<Hea
     (!members.is_empty()).then(|| HeaderValue::try_from(members.join(", ")).expect(ASCII))
 }
 
-/// Adds the fields: the policy, and what is left of its limits.
+/// Adds the fields: the policy, and the rest of its limits.
 pub(crate) fn append(
     headers: &mut HeaderMap,
     policy: &HeaderValue,

@@ -73,7 +73,7 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
         }
     }
 
-    /// Replaces the limits in one step, also those of clones. Callers keep their counts, and calls
+    /// Replaces the limits in one step, also in clones. Callers keep their counts, and calls
     /// that have begun keep their limits.
     pub fn replace(&self, settings: Settings) {
         let is_on = settings.has_limits();
@@ -99,13 +99,13 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
         })
     }
 
-    /// Returns what was sent since this was called last, for the other replicas.
+    /// Returns the rows and bytes sent since the last call, for the other replicas.
     #[must_use]
     pub fn usage_since_last(&self) -> Vec<Usage> {
         self.counted.callers.take_usage()
     }
 
-    /// Adds what other replicas have sent. What is not of today does not count.
+    /// Adds the rows and bytes that other replicas have sent today. Other days do not count.
     pub fn add(&self, others: impl IntoIterator<Item = Usage>) {
         for usage in others {
             self.counted.callers.add(usage);

@@ -1,4 +1,4 @@
-//! Reports of what was sent, for replicas that count together.
+//! Reports of rows and bytes sent, for replicas that count together.
 
 use crate::limits::counts::Sent;
 use ziggurat_tokens::CallerDigest;
@@ -31,7 +31,7 @@ pub struct Usage {
 // === impl Usage ===
 
 impl Usage {
-    /// Takes what was not reported yet, if there is something.
+    /// Takes the rows and bytes that were not reported yet, if there are some.
     pub(crate) fn take(caller: CallerDigest, sent: &mut Sent) -> Option<Self> {
         let usage = Self {
             caller,

@@ -38,7 +38,7 @@ pub struct Found {
 // === impl Toolsets ===
 
 impl Toolsets {
-    /// Reads the list `toolsets`. Without one there are none, and callers see everything.
+    /// Reads the list `toolsets`. Without a list there are no toolsets, and callers see everything.
     ///
     /// `prompt_keys` are other names of prompts, each with the name in the protocol.
     #[must_use]
@@ -62,7 +62,7 @@ impl Toolsets {
         Some(Self { sets })
     }
 
-    /// Adds a toolset that the file does not list, such as that of a section with tools of its own.
+    /// Adds a toolset that the file does not list, such as one for a section with tools of its own.
     #[must_use]
     pub fn with_set(
         mut self,

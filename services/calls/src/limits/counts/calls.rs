@@ -88,7 +88,7 @@ impl<C: Clock + Clone> Calls<C> {
         full_at.saturating_sub(self.now())
     }
 
-    /// Uses the calls up to a time of the clock, but no more than those of one window.
+    /// Uses the calls up to a time of the clock, but no more calls than one window has.
     pub(super) fn use_until(&self, time: Duration, quota: Quota) {
         let latest = self.clock.now().saturating_add(quota.period());
         self.full_at
