@@ -12,7 +12,7 @@ use ziggurat_calls::limits::{Allowance, Limits, Refused};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorString, Render};
 use ziggurat_telemetry::Metrics;
-use ziggurat_tokens::{CallerId, Identity, Local, LocalCaller};
+use ziggurat_tokens::{CallerId, Identity, LocalCaller};
 
 use crate::{current::CurrentCatalogue, open_paths::is_open};
 
