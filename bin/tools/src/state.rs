@@ -93,7 +93,9 @@ impl ServerState {
             batcher.run().await;
             drop(pools);
         });
-        tasks.spawn(usage::exchange(observation.limits.clone(), shared.clone()));
+        let limits = &observation.limits;
+        tasks.spawn(usage::exchange(limits.clone(), shared.clone()));
+        tasks.spawn(usage::lease_calls(limits.clone(), shared.clone()));
         Self {
             shared: Some(shared),
             conversations: Some(Conversations::replicated(state)),

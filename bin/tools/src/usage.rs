@@ -1,5 +1,6 @@
 //! Rows and bytes that callers were sent, added up over the replicas.
 
+mod leases;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,8 @@ use ziggurat_calls::limits::{Limits, Usage};
 use ziggurat_layers::clock::{Calendar, Clock, System};
 use ziggurat_state::{CallerUsage, Shared, StoreError, UsageExchange};
 use ziggurat_tokens::CallerDigest;
+
+pub(crate) use self::leases::lease_calls;
 
 /// Time between two exchanges, and most of the usage that a replica loses when it ends.
 const PERIOD: Duration = Duration::from_secs(5);

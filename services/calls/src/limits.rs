@@ -70,8 +70,10 @@
 //!
 //! # Counting
 //!
-//! - Calls are counted as by `Steady` of the layer `rate_limit`, in each replica on its own, and so
-//!   are statements at once.
+//! - Calls are counted as by `Steady` of the layer `rate_limit`. Replicas keep a limit together if they
+//!   [share](Limits::share_calls) calls: each leases blocks of the window, a quarter of the burst, and
+//!   all together admit at most a block each more than the limit.
+//! - Statements at once are counted by each replica alone.
 //! - Rows and bytes are counted as they are sent, so the answer that reaches the limit may exceed it
 //!   by the rows and bytes that are sent in one go. [`usage_since_last`](Limits::usage_since_last) and
 //!   [`add`](Limits::add) let replicas count together.
@@ -90,6 +92,7 @@ mod allowance;
 mod callers;
 mod counts;
 mod fields;
+mod leases;
 mod refused;
 mod registry;
 mod settings;
@@ -99,6 +102,7 @@ mod usage;
 
 pub use self::{
     allowance::{Allowance, StatementPermit},
+    leases::LeaseRequest,
     refused::Refused,
     registry::Limits,
     settings::Settings,

@@ -59,8 +59,8 @@ pub use self::{
     library::{Filter, Library, Reader},
     library_item::{Item, ItemContent, ItemKind},
     shared::{
-        Answer, Attempt, CallerUsage, LookUp, NewSession, SessionBatcher, Shared, SharedSession,
-        UsageExchange, UsagePage,
+        Answer, Attempt, CallLease, CallerUsage, LookUp, NewSession, SessionBatcher, Shared,
+        SharedSession, UsageExchange, UsagePage,
     },
     sqlite::{FileOptions, Writer, prepare},
     state_database::{InvalidState, StateDatabase, migrator, within},

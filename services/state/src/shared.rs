@@ -5,6 +5,7 @@
 //! rare and use their own. The clock of PostgreSQL, common to all replicas, decides when a session
 //! or a window of failed logins ends.
 
+mod leases;
 mod logins;
 mod session_batcher;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::{StateDatabase, StoreError, conversation::storable};
 
 use self::session_batcher::LookUpRequest;
 pub use self::{
+    leases::CallLease,
     logins::Attempt,
     session_batcher::{Answer, LookUp, SessionBatcher},
     usage::{CallerUsage, UsageExchange, UsagePage},

@@ -344,6 +344,7 @@ fn migrations() -> Migrator {
         ),
         ("library", include_str!("state_database/0006_library.sql")),
         ("accounts", include_str!("state_database/0007_accounts.sql")),
+        ("calls", include_str!("state_database/0008_calls.sql")),
     ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator

@@ -14,6 +14,7 @@ const BOB: CallerId<'_> = CallerId::User("bob");
 /// One replica and its tasks.
 struct Replica {
     exchanger: Exchanger<ManualClock>,
+    shared: Shared,
     _tasks: JoinSet<()>,
 }
 
@@ -27,6 +28,7 @@ impl Replica {
         let limits = Limits::with_clock(settings_of_limits(), clock.clone());
         Self {
             exchanger: Exchanger::new(limits, &shared, clock.clone()),
+            shared,
             _tasks: JoinSet::from_iter([reaper.run()]),
         }
     }
@@ -57,10 +59,14 @@ impl Replica {
 }
 
 fn settings_of_limits() -> Settings {
+    settings_of("rows_per_day: 1000, bytes_per_day: 1000")
+}
+
+/// Returns settings with these limits for all callers.
+fn settings_of(limits: &str) -> Settings {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.yaml");
-    let text = "limits: {callers: [{for: {everyone: true}, rows_per_day: 1000, bytes_per_day: \
-                1000}]}";
+    let text = format!("limits: {{callers: [{{for: {{everyone: true}}, {limits}}}]}}");
     std::fs::write(&path, text).expect("written");
     let (sources, flags) = (ConfigSources::default(), Flags::default());
     let input = Input::new(&sources, &flags);
@@ -186,4 +192,69 @@ async fn a_new_day_begins_at_midnight_at_all_replicas() {
     for replica in [&one, &two] {
         assert_eq!(replica.sent(ALICE), (4, 6));
     }
+}
+
+/// Makes a call of Alice at a replica, which leases afterwards. Returns whether it was admitted.
+async fn calls(limits: &Limits<ManualClock>, shared: &Shared) -> bool {
+    let is_admitted = limits.of(&ALICE).expect("limits").call().is_ok();
+    let wanted = limits.wanted_leases().await;
+    let leased = leases::lease(limits, shared, &wanted).await;
+    leased.expect("the database answers");
+    is_admitted
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_admit_the_calls_of_one_window_and_at_most_a_block_each() {
+    let (fixture, clock) = (Fixture::new().await, clock());
+    let replicas = [Replica::of(&fixture, &clock), Replica::of(&fixture, &clock)];
+    let mut admitted = 0;
+    let each = || {
+        let limits = Limits::with_clock(settings_of("calls: 40 per day"), clock.clone());
+        limits.share_calls(true);
+        limits
+    };
+    let limits = [each(), each()];
+    for _ in 0..60 {
+        for (limits, replica) in limits.iter().zip(&replicas) {
+            admitted += u32::from(calls(limits, &replica.shared).await);
+        }
+    }
+    assert!((40..=60).contains(&admitted), "{admitted}");
+    for (limits, replica) in limits.iter().zip(&replicas) {
+        assert!(!calls(limits, &replica.shared).await, "used up at both");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_callers_lease_in_one_statement_at_two_replicas_at_once() {
+    let (fixture, clock) = (Fixture::new().await, clock());
+    let (one, two) = (Replica::of(&fixture, &clock), Replica::of(&fixture, &clock));
+    let wanted = |of: u32| {
+        (0..1500_u32).map(move |caller| {
+            let mut digest = [0; 32];
+            digest[..4].copy_from_slice(&(caller * of % 1500).to_be_bytes());
+            ziggurat_state::CallLease {
+                caller: digest,
+                interval: Duration::from_hours(1),
+                burst: 8,
+                calls: 3,
+            }
+        })
+    };
+    let (forward, other): (Vec<_>, Vec<_>) = (wanted(1).collect(), wanted(7).collect());
+    let (mut leased, mut last) = (0, 0);
+    for _ in 0..3 {
+        let both = tokio::join!(
+            one.shared.lease_calls(&forward),
+            two.shared.lease_calls(&other)
+        );
+        let sum = |leased: Result<Vec<([u8; 32], u32)>, StoreError>| {
+            let leased = leased.expect("no deadlock");
+            assert_eq!(leased.len(), 1500);
+            leased.iter().map(|(_, calls)| calls).sum::<u32>()
+        };
+        last = sum(both.0) + sum(both.1);
+        leased += last;
+    }
+    assert_eq!((leased, last), (8 * 1500, 0), "a burst each, and no more");
 }

@@ -10,12 +10,13 @@ use std::{
 
 use ziggurat_layers::clock::{Calendar, Clock};
 use ziggurat_runtime::lock;
+use ziggurat_tokens::{CallerDigest, CallerId};
 
 use crate::limits::{
     Usage,
     counts::{self, Counts, Sent},
+    leases::{Lease, LeaseRequest, Leases},
 };
-use ziggurat_tokens::{CallerDigest, CallerId};
 
 /// Part of the callers that goes at once when there are too many.
 const PART: usize = 16;
@@ -23,6 +24,8 @@ const PART: usize = 16;
 /// Counts of all callers.
 pub(crate) struct Callers<C> {
     clock: C,
+    /// Calls that replicas share.
+    pub(crate) leases: Arc<Leases>,
     table: Mutex<Table<C>>,
 }
 
@@ -37,6 +40,7 @@ struct Table<C> {
     floor: Floor,
     /// Counts of all callers that find the table full of callers with running calls.
     common: Arc<Counts<C>>,
+    leases: Arc<Leases>,
 }
 
 /// Digests of callers. To look one up takes a fifth of the time that it takes to compute it.
@@ -60,6 +64,7 @@ struct Floor {
 
 impl<C: Clock + Calendar + Clone> Callers<C> {
     pub(crate) fn new(clock: C, max: usize) -> Self {
+        let leases = Arc::default();
         let table = Table {
             digests: Digests::default(),
             counts: HashMap::new(),
@@ -67,10 +72,12 @@ impl<C: Clock + Calendar + Clone> Callers<C> {
             reports: false,
             departed: Vec::new(),
             floor: Floor::default(),
-            common: Arc::new(Counts::new(&clock, Sent::default(), Duration::ZERO)),
+            common: Arc::new(Counts::new(&clock, Sent::default(), Duration::ZERO, None)),
+            leases: Arc::clone(&leases),
         };
         Self {
             clock,
+            leases,
             table: Mutex::new(table),
         }
     }
@@ -99,6 +106,20 @@ impl<C: Clock + Calendar + Clone> Callers<C> {
             counts.with_sent(day, |sent| Usage::take(*caller, sent))
         }));
         usage
+    }
+
+    /// Returns the calls to lease for callers that want some.
+    pub(crate) fn lease_requests(&self, wanted: &[CallerDigest]) -> Vec<LeaseRequest> {
+        let table = lock(&self.table);
+        let known = wanted.iter().filter_map(|caller| table.counts.get(caller));
+        known.filter_map(|counts| counts.lease_request()).collect()
+    }
+
+    /// Takes calls that were leased for a caller.
+    pub(crate) fn grant(&self, caller: CallerDigest, calls: u32) {
+        if let Some(counts) = lock(&self.table).counts.get(&caller) {
+            counts.calls.grant(calls);
+        }
     }
 
     /// Adds what other replicas have sent today.
@@ -136,7 +157,9 @@ impl<C: Clock + Calendar + Clone> Table<C> {
             day,
             ..self.floor.today(day)
         };
-        let counts = Arc::new(Counts::new(clock, sent, self.floor.calls_used_until));
+        let lease = Lease::new(&self.leases, caller);
+        let used_until = self.floor.calls_used_until;
+        let counts = Arc::new(Counts::new(clock, sent, used_until, Some(lease)));
         self.counts.insert(caller, Arc::clone(&counts));
         counts
     }

@@ -17,7 +17,10 @@ use ziggurat_runtime::lock;
 
 use self::calls::{Calls, period_nanos};
 pub(crate) use self::statements::{Running, Statements};
-use crate::limits::settings::Rule;
+use crate::limits::{
+    leases::{Lease, LeaseRequest},
+    settings::Rule,
+};
 
 const DAY: u64 = 86_400;
 
@@ -48,9 +51,14 @@ pub(crate) struct Sent {
 
 impl<C: Clock + Calendar + Clone> Counts<C> {
     /// Starts with the rows and bytes `sent` today, and with calls used up to a time of the clock.
-    pub(crate) fn new(clock: &C, sent: Sent, calls_used_until: Duration) -> Self {
+    pub(crate) fn new(
+        clock: &C,
+        sent: Sent,
+        calls_used_until: Duration,
+        lease: Option<Lease>,
+    ) -> Self {
         Self {
-            calls: Calls::new(clock),
+            calls: Calls::new(clock, lease),
             statements: Arc::default(),
             sent: Mutex::new(sent),
             rule: Mutex::new((None, calls_used_until)),
@@ -80,6 +88,13 @@ impl<C: Clock + Calendar + Clone> Counts<C> {
         if let Some(limit) = rule.concurrent {
             self.statements.resize(limit as usize);
         }
+    }
+
+    /// Returns the calls to lease by the rule of the newest call, if there are some.
+    pub(crate) fn lease_request(&self) -> Option<LeaseRequest> {
+        let rule = lock(&self.rule).0.clone()?;
+        let quota = rule.calls?;
+        self.calls.lease_request(quota, rule.burst(quota))
     }
 
     /// Calls a function with the rows and bytes sent on this day.

@@ -10,9 +10,9 @@ use std::{
 
 use arc_swap::ArcSwap;
 use ziggurat_layers::clock::{Calendar, Clock, System};
+use ziggurat_tokens::{CallerDigest, CallerId};
 
-use crate::limits::{Allowance, Settings, Usage, callers::Callers};
-use ziggurat_tokens::CallerId;
+use crate::limits::{Allowance, LeaseRequest, Settings, Usage, callers::Callers};
 
 /// Limits of all callers. Clones have the same limits and count together.
 pub struct Limits<C = System> {
@@ -103,6 +103,23 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
     #[must_use]
     pub fn usage_since_last(&self) -> Vec<Usage> {
         self.counted.callers.take_usage()
+    }
+
+    /// Lets this replica share calls with others, or count them alone. Calls that are shared
+    /// have to be leased as they are [wanted](Self::wanted_leases).
+    pub fn share_calls(&self, is_shared: bool) {
+        self.counted.callers.leases.share(is_shared);
+    }
+
+    /// Waits until calls are to be leased from the shared state, and returns them.
+    pub async fn wanted_leases(&self) -> Vec<LeaseRequest> {
+        let callers = &self.counted.callers;
+        callers.lease_requests(&callers.leases.wanted().await)
+    }
+
+    /// Takes calls of a caller that were leased.
+    pub fn grant(&self, caller: CallerDigest, calls: u32) {
+        self.counted.callers.grant(caller, calls);
     }
 
     /// Adds the rows and bytes that other replicas have sent today. Other days do not count.

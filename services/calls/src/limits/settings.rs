@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::HeaderValue;
 use ziggurat_layers::rate_limit::Quota;
 use ziggurat_runtime::config::Section;
+use ziggurat_tokens::{CallerId, CallerNames};
 
 use crate::limits::fields;
-use ziggurat_tokens::{CallerId, CallerNames};
 
 /// Number of callers that are counted unless the operator sets another.
 const MAX_CALLERS: usize = 10_000;

@@ -4,6 +4,7 @@ mod callers;
 mod calls;
 mod days;
 mod fields;
+mod leases;
 mod settings;
 mod statements;
 
@@ -15,9 +16,9 @@ use ziggurat_runtime::{
     config::{Input, LoadError, Loaded, Section},
     flags::Flags,
 };
+use ziggurat_tokens::{CallerId, CallerNames};
 
 use crate::limits::{Allowance, Limits, Settings};
-use ziggurat_tokens::{CallerId, CallerNames};
 
 const ALICE: CallerId<'_> = CallerId::User("alice");
 const BOB: CallerId<'_> = CallerId::User("bob");

@@ -1,7 +1,8 @@
 //! Reports of rows and bytes sent, for replicas that count together.
 
-use crate::limits::counts::Sent;
 use ziggurat_tokens::CallerDigest;
+
+use crate::limits::counts::Sent;
 
 /// Rows and bytes that were sent to a caller on one day.
 ///

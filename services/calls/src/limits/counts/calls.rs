@@ -10,7 +10,10 @@ use ziggurat_layers::{
     rate_limit::{Quota, Remaining},
 };
 
-use crate::limits::counts::nanos;
+use crate::limits::{
+    counts::nanos,
+    leases::{Lease, LeaseRequest},
+};
 
 /// Calls of one caller: a window of them at most is available at once, and each becomes available
 /// again after its part of the window.
@@ -23,16 +26,19 @@ pub(crate) struct Calls<C> {
     refused_full_at: AtomicU64,
     /// Time of the clock up to which the caller is flooding, in nanoseconds.
     flooding_until: AtomicU64,
+    /// Calls that replicas share; `None` for the counts of several callers.
+    lease: Option<Lease>,
 }
 
 // === impl Calls ===
 
 impl<C: Clock + Clone> Calls<C> {
-    pub(super) fn new(clock: &C) -> Self {
+    pub(super) fn new(clock: &C, lease: Option<Lease>) -> Self {
         Self {
             full_at: AtomicU64::new(0),
             refused_full_at: AtomicU64::new(0),
             flooding_until: AtomicU64::new(0),
+            lease,
             clock: clock.clone(),
         }
     }
@@ -40,8 +46,14 @@ impl<C: Clock + Clone> Calls<C> {
     /// Admits a call if fewer than `burst` were made at once, or returns the time until the next.
     pub(crate) fn admit(&self, quota: Quota, burst: u32) -> Result<(), Duration> {
         let (now, interval) = (self.now(), interval(quota));
-        let Err(wait) = take(&self.full_at, now, interval, burst) else {
-            return Ok(());
+        let wait = match take(&self.full_at, now, interval, burst) {
+            Ok(()) if self.lease.as_ref().is_none_or(|it| it.take(burst)) => return Ok(()),
+            // Other replicas have used the rest.
+            Ok(()) => {
+                self.full_at.fetch_sub(interval, Ordering::Relaxed);
+                interval
+            }
+            Err(wait) => wait,
         };
         // A window of refused calls is no flood. With its last one the flood begins, and it ends when
         // that one is available again.
@@ -75,6 +87,20 @@ impl<C: Clock + Clone> Calls<C> {
             return remaining;
         }
         remaining.with_reset(Duration::from_nanos(until_full))
+    }
+
+    /// Returns the calls to lease for a quota, if there are some.
+    pub(super) fn lease_request(&self, quota: Quota, burst: u32) -> Option<LeaseRequest> {
+        let interval = Duration::from_nanos(interval(quota));
+        let request = self.lease.as_ref()?.request(interval, burst);
+        (request.calls > 0).then_some(request)
+    }
+
+    /// Takes calls that were leased.
+    pub(crate) fn grant(&self, calls: u32) {
+        if let Some(lease) = &self.lease {
+            lease.grant(calls);
+        }
     }
 
     /// Returns the time of the clock at which all calls of a window are available.
