@@ -194,6 +194,7 @@ fn without_authentication_probes_and_pages_work_while_the_local_caller_is_at_its
     let limits = "  - {for: {everyone: true}, calls: 2 per hour}\n";
     home.configure(&configuration(&postgres, limits));
     let (mut program, client) = home.serve(&["-no-auth"]);
+    until("it is ready", || client.get("/ready").status == 200);
     for _ in 0..8 {
         client.get("/api/user/info");
     }
@@ -379,26 +380,29 @@ fn standard_input_has_the_limits_of_the_local_caller() {
     );
 }
 
+/// Starts a server with these limits for everyone, and the state in a database. Returns a client with
+/// a token that all such servers know.
+fn replica(postgres: &Postgres, limits: &str) -> (Home, Program, Client) {
+    let mut home = Home::new();
+    home.replace(
+        &home.tokens(),
+        &records::tokens(&[records::token(1, "one", &[])]),
+    );
+    let entry = postgres.entry("main");
+    home.configure(&format!(
+        "databases:\n{entry}limits: {{callers: [{{for: {{everyone: true}}, {limits}}}]}}\n"
+    ));
+    home.set("ZIGGURAT_STATE_URL", postgres.url());
+    let (program, stranger) = home.serve(&[]);
+    (home, program, stranger.bearing("one"))
+}
+
 #[test]
 fn replicas_add_up_the_rows_of_a_day() {
     within_a_day(|| {
         let postgres = Postgres::new();
-        let entry = postgres.entry("main");
-        let serve = || {
-            let mut home = Home::new();
-            home.replace(
-                &home.tokens(),
-                &records::tokens(&[records::token(1, "one", &[])]),
-            );
-            home.configure(&format!(
-            "databases:\n{entry}limits: {{callers: [{{for: {{everyone: true}}, rows_per_day: 90}}]}}\n"
-        ));
-            home.set("ZIGGURAT_STATE_URL", postgres.url());
-            let (program, stranger) = home.serve(&[]);
-            (home, program, stranger.bearing("one"))
-        };
-        let (_first_home, _first, one) = serve();
-        let (_second_home, _second, two) = serve();
+        let (_first_home, _first, one) = replica(&postgres, "rows_per_day: 90");
+        let (_second_home, _second, two) = replica(&postgres, "rows_per_day: 90");
         assert!(text(&one, "SELECT generate_series(1, 50)").contains("(50 rows)"));
         let left = |client: &Client| {
             let answer = ask(client, "tools/list", &json!({}));
@@ -413,4 +417,21 @@ fn replicas_add_up_the_rows_of_a_day() {
         });
         assert_eq!(text(&one, "SELECT 1"), ROWS);
     });
+}
+
+#[test]
+fn replicas_keep_the_limit_on_calls_together() {
+    let postgres = Postgres::new();
+    let replicas = [1, 2].map(|_| replica(&postgres, "calls: 40 per day"));
+    let count =
+        |client: &Client| u32::from(!text(client, "SELECT 1").starts_with("Too many calls"));
+    let mut admitted = 0;
+    // Refused calls ask for a lease, too, and the window is used up in the end.
+    until("both are refused", || {
+        let [one, two] = replicas.each_ref().map(|(_, _, client)| count(client));
+        admitted += one + two;
+        admitted >= 40 && one + two == 0
+    });
+    // Each replica alone would admit 40.
+    assert!((40..=60).contains(&admitted), "{admitted}");
 }
